@@ -212,6 +212,15 @@ static int open_text(const char *path, cli_columns *columns, const lapse_model *
     return CLI_DONE;
 }
 
+int cli_columns_refuse(const char *path, const cli_columns *columns)
+{
+    const char *given = cli_columns_given(columns);
+    if (!given)
+        return CLI_DONE;
+    cli_note("--%s is for events in text, which %s is not", given, path);
+    return CLI_USAGE;
+}
+
 int cli_events_open(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
 {
     cli_file_form form;
@@ -224,10 +233,8 @@ int cli_events_open(const char *path, cli_columns *columns, const lapse_model *m
         return cli_fail("%s: this is a safetensors file (a model or item vectors), not events", path);
     if (form == CLI_FORM_TEXT)
         return open_text(path, columns, model, dataset);
-    const char *given = cli_columns_given(columns);
-    if (given) {
-        cli_note("--%s is for events in text; %s is a dataset, whose columns `lapse import` has chosen", given, path);
-        return CLI_USAGE;
-    }
+    result = cli_columns_refuse(path, columns);
+    if (result != CLI_DONE)
+        return result;
     return lapse_dataset_open(path, dataset, &error) == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }

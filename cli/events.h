@@ -13,6 +13,9 @@ typedef enum cli_file_form { CLI_FORM_TEXT, CLI_FORM_DATASET, CLI_FORM_TENSORS }
 /* Returns CLI_DONE, or CLI_FAILED after printing the error: the file cannot be opened, or is a folder. */
 int cli_file_form_find(const char *path, cli_file_form *form);
 
+/* Refuses options for text that are set though the file is none: prints the error and returns CLI_USAGE, or CLI_DONE. */
+int cli_columns_refuse(const char *path, const cli_columns *columns);
+
 /* Opens events of either form. Text is imported with these options, and its columns are printed on standard error. With a
  * model (otherwise NULL), the columns are by default those of its training data, its fields are imported, and only other
  * columns are printed. Returns CLI_DONE, or the exit status after printing the error. The caller closes *dataset. */

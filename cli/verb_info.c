@@ -126,11 +126,14 @@ static int print_json(const subject *about, const info_settings *s)
 }
 
 /* Item vectors are a safetensors file too. */
-static int open_tensors(const char *path, subject *about)
+static int open_tensors(const info_settings *s, subject *about)
 {
     lapse_error error;
-    lapse_status status = lapse_model_load(path, &about->model, &error);
-    if (status == LAPSE_ERROR_FORMAT && lapse_vectors_load(path, &about->vectors, NULL) == LAPSE_OK)
+    int result = cli_columns_refuse(s->file, &s->columns);
+    if (result != CLI_DONE)
+        return result;
+    lapse_status status = lapse_model_load(s->file, &about->model, &error);
+    if (status == LAPSE_ERROR_FORMAT && lapse_vectors_load(s->file, &about->vectors, NULL) == LAPSE_OK)
         status = LAPSE_OK;
     return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }
@@ -145,7 +148,7 @@ static int run(void *settings, const cli_call *call)
     if (result != CLI_DONE)
         return result;
     about.text = form == CLI_FORM_TEXT;
-    result = form == CLI_FORM_TENSORS ? open_tensors(s->file, &about)
+    result = form == CLI_FORM_TENSORS ? open_tensors(s, &about)
                                       : cli_events_open(s->file, &s->columns, NULL, &about.dataset);
     if (result == CLI_DONE)
         result = s->json ? print_json(&about, s) : print_text(&about, s);

@@ -55,6 +55,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.run.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
     options.model.dropout = 0.2;
     small_set(&options, "device", device);
+    small_set(&options, "precision", "fp32"); /* the default on a GPU is less precise than the comparisons */
     return options;
 }
 

@@ -74,6 +74,7 @@ $ lapse train events.lapse -o x.st --event item
 $ lapse predict d.st events.lapse --at +1h --min-events 3
 ! lapse: --min-events is for events in text; events.lapse is a dataset, whose columns `lapse import` has chosen
 = 2
+$ lapse info d.st --event item
 $ lapse check d.st
 ! lapse: d.st: this is a safetensors file (a model or item vectors), not events
 = 1
