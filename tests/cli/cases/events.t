@@ -69,12 +69,14 @@ $ sed '1s/$/,shop/; 2,$s/$/,x/' fields.csv >shop.csv; lapse import shop.csv -o s
 
 # A dataset has its columns already; a model is no events; a dataset that lacks a field of the model says which.
 $ lapse train events.lapse -o x.st --event item
-! lapse: --event is for events in text; events.lapse is a dataset, whose columns `lapse import` has chosen
+! lapse: --event is for events in text, which events.lapse is not
 = 2
 $ lapse predict d.st events.lapse --at +1h --min-events 3
-! lapse: --min-events is for events in text; events.lapse is a dataset, whose columns `lapse import` has chosen
+! lapse: --min-events is for events in text, which events.lapse is not
 = 2
 $ lapse info d.st --event item
+! lapse: --event is for events in text, which d.st is not
+= 2
 $ lapse check d.st
 ! lapse: d.st: this is a safetensors file (a model or item vectors), not events
 = 1
