@@ -5,7 +5,8 @@ $ lapse demo --help
 | Simulates a shop whose law is known, trains the baselines (majority, Markov
 | chains) and attention with three ways to see time at equal size, and shows in
 | one table what each reached of what is possible. Then tells what happens next to
-| one shopper. Takes under a minute.
+| one shopper, and which commands do the same with data of your own. Takes under a
+| minute.
 |
 | Options:
 |   --seed N                  another seed is another shop and another training
