@@ -6,7 +6,6 @@
 
 typedef struct import_settings {
     cli_columns columns;
-    cli_list categories, numbers;
     const char *output;
     bool json;
 } import_settings;
@@ -167,10 +166,6 @@ static int run(void *settings, const cli_call *call)
     double start = cli_clock();
     (void)call;
     cli_columns_finish(&s->columns);
-    s->columns.import.categories = s->categories.items;
-    s->columns.import.category_count = s->categories.count;
-    s->columns.import.numbers = s->numbers.items;
-    s->columns.import.number_count = s->numbers.count;
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
     if (status == LAPSE_OK)
         status = lapse_dataset_save(dataset, s->output, &error);
@@ -203,35 +198,14 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(import_settings, output),
      .placeholder = "DATASET", .help = "dataset file to write", .file = CLI_OUTPUT_FILE, .required = true},
-    CLI_COLUMN_ROWS(import_settings, columns, "detected by name"),
-    {.name = "action", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
-     .placeholder = "COLUMN", .help = "action column (view, search, purchase): a categorical field that can also be a prediction "
-     "target", .unset = "none"},
-    {.name = "field", .type = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
-     .help = "categorical field column, an input feature of past events; repeatable"},
-    {.name = "number", .type = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
-     .help = "numeric field column, an input feature of past events, empty if missing; repeatable"},
-    {.name = "split-column", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
-     .placeholder = "COLUMN", .help = "split column, with the values train, valid and test", .unset = "none"},
-    {.name = "session-gap", .type = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
-     .placeholder = "DURATION", .help = "session gap: split a sequence between events further apart than this, such as 30m; "
-     "the sessions are named SEQUENCE/1, SEQUENCE/2, ...", .unset = "no splitting"},
-    {.name = "deduplicate", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
-     .placeholder = "RULE", .help = "deduplication: none, exact (same sequence, time and event as another row) or "
-     "consecutive (same event as the previous row of the sequence)", .choices = lapse_deduplicate_names},
-    {.name = "min-events", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
-     .placeholder = "N", .help = "minimum events per sequence; shorter sequences are dropped"},
-    {.name = "min-count", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
-     .placeholder = "N", .help = "minimum occurrences per event type; rarer ones are dropped, before --min-events is applied"},
-    {.name = "min-rounds", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
-     .placeholder = "RULE", .help = "application of the two minimums: once, or iterated until no row is dropped (k-core)",
-     .choices = lapse_min_rounds_names},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
+
+static const cli_text_options text = {.offset = offsetof(import_settings, columns), .all = true};
 
 static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
@@ -252,6 +226,7 @@ const cli_verb cli_verb_import = {
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(import_settings),
     .defaults = defaults,
     .run = run,

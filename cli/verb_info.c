@@ -1,24 +1,23 @@
-/* verb_info.c: `lapse info`: metadata of a dataset, a model or item vectors. The file type is detected by content, not by
+/* verb_info.c: `lapse info`: metadata of events, a model or item vectors. The file type is detected by content, not by
  * name. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "baseline_table.h"
 #include "epoch_table.h"
+#include "events.h"
 #include "table.h"
 #include "verb.h"
 
 typedef struct info_settings {
     const char *file;
+    cli_columns columns;
     bool types, history, json;
 } info_settings;
 
-/* An open file: exactly one member is set. */
+/* An open file: one of the pointers is set. */
 typedef struct subject {
+    bool text; /* the dataset was imported from text */
     lapse_dataset *dataset;
     lapse_model *model;
     lapse_vectors *vectors;
@@ -26,7 +25,7 @@ typedef struct subject {
 
 static const char *type_of(const subject *about)
 {
-    return about->model ? "model" : about->vectors ? "item vectors" : "dataset";
+    return about->model ? "model" : about->vectors ? "item vectors" : about->text ? "events in text" : "dataset";
 }
 
 static bool property(const subject *about, int index, const char **name, const char **value)
@@ -147,65 +146,53 @@ static int print_json(const subject *about, const info_settings *s)
     return CLI_DONE;
 }
 
-/* A safetensors file begins with the header size (8 bytes, little-endian) and the header's opening brace. */
-static int looks_like_model(const char *path, bool *model)
+/* Item vectors are a safetensors file too. */
+static int open_tensors(const info_settings *s, subject *about)
 {
-    unsigned char first[9];
-    struct stat found;
-    /* Without O_NONBLOCK, open waits for the writer of a FIFO. */
-    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (handle < 0)
-        return cli_fail("%s: cannot open: %s", path, strerror(errno));
-    bool regular = fstat(handle, &found) == 0 && S_ISREG(found.st_mode);
-    size_t size = 0;
-    ssize_t got = regular;
-    while (got > 0 && size < sizeof first) {
-        got = read(handle, first + size, sizeof first - size);
-        size += got > 0 ? (size_t)got : 0;
-        if (got < 0 && errno == EINTR)
-            got = 1;
-    }
-    int failed = errno;
-    close(handle);
-    if (!regular)
-        return cli_fail("%s: this is not a regular file", path);
-    if (got < 0)
-        return cli_fail("%s: cannot read: %s", path, strerror(failed));
-    *model = size == sizeof first && first[8] == '{' && first[7] == 0;
-    return CLI_DONE;
-}
-
-static int run(void *settings, const cli_call *call)
-{
-    const info_settings *s = settings;
-    subject about = {NULL, NULL, NULL};
-    bool model = false;
     lapse_error error;
-    (void)call;
-    int result = looks_like_model(s->file, &model);
+    int result = cli_columns_refuse(s->file, &s->columns);
     if (result != CLI_DONE)
         return result;
-    lapse_status status =
-        model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
-    if (status == LAPSE_ERROR_FORMAT && model) {
+    lapse_status status = lapse_model_load(s->file, &about->model, &error);
+    if (status == LAPSE_ERROR_FORMAT) {
         lapse_error reason;
-        lapse_status found = lapse_vectors_load(s->file, &about.vectors, &reason);
+        lapse_status found = lapse_vectors_load(s->file, &about->vectors, &reason);
         if (found != LAPSE_ERROR_FORMAT) { /* otherwise it is neither, and the first reason is shown */
             status = found;
             error = reason;
         }
     }
-    if (status != LAPSE_OK)
-        return cli_error(&error);
-    result = s->json ? print_json(&about, s) : print_text(&about, s);
+    return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    info_settings *s = settings;
+    subject about = {.text = false};
+    cli_file_form form;
+    (void)call;
+    int result = cli_file_form_find(s->file, &form);
+    if (result != CLI_DONE)
+        return result;
+    about.text = form == CLI_FORM_TEXT;
+    result = form == CLI_FORM_TENSORS ? open_tensors(s, &about)
+                                      : cli_events_open(s->file, &s->columns, NULL, &about.dataset);
+    if (result == CLI_DONE)
+        result = s->json ? print_json(&about, s) : print_text(&about, s);
     lapse_dataset_close(about.dataset);
     lapse_model_free(about.model);
     lapse_vectors_free(about.vectors);
     return result;
 }
 
+static void defaults(void *settings)
+{
+    cli_columns_default(&((info_settings *)settings)->columns);
+}
+
 static const cli_argument arguments[] = {
-    {"FILE", offsetof(info_settings, file), "dataset, model or item-vector file", false, CLI_INPUT_FILE},
+    {"FILE", offsetof(info_settings, file),
+     "dataset, model or item-vector file, or events in text; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -220,18 +207,23 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse info events.lapse --event-types", "lapse info model.safetensors --json",
-                                       NULL};
+static const cli_text_options text = {.offset = offsetof(info_settings, columns)};
+
+static const char *const examples[] = {"lapse info events.lapse --event-types", "lapse info events.csv",
+                                       "lapse info model.safetensors --json", NULL};
 
 const cli_verb cli_verb_info = {
     .name = "info",
-    .summary = "describe a dataset, model or item-vector file",
-    .description = "Verifies a dataset, model or item-vector file and prints its metadata: source, sizes, settings and "
-                   "split. Of a "
-                   "model also the history of its training run as a chart, and its scores beside those of baselines.",
+    .summary = "describe events, a model or item vectors",
+    .description =
+        "Verifies a dataset, model or item-vector file, or events in text, and prints its metadata: source, sizes, "
+        "settings and split. Of a model also the history of its training run as a chart, and its scores beside those "
+        "of baselines.",
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(info_settings),
+    .defaults = defaults,
     .run = run,
 };

@@ -9,12 +9,14 @@
 #include "bar.h"
 #include "baseline_table.h"
 #include "epoch_table.h"
+#include "events.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
 
 typedef struct train_settings {
     cli_train train;
+    cli_columns columns;
     const char *data, *output, *log, *like;
     bool no_eval, json;
 } train_settings;
@@ -300,9 +302,10 @@ static int run(void *settings, const cli_call *call)
         result = choose_checkpoint(s);
     if (result != CLI_DONE)
         return result;
-    lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
-    if (status == LAPSE_OK && s->like)
-        status = take_settings(s, dataset, &error);
+    result = cli_events_open(s->data, &s->columns, NULL, &dataset);
+    if (result != CLI_DONE)
+        return result;
+    lapse_status status = s->like ? take_settings(s, dataset, &error) : LAPSE_OK;
     if (status == LAPSE_OK)
         status = lapse_trainer_new(dataset, s->train.given, &trainer, &error);
     if (status == LAPSE_OK) {
@@ -327,6 +330,7 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     train_settings *s = settings;
+    cli_columns_default(&s->columns);
     lapse_train_options_new(&s->train.given, NULL);
 }
 
@@ -336,7 +340,7 @@ static void clear(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(train_settings, data), "dataset file of `lapse import`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(train_settings, data), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -379,9 +383,11 @@ static const cli_option options[] = {
 };
 
 static const size_t train_offset = offsetof(train_settings, train);
+static const cli_text_options text = {.offset = offsetof(train_settings, columns)};
 
 static const char *const examples[] = {
     "lapse train events.lapse -o model.safetensors --task classify",
+    "lapse train events.csv -o model.safetensors --sequence user --time time --event item",
     "lapse train events.lapse -o markov.safetensors --model markov --order 2",
     "lapse train events.lapse -o model.safetensors --resume",
     "lapse train newer.lapse -o newer.safetensors --like model.safetensors",
@@ -390,7 +396,7 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_train = {
     .name = "train",
-    .summary = "train a model on a dataset and save the best one",
+    .summary = "train a model on events and save the best one",
     .description = "Trains on the training split, keeps the parameters that were best on the validation split, and "
                    "evaluates them on "
                    "the test split, beside baselines. Options that are not set are chosen from the data. Ctrl-C stops "
@@ -401,6 +407,7 @@ const cli_verb cli_verb_train = {
     .arguments = arguments,
     .options = options,
     .train = &train_offset,
+    .text = &text,
     .size = sizeof(train_settings),
     .defaults = defaults,
     .clear = clear,

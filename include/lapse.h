@@ -95,6 +95,10 @@ const char *const *lapse_min_rounds_names(void);
 const char *const *lapse_device_names(void);
 const char *const *lapse_precision_names(void);
 
+/* Writes a file as the library writes its own: to a temporary file, synced, then renamed to path. "-" is standard
+ * output; an existing device or pipe is written directly. */
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
 typedef struct lapse_dataset lapse_dataset;
@@ -782,14 +786,15 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
 
 /* Training and evaluation speed on this machine, with events simulated in memory. */
 typedef struct lapse_bench_options {
-    const char *preset;             /* sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
-    const char *what;               /* "train": training steps; "predict": evaluation of the validation split */
-    int64_t items;                  /* size of the catalogue; 0: the preset's */
-    int batch;                      /* windows per step; 0: the preset's */
-    int shards;                     /* parts of a batch; 0: as in training */
-    int rounds;                     /* timed steps, after a warm-up */
-    int threads;                    /* 0: all cores */
-    const char *device, *precision; /* as in training */
+    const char *preset;    /* sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
+    const char *what;      /* "train": training steps; "predict": evaluation of the validation split */
+    int64_t items;         /* size of the catalogue; 0: the preset's */
+    int batch;             /* windows per step; 0: the preset's */
+    int shards;            /* parts of a batch; 0: as in training */
+    int rounds;            /* timed steps, after a warm-up */
+    int threads;           /* 0: all cores */
+    const char *device;    /* as in training */
+    const char *precision; /* as in training; NULL: chosen by the device */
     uint64_t seed;
 } lapse_bench_options;
 

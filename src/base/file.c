@@ -339,3 +339,14 @@ void lp_writer_abandon(lp_writer *writer)
     lp_free(writer->data);
     *writer = (lp_writer){.handle = -1};
 }
+
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error)
+{
+    lp_writer writer;
+    LP_TRY(lp_writer_open(&writer, path, error));
+    lapse_status status = lp_writer_add(&writer, data, size, error);
+    if (status == LAPSE_OK)
+        return lp_writer_commit(&writer, error);
+    lp_writer_abandon(&writer);
+    return status;
+}

@@ -192,14 +192,11 @@ $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.
 
 # Errors.
 $ lapse check
-! lapse: check needs DATA: dataset file from `lapse import`
+! lapse: check needs DATA: dataset file from `lapse import`, or events in text, plain or gzip, one per row; - is standard input
 ! lapse: see `lapse check --help`
 = 2
 $ lapse check nothing.lapse
 ! lapse: nothing.lapse: cannot open: No such file or directory
-= 1
-$ lapse check events.csv
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse check events.lapse --split-by coin
 ! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'

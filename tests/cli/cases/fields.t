@@ -203,7 +203,8 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |         }
 |       ]
 |     }
-|   ]
+|   ],
+|   "skipped": []
 | }
 $ sed s/action/deed/ fields_history.csv > renamed.csv; lapse predict m.safetensors renamed.csv --at +1h
 ! lapse: renamed.csv:1: there is no column 'action' for the action; the columns are: user, time, item, deed, device, price
@@ -224,6 +225,3 @@ $ sed 's/12$/dear/' fields_history.csv > dear.csv; lapse predict m.safetensors d
 = 1
 $ lapse train plain.lapse -o plain.safetensors --model markov --no-eval 2>/dev/null | wc -l
 | 1
-$ lapse predict plain.safetensors fields_history.csv --at +1h --action action
-! lapse: --action: the model has no action field
-= 2

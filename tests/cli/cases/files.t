@@ -154,13 +154,13 @@ $ lapse import - -o closed.lapse <&-
 ! lapse: standard input: the file is empty: it must have a header and rows
 = 1
 
-# A pipe is no dataset and no model; nothing waits for its writer.
-$ timeout 10 lapse info pipe
-! lapse: pipe: this is not a regular file
-= 1
-$ timeout 10 lapse train pipe -o m5.st
-! lapse: pipe: this is not a regular file
-= 1
+# A pipe is no dataset and no model, and nothing waits for the writer of one; events in text come through a pipe.
+$ cat events.csv >pipe & timeout 10 lapse info pipe 2>&1 | head -3
+| lapse: pipe: columns: sequence 'user', time 'time', event 'event'
+| file             pipe (events in text)
+| sequences        12
+$ timeout 10 lapse train <(cat events.csv) -o m5.st --model majority --no-eval 2>/dev/null | grep -c saved
+| 1
 $ timeout 10 lapse eval pipe d.lapse
 ! lapse: pipe: this is not a regular file
 = 1

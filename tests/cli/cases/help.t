@@ -5,7 +5,8 @@ $ lapse demo --help
 | Simulates a shop whose law is known, trains the baselines (majority, Markov
 | chains) and attention with three ways to see time at equal size, and shows in
 | one table what each reached of what is possible. Then tells what happens next to
-| one shopper. Takes under a minute.
+| one shopper, and which commands do the same with data of your own. Takes under a
+| minute.
 |
 | Options:
 |   --seed N                  another seed is another shop and another training
@@ -61,19 +62,15 @@ $ lapse import --help
 |
 | Options:
 |   -o, --output DATASET      dataset file to write
+|   --threads N               CPU threads (default: all cores)
+|   --json                    JSON output: one object
+|
+| Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
 |                             from 1 (default: detected by name)
 |   --time COLUMN             timestamp column (default: detected by name)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
 |                             one name (default: detected by name)
-|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-|                             8601, auto detects it (default: auto)
-|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-|                             in the first line)
-|   --no-header               no header: the first line is data, and columns are
-|                             given by number
-|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
-|                             (default: stop)
 |   --action COLUMN           action column (view, search, purchase): a
 |                             categorical field that can also be a prediction
 |                             target (default: none)
@@ -83,6 +80,14 @@ $ lapse import --help
 |                             events, empty if missing; repeatable
 |   --split-column COLUMN     split column, with the values train, valid and test
 |                             (default: none)
+|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
+|                             8601, auto detects it (default: auto)
+|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
+|                             in the first line)
+|   --no-header               no header: the first line is data, and columns are
+|                             given by number
+|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
+|                             (default: stop)
 |   --session-gap DURATION    session gap: split a sequence between events further
 |                             apart than this, such as 30m; the sessions are named
 |                             SEQUENCE/1, SEQUENCE/2, ... (default: no splitting)
@@ -95,8 +100,6 @@ $ lapse import --help
 |                             dropped, before --min-events is applied (default: 1)
 |   --min-rounds RULE         application of the two minimums: once, or iterated
 |                             until no row is dropped (k-core) (default: once)
-|   --threads N               CPU threads (default: all cores)
-|   --json                    JSON output: one object
 |
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
@@ -111,7 +114,8 @@ $ lapse info --help
 | sizes, settings and split. Of a model also the history of its training run as a
 | chart, and its scores beside those of baselines.
 |
-|   FILE                      dataset, model or item-vector file
+|   FILE                      dataset, model or item-vector file, or events in
+|                             text; - is standard input
 |
 | Options:
 |   --event-types             list of event types (of items, for item vectors)
@@ -119,9 +123,19 @@ $ lapse info --help
 |                             the chart
 |   --json                    JSON output: one object
 |
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: detected by name)
+|   --time COLUMN             timestamp column (default: detected by name)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: detected by name)
+|
 | Examples:
 |   lapse info events.lapse --event-types
+|   lapse info events.csv
 |   lapse info model.safetensors --json
+|
+| `lapse info --help all` shows every option, 13 more.
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
@@ -130,7 +144,8 @@ $ lapse train --help
 | Options that are not set are chosen from the data. Ctrl-C stops after the
 | current step and saves the best model so far; --resume continues from there.
 |
-|   DATA                      dataset file of `lapse import`
+|   DATA                      dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
 |   -o, --output MODEL        model file to write
@@ -183,8 +198,16 @@ $ lapse train --help
 |                             (default: all cores)
 |   --resume                  resume from the checkpoint, if it exists
 |
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: detected by name)
+|   --time COLUMN             timestamp column (default: detected by name)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: detected by name)
+|
 | Examples:
 |   lapse train events.lapse -o model.safetensors --task classify
+|   lapse train events.csv -o model.safetensors --sequence user --time time --event item
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
@@ -201,7 +224,8 @@ $ lapse eval -h
 | samples, uniform and by popularity.
 |
 |   MODEL                     model file from `lapse train`
-|   DATA                      dataset file from `lapse import`
+|   DATA                      dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
 |   --split SPLIT             split to evaluate: test, valid, train, all (default:
@@ -226,9 +250,19 @@ $ lapse eval -h
 |                             all cores)
 |   --json                    JSON output: one object
 |
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: that of the training data)
+|   --time COLUMN             timestamp column (default: that of the training
+|                             data)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: that of the training data)
+|
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
+|
+| `lapse eval --help all` shows every option, 13 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
@@ -237,43 +271,41 @@ $ lapse predict --help
 | probabilities; for a recommender, items with their scores.
 |
 |   MODEL                     model file from `lapse train`
-|   HISTORY                   CSV or TSV file, plain or gzip, one event per row; -
-|                             is standard input
+|   HISTORY                   dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
-|   --at TIME                 query time: Unix seconds, ISO 8601, or +3d for 3
-|                             days after the last event of each sequence;
-|                             repeatable, one column each
+|   --at TIME                 query time: Unix seconds, ISO 8601, now, +3d for 3
+|                             days after the last event of each sequence, or a
+|                             sweep 1h..30d/20 of 20 times after it, spaced evenly
+|                             in log time; repeatable. Histories that end after a
+|                             query time are skipped
 |   --top K                   top-k: number of predictions to print, the most
 |                             probable first; 0 prints all (default: 5)
 |   --unseen                  exclude event types that are already in the history
 |   --unknown ACTION          events that the model does not know: stop with an
 |                             error, or skip them (default: error)
+|   -o, --output FILE         file to write, replaced atomically (default:
+|                             standard output)
 |   --csv                     CSV output: one prediction per row
 |   --json                    JSON output: one object
+|   --threads N               CPU threads (default: all cores)
+|
+| Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
 |                             from 1 (default: that of the training data)
 |   --time COLUMN             timestamp column (default: that of the training
 |                             data)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
 |                             one name (default: that of the training data)
-|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-|                             8601, auto detects it (default: auto)
-|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-|                             in the first line)
-|   --no-header               no header: the first line is data, and columns are
-|                             given by number
-|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
-|                             (default: stop)
-|   --action COLUMN           action column, for a model with an action field;
-|                             other fields keep the column names of the training
-|                             data (default: that of the training data)
-|   --threads N               CPU threads (default: all cores)
 |
 | Examples:
 |   lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5
 |   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
-|   lapse predict shop.safetensors customers.csv --at +1d --top 10 --unseen --csv
+|   lapse predict model.safetensors events.lapse --at 1h..30d/20 --top 1 --csv -o next.csv
+|   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
+|
+| `lapse predict --help all` shows every option, 13 more.
 $ lapse help --help
 | usage: lapse help [VERB] [all] [options]
 |
@@ -305,6 +337,40 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
 | 57
 $ lapse eval --help >common; lapse eval --help all | diff common -
+| 43a44,72
+| >   --action COLUMN           action column (view, search, purchase): a
+| >                             categorical field that can also be a prediction
+| >                             target (default: that of the training data)
+| >   --field COLUMN            categorical field column, an input feature of past
+| >                             events; repeatable
+| >   --number COLUMN           numeric field column, an input feature of past
+| >                             events, empty if missing; repeatable
+| >   --split-column COLUMN     split column, with the values train, valid and test
+| >                             (default: none)
+| >   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
+| >                             8601, auto detects it (default: auto)
+| >   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
+| >                             in the first line)
+| >   --no-header               no header: the first line is data, and columns are
+| >                             given by number
+| >   --bad-rows ACTION         malformed rows: stop with an error, or skip them
+| >                             (default: stop)
+| >   --session-gap DURATION    session gap: split a sequence between events further
+| >                             apart than this, such as 30m; the sessions are named
+| >                             SEQUENCE/1, SEQUENCE/2, ... (default: no splitting)
+| >   --deduplicate RULE        deduplication: none, exact (same sequence, time and
+| >                             event as another row) or consecutive (same event as
+| >                             the previous row of the sequence) (default: none)
+| >   --min-events N            minimum events per sequence; shorter sequences are
+| >                             dropped (default: 1)
+| >   --min-count N             minimum occurrences per event type; rarer ones are
+| >                             dropped, before --min-events is applied (default: 1)
+| >   --min-rounds RULE         application of the two minimums: once, or iterated
+| >                             until no row is dropped (k-core) (default: once)
+| 48,49d76
+| < 
+| < `lapse eval --help all` shows every option, 13 more.
+= 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
 ! lapse: see `lapse help --help`

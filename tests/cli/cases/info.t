@@ -101,14 +101,38 @@ $ lapse info nothing
 ! lapse: nothing: cannot open: No such file or directory
 = 1
 $ lapse info .
-! lapse: .: this is not a regular file
+! lapse: .: cannot read: Is a directory
 = 1
 $ : >empty; lapse info empty
-! lapse: empty: this is not a Lapse dataset; create one from a CSV file with lapse import
+! lapse: empty: the file is empty: it must have a header and rows
 = 1
 $ lapse info events.csv
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
-= 1
+| file             events.csv (events in text)
+| sequences        12
+| events           96
+| event_types      4
+| first.time       2026-01-01T00:00:00Z
+| last.time        2026-01-05T13:18:00Z
+| span             4.55 days
+| sequence.span    median 12.8 hours
+| sequence.events  7 to 9, median 8
+| gap.median       40 minutes
+| gap.zero         0 % of events have the timestamp of the event before
+| source           events.csv
+| column.sequence  user
+| column.time      time
+| column.event     event
+| time.unit        seconds
+| delimiter        comma
+| header           yes
+| order            sequence by first appearance, then time; ties keep the order of the source
+| session_gap      none
+| deduplicate      none
+| min_events       1
+| min_count        1
+| min_rounds       once
+| rows.read        96
+! lapse: events.csv: columns: sequence 'user', time 'time', event 'event'
 $ head -c 100 data.bin >short.bin; lapse info short.bin
 ! lapse: short.bin: the file is truncated: it has 100 of 3264 bytes
 = 1

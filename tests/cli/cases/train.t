@@ -152,18 +152,6 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 |           dropout 0.2, gap-input off, encoding none, blocks 1, heads 1,
 |           projection linear, combine concatenate
 
-# The progress bar on a terminal: one line that is redrawn and fits the width.
-$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | sed -E 's/\r$//; s/.*\x1b\[K//' | grep -a '^epoch' | sed -E 's/ [0-9.]+k?/ N/g'
-| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
-| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
-$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[[=> ]*\]/[=]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
-| epoch N/N [=] loss N N events/s N s left, ends N
-$ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | sed -nE 's/^(epoch.*)\x1b\[K$/\1/p' | awk 'length > 39' | wc -l
-| 0
-
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
@@ -184,9 +172,6 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 # Invalid runs are refused before any training.
 $ lapse train nothing.lapse -o m.safetensors
 ! lapse: nothing.lapse: cannot open: No such file or directory
-= 1
-$ lapse train events.csv -o m.safetensors
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse train events.lapse -o no/such/folder/m.safetensors
 ! lapse: no/such/folder/m.safetensors: cannot write: No such file or directory
@@ -216,15 +201,17 @@ $ lapse eval events.lapse events.lapse
 ! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
 $ lapse eval markov.safetensors markov.safetensors
-! lapse: markov.safetensors: this is not a Lapse dataset; create one from a CSV file with lapse import
+! lapse: markov.safetensors: this is a safetensors file (a model or item vectors), not events
 = 1
 $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.csv -o other.lapse >/dev/null; \
   lapse eval markov.safetensors other.lapse --split all
 ! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
 = 1
 # Without a GPU, cuda is an error and auto uses the CPU, as the banner says.
-$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-73
-| lapse: no GPU can be used: the plugin '/nowhere.so' could not be opened (
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-78
+| lapse: no GPU can be used: LAPSE_CUDA_PLUGIN: the plugin could not be opened (
+$ cp "$(readlink -f "$(command -v lapse)")" alone; ./alone train events.lapse -o gpu.safetensors --device cuda 2>&1 | sed 's/([^)]*directory)/(...)/'
+| lapse: no GPU can be used: the plugin liblapse_cuda.so was not found (...). Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH: install them, then build Lapse again; use --device cpu or auto
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
 | device cpu
 $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
