@@ -65,7 +65,7 @@ void cli_columns_print(FILE *file, const lapse_import_report *report)
     for (int role = 0; role < 3; role++) {
         print_choice(file, roles[role], &report->columns[role]);
         if (role == LAPSE_COLUMN_TIME)
-            fprintf(file, "; in %s", report->time_unit);
+            fprintf(file, "; %s", report->time_unit);
         fputc('\n', file);
     }
     if (report->local_rows > 0)

@@ -55,7 +55,7 @@ typedef struct lapse_error {
     char message[512]; /* one sentence: what is wrong, where, and how to fix it */
     char file[256];    /* the file concerned, or "" */
     int64_t line;      /* 1-based; 0: not applicable */
-    int64_t column;    /* 1-based field of the line; 0: not applicable */
+    int64_t column;    /* 1-based field of the line, in JSON Lines its byte; 0: not applicable */
 } lapse_error;
 
 /* "memory", "usage", ...: the short name of a status. */
@@ -125,10 +125,10 @@ const char *lapse_column_name(lapse_column_role role, int index);
 typedef struct lapse_import_options {
     const char *input;    /* path of a CSV, TSV or JSON Lines file, plain or gzip; "-" is standard input */
     const char *sequence; /* column of the sequence (user): a name, or a 1-based number; NULL: found by its name and the
-                             * values of the first rows. In JSON Lines a column is a key, or the path of a nested one: "a.b" */
+                           * values of the first rows. In JSON Lines: a key, or the path of a nested one ("a.b") */
     const char *time;     /* column of the time; NULL: found likewise */
     const char *event;    /* column of the event's name, or several separated by commas ("action,item"), whose
-                             * values are joined by a space; NULL: found likewise */
+                           * values are joined by a space; NULL: found likewise */
     const char *split;    /* column that contains train, valid or test; NULL: none */
     const char *delimiter; /* ",", "\t" or any one character; NULL: detected in the first line */
     const char *time_unit; /* "auto"; "s", "ms", "us", "ns" (unix time); "iso"; "mdy", "dmy" (11/15/2026, 15/11/2026) */
@@ -149,9 +149,7 @@ typedef struct lapse_import_options {
     const char *action;            /* column of the action; NULL: none */
     const char *const *categories; /* category_count further categorical columns; "" is a category too */
     int category_count;
-    const char *const
-        *numbers; /* number_count numeric columns; empty, NaN, NA or null: missing; other text: a malformed
-                                 * row */
+    const char *const *numbers; /* number_count numeric columns; empty, NaN, NA, null: missing; other text: malformed */
     int number_count;
 } lapse_import_options;
 
@@ -183,7 +181,7 @@ typedef struct lapse_import_report {
     char ignored[256];              /* columns without a role, separated by commas; shortened to fit */
     int64_t ignored_count;
     const char *format;    /* "CSV" (any delimiter) or "JSON Lines" */
-    const char *time_unit; /* as read: "seconds" (of unix time), "ISO 8601", ...; a constant */
+    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ...; a constant */
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
 } lapse_import_report;
 

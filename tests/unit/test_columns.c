@@ -83,7 +83,7 @@ static void the_choice_is_reported(void **state)
     assert_string_equal(report.ignored, "session_id, created_at, code, note");
     assert_int_equal(report.ignored_count, 4);
     assert_string_equal(report.format, "CSV");
-    assert_string_equal(report.time_unit, "seconds");
+    assert_string_equal(report.time_unit, "unix seconds");
     assert_int_equal(report.local_rows, 0);
     options.sequence = "session_id";
     options.event = "event,code";
@@ -198,11 +198,12 @@ static void formats_of_time(void **state)
         const char *first, *second, *unit, *expected;
         int64_t local_rows;
     } cases[] = {
-        {"1326506723", "1326506724", "seconds", "a: 1326506723 x, 1326506724 x;", 0},
-        {"1326506723403000", "1326506724403000", "microseconds", "a: 1326506723.4030001 x, 1326506724.4030001 x;", 0},
-        {"1326506723403000000", "1326506724403000001", "nanoseconds", "a: 1326506723.4030001 x, 1326506724.4030001 x;",
+        {"1326506723", "1326506724", "unix seconds", "a: 1326506723 x, 1326506724 x;", 0},
+        {"1326506723403000", "1326506724403000", "unix microseconds", "a: 1326506723.4030001 x, 1326506724.4030001 x;",
          0},
-        {"1.326506723e18", "1326506724000000000", "nanoseconds", "a: 1326506723 x, 1326506724 x;", 0},
+        {"1326506723403000000", "1326506724403000001", "unix nanoseconds",
+         "a: 1326506723.4030001 x, 1326506724.4030001 x;", 0},
+        {"1.326506723e18", "1326506724000000000", "unix nanoseconds", "a: 1326506723 x, 1326506724 x;", 0},
         {"2012-01-14 02:05:23", "2012-01-14T02:05:24Z", "ISO 8601", "a: 1326506723 x, 1326506724 x;", 1},
         {"2012/01/14", "2012/1/15 0:00", "ISO 8601", "a: 1326499200 x, 1326585600 x;", 2},
         {"01/14/2012", "1/2/2013 12:00 AM", "month/day/year", "a: 1326499200 x, 1357084800 x;", 2},

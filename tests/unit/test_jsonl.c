@@ -241,6 +241,8 @@ static void other_faults(void **state)
     } cases[] = {
         {"{\"who\":1,\"time\":2,\"event\":3}\n", 1, 0,
          "no column was recognized as the sequence: select it with --sequence; the columns are: who, time, event"},
+        {"{\"user\":1,\"time\":2,\"event\":\"\\ud83d\"}\n", 1, 29,
+         "this escape is half of a surrogate pair: the other half is missing"},
         {"{}\n", 1, 0, "no column was recognized as the sequence: select it with --sequence; the columns are: "},
         {"{\n  \"user\": 1\n}\n", 1, 2, ONE_LINE},
         {"{\"user\":1,\"time\":2,\"action\":3,\"item\":4}\n", 1, 0,

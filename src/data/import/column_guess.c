@@ -99,7 +99,8 @@ bool lp_column_guess(const lp_columns *columns, const lp_sample *sample, lapse_c
         return false;
     candidate best = best_of(all, count, -1, NULL);
     *column = best.column;
-    *runner_up = best_of(all, count, best.column, NULL).column;
+    candidate second = best_of(all, count, best.column, NULL);
+    *runner_up = second.fit == IN_USE ? -1 : second.column;
     *tied = best_of(all, count, best.column, &best).column;
     lp_free(all);
     return true;

@@ -200,12 +200,6 @@ static lapse_status find_given(const struct chooser *chooser, const struct role 
     return LAPSE_OK;
 }
 
-/* Marks a column that has one of the three roles. */
-static void take(const struct chooser *chooser, int64_t column)
-{
-    chooser->taken[column] = true;
-}
-
 static lapse_status choose(const struct chooser *chooser, lapse_column_role number, const char *wanted, int64_t *column)
 {
     chooser->columns->choice[number].given = wanted != NULL;
@@ -213,7 +207,7 @@ static lapse_status choose(const struct chooser *chooser, lapse_column_role numb
         LP_TRY(find_given(chooser, &guessed_roles[number], wanted, false, column));
     else
         LP_TRY(find_default(chooser, number, column));
-    take(chooser, *column);
+    chooser->taken[*column] = true;
     return LAPSE_OK;
 }
 
@@ -240,7 +234,6 @@ static lapse_status choose_events(const struct chooser *chooser, const char *wan
         if (column < 0)
             return fail_missing(chooser, &guessed_roles[LAPSE_COLUMN_EVENT], first, last);
         columns->event[columns->event_count++] = column;
-        take(chooser, column);
         if (!end)
             return LAPSE_OK;
         begin = end + 1;
@@ -398,8 +391,17 @@ static void mark_given(const struct chooser *chooser)
     const char *const given[] = {chooser->options->sequence, chooser->options->time, chooser->options->event};
     for (int i = 0; i < 3; i++) {
         int64_t column = given[i] ? find(chooser, given[i], given[i] + strlen(given[i])) : -1;
+        const char *part = column < 0 && i == LAPSE_COLUMN_EVENT ? given[i] : NULL;
+        while (part) {
+            const char *first = part, *last = part + strcspn(part, ",");
+            part = *last ? last + 1 : NULL;
+            lp_text_trim(&first, &last);
+            int64_t one = find(chooser, first, last);
+            if (one >= 0)
+                chooser->taken[one] = true;
+        }
         if (column >= 0)
-            take(chooser, column);
+            chooser->taken[column] = true;
     }
 }
 
@@ -409,13 +411,9 @@ static lapse_status choose_all(const struct chooser *chooser)
     const lapse_import_options *options = chooser->options;
     mark_used(chooser);
     mark_given(chooser);
-    /* Given event columns are taken before others are found. */
-    if (options->event)
-        LP_TRY(choose_events(chooser, options->event));
     LP_TRY(choose(chooser, LAPSE_COLUMN_SEQUENCE, options->sequence, &columns->sequence));
     LP_TRY(choose(chooser, LAPSE_COLUMN_TIME, options->time, &columns->time));
-    if (!options->event)
-        LP_TRY(choose_events(chooser, NULL));
+    LP_TRY(choose_events(chooser, options->event));
     if (options->split)
         LP_TRY(find_given(chooser, &split_role, options->split, true, &columns->split));
     LP_TRY(check_distinct(chooser));

@@ -229,8 +229,8 @@ static lapse_status check_keys(const struct workers *workers, lapse_error *error
 
 /* -------------------------------------------------------------------------------------------- beginning ------ */
 
-/* The first malformed line of a text whose objects have no keys. */
-static lapse_status fail_first_line(lp_reader_shared *shared, const char *text, size_t size, lapse_error *error)
+/* The error of the first malformed line of the sample, if there is one. */
+static lapse_status find_malformed(lp_reader_shared *shared, const char *text, size_t size, lapse_error *error)
 {
     lp_jsonl parser = {0};
     char *copy = lp_alloc(size + LP_CSV_PADDING, 1);
@@ -239,6 +239,8 @@ static lapse_status fail_first_line(lp_reader_shared *shared, const char *text, 
         status = lp_fail_memory(error, "the first rows", size);
     } else {
         memcpy(copy, text, size);
+        parser.growing = &shared->keys; /* which has all keys */
+        parser.lenient = true;
         lp_jsonl_start(&parser, copy, size);
         lp_jsonl_result result;
         for (int64_t line = 1; status == LAPSE_OK && (result = lp_jsonl_next(&parser)) != LP_JSONL_END; line++)
@@ -258,8 +260,6 @@ static lapse_status begin_json(lp_reader_shared *shared, const char *text, size_
     if (!lp_json_keys_init(&shared->keys) || !lp_jsonl_discover(&shared->keys, &shared->sample, text, size))
         return lp_fail_memory(error, "the first rows", size);
     const lp_names names = lp_intern_names(&shared->keys.names);
-    if (names.count == 0)
-        LP_TRY(fail_first_line(shared, text, size, error));
     lp_csv_record first;
     lapse_status status =
         lp_csv_record_init(&first, names.count) ? LAPSE_OK : lp_fail_memory(error, "the columns", (size_t)names.count);
@@ -272,6 +272,9 @@ static lapse_status begin_json(lp_reader_shared *shared, const char *text, size_
     if (status == LAPSE_OK)
         status = lp_columns_choose(&shared->columns, &shared->arena, &input, error);
     lp_csv_record_clear(&first);
+    /* A column may be missing because the line that has it is malformed. */
+    if (status == LAPSE_ERROR_INPUT && (!shared->options->skip_bad_rows || names.count == 0))
+        LP_TRY(find_malformed(shared, text, size, error));
     LP_TRY(status);
     shared->have_columns = true;
     lp_time_detect(&shared->time, &shared->sample, shared->columns.time);

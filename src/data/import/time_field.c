@@ -24,9 +24,9 @@ const char *const lp_time_unit_names[] = {"auto", "s", "ms", "us", "ns", "iso", 
 
 const char *lp_time_unit_text(lp_time_unit unit)
 {
-    static const char *const texts[LP_TIME_UNITS] = {"unknown",        "seconds",        "milliseconds",
-                                                     "microseconds",   "nanoseconds",    "ISO 8601",
-                                                     "month/day/year", "day/month/year", "unknown"};
+    static const char *const texts[LP_TIME_UNITS] = {"unknown",           "unix seconds",     "unix milliseconds",
+                                                     "unix microseconds", "unix nanoseconds", "ISO 8601",
+                                                     "month/day/year",    "day/month/year",   "unknown"};
     return texts[unit];
 }
 

@@ -27,7 +27,7 @@ typedef struct lp_time_format {
 /* The values of the option time_unit, in the order of lp_time_unit up to LP_TIME_DAY_FIRST. */
 extern const char *const lp_time_unit_names[];
 
-/* "seconds" (of unix time), "ISO 8601", ... */
+/* "unix seconds", "ISO 8601", ... */
 const char *lp_time_unit_text(lp_time_unit unit);
 
 /* Detects the unit from the sample of a column: the one that most values have. LP_TIME_AUTO stays if no value is a time. */

@@ -197,7 +197,7 @@ $ lapse predict m.safetensors nothing.csv --at +1h
 ! lapse: nothing.csv: cannot open: No such file or directory
 = 1
 $ lapse predict m.safetensors events.lapse --at +1h
-! lapse: events.lapse:2: this is a binary file, not text: it has a NUL byte
+! lapse: events.lapse: this is a dataset of Lapse, not CSV or JSON Lines: use it as it is: it needs no import
 = 1
 
 # Names with special characters are escaped for the output format.

@@ -6,7 +6,7 @@ $ lapse
 !
 !   demo        simulate a shop, train, and show what time adds and the limit
 !   simulate    simulate events from a known process, as CSV
-!   import      read events from CSV or TSV into a dataset file
+!   import      read events from CSV or JSON Lines into a dataset file
 !   info        describe a dataset, model or item-vector file
 !   check       check a dataset for data-quality problems and leakage
 !   pretrain    pretrain item vectors that initialize a model
@@ -30,7 +30,7 @@ $ lapse --help
 |
 |   demo        simulate a shop, train, and show what time adds and the limit
 |   simulate    simulate events from a known process, as CSV
-|   import      read events from CSV or TSV into a dataset file
+|   import      read events from CSV or JSON Lines into a dataset file
 |   info        describe a dataset, model or item-vector file
 |   check       check a dataset for data-quality problems and leakage
 |   pretrain    pretrain item vectors that initialize a model
@@ -171,7 +171,7 @@ $ lapse predict m.safetensors history.csv
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at 3d
-! lapse: --at 3d: '3d' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: --at 3d: '3d' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at +3
