@@ -194,26 +194,26 @@ expect "packages: without root" "Missing packages:
   cmake: configuration
   libcmocka-dev: unit tests
 Install them, then start ./run again:
-sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0) ($?)"
 listed=no
 expect "packages: without root or lists" \
     "sudo apt-get update && sudo apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0 | tail -n 1)"
+    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0 | tail -n 1)"
 expect "packages: as root, a new system" "Installing missing packages (apt-get):
   libcmocka-dev: unit tests
 apt-get update -qq -o Dpkg::Use-Pty=0
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0) ($?)"
 listed=yes
 expect "packages: as root, old lists" "Installing missing packages (apt-get):
   libcmocka-dev: unit tests
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
 apt-get update -qq -o Dpkg::Use-Pty=0
 apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?)"
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 1) ($?)"
 expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
+    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 2 | tail -n 1)"
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

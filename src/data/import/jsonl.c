@@ -487,7 +487,8 @@ static bool collect_keys(lp_json_keys *keys, const char *text, size_t size, int6
     parser.growing = keys;
     parser.lenient = true;
     lp_jsonl_result result = good ? LP_JSONL_BLANK : LP_JSONL_END;
-    lp_jsonl_start(&parser, copy, size);
+    if (good)
+        lp_jsonl_start(&parser, copy, size);
     while (good && (result = lp_jsonl_next(&parser)) != LP_JSONL_END) {
         *lines += result == LP_JSONL_ROW;
         good = result != LP_JSONL_MALFORMED || parser.message;
@@ -507,7 +508,8 @@ static bool collect_rows(const lp_json_keys *keys, lp_sample *sample, const char
                 lp_jsonl_init(&parser, keys, &record);
     parser.lenient = true;
     lp_jsonl_result result;
-    lp_jsonl_start(&parser, sample->text, good ? size : 0);
+    if (good)
+        lp_jsonl_start(&parser, sample->text, size);
     while (good && sample->row_count < lines && (result = lp_jsonl_next(&parser)) != LP_JSONL_END) {
         good = result != LP_JSONL_MALFORMED || parser.message;
         if (result != LP_JSONL_ROW)

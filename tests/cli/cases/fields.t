@@ -2,7 +2,7 @@
 
 $ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price
 | read       38 rows, 1.6 kB from fields.csv
-| sequence   user, found by name; runner-up: device
+| sequence   user, found by name
 | time       time, found by name; ISO 8601
 | event      item
 | events     38 events in 13 sequences, 2 event types
@@ -17,8 +17,7 @@ $ lapse import fields.csv -o again.lapse --event item --action action --field de
 |   "columns": {
 |     "sequence": {
 |       "column": "user",
-|       "given": false,
-|       "runner_up": "device"
+|       "given": false
 |     },
 |     "time": {
 |       "column": "time",
@@ -105,7 +104,7 @@ $ lapse import fields.csv -o x.lapse --event item --number device
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
-| sequence   user, found by name; runner-up: device
+| sequence   user, found by name
 | time       time, found by name; ISO 8601
 | event      item
 | ignored    action, price

@@ -115,7 +115,7 @@ $ lapse import retail.csv -o retail.lapse --event event,itemid | grep event
 | event      event,itemid
 | events     2 events in 2 sequences, 2 event types
 $ lapse import retail.csv -o retail.lapse --action event | grep event
-| event      itemid, found by name; runner-up: event
+| event      itemid, found by name
 | events     2 events in 2 sequences, 2 event types
 | fields     event (2 values)
 

@@ -70,7 +70,7 @@ $ . ./try.sh; printf '{"user":1,"time":1,"event":"x"}\n{"time":2,"event":"y"}\n'
 ! lapse: a.jsonl:2: the sequence is missing: the object has no value for the key 'user'
 = 1
 $ . ./try.sh; printf '{"user":1,"time":1,"event":"\\ud83d"}\n' >a.jsonl; try a.jsonl --sequence user --time time --event event
-! lapse: a.jsonl:1: there is no column 'event' for the event; the columns are: user, time
+! lapse: a.jsonl:1:29: this escape is half of a surrogate pair: the other half is missing
 = 1
 $ . ./try.sh; printf '{"user":1,"time":1,"event":"x"}\n' >a.jsonl; try a.jsonl --number cost
 ! lapse: a.jsonl: no object has a value for the key 'cost'
