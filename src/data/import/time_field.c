@@ -7,13 +7,14 @@
 
 /* A unit of unix time. The limits of magnitude put every unit's times into the years 1973 to 5138. */
 typedef struct number_unit {
-    double per_second, below; /* magnitudes from the limit of the unit before on */
+    double per_second, below; /* magnitudes below this, from the limit of the unit before on */
     const char *not_one, *others_have;
 } number_unit;
 
 #define OTHERS(unit) "has another magnitude than the other rows, which have " unit ": set --time-unit"
 
 static const number_unit number_units[] = {
+    [LP_TIME_AUTO] = {1, 0, NULL, NULL},
     [LP_TIME_SECONDS] = {1, 1e11, "is not a time in unix seconds", OTHERS("seconds")},
     [LP_TIME_MILLISECONDS] = {1e3, 1e14, "is not a time in unix milliseconds", OTHERS("milliseconds")},
     [LP_TIME_MICROSECONDS] = {1e6, 1e17, "is not a time in unix microseconds", OTHERS("microseconds")},
@@ -134,13 +135,18 @@ void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t col
 static const char *read_number(const lp_time_format *format, const char *begin, const char *end, double *time)
 {
     const number_unit *unit = &number_units[format->unit];
-    if (format->unit != LP_TIME_NANOSECONDS || !read_nanoseconds(begin, end, time)) {
+    if (format->unit == LP_TIME_NANOSECONDS && read_nanoseconds(begin, end, time)) {
+        if (format->found && unit_of(*time * unit->per_second) != format->unit)
+            return unit->others_have;
+    } else {
         if (!lp_number_parse(begin, end, time))
             return unit->not_one;
-        *time /= unit->per_second;
+        double size = fabs(*time);
+        if (format->found && (size >= unit->below || size < unit[-1].below))
+            return unit->others_have;
+        if (format->unit != LP_TIME_SECONDS)
+            *time /= unit->per_second;
     }
-    if (format->found && unit_of(*time * unit->per_second) != format->unit)
-        return unit->others_have;
     return in_range(*time) ? NULL : "lies outside the years 1 to 9999";
 }
 
