@@ -160,7 +160,7 @@ static lapse_status add_sweep(cli_when_list *list, const char *text, lapse_error
 
 /* ---- query times ---- */
 
-lapse_status cli_when_add(cli_when_list *list, const char *text, double now, lapse_error *error)
+lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error)
 {
     double seconds;
     lapse_status status;
@@ -172,7 +172,7 @@ lapse_status cli_when_add(cli_when_list *list, const char *text, double now, lap
         status = lapse_duration_parse(text + 1, &seconds, error);
         return status == LAPSE_OK ? append(list, text, true, seconds, error) : status;
     }
-    status = lapse_time_parse(text, &seconds, error);
+    status = lapse_time_parse_zone(text, timezone, &seconds, error);
     if (status == LAPSE_OK)
         return append(list, text, false, seconds, error);
     if (lapse_duration_parse(text, &seconds, NULL) == LAPSE_OK && seconds >= 0)

@@ -27,8 +27,8 @@ enum { CLI_SWEEP_MAX = 1000 };
 
 /* Appends the query times of one --at: "+3d", Unix seconds, ISO 8601, "now" (the given time), or a sweep "1h..30d/20": 20 times
  * after the last event, spaced evenly in log time; those between the ends are rounded to the fewest digits, from 3, that
- * keep them apart. */
-lapse_status cli_when_add(cli_when_list *list, const char *text, double now, lapse_error *error);
+ * keep them apart. A timestamp without a zone is one of the time zone, NULL: UTC. */
+lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error);
 void cli_when_clear(cli_when_list *list);
 
 typedef struct cli_choice {

@@ -3,9 +3,13 @@
 
 #include <string.h>
 
+#include "console.h"
+
+static const char *const roles[] = {"sequence", "time", "event"};
+
 static const char *const *time_unit_names(void)
 {
-    static const char *const names[] = {"auto", "s", "ms", "iso", NULL};
+    static const char *const names[] = {"auto", "s", "ms", "us", "ns", "iso", "mdy", "dmy", NULL};
     return names;
 }
 
@@ -20,25 +24,29 @@ static const char *const *bad_rows_names(void)
 /* clang-format off */
 static const cli_option rows[] = {
     {.name = "sequence", .type = CLI_TEXT, AT(import.sequence), .placeholder = "COLUMN",
-     .help = "sequence (user, session) column: name, or number from 1", .unset = "detected by name"},
+     .help = "sequence (user, session) column: name, or number from 1", .unset = "found by name and values"},
     {.name = "time", .type = CLI_TEXT, AT(import.time), .placeholder = "COLUMN",
-     .help = "timestamp column", .unset = "detected by name"},
+     .help = "timestamp column", .unset = "found by name and values"},
     {.name = "event", .type = CLI_TEXT, AT(import.event), .placeholder = "COLUMN[,...]",
-     .help = "event type (item) column; several are joined into one name", .unset = "detected by name"},
+     .help = "event type (item) column; several are joined into one name", .unset = "found by name and values"},
     {.name = "action", .type = CLI_TEXT, AT(import.action), .placeholder = "COLUMN",
      .help = "action column (view, search, purchase): a categorical field that can also be a prediction target",
      .unset = "none", .advanced = true},
     {.name = "field", .type = CLI_LIST, AT(categories), .placeholder = "COLUMN",
      .help = "categorical field column, an input feature of past events; repeatable", .advanced = true},
     {.name = "number", .type = CLI_LIST, AT(numbers), .placeholder = "COLUMN",
-     .help = "numeric field column, an input feature of past events, empty if missing; repeatable", .advanced = true},
+     .help = "numeric field column, an input feature of past events; empty, NaN, NA or null if missing; "
+     "repeatable", .advanced = true},
     {.name = "split-column", .type = CLI_TEXT, AT(import.split), .placeholder = "COLUMN",
      .help = "split column, with the values train, valid and test", .unset = "none", .advanced = true},
     {.name = "time-unit", .type = CLI_CHOICE, AT(import.time_unit), .placeholder = "UNIT",
-     .help = "timestamp format: s and ms are Unix time, iso is ISO 8601, auto detects it", .choices = time_unit_names,
-     .advanced = true},
+     .help = "timestamp format: s, ms, us and ns are Unix time, iso is ISO 8601, mdy and dmy are dates such as 11/15/2026 and "
+     "15/11/2026, auto detects it", .choices = time_unit_names, .advanced = true},
+    {.name = "timezone", .type = CLI_TEXT, AT(import.timezone), .placeholder = "ZONE",
+     .help = "time zone of timestamps without one: a name such as Europe/Berlin, or an offset such as +02:00",
+     .unset = "UTC", .advanced = true},
     {.name = "delimiter", .type = CLI_TEXT, AT(import.delimiter), .placeholder = "CHARACTER",
-     .help = "field delimiter; \"tab\" is a tab", .unset = "detected in the first line", .advanced = true},
+     .help = "field delimiter of CSV; \"tab\" is a tab", .unset = "detected in the first line", .advanced = true},
     {.name = "no-header", .type = CLI_UNFLAG, AT(import.header),
      .help = "no header: the first line is data, and columns are given by number", .advanced = true},
     {.name = "bad-rows", .type = CLI_CHOICE, AT(bad_rows), .placeholder = "ACTION",
@@ -98,4 +106,81 @@ const char *cli_columns_given(const cli_columns *columns)
             return row->name;
     }
     return NULL;
+}
+
+static void print_choice(FILE *file, const char *role, const lapse_column_choice *choice)
+{
+    fprintf(file, "%-11s", role);
+    cli_text_print(file, choice->column);
+    if (!choice->given)
+        fputs(", found by name", file);
+    if (choice->runner_up[0]) {
+        fputs("; runner-up: ", file);
+        cli_text_print(file, choice->runner_up);
+    }
+}
+
+static void print_zone(FILE *file, const lapse_import_report *report)
+{
+    fprintf(file, "zone       %s without a zone, read as ",
+            cli_plural(report->local_rows, "timestamp", "timestamps").text);
+    cli_text_print(file, report->timezone);
+    fputc('\n', file);
+    if (report->ambiguous_rows > 0)
+        fprintf(file, "zone       %s in the hour that occurs twice when clocks are set back, read as the earlier one\n",
+                cli_plural(report->ambiguous_rows, "timestamp", "timestamps").text);
+    if (report->missing_rows > 0)
+        fprintf(file, "zone       %s in the hour that is skipped when clocks are set forward, shifted forward\n",
+                cli_plural(report->missing_rows, "timestamp", "timestamps").text);
+}
+
+void cli_columns_print(FILE *file, const lapse_import_report *report)
+{
+    for (int role = 0; role < 3; role++) {
+        print_choice(file, roles[role], &report->columns[role]);
+        if (role == LAPSE_COLUMN_TIME)
+            fprintf(file, "; %s", report->time_unit);
+        fputc('\n', file);
+    }
+    if (report->local_rows > 0)
+        print_zone(file, report);
+    if (report->ignored_count > 0) {
+        fputs("ignored    ", file);
+        cli_text_print(file, report->ignored);
+        fputc('\n', file);
+    }
+}
+
+void cli_columns_json(cli_json *json, const lapse_import_report *report)
+{
+    cli_json_text(json, "format", report->format);
+    cli_json_object(json, "columns");
+    for (int role = 0; role < 3; role++) {
+        const lapse_column_choice *choice = &report->columns[role];
+        cli_json_object(json, roles[role]);
+        cli_json_text(json, "column", choice->column);
+        cli_json_bool(json, "given", choice->given);
+        if (choice->runner_up[0])
+            cli_json_text(json, "runner_up", choice->runner_up);
+        cli_json_end(json, '}');
+    }
+    cli_json_end(json, '}');
+    cli_json_text(json, "ignored", report->ignored);
+    cli_json_text(json, "time_unit", report->time_unit);
+    cli_json_text(json, "timezone", report->timezone);
+    cli_json_whole(json, "local_rows", report->local_rows);
+    cli_json_whole(json, "ambiguous_rows", report->ambiguous_rows);
+    cli_json_whole(json, "missing_rows", report->missing_rows);
+}
+
+const char *cli_columns_note(int index, char *text, size_t size)
+{
+    if (index > LAPSE_COLUMN_EVENT)
+        return NULL;
+    size_t used = 0;
+    const char *name;
+    text[0] = 0;
+    for (int i = 0; (name = lapse_column_name((lapse_column_role)index, i)) && used + strlen(name) + 3 < size; i++)
+        used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "", name);
+    return roles[index];
 }

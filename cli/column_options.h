@@ -3,6 +3,8 @@
 #ifndef CLI_COLUMN_OPTIONS_H
 #define CLI_COLUMN_OPTIONS_H
 
+#include <stdio.h>
+
 #include <lapse.h>
 
 #include "options.h"
@@ -25,5 +27,14 @@ void cli_columns_finish(cli_columns *columns);
 
 /* The name of an option that differs from its default, or NULL. */
 const char *cli_columns_given(const cli_columns *columns);
+
+/* Prints the columns that an import chose, those it ignored, and how it read times: one line each. */
+void cli_columns_print(FILE *file, const lapse_import_report *report);
+/* The same as members of an open JSON object. */
+void cli_columns_json(cli_json *json, const lapse_import_report *report);
+
+/* The usual names of columns, for the help: a cli_verb's note. */
+#define CLI_COLUMN_NOTES "Columns are found by their values and these names (case, blanks and _ do not matter)"
+const char *cli_columns_note(int index, char *text, size_t size);
 
 #endif

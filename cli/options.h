@@ -97,6 +97,9 @@ typedef struct cli_verb {
     const char *summary;         /* at most half a line */
     const char *description;     /* one paragraph */
     const char *const *examples; /* NULL-terminated */
+    const char *note_title;      /* heading of notes in the help; NULL: none */
+    /* The name of a note, and its text in `text`; NULL: there are no more. */
+    const char *(*note)(int index, char *text, size_t size);
     const cli_argument *arguments;
     const cli_option *options;    /* ends with a row without a name; cli_verb_options adds the library's */
     const size_t *train;          /* offset of a cli_train in the settings, for all training options; NULL: has none */

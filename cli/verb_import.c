@@ -1,4 +1,4 @@
-/* verb_import.c: `lapse import`: converts a CSV or TSV file of events into a dataset file. */
+/* verb_import.c: `lapse import`: converts a CSV, TSV or JSON Lines file of events into a dataset file. */
 #include <string.h>
 
 #include "column_options.h"
@@ -85,6 +85,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
             cli_bytes((double)report->bytes).text);
     cli_text_print(file, strcmp(import->input, "-") == 0 ? "standard input" : import->input);
     fputc('\n', file);
+    cli_columns_print(file, report);
     if (report->bad_rows > 0)
         print_bad_rows(file, report);
     if (report->cut_sequences > 0)
@@ -127,6 +128,7 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_object(&json, NULL);
     cli_json_text(&json, "input", s->columns.import.input);
     cli_json_text(&json, "output", s->output);
+    cli_columns_json(&json, report);
     cli_json_whole(&json, "bytes", report->bytes);
     cli_json_whole(&json, "rows", report->rows);
     cli_json_whole(&json, "bad_rows", report->bad_rows);
@@ -190,7 +192,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
+     "CSV, TSV or JSON Lines file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -210,6 +212,7 @@ static const cli_text_options text = {.offset = offsetof(import_settings, column
 static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
     "lapse import shop.csv -o shop.lapse --event item --action action --field device --number price",
+    "lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
     "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2",
     "lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated",
@@ -218,12 +221,17 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_import = {
     .name = "import",
-    .summary = "read events from CSV or TSV into a dataset file",
+    .summary = "read events from CSV or JSON Lines into a dataset file",
     .description =
-        "Reads events (sequence, timestamp, event type), sorts them by sequence and time, optionally splits sequences "
+        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one event per row. Columns that "
+        "are "
+        "not given are found by their names and the values of the first rows, and printed. Sorts events by sequence "
+        "and time, optionally splits sequences "
         "into sessions and drops duplicates, filters rare event types and short sequences, and writes a dataset file. "
         "The output file is replaced atomically.",
     .examples = examples,
+    .note_title = CLI_COLUMN_NOTES,
+    .note = cli_columns_note,
     .arguments = arguments,
     .options = options,
     .text = &text,

@@ -28,7 +28,7 @@ static int read_times(const predict_settings *s, cli_predictions *p, const cli_v
     lapse_error error;
     double now = (double)time(NULL);
     for (int i = 0; i < s->at.count; i++) {
-        lapse_status status = cli_when_add(&p->when, s->at.items[i], now, &error);
+        lapse_status status = cli_when_add(&p->when, s->at.items[i], now, s->columns.import.timezone, &error);
         if (status == LAPSE_ERROR_MEMORY)
             return cli_error(&error);
         if (status != LAPSE_OK)

@@ -63,7 +63,7 @@ typedef struct lapse_error {
     char message[512]; /* one sentence: what is wrong, where, and how to fix it */
     char file[256];    /* the file concerned, or "" */
     int64_t line;      /* 1-based; 0: not applicable */
-    int64_t column;    /* 1-based field of the line; 0: not applicable */
+    int64_t column;    /* 1-based field of the line, in JSON Lines its byte; 0: not applicable */
 } lapse_error;
 
 /* "memory", "usage", ...: the short name of a status. */
@@ -71,9 +71,15 @@ const char *lapse_status_name(lapse_status status);
 
 /* ------------------------------------------------------------------------------------- text and choices ------ */
 
-/* Parses a timestamp: unix seconds ("1326506723.403") or ISO 8601 with a zone ("2026-11-15T12:00:00Z", "...+02:00";
- * a date alone is midnight UTC). */
+/* Parses a timestamp: unix seconds ("1326506723.403") or ISO 8601 ("2026-11-15T12:00:00Z", "...+02:00", a space for the
+ * T). A time without a zone is UTC, and a date alone is midnight. "15/11/2026" and "11/15/2026" are read where the order of
+ * day and month is certain. */
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error);
+
+/* The same, but a time without a zone is a local time of this time zone: a name of the system's database such as
+ * "Europe/Berlin", "UTC", or an offset such as "+02:00"; NULL: UTC. Of a local time that occurs twice, the earlier one is
+ * taken; one that does not occur is shifted forward by the skipped time. */
+lapse_status lapse_time_parse_zone(const char *text, const char *timezone, double *time, lapse_error *error);
 
 /* Parses a duration with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
 lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error);
@@ -117,19 +123,32 @@ typedef struct lapse_field {
     int64_t category_count; /* distinct values, including "" (empty) if it occurs; 0 for a number */
 } lapse_field;
 
+/* The roles of columns that an import finds by itself. */
+typedef enum lapse_column_role {
+    LAPSE_COLUMN_SEQUENCE = 0,
+    LAPSE_COLUMN_TIME = 1,
+    LAPSE_COLUMN_EVENT = 2
+} lapse_column_role;
+
+/* The usual names by which a column of this role is found, for index 0, 1, ... until it returns NULL. Case, blanks and
+ * separators do not matter: "userId" is "user_id". */
+const char *lapse_column_name(lapse_column_role role, int index);
+
 typedef struct lapse_import_options {
-    const char *input;      /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
-    const char *sequence;   /* column of the sequence (user): a name, or a 1-based number; NULL: found by name */
-    const char *time;       /* column of the time; NULL: found by name */
-    const char *event;      /* column of the event's name, or several separated by commas ("action,item"), whose
-                             * values are joined by a space; NULL: found by name */
-    const char *split;      /* column that contains train, valid or test; NULL: none */
-    const char *delimiter;  /* ",", "\t" or any one character; NULL: detected in the first line */
-    const char *time_unit;  /* "auto", "s", "ms" or "iso" */
-    bool header;            /* the first line names the columns; otherwise columns are numbered */
-    bool skip_bad_rows;     /* skip and count malformed rows, instead of failing at the first */
-    int64_t min_events;     /* drop sequences with fewer events */
-    int64_t min_count;      /* drop event types with fewer events in the dataset (applied before min_events) */
+    const char *input;    /* path of a CSV, TSV or JSON Lines file, plain or gzip; "-" is standard input */
+    const char *sequence; /* column of the sequence (user): a name, or a 1-based number; NULL: found by its name and the
+                           * values of the first rows. In JSON Lines: a key, or the path of a nested one ("a.b") */
+    const char *time;     /* column of the time; NULL: found likewise */
+    const char *event;    /* column of the event's name, or several separated by commas ("action,item"), whose
+                           * values are joined by a space; NULL: found likewise */
+    const char *split;    /* column that contains train, valid or test; NULL: none */
+    const char *delimiter; /* ",", "\t" or any one character; NULL: detected in the first line */
+    const char *time_unit; /* "auto"; "s", "ms", "us", "ns" (unix time); "iso"; "mdy", "dmy" (11/15/2026, 15/11/2026) */
+    const char *timezone;  /* of times without a zone, as in lapse_time_parse_zone; NULL: UTC */
+    bool header;           /* the first line names the columns; otherwise columns are numbered */
+    bool skip_bad_rows;    /* skip and count malformed rows, instead of failing at the first */
+    int64_t min_events;    /* drop sequences with fewer events */
+    int64_t min_count;     /* drop event types with fewer events in the dataset (applied before min_events) */
     const char *min_rounds; /* "once": min_count, then min_events, once each, after which event types may be rare again;
                              * "iterated": iterative k-core filtering, both in turn until both hold */
     double session_gap; /* seconds: sequences are split into sessions, named "<sequence>/1", "<sequence>/2", ..., where
@@ -142,9 +161,16 @@ typedef struct lapse_import_options {
     const char *action;            /* column of the action; NULL: none */
     const char *const *categories; /* category_count further categorical columns; "" is a category too */
     int category_count;
-    const char *const *numbers; /* number_count numeric columns; empty: missing; other text: a malformed row */
+    const char *const *numbers; /* number_count numeric columns; empty, NaN, NA, null: missing; other text: malformed */
     int number_count;
 } lapse_import_options;
+
+/* The column of a role. Names are shortened to fit. */
+typedef struct lapse_column_choice {
+    char column[256];   /* its name; several are separated by commas */
+    char runner_up[64]; /* the column that would be the next choice; "": none, or the column was given */
+    bool given;         /* by an option, or by position without a header; otherwise found by its name and values */
+} lapse_column_choice;
 
 typedef struct lapse_import_report {
     int64_t bytes;             /* of text read, after decompression */
@@ -159,7 +185,16 @@ typedef struct lapse_import_report {
     int64_t cut_sequences;     /* sequences split by session_gap */
     int64_t sessions;          /* sequences after splitting, before filtering; 0 without session_gap */
     int64_t rounds;            /* rounds of min_count and min_events that dropped something */
+    int64_t local_rows;        /* rows whose time has no zone: a local time of options.timezone, or of UTC */
+    int64_t ambiguous_rows;    /* of these: the local time occurs twice; the earlier one is taken */
+    int64_t missing_rows;      /* of these: the local time does not occur; it is shifted forward by the skipped time */
     lapse_error first_bad_row; /* the first malformed row, with skip_bad_rows */
+    lapse_column_choice columns[3]; /* [lapse_column_role] */
+    char ignored[256];              /* columns without a role, separated by commas; shortened to fit */
+    int64_t ignored_count;
+    const char *format;    /* "CSV" (any delimiter) or "JSON Lines" */
+    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ...; a constant */
+    char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);

@@ -16,6 +16,7 @@ build|libjansson-dev|JSON|module jansson
 build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
 unit|libcmocka-dev|unit tests|module cmocka
+unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind
 full|valgrind|memory checker|tool valgrind
 full|g++|C++ compiler, to test the header|tool g++
@@ -35,6 +36,7 @@ packages_have()
 {
     case $1 in
     tool) command -v "$2" ;;
+    file) [ -e "$2" ] ;;
     module) command -v pkg-config && pkg-config --exists "$2" ;;
     compile)
         command -v "$2" && echo "#include <$3>" | "$2" -E -x c -

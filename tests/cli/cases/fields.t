@@ -2,6 +2,9 @@
 
 $ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price
 | read       38 rows, 1.6 kB from fields.csv
+| sequence   user, found by name
+| time       time, found by name; ISO 8601
+| event      item
 | events     38 events in 13 sequences, 2 event types
 | fields     action (2 values), device (3 values), price (number)
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
@@ -10,6 +13,27 @@ $ lapse import fields.csv -o again.lapse --event item --action action --field de
 | {
 |   "input": "fields.csv",
 |   "output": "again.lapse",
+|   "format": "CSV",
+|   "columns": {
+|     "sequence": {
+|       "column": "user",
+|       "given": false
+|     },
+|     "time": {
+|       "column": "time",
+|       "given": false
+|     },
+|     "event": {
+|       "column": "item",
+|       "given": true
+|     }
+|   },
+|   "ignored": "",
+|   "time_unit": "ISO 8601",
+|   "timezone": "UTC",
+|   "local_rows": 0,
+|   "ambiguous_rows": 0,
+|   "missing_rows": 0,
 |   "bytes": 1636,
 |   "rows": 38,
 |   "bad_rows": 0,
@@ -57,6 +81,10 @@ $ lapse info fields.lapse | head -n 8
 | first.time       2026-01-01T10:00:00Z
 $ lapse import fields.csv -o plain.lapse --event item
 | read       38 rows, 1.6 kB from fields.csv
+| sequence   user, found by name; runner-up: device
+| time       time, found by name; ISO 8601
+| event      item
+| ignored    action, device, price
 | events     38 events in 13 sequences, 2 event types
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      plain.lapse in N s, N MB/s
@@ -72,11 +100,15 @@ $ lapse import fields.csv -o x.lapse --event item --field device --number device
 ! lapse: fields.csv:1:5: the column 'device' cannot be the number: it already has another role
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device
-! lapse: fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+! lapse: fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
-| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+| sequence   user, found by name
+| time       time, found by name; ISO 8601
+| event      item
+| ignored    action, price
+| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 | events     3 events in 2 sequences, 2 event types
 | fields     device (number)
 | span       2026-01-05T09:31:00Z to 2026-01-08T10:00:00Z, 3.02 days
@@ -221,7 +253,7 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 | wc -
 | 7
 ! lapse: strange.csv: 2 events have 1 value of 'action' that the model does not know: 'steal' (2); skipped
 $ sed 's/12$/dear/' fields_history.csv > dear.csv; lapse predict m.safetensors dear.csv --at +1h
-! lapse: dear.csv:4:6: 'dear' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+! lapse: dear.csv:4:6: 'dear' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 = 1
 $ lapse train plain.lapse -o plain.safetensors --model markov --no-eval 2>/dev/null | wc -l
 | 1

@@ -52,13 +52,15 @@ $ lapse simulate --help
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (sequence, timestamp, event type), sorts them by sequence and time,
+| Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one
+| event per row. Columns that are not given are found by their names and the
+| values of the first rows, and printed. Sorts events by sequence and time,
 | optionally splits sequences into sessions and drops duplicates, filters rare
 | event types and short sequences, and writes a dataset file. The output file is
 | replaced atomically.
 |
-|   INPUT                     CSV or TSV file, plain or gzip, one event per row; -
-|                             is standard input
+|   INPUT                     CSV, TSV or JSON Lines file, plain or gzip, one
+|                             event per row; - is standard input
 |
 | Options:
 |   -o, --output DATASET      dataset file to write
@@ -67,8 +69,8 @@ $ lapse import --help
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: detected by name)
-|   --time COLUMN             timestamp column (default: detected by name)
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
 |                             one name (default: detected by name)
 |   --action COLUMN           action column (view, search, purchase): a
@@ -77,7 +79,8 @@ $ lapse import --help
 |   --field COLUMN            categorical field column, an input feature of past
 |                             events; repeatable
 |   --number COLUMN           numeric field column, an input feature of past
-|                             events, empty if missing; repeatable
+|                             events; empty, NaN, NA or null if missing;
+|                             repeatable
 |   --split-column COLUMN     split column, with the values train, valid and test
 |                             (default: none)
 |   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
@@ -101,9 +104,35 @@ $ lapse import --help
 |   --min-rounds RULE         application of the two minimums: once, or iterated
 |                             until no row is dropped (k-core) (default: once)
 |
+| Columns are found by their values and these names (case, blanks and _ do not matter):
+|   sequence                  sequence_id, sequence, user_id, user, uid, username,
+|                             customer_id, customer, cust_id, client_id, client,
+|                             visitor_id, visitor, full_visitor_id, member_id,
+|                             member, subscriber_id, account_id, account,
+|                             patient_id, patient, subject_id, subject, person_id,
+|                             person, player_id, student_id, reviewer_id,
+|                             household_key, case_id, case:concept:name, case,
+|                             session_id, session, device_id, device, machine_id,
+|                             vehicle_id, trace_id, ip, id
+|   time                      timestamp, event_time, event_timestamp, time,
+|                             datetime, timestamp_ms, ts, unix_time, epoch,
+|                             time:timestamp, order_date, purchase_date,
+|                             invoice_date, transaction_date, occurred_at,
+|                             created_at, created, start_time, started_at,
+|                             visit_date, event_date, unix_review_time, date, when
+|   event                     event, event_type, event_name, action, action_type,
+|                             activity, concept:name, interaction, behavior,
+|                             behavior_type, type, item_id, item, product_id,
+|                             product, sku, stock_code, article_id, article, asin,
+|                             movie_id, movie, track_id, song_id, book_id, isbn,
+|                             video_id, game_id, news_id, business_id, venue_id,
+|                             page, url, code, diagnosis, procedure, drug, kind,
+|                             product_name, category, label, status, title, name
+|
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
+|   lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
 |   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2
 |   lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated

@@ -15,7 +15,7 @@ $ lapse import events.csv -o events.lapse >/dev/null && lapse info events.lapse
 | column.sequence  user
 | column.time      time
 | column.event     event
-| time.unit        seconds
+| time.unit        unix seconds
 | delimiter        comma
 | header           yes
 | order            sequence by first appearance, then time; ties keep the order of the source
@@ -50,7 +50,7 @@ $ lapse info events.lapse --json
 |     "column.sequence": "user",
 |     "column.time": "time",
 |     "column.event": "event",
-|     "time.unit": "seconds",
+|     "time.unit": "unix seconds",
 |     "delimiter": "comma",
 |     "header": "yes",
 |     "order": "sequence by first appearance, then time; ties keep the order of the source",
