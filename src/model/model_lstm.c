@@ -26,7 +26,7 @@ static const lp_option options[] = {
      .most = 3,
      .initial = "1",
      .advanced = true,
-     .help = "number of LSTM layers, 1 to 3"},
+     .help = "number of recurrent layers, 1 to 3"},
     {0},
 };
 
