@@ -76,7 +76,8 @@ static bool is_bce(const void *settings)
 const lp_option lp_model_options[] = {
     {.name = "task", .type = LAPSE_OPTION_CHOICE, AT(task), FORWARD, .placeholder = "NAME", .choices = task_names,
      .initial = "classify",
-     .help = "task: classify predicts which of a few event types comes next, recommend ranks a catalogue of items"},
+     .help = "task: classify predicts which of a few event types comes next, recommend ranks a catalogue of items; a "
+     "model with one task needs no --task"},
     {.name = "target-time", .type = LAPSE_OPTION_CHOICE, AT(target_time), FORWARD, .placeholder = "RULE",
      .choices = target_time_names, .initial = "known",
      .help = "target time: known conditions on the time of the predicted event, unknown on the last event's time"},

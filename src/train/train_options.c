@@ -384,6 +384,15 @@ static lapse_status check_given(const lapse_train_options *options, lapse_error 
     return LAPSE_OK;
 }
 
+/* A model for one task alone needs no --task. */
+static void resolve_task(lapse_train_options *options)
+{
+    lp_model_config *config = &options->model;
+    for (int task = 0; !options->given[listed_index("task")] && lp_task_names[task]; task++)
+        if (config->row->tasks == 1 << task)
+            config->task = (lp_task)task;
+}
+
 static lapse_status check_loss(const lapse_train_options *options, lapse_error *error)
 {
     const lp_model_config *config = &options->model;
@@ -546,6 +555,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
         config->category_count += dataset->fields[f].type != LAPSE_FIELD_NUMBER;
     if (strcmp(run->checkpoint, "none") == 0)
         run->checkpoint[0] = 0;
+    resolve_task(options);
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));

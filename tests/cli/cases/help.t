@@ -182,11 +182,12 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention, lstm,
-|                             markov, item-markov, recency, popularity, majority
-|                             (default: attention)
+|                             gru4rec, markov, item-markov, recency, popularity,
+|                             majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
-|                             comes next, recommend ranks a catalogue of items
-|                             (default: classify)
+|                             comes next, recommend ranks a catalogue of items; a
+|                             model with one task needs no --task (default:
+|                             classify)
 |   --target-time RULE        target time: known conditions on the time of the
 |                             predicted event, unknown on the last event's time
 |                             (default: known)
