@@ -329,7 +329,7 @@ static cli_file train_file(const lapse_option *option)
 {
     if (option->type != LAPSE_OPTION_FILE)
         return CLI_NO_FILE;
-    return strcmp(option->name, "checkpoint") == 0 ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
+    return option->output ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
 }
 
 const cli_option *cli_verb_options(const cli_verb *verb)

@@ -7,12 +7,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "baseline_table.h"
+#include "epoch_table.h"
 #include "table.h"
 #include "verb.h"
 
 typedef struct info_settings {
     const char *file;
-    bool types, json;
+    bool types, history, json;
 } info_settings;
 
 /* An open file: exactly one member is set. */
@@ -48,21 +50,31 @@ static const char *type_name(const subject *about, int64_t type)
                             : lapse_dataset_event_type_name(about->dataset, type);
 }
 
-/* Number of events of each event type of a dataset; NULL for models and item vectors. The caller frees it. */
-static int64_t *type_events(const subject *about)
+/* Fills *events with the number of events of each event type of a dataset, or with NULL for models and item vectors. The
+ * caller frees it. False: out of memory. */
+static bool count_events(const subject *about, int64_t **events)
 {
-    int64_t *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof *events) : NULL;
-    if (!events)
-        return NULL;
+    *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof **events) : NULL;
+    if (!*events)
+        return !about->dataset;
     for (int64_t i = 0; i < lapse_dataset_sequence_count(about->dataset); i++) {
         const double *times;
         const int32_t *types;
         int64_t count;
         lapse_dataset_sequence(about->dataset, i, &times, &types, &count);
         for (int64_t j = 0; j < count; j++)
-            events[types[j]]++;
+            (*events)[types[j]]++;
     }
-    return events;
+    return true;
+}
+
+/* Scores have tables of their own. */
+static bool is_score(const subject *about, const char *name)
+{
+    lapse_epoch epoch;
+    return about->model && lapse_model_history(about->model, 0, &epoch) &&
+           (strncmp(name, "score.valid.", 12) == 0 || strncmp(name, "score.test.", 11) == 0 ||
+            strncmp(name, "baseline.", 9) == 0);
 }
 
 static int print_text(const subject *about, const info_settings *s)
@@ -71,14 +83,19 @@ static int print_text(const subject *about, const info_settings *s)
     const char *name, *value;
     cli_table_add(&table, "file");
     cli_table_add(&table, "%s (%s)", s->file, type_of(about));
-    for (int i = 0; property(about, i, &name, &value); i++) {
-        cli_table_add(&table, "%s", name);
-        cli_table_add(&table, "%s", value);
-    }
+    for (int i = 0; property(about, i, &name, &value); i++)
+        if (!is_score(about, name)) {
+            cli_table_add(&table, "%s", name);
+            cli_table_add(&table, "%s", value);
+        }
     bool whole = cli_table_print(&table, stdout, 0);
-    if (!s->types)
-        return whole ? CLI_DONE : cli_fail("out of memory");
-    int64_t *events = type_events(about);
+    if (about->model) {
+        whole = cli_history_print(stdout, about->model, s->history) && whole;
+        whole = cli_recorded_print(stdout, about->model) && whole;
+    }
+    int64_t *events = NULL;
+    if (!s->types || !whole || !count_events(about, &events))
+        return whole && !s->types ? CLI_DONE : cli_fail("out of memory");
     fputc('\n', stdout);
     table.align = events ? "lrr" : "l";
     cli_table_add(&table, "%s", about->vectors ? "item" : "event type");
@@ -95,14 +112,16 @@ static int print_text(const subject *about, const info_settings *s)
         }
     }
     free(events);
-    whole = cli_table_print(&table, stdout, 0) && whole;
-    return whole ? CLI_DONE : cli_fail("out of memory");
+    return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
 
 static int print_json(const subject *about, const info_settings *s)
 {
     cli_json json = {.file = stdout};
     const char *name, *value;
+    int64_t *events = NULL;
+    if (s->types && !count_events(about, &events))
+        return cli_fail("out of memory");
     cli_json_object(&json, NULL);
     cli_json_text(&json, "file", s->file);
     cli_json_text(&json, "type", type_of(about));
@@ -110,8 +129,9 @@ static int print_json(const subject *about, const info_settings *s)
     for (int i = 0; property(about, i, &name, &value); i++)
         cli_json_text(&json, name, value);
     cli_json_end(&json, '}');
+    if (about->model)
+        cli_history_json(&json, about->model, NULL);
     if (s->types) {
-        int64_t *events = type_events(about);
         cli_json_array(&json, about->vectors ? "items" : "event_types");
         for (int64_t type = 0; type < type_count(about); type++) {
             cli_json_object(&json, NULL);
@@ -193,6 +213,8 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "event-types", .type = CLI_FLAG, .offset = offsetof(info_settings, types),
      .help = "list of event types (of items, for item vectors)"},
+    {.name = "history", .type = CLI_FLAG, .offset = offsetof(info_settings, history),
+     .help = "table of all epochs of a model's training run, below the chart"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "JSON output: one object"},
     {0},
 };
@@ -204,9 +226,9 @@ static const char *const examples[] = {"lapse info events.lapse --event-types", 
 const cli_verb cli_verb_info = {
     .name = "info",
     .summary = "describe a dataset, model or item-vector file",
-    .description =
-        "Verifies a dataset, model or item-vector file and prints its metadata: source, sizes, settings, split "
-        "and scores.",
+    .description = "Verifies a dataset, model or item-vector file and prints its metadata: source, sizes, settings and "
+                   "split. Of a "
+                   "model also the history of its training run as a chart, and its scores beside those of baselines.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

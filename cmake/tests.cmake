@@ -84,8 +84,15 @@ if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_
     -Wl,--wrap=lp_bench_peak)
 endif()
 
-# Fuzz targets. Without libFuzzer the same code replays given files, so that every build can test the corpus.
+# Fuzz targets: one program per tests/fuzz/fuzz_*.c. Without libFuzzer the same code replays given files, so that every build can
+# test the corpus.
 file(GLOB LAPSE_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+file(GLOB LAPSE_FUZZ_SUPPORT CONFIGURE_DEPENDS tests/fuzz/support/*.c)
+add_library(lapse_fuzz_support STATIC ${LAPSE_FUZZ_SUPPORT})
+target_include_directories(lapse_fuzz_support PRIVATE include src tests)
+target_link_libraries(lapse_fuzz_support PRIVATE lapse_flags PkgConfig::JANSSON PkgConfig::XXHASH)
+# Mutators are not what is tested: their coverage would mislead the fuzzer, and slow it down.
+set_target_properties(lapse_fuzz_support PROPERTIES LAPSE_NO_INSTRUMENTATION ON)
 foreach(source ${LAPSE_FUZZERS})
   get_filename_component(name ${source} NAME_WE)
   if(LAPSE_FUZZ)
@@ -95,7 +102,7 @@ foreach(source ${LAPSE_FUZZERS})
     add_executable(${name} ${source} tests/fuzz/replay.c)
   endif()
   target_include_directories(${name} PRIVATE include src tests)
-  target_link_libraries(${name} PRIVATE lapse lapse_flags m)
+  target_link_libraries(${name} PRIVATE lapse_fuzz_support lapse lapse_flags m)
 endforeach()
 
 # Benchmarks: one program per bench/*.c. They are built with the tests, so that compile errors are found.

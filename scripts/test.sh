@@ -4,7 +4,8 @@
 #   scripts/test.sh [quick|full|sanitize|valgrind]
 #
 # quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; under a minute after the build
-# full      quick, then every other suite (tests/*/run.sh), sanitizers, valgrind, an installed tree, clang, nvcc
+# full      quick, then every other suite (tests/*/run.sh), known inputs of the fuzz targets, sanitizers, valgrind, an installed
+#           tree, clang, nvcc
 # sanitize  unit tests, command-line tests, failure injection and known hostile files, built with the address and undefined-behaviour
 #           sanitizers; concurrent sessions, trainers and verbs, built with the thread sanitizer
 # valgrind  unit tests under valgrind
@@ -104,11 +105,9 @@ replay()
 {
     local source name
     for source in tests/fuzz/fuzz_*.c; do
-        [ -e "$source" ] || continue
         name=$(basename "$source" .c)
         local files=()
-        mapfile -t files < <(find tests/fuzz/corpus/"${name#fuzz_}" tests/fuzz/corpus/"$name" tests/hostile -type f \
-            2>/dev/null | sort)
+        mapfile -t files < <(find tests/fuzz/corpus/"${name#fuzz_}" tests/hostile -type f 2>/dev/null | sort)
         check "$name on ${#files[@]} known files" timeout "$limit" "$1/$name" "${files[@]}"
     done
 }
@@ -241,6 +240,7 @@ full)
     quick
     step "installed tree" check "install, build an example against it, run it" scripts/test_install.sh build
     step "other suites" other_suites
+    step "known inputs of the fuzz targets" replay build
     step "clang" with_clang
     step "nvcc" with_nvcc
     step "sanitizers" sanitizers

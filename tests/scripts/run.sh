@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, ./run installs only missing
-# packages.
+# packages, cmake/commit.cmake finds the commit of the build.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
@@ -166,6 +166,14 @@ expect "run: the exit status of an unknown task" 2 $?
 got=$(./run test everything 2>&1)
 expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize or valgrind (2)" "$got ($?)"
 
+got="$(scripts/fuzz.sh everything 2>&1) ($?)"
+known=$(cd tests/fuzz && for each in fuzz_*.c; do basename "${each#fuzz_}" .c; done | xargs)
+expect "fuzz: an unknown target" \
+    "fuzz: 'everything' is neither a number of seconds, nor 'together', nor a target: $known (2)" "$got"
+for each in tests/fuzz/corpus/*; do
+    expect "fuzz: the corpus $(basename "$each") has a target" yes "$([ -f "tests/fuzz/fuzz_$(basename "$each").c" ] && echo yes)"
+done
+
 # needing ID HAVE FAILING: packages_need on a system where the user is ID, the requirements that match HAVE are met, and the
 # first FAILING calls of apt-get install fail. Prints the messages and every call of apt-get.
 needing()
@@ -214,6 +222,32 @@ continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?
 expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
     "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
+
+# -------------------------------------------------------------------------------------------------- commit ------
+
+# commit_of FOLDER: what cmake/commit.cmake writes for this source folder, as "unknown", "HASH" or "HASH+".
+commit_of()
+{
+    cmake -DSOURCE="$1" -DOUTPUT="$work/commit.h" -P "$root/cmake/commit.cmake"
+    sed -nE 's/^#define LP_COMMIT "(.*)"$/\1/p' "$work/commit.h" | sed -E 's/^[0-9a-f]{12}/HASH/'
+}
+
+if command -v cmake >/dev/null && command -v git >/dev/null; then
+    repository=$work/repository
+    mkdir -p "$repository/inside"
+    expect "commit: outside git" unknown "$(GIT_CEILING_DIRECTORIES=$work commit_of "$repository")"
+    git -C "$repository" init -q
+    echo text >"$repository/file"
+    git -C "$repository" add file
+    git -C "$repository" -c user.name=n -c user.email=e commit -qm first
+    expect "commit: a clean checkout" HASH "$(commit_of "$repository")"
+    expect "commit: a folder within another project" unknown "$(commit_of "$repository/inside")"
+    before=$(stat -c %Y.%i "$work/commit.h")
+    commit_of "$repository/inside" >/dev/null
+    expect "commit: an equal header is not written again" "$before" "$(stat -c %Y.%i "$work/commit.h")"
+    echo more >>"$repository/file"
+    expect "commit: a changed checkout" HASH+ "$(commit_of "$repository")"
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

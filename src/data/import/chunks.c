@@ -17,14 +17,31 @@ static lapse_status fill(lp_chunks *chunks, char *into, size_t size, size_t *cou
     return LAPSE_OK;
 }
 
+static size_t limit_of_new = LP_CHUNK_LIMIT;
+
+void lp_chunks_set_limit(size_t limit)
+{
+    limit_of_new = limit ? limit : LP_CHUNK_LIMIT;
+}
+
+size_t lp_chunks_buffer_size(const lp_chunks *chunks)
+{
+    return chunks->limit + 1 + LP_CSV_PADDING;
+}
+
 lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_size, lapse_error *error)
 {
-    *chunks = (lp_chunks){.source = source, .chunk_size = chunk_size, .stop = INT64_MAX, .delimiter = ','};
+    *chunks = (lp_chunks){.source = source,
+                          .chunk_size = chunk_size < limit_of_new ? chunk_size : limit_of_new,
+                          .limit = limit_of_new,
+                          .stop = INT64_MAX,
+                          .delimiter = ','};
     pthread_mutex_init(&chunks->lock, NULL);
-    chunks->carry = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
+    chunks->carry = lp_grow(NULL, lp_chunks_buffer_size(chunks), 1);
     if (!chunks->carry)
-        return lp_fail_memory(error, "a chunk of text", LP_CHUNK_BUFFER);
-    for (size_t goal = PEEK; !chunks->ended && goal <= LP_CHUNK_LIMIT; goal *= 2) {
+        return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(chunks));
+    for (size_t goal = PEEK < chunks->limit ? PEEK : chunks->limit; !chunks->ended && goal <= chunks->limit;
+         goal *= 2) {
         size_t count;
         LP_TRY(fill(chunks, chunks->carry + chunks->left, goal - chunks->left, &count, error));
         chunks->left += count;
@@ -89,7 +106,7 @@ static lapse_status skip_line(lp_chunks *chunks, char *buffer, lapse_error *erro
         chunks->skipping = !found && !chunks->ended;
         if (chunks->skipping) {
             size_t count;
-            LP_TRY(fill(chunks, buffer, LP_CHUNK_LIMIT, &count, error));
+            LP_TRY(fill(chunks, buffer, chunks->limit, &count, error));
             set_carry(chunks, buffer, count);
         }
     }
@@ -116,8 +133,8 @@ static lapse_status take(lp_chunks *chunks, char *buffer, lp_chunk *chunk, lapse
     size_t size = 0;
     lp_csv_cut cut = {0, SIZE_MAX};
     bool all = false; /* carry and source are used up */
-    for (size_t goal = chunks->chunk_size; cut.size == 0 && !all && size < LP_CHUNK_LIMIT; goal *= 2) {
-        goal = goal < LP_CHUNK_LIMIT ? goal : LP_CHUNK_LIMIT;
+    for (size_t goal = chunks->chunk_size; cut.size == 0 && !all && size < chunks->limit; goal *= 2) {
+        goal = goal < chunks->limit ? goal : chunks->limit;
         size_t part = goal - size < chunks->left ? goal - size : chunks->left;
         memcpy(buffer + size, chunks->carry + chunks->at, part);
         chunks->at += part;
@@ -131,7 +148,7 @@ static lapse_status take(lp_chunks *chunks, char *buffer, lp_chunk *chunk, lapse
         cut = lp_csv_cut_text(buffer, size, chunks->delimiter);
     }
     chunk->size = cut.size;
-    if (cut.size < size && all && cut.quote == SIZE_MAX && size < LP_CHUNK_LIMIT) {
+    if (cut.size < size && all && cut.quote == SIZE_MAX && size < chunks->limit) {
         buffer[size++] = '\n';
         chunk->size = size;
     } else if (cut.size == 0 && size > 0) {

@@ -20,9 +20,9 @@ lapse_status lp_reader_init(lp_reader *reader, lp_reader_shared *shared, int64_t
 {
     *reader = (lp_reader){.shared = shared, .first_bad_chunk = -1, .error_chunk = INT64_MAX};
     reader->rows.segment_rows = segment_rows;
-    reader->buffer = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
+    reader->buffer = lp_grow(NULL, lp_chunks_buffer_size(&shared->chunks), 1);
     if (!reader->buffer)
-        return lp_fail_memory(error, "a chunk of text", LP_CHUNK_BUFFER);
+        return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(&shared->chunks));
     return LAPSE_OK;
 }
 
@@ -155,8 +155,8 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
             !lp_buffer_add(&reader->joined, first, (size_t)(last - first)))
             return false;
     }
-    *begin = reader->joined.data;
-    *end = reader->joined.data + reader->joined.size;
+    *begin = reader->joined.size ? reader->joined.data : "";
+    *end = *begin + reader->joined.size;
     return true;
 }
 

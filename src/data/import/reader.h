@@ -34,7 +34,7 @@ enum { LP_PENDING_ROWS = 32 };
 
 typedef struct lp_reader {
     lp_reader_shared *shared;
-    char *buffer; /* owned; LP_CHUNK_BUFFER bytes */
+    char *buffer; /* owned; lp_chunks_buffer_size bytes */
     lp_csv_record record;
     double number[LP_FIELD_LIMIT]; /* [field]: numbers of the current row */
     lp_buffer joined;              /* the event's name, if it has several columns */

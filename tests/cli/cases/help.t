@@ -25,12 +25,15 @@ $ lapse simulate --help
 | Simulates sequences of events from a known process, so the best possible
 | prediction is known too. The preset shop is a Hawkes process: items are bought
 | again after their own period, views decay within the hour, accessories follow a
-| purchase after days, and habits are weekly. The preset catalogue has any number
-| of items, in categories, series and brands, some of them new; it has no --law.
+| purchase after days, and habits are weekly. The preset cycle has ten event types
+| in a fixed order, which holds after short gaps only. The preset catalogue has
+| any number of items, in categories, series and brands, some of them new; it has
+| no --law.
 |
 | Options:
 |   -o, --output FILE         CSV file to write; - is standard output
-|   --preset NAME             simulated process: shop or catalogue (default: shop)
+|   --preset NAME             simulated process: shop, cycle or catalogue
+|                             (default: shop)
 |   --law FILE                CSV file with the true probability of each event
 |                             type at each event (default: none)
 |   --catalogue FILE          CSV file with one row per item of the preset
@@ -105,12 +108,15 @@ $ lapse info --help
 | usage: lapse info FILE [options]
 |
 | Verifies a dataset, model or item-vector file and prints its metadata: source,
-| sizes, settings, split and scores.
+| sizes, settings and split. Of a model also the history of its training run as a
+| chart, and its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file
 |
 | Options:
 |   --event-types             list of event types (of items, for item vectors)
+|   --history                 table of all epochs of a model's training run, below
+|                             the chart
 |   --json                    JSON output: one object
 |
 | Examples:
@@ -120,9 +126,9 @@ $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
 | Trains on the training split, keeps the parameters that were best on the
-| validation split, and evaluates them on the test split. Options that are not set
-| are chosen from the data. Ctrl-C stops after the current step and saves the best
-| model so far; --resume continues from there.
+| validation split, and evaluates them on the test split, beside baselines.
+| Options that are not set are chosen from the data. Ctrl-C stops after the
+| current step and saves the best model so far; --resume continues from there.
 |
 |   DATA                      dataset file of `lapse import`
 |
@@ -181,8 +187,9 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --task classify
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
+|   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 33 more.
+| `lapse train --help all` shows every option, 36 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -288,7 +295,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 53
+| 56
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -296,7 +303,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 54
+| 57
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
