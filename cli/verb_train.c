@@ -175,7 +175,7 @@ static bool print_text(const train_settings *s, const outcome *out)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
     bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
-    cli_comparisons_print(stdout, &out->comparisons);
+    good = cli_comparisons_print(stdout, &out->comparisons) && good;
     fflush(stdout);
     cli_comparisons_warn(&out->comparisons);
     return good;
