@@ -177,7 +177,7 @@ static bool print_text(const train_settings *s, const outcome *out)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
     bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
-    cli_comparisons_print(stdout, &out->comparisons);
+    good = cli_comparisons_print(stdout, &out->comparisons) && good;
     fflush(stdout);
     cli_comparisons_warn(&out->comparisons);
     return good;
@@ -250,7 +250,6 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
         print_json(s, out, model, call->verb);
     else if (!out->interrupted && !print_text(s, out))
         result = cli_fail("out of memory");
-    cli_epoch_times_clear(&out->times);
     cli_targets_clear(&out->targets);
     lapse_rank_scores_clear(&out->ranks);
     return result;
@@ -321,6 +320,7 @@ static int run(void *settings, const cli_call *call)
     }
     if (result == CLI_DONE)
         result = status == LAPSE_OK ? finish(s, call, model, dataset, &out) : cli_error(&error);
+    cli_epoch_times_clear(&out.times);
     lapse_model_free(model);
     lapse_trainer_free(trainer);
     lapse_dataset_close(dataset);
