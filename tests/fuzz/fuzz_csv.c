@@ -32,6 +32,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.session_gap = data[0] >> 7 ? 10 : 0;
     int64_t chunk_size = 1 + data[2];
     bool threaded = fuzz_takes(data, size, THREADED);
-    fuzz_import_twice(data + 3, size - 3, &options, chunk_size, threaded ? 2 : 1);
+    fuzz_import_twice(data + 3, size - 3, &options, chunk_size, threaded ? 2 : 1, NULL);
     return 0;
 }

@@ -13,9 +13,12 @@ enum { LONGEST = 512 };
 /* The parsers of fields, whose text has no NUL at its end. */
 static void parse_field(const char *begin, const char *end)
 {
-    double time = NAN;
-    const char *reason = lp_timestamp_parse(begin, end, &time);
-    FUZZ_CHECK(reason ? isnan(time) : time >= LP_TIME_MIN && time <= LP_TIME_MAX);
+    for (int order = LP_DATE_YEAR_FIRST; order <= LP_DATE_DAY_FIRST; order++) {
+        double time = NAN;
+        lp_local local;
+        const char *reason = lp_timestamp_parse(begin, end, (lp_date_order)order, NULL, &time, &local);
+        FUZZ_CHECK(reason ? isnan(time) : time >= LP_TIME_MIN && time <= LP_TIME_MAX);
+    }
     char shown[LP_EXCERPT_SIZE];
     lp_text_excerpt(begin, end, shown);
     FUZZ_CHECK(!lp_text_is_utf8(begin, end) || lp_text_is_utf8(shown, shown + strlen(shown)));

@@ -6,8 +6,8 @@
 
 #include <string.h>
 
-static lapse_status import(const uint8_t *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
-                           lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
+lapse_status fuzz_import(const void *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
+                         lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
 {
     lp_source source;
     lp_import_tuning tuning = {chunk_size, 64};
@@ -55,7 +55,7 @@ static void compare(const lapse_dataset *a, const lapse_dataset *b)
 }
 
 void fuzz_import_twice(const uint8_t *data, size_t size, const lapse_import_options *options, int64_t chunk_size,
-                       int threads)
+                       int threads, void (*also)(const lapse_dataset *dataset))
 {
     lapse_import_options one = *options, several = *options;
     one.threads = 1;
@@ -64,8 +64,8 @@ void fuzz_import_twice(const uint8_t *data, size_t size, const lapse_import_opti
     lapse_dataset *whole = NULL, *cut = NULL;
     lapse_import_report whole_report, cut_report;
     lapse_error whole_error = {0}, cut_error = {0};
-    lapse_status whole_status = import(data, size, &one, FUZZ_LINE_LIMIT, &whole, &whole_report, &whole_error);
-    lapse_status cut_status = import(data, size, &several, chunk_size, &cut, &cut_report, &cut_error);
+    lapse_status whole_status = fuzz_import(data, size, &one, FUZZ_LINE_LIMIT, &whole, &whole_report, &whole_error);
+    lapse_status cut_status = fuzz_import(data, size, &several, chunk_size, &cut, &cut_report, &cut_error);
     bool plain = size < 2 || data[0] != 0x1F || data[1] != 0x8B; /* corrupt gzip may end a chunk early */
     if (plain && (whole_status != cut_status || whole_error.line != cut_error.line ||
                   whole_error.column != cut_error.column || strcmp(whole_error.message, cut_error.message) != 0))
@@ -74,6 +74,8 @@ void fuzz_import_twice(const uint8_t *data, size_t size, const lapse_import_opti
         check(whole, &whole_report);
         check(cut, &cut_report);
         compare(whole, cut);
+        if (also)
+            also(whole);
     }
     lapse_dataset_close(whole);
     lapse_dataset_close(cut);
