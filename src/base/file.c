@@ -342,6 +342,7 @@ void lp_writer_abandon(lp_writer *writer)
 
 lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error)
 {
+    LP_REQUIRE(error, path, data);
     lp_writer writer;
     LP_TRY(lp_writer_open(&writer, path, error));
     lapse_status status = lp_writer_add(&writer, data, size, error);

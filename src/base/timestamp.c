@@ -245,8 +245,6 @@ static lapse_status parse_date(const char *begin, const char *end, const lp_zone
 lapse_status lapse_time_parse_zone(const char *text, const char *timezone, double *time, lapse_error *error)
 {
     LP_REQUIRE(error, text, time);
-    if (!text || !time)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "no time was given");
     const char *begin = text, *end = text + strlen(text);
     char shown[LP_EXCERPT_SIZE];
     lp_text_trim(&begin, &end);
@@ -272,6 +270,7 @@ lapse_status lapse_time_parse_zone(const char *text, const char *timezone, doubl
 
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error)
 {
+    LP_REQUIRE(error, text, time);
     return lapse_time_parse_zone(text, NULL, time, error);
 }
 

@@ -68,6 +68,7 @@ static lapse_status record_mean(lapse_model *model, const char *name, const char
 
 lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error)
 {
+    LP_REQUIRE(error, model, comparison);
     char name[96];
     bool both = model->config.predict == LP_PREDICT_BOTH;
     snprintf(name, sizeof name, "score.%s.cases", comparison->split);

@@ -360,6 +360,7 @@ static const char *earlier_value(const lapse_train_options *options, const lapse
 lapse_status lapse_train_options_like(lapse_train_options *options, const lapse_model *model,
                                       const lapse_dataset *dataset, lapse_error *error)
 {
+    LP_REQUIRE(error, options, model, dataset);
     pthread_once(&listed_once, list_all);
     LP_TRY(check_fields(model, dataset, error));
     for (int i = 0; i < listed_count; i++) {
