@@ -146,19 +146,43 @@ static const char *dataset_property(const lapse_dataset *dataset, const char *na
     return NULL;
 }
 
-/* The properties of a dataset and of a model that name columns. */
-static const char *const column_properties[] = {"column.sequence", "column.time", "column.event", "column.split"};
+/* The properties of a dataset and of a model that name columns, and what the columns contain; lapse_column_role first. */
+static const struct {
+    const char *property, *content;
+} column_properties[] = {
+    {"column.sequence", "sequence"}, {"column.time", "time"}, {"column.event", "event"}, {"column.split", "split"}};
+
 enum { COLUMN_PROPERTIES = sizeof column_properties / sizeof *column_properties };
 
 static bool columns_equal(const lapse_dataset *dataset, const lapse_model *model)
 {
     for (int i = 0; i < COLUMN_PROPERTIES; i++) {
-        const char *here = dataset_property(dataset, column_properties[i]),
-                   *there = cli_model_property(model, column_properties[i]);
+        const char *here = dataset_property(dataset, column_properties[i].property),
+                   *there = cli_model_property(model, column_properties[i].property);
         if (here && there && strcmp(here, there) != 0)
             return false;
     }
     return true;
+}
+
+static void print_columns(const char *path, const lapse_dataset *dataset, const lapse_import_report *report)
+{
+    static const char *const contents[] = {"action", "category", "number"};
+    char line[1024] = "";
+    size_t used = 0;
+    lapse_field field;
+    for (int i = 0; i < COLUMN_PROPERTIES && used < sizeof line; i++) {
+        const char *name = dataset_property(dataset, column_properties[i].property);
+        if (name)
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s '%.100s'", used ? ", " : "",
+                                     column_properties[i].content, name);
+        if (i <= LAPSE_COLUMN_EVENT && report->columns[i].runner_up[0] && used < sizeof line)
+            used +=
+                (size_t)snprintf(line + used, sizeof line - used, " (runner-up '%s')", report->columns[i].runner_up);
+    }
+    for (int i = 0; lapse_dataset_field(dataset, i, &field) && used < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, ", %s '%.100s'", contents[field.type], field.name);
+    cli_note("%s: columns: %s", strcmp(path, "-") == 0 ? "standard input" : path, line);
 }
 
 static void print_bad_rows(const lapse_import_report *report)
@@ -193,10 +217,11 @@ static int open_text(const char *path, cli_columns *columns, const lapse_model *
     if (status != LAPSE_OK)
         return cli_error(&error);
     print_bad_rows(&report);
-    if (!model || !columns_equal(*dataset, model) || report.local_rows > 0) {
-        cli_note("%s: columns:", strcmp(path, "-") == 0 ? "standard input" : path);
-        cli_columns_print(stderr, &report);
-    }
+    if (!model || !columns_equal(*dataset, model))
+        print_columns(path, *dataset, &report);
+    if (report.local_rows > 0)
+        cli_note("%s without a zone, read as %s; --timezone sets another",
+                 cli_plural(report.local_rows, "timestamp", "timestamps").text, report.timezone);
     return CLI_DONE;
 }
 

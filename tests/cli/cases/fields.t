@@ -119,9 +119,9 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with log-loss [0-9.]+/epoch N of 2 with log-loss N/'
 | Data      fields.lapse: 38 events in 13 sequences, 2 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, predict both, field-dims 0, encoding
+|           dropout 0.3, gap-input on, predict both, field-dims 0, encoding
 |           mercer, periods 4, harmonics 2, period-min 1 minute, period-max 1.83
-|           days, period-init geometric, periods-fixed no, blocks 1, heads 1,
+|           days, period-init geometric, periods-fixed no, blocks 2, heads 2,
 |           projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
@@ -196,16 +196,16 @@ $ lapse eval m.safetensors plain.lapse --split all
 $ lapse predict m.safetensors fields_history.csv --at +1h --at +7d --top 1 | sed -E 's/[0-9]+\.[0-9] %/N %/g'
 | target: event
 | sequence  rank  at +1h          at +7d
-| ann          1  tea     N %  tea     N %
+| ann          1  cake    N %  tea     N %
 |
 | target: action
 | sequence  rank  at +1h          at +7d
-| ann          1  buy     N %  buy     N %
+| ann          1  buy     N %  view    N %
 $ lapse predict m.safetensors fields_history.csv --at +1h --csv | sed -E 's/0\.[0-9]+$/N/' | sort
 | ann,+1h,1767870000,action,1,buy,N
 | ann,+1h,1767870000,action,2,view,N
-| ann,+1h,1767870000,event,1,tea,N
-| ann,+1h,1767870000,event,2,cake,N
+| ann,+1h,1767870000,event,1,cake,N
+| ann,+1h,1767870000,event,2,tea,N
 | sequence,at,time,target,rank,name,probability
 $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -E 's/0\.[0-9]+/N/'
 | {
@@ -222,7 +222,7 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |           "timestamp": "2026-01-08T11:00:00Z",
 |           "top": [
 |             {
-|               "event": "tea",
+|               "event": "cake",
 |               "probability": N
 |             }
 |           ],

@@ -72,7 +72,7 @@ $ lapse import --help
 |                             from 1 (default: found by name and values)
 |   --time COLUMN             timestamp column (default: found by name and values)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: detected by name)
+|                             one name (default: found by name and values)
 |   --action COLUMN           action column (view, search, purchase): a
 |                             categorical field that can also be a prediction
 |                             target (default: none)
@@ -83,10 +83,15 @@ $ lapse import --help
 |                             repeatable
 |   --split-column COLUMN     split column, with the values train, valid and test
 |                             (default: none)
-|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-|                             8601, auto detects it (default: auto)
-|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-|                             in the first line)
+|   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
+|                             iso is ISO 8601, mdy and dmy are dates such as
+|                             11/15/2026 and 15/11/2026, auto detects it (default:
+|                             auto)
+|   --timezone ZONE           time zone of timestamps without one: a name such as
+|                             Europe/Berlin, or an offset such as +02:00 (default:
+|                             UTC)
+|   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
+|                             detected in the first line)
 |   --no-header               no header: the first line is data, and columns are
 |                             given by number
 |   --bad-rows ACTION         malformed rows: stop with an error, or skip them
@@ -139,9 +144,9 @@ $ lapse import --help
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
-| Verifies a dataset, model or item-vector file and prints its metadata: source,
-| sizes, settings and split. Of a model also the history of its training run as a
-| chart, and its scores beside those of baselines.
+| Verifies a dataset, model or item-vector file, or events in text, and prints its
+| metadata: source, sizes, settings and split. Of a model also the history of its
+| training run as a chart, and its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file, or events in
 |                             text; - is standard input
@@ -154,17 +159,17 @@ $ lapse info --help
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: detected by name)
-|   --time COLUMN             timestamp column (default: detected by name)
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: detected by name)
+|                             one name (default: found by name and values)
 |
 | Examples:
 |   lapse info events.lapse --event-types
 |   lapse info events.csv
 |   lapse info model.safetensors --json
 |
-| `lapse info --help all` shows every option, 13 more.
+| `lapse info --help all` shows every option, 14 more.
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
@@ -195,13 +200,12 @@ $ lapse train --help
 |                             (default: chosen from the data)
 |   --dims N                  embedding and hidden dimensions (default: chosen
 |                             from the data)
-|   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.2)
+|   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
 |   --encoding NAME           time encoding: how the model sees the lag from each
 |                             past event to the query time: mercer, bochner,
 |                             bochner-normal, bochner-invcdf, random, position,
 |                             sinusoid, none (default: mercer)
-|   --blocks N                number of attention blocks, 1 to 3 (default: 1 to
-|                             classify, 2 to recommend)
+|   --blocks N                number of attention blocks, 1 to 3 (default: 2)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -230,10 +234,10 @@ $ lapse train --help
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: detected by name)
-|   --time COLUMN             timestamp column (default: detected by name)
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: detected by name)
+|                             one name (default: found by name and values)
 |
 | Examples:
 |   lapse train events.lapse -o model.safetensors --task classify
@@ -242,7 +246,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 36 more.
+| `lapse train --help all` shows every option, 51 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -292,7 +296,7 @@ $ lapse eval -h
 |   lapse eval model.safetensors events.lapse --split test --classes
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 |
-| `lapse eval --help all` shows every option, 13 more.
+| `lapse eval --help all` shows every option, 14 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
@@ -335,7 +339,7 @@ $ lapse predict --help
 |   lapse predict model.safetensors events.lapse --at 1h..30d/20 --top 1 --csv -o next.csv
 |   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
 |
-| `lapse predict --help all` shows every option, 13 more.
+| `lapse predict --help all` shows every option, 14 more.
 $ lapse help --help
 | usage: lapse help [VERB] [all] [options]
 |
@@ -357,7 +361,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 56
+| 74
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -365,22 +369,28 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 57
+| 75
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 43a44,72
+| 43a44,78
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
 | >   --field COLUMN            categorical field column, an input feature of past
 | >                             events; repeatable
 | >   --number COLUMN           numeric field column, an input feature of past
-| >                             events, empty if missing; repeatable
+| >                             events; empty, NaN, NA or null if missing;
+| >                             repeatable
 | >   --split-column COLUMN     split column, with the values train, valid and test
 | >                             (default: none)
-| >   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-| >                             8601, auto detects it (default: auto)
-| >   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-| >                             in the first line)
+| >   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
+| >                             iso is ISO 8601, mdy and dmy are dates such as
+| >                             11/15/2026 and 15/11/2026, auto detects it (default:
+| >                             auto)
+| >   --timezone ZONE           time zone of timestamps without one: a name such as
+| >                             Europe/Berlin, or an offset such as +02:00 (default:
+| >                             UTC)
+| >   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
+| >                             detected in the first line)
 | >   --no-header               no header: the first line is data, and columns are
 | >                             given by number
 | >   --bad-rows ACTION         malformed rows: stop with an error, or skip them
@@ -397,9 +407,9 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >                             dropped, before --min-events is applied (default: 1)
 | >   --min-rounds RULE         application of the two minimums: once, or iterated
 | >                             until no row is dropped (k-core) (default: once)
-| 48,49d76
+| 48,49d82
 | < 
-| < `lapse eval --help all` shows every option, 13 more.
+| < `lapse eval --help all` shows every option, 14 more.
 = 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb

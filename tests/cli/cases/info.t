@@ -122,7 +122,7 @@ $ lapse info events.csv
 | column.sequence  user
 | column.time      time
 | column.event     event
-| time.unit        seconds
+| time.unit        unix seconds
 | delimiter        comma
 | header           yes
 | order            sequence by first appearance, then time; ties keep the order of the source

@@ -262,7 +262,7 @@ $ for at in 30d 1h..30d 1h..30d/1 1h..30d/1001 1h..30d/x 1h..30d/ 0s..1h/5 1h..1
 ! lapse: see `lapse predict --help`
 ! lapse: --at -1h..2h/3: '-1h' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
 ! lapse: see `lapse predict --help`
-! lapse: --at later: 'later' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: --at later: 'later' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z
 ! lapse: see `lapse predict --help`
 = 2
 

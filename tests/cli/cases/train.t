@@ -111,9 +111,9 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding mercer, periods 4, harmonics 2,
+|           dropout 0.3, gap-input on, encoding mercer, periods 4, harmonics 2,
 |           period-min 4 minutes, period-max 8.37 days, period-init geometric,
-|           periods-fixed no, blocks 1, heads 1, projection linear, combine
+|           periods-fixed no, blocks 2, heads 2, projection linear, combine
 |           concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
@@ -136,20 +136,20 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding bochner-invcdf, periods 50,
+|           dropout 0.3, gap-input on, encoding bochner-invcdf, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
-|           hidden 256, frequency-samples 1, blocks 1, heads 1, projection linear,
+|           hidden 256, frequency-samples 1, blocks 2, heads 2, projection linear,
 |           combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding bochner-normal, periods 50,
+|           dropout 0.3, gap-input on, encoding bochner-normal, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
-|           blocks 1, heads 1, projection linear, combine concatenate
+|           blocks 2, heads 2, projection linear, combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding random, periods 50, period-min 4
-|           minutes, period-max 8.37 days, blocks 1, heads 1, projection linear,
+|           dropout 0.3, gap-input on, encoding random, periods 50, period-min 4
+|           minutes, period-max 8.37 days, blocks 2, heads 2, projection linear,
 |           combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input off, encoding none, blocks 1, heads 1,
+|           dropout 0.3, gap-input off, encoding none, blocks 2, heads 2,
 |           projection linear, combine concatenate
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
@@ -302,7 +302,7 @@ $ lapse train events.lapse -o first.safetensors --epochs 2 --dims 8 --batch 4 --
 $ lapse train events.lapse -o second.safetensors --like first.safetensors --model lstm --seed 6 --threads 1 --no-eval 2>&1 | sed -n '1,/^Run/p'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model lstm, task classify, target-time known, context 8, dims 8,
-|           dropout 0.2, layers 1
+|           dropout 0.3, gap-input on, layers 1
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select accuracy, windows all
 | Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,
@@ -310,7 +310,7 @@ $ lapse train events.lapse -o second.safetensors --like markov.safetensors --thr
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model markov, task classify, target-time known, context 8, order 1
 | Run       split-by sequence, seed 3, threads 1
-$ lapse import fields.csv -o priced.lapse --number price >/dev/null; lapse train priced.lapse -o first.safetensors --epochs 1 --dims 8 --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | grep -c field-dims; \
+$ lapse import fields.csv -o priced.lapse --event item --number price >/dev/null; lapse train priced.lapse -o first.safetensors --epochs 1 --dims 8 --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | grep -c field-dims; \
   lapse train events.lapse -o second.safetensors --like first.safetensors
 | 0
 ! lapse: the model reads the field 'price' (number), and the dataset does not have it: import it with --number price
