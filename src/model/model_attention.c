@@ -72,8 +72,7 @@ static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, la
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
     const attention_settings *settings = settings_of(config);
-    if (config->dims % settings->heads)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", settings->heads, config->dims);
+    LP_TRY(lp_heads_check(settings->heads, config->dims, error));
     return lp_encoding_validate(&settings->time, error);
 }
 

@@ -30,6 +30,7 @@ SMALL = ["--dims", "8", "--context", str(CONTEXT)]
 VARIANTS = {
     "attention": [["--heads", "2", "--blocks", "2"], ["--heads", "2", "--blocks", "3", "--encoding", "position"],
                   ["--heads", "2", "--blocks", "2", "--gap-input", "off"], ["--encoding", "position", "--gap-input", "on"]],
+    "sasrec": [["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--gap-input", "on"], ["--dims", "5", "--context", "3"]],
     "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"]],
     "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
@@ -39,9 +40,8 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/mode
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
-OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "lstm": ["layers"], "gru4rec": ["layers"],
-            "markov": ["order"],
-            "recency": ["half_life"]}
+OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["blocks", "heads"],
+            "lstm": ["layers"], "gru4rec": ["layers"], "markov": ["order"], "recency": ["half_life"]}
 
 
 def documented_names():

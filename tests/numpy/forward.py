@@ -177,13 +177,13 @@ def attention_block(model, name, z, x):
     width = dims // model.number("heads")
     normal = layer_norm(model, name + ".norm", z)
     roles = ("query", "key", "value")
-    if model.metadata["encoding"] == "none":
+    if model.metadata.get("encoding", "none") == "none":
         weight = {role: np.zeros((dims, 0)) for role in roles}
     elif model.metadata["combine"] == "add":
         weight = {role: model.double(f"{name}.{role}.event.weight") @ model.double(f"{name}.time.weight") for role in roles}
     else:
         weight = {role: model.double(f"{name}.{role}.time.weight") for role in roles}
-    mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata["projection"]]
+    mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata.get("projection", "linear")]
 
     def outer(role, inner):
         return layer(model, f"{name}.{role}.outer", np.maximum(0, inner)) if role in mlp else inner
@@ -213,6 +213,19 @@ def attention(model, history, target):
             z = attention_block(model, f"block.{n}", z, x)
         states.append(layer_norm(model, "output.norm", z[-1]))
     return output_layer(model, states, target)
+
+
+# ---- sasrec ----
+
+
+def sasrec(model, history, target):
+    window = history.window(model.number("context"))
+    z = input_layer(model, window)
+    count = len(z)
+    z = z + model.double("position.embedding")[:count][::-1]
+    for n in range(model.number("blocks")):
+        z = attention_block(model, f"block.{n}", z, np.zeros((count, count, 0)))
+    return output_layer(model, [layer_norm(model, "output.norm", z[-1])], target)
 
 
 # ---- lstm ----
@@ -312,8 +325,8 @@ def item_markov(model, history, target):
 
 
 # Every row of the table of models in docs/model.md.
-MODELS = {"attention": attention, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov, "recency": recency,
-          "popularity": popularity, "majority": majority}
+MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov,
+          "recency": recency, "popularity": popularity, "majority": majority}
 
 
 def predict(model, events, times, query_time, fields=(), target="event"):

@@ -389,7 +389,7 @@ static void models_see_users_and_gaps(void **state)
     lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false}, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false, true}, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     for (int shard = 0; shard < batch.shard_count; shard++)
@@ -398,8 +398,10 @@ static void models_see_users_and_gaps(void **state)
             assert_true(fabs(batch.target_gap[i] - (batch.query_time[token] - batch.time[token])) < 1e-9);
         }
     for (int w = 0, t = 0; w < 8; w++)
-        for (int k = 0; k < windows.windows[2 + w].count; k++, t++)
+        for (int k = 0; k < windows.windows[2 + w].count; k++, t++) {
             assert_int_equal(batch.sequence_id[t], windows.windows[2 + w].sequence + 1);
+            assert_int_equal(batch.position_from_end[t], windows.windows[2 + w].count - 1 - k);
+        }
     model->fingerprint++; /* other data: its sequences are unknown */
     lp_id_map_clear(&id_map);
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);

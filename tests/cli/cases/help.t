@@ -134,9 +134,9 @@ $ lapse train --help
 |   --json                    print settings and scores as one JSON object
 |
 | Model:
-|   --model NAME              model architecture, or a baseline: attention, lstm,
-|                             gru4rec, markov, item-markov, recency, popularity,
-|                             majority (default: attention)
+|   --model NAME              model architecture, or a baseline: attention,
+|                             sasrec, lstm, gru4rec, markov, item-markov, recency,
+|                             popularity, majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
