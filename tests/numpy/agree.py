@@ -33,6 +33,7 @@ VARIANTS = {
     "sasrec": [["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--gap-input", "on"], ["--dims", "5", "--context", "3"]],
     "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"]],
     "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"]],
+    "rnn-attention": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
@@ -41,7 +42,8 @@ ALWAYS = ("checksum format format.version task model target_time event_types con
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
 OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["blocks", "heads"],
-            "lstm": ["layers"], "gru4rec": ["layers"], "markov": ["order"], "recency": ["half_life"]}
+            "lstm": ["layers"], "gru4rec": ["layers"], "rnn-attention": ["layers"], "markov": ["order"],
+            "recency": ["half_life"]}
 
 
 def documented_names():

@@ -279,6 +279,21 @@ def gru4rec(model, history, target):
     return output_layer(model, [x[-1]], target)
 
 
+# ---- rnn-attention ----
+
+
+def rnn_attention(model, history, target):
+    h = input_layer(model, history.window(model.number("context")))
+    for number in range(model.number("layers")):
+        h = gru_layer(model, f"gru.{number}", h)
+    query, key = h[-1] @ model.double("local.query.weight").T, h @ model.double("local.key.weight").T
+    c = np.zeros(h.shape[1])
+    for h_j, key_j in zip(h, key):
+        c = c + (model.double("local.score.weight")[0] @ sigmoid(query + key_j)) * h_j
+    state = h[-1] @ model.double("state.global.weight").T + c @ model.double("state.local.weight").T
+    return output_layer(model, [state], target)
+
+
 # ---- baselines ----
 
 
@@ -325,8 +340,8 @@ def item_markov(model, history, target):
 
 
 # Every row of the table of models in docs/model.md.
-MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov,
-          "recency": recency, "popularity": popularity, "majority": majority}
+MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention,
+          "markov": markov, "item-markov": item_markov, "recency": recency, "popularity": popularity, "majority": majority}
 
 
 def predict(model, events, times, query_time, fields=(), target="event"):

@@ -135,8 +135,9 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention,
-|                             sasrec, lstm, gru4rec, markov, item-markov, recency,
-|                             popularity, majority (default: attention)
+|                             sasrec, lstm, gru4rec, rnn-attention, markov,
+|                             item-markov, recency, popularity, majority (default:
+|                             attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
