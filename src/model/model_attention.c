@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 typedef struct attention_settings {
-    lp_encoding_config time; /* first: lp_encoding_options */
+    lp_encoding_config time; /* first: lp_encoding_choice, lp_encoding_options */
     int projection, combine; /* lp_projection, lp_combine */
     int blocks, heads;
 } attention_settings;
@@ -143,7 +143,7 @@ static void build(lp_builder *b)
 const lp_model_row lp_model_attention = {.name = "attention",
                                          .summary = "self-attention with functional time encodings",
                                          .tasks = LP_TASKS_ALL,
-                                         .options = {lp_encoding_options, options},
+                                         .options = {lp_encoding_choice, lp_encoding_options, options},
                                          .resolve = resolve,
                                          .validate = validate,
                                          .build = build,

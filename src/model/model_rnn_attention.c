@@ -1,4 +1,5 @@
-/* model_rnn_attention.c: a GRU with attention over its own states (NARM, Li et al. 2017). It does not see times.
+/* model_rnn_attention.c: a GRU with attention over its own states (NARM, Li et al. 2017). It does not see times, except
+ * the lag to the predicted event with an encoding (target_lag.h).
  *
  *     X = dropout(input layer)                                    [T x dims]      input_layer.h
  *     H = gru(X)                                                  [T x dims]      nn/recurrent.h, `layers` times with dropout between
@@ -12,12 +13,14 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/target_lag.h"
 #include "nn/layer.h"
 #include "nn/recurrent.h"
 
 #include <stddef.h>
 
 typedef struct rnn_attention_settings {
+    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
     int layers;
 } rnn_attention_settings;
 
@@ -38,7 +41,8 @@ static const lp_option options[] = {
 
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
-    return lp_recurrent_check(config->dims, "dims", error);
+    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
+    return lp_target_lag_validate(config, error);
 }
 
 /* x W^T + add, without a bias. */
@@ -61,12 +65,14 @@ static void build(lp_builder *b)
         lp_graph_parameter(b->graph, "local.score.weight", 1, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
     lp_value *local = lp_at_targets(b, lp_additive_attention(b->graph, query, key, h, score));
     lp_value *state = project(b, "state.global.weight", lp_dropout(b->graph, lp_at_targets(b, h), b->dropout), NULL);
-    lp_output_layer(b, project(b, "state.local.weight", lp_dropout(b->graph, local, b->dropout), state));
+    state = project(b, "state.local.weight", lp_dropout(b->graph, local, b->dropout), state);
+    lp_output_layer(b, lp_target_lag(b, state));
 }
 
 const lp_model_row lp_model_rnn_attention = {.name = "rnn-attention",
                                              .summary = "recurrent network (GRU) with attention over its states",
                                              .tasks = 1 << LP_TASK_RECOMMEND,
-                                             .options = {options},
+                                             .options = {lp_target_lag_options, lp_encoding_options, options},
+                                             .resolve = lp_target_lag_resolve,
                                              .validate = validate,
                                              .build = build};

@@ -215,6 +215,21 @@ def attention(model, history, target):
     return output_layer(model, states, target)
 
 
+# ---- target lag of recurrent networks ----
+
+
+def with_lag(model, window, state):
+    """The state of each frequency sample, with the lag from the last event to the query time where the model reads it."""
+    if "lags" not in model.metadata:
+        return [state]
+    states = []
+    for sample in range(int(model.metadata.get("frequency_samples", 1))):
+        phi = time_features(model, window, sample)[-1, -1]
+        hidden = np.maximum(0, layer(model, "lag.hidden", state) + phi @ model.double("lag.time.weight").T)
+        states.append(state + hidden @ model.double("lag.output.weight").T)
+    return states
+
+
 # ---- sasrec ----
 
 
@@ -249,10 +264,11 @@ def lstm_layer(model, name, x):
 
 
 def lstm(model, history, target):
-    x = input_layer(model, history.window(model.number("context")))
+    window = history.window(model.number("context"))
+    x = input_layer(model, window)
     for number in range(model.number("layers")):
         x = lstm_layer(model, f"lstm.{number}", x)
-    return output_layer(model, [x[-1]], target)
+    return output_layer(model, with_lag(model, window, x[-1]), target)
 
 
 # ---- gru4rec ----
@@ -273,17 +289,19 @@ def gru_layer(model, name, x):
 
 
 def gru4rec(model, history, target):
-    x = input_layer(model, history.window(model.number("context")))
+    window = history.window(model.number("context"))
+    x = input_layer(model, window)
     for number in range(model.number("layers")):
         x = gru_layer(model, f"gru.{number}", x)
-    return output_layer(model, [x[-1]], target)
+    return output_layer(model, with_lag(model, window, x[-1]), target)
 
 
 # ---- rnn-attention ----
 
 
 def rnn_attention(model, history, target):
-    h = input_layer(model, history.window(model.number("context")))
+    window = history.window(model.number("context"))
+    h = input_layer(model, window)
     for number in range(model.number("layers")):
         h = gru_layer(model, f"gru.{number}", h)
     query, key = h[-1] @ model.double("local.query.weight").T, h @ model.double("local.key.weight").T
@@ -291,7 +309,7 @@ def rnn_attention(model, history, target):
     for h_j, key_j in zip(h, key):
         c = c + (model.double("local.score.weight")[0] @ sigmoid(query + key_j)) * h_j
     state = h[-1] @ model.double("state.global.weight").T + c @ model.double("state.local.weight").T
-    return output_layer(model, [state], target)
+    return output_layer(model, with_lag(model, window, state), target)
 
 
 # ---- baselines ----

@@ -151,9 +151,10 @@ $ lapse train --help
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.2)
 |   --encoding NAME           time encoding: how the model sees the lag from each
-|                             past event to the query time: mercer, bochner,
-|                             bochner-normal, bochner-invcdf, random, position,
-|                             sinusoid, none (default: mercer)
+|                             past event to the query time; recurrent models see
+|                             the last event's, and have none by default: mercer,
+|                             bochner, bochner-normal, bochner-invcdf, random,
+|                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 1 to
 |                             classify, 2 to recommend)
 |
