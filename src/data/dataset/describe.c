@@ -53,14 +53,18 @@ static void add_source(description *d, const lp_reader_shared *shared)
         add(d, "column.event", "%s", events);
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
-    static const char *const units[] = {"unknown", "seconds", "milliseconds", "ISO 8601"};
-    add(d, "time.unit", "%s", units[shared->unit]);
+    add(d, "time.unit", "%s", lp_time_unit_text(shared->time.unit));
+    if (options->timezone)
+        add(d, "time.zone", "%s", options->timezone);
     char delimiter = shared->chunks.delimiter;
-    if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
+    if (shared->json)
+        add(d, "format", "JSON Lines");
+    else if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
         add(d, "delimiter", "%s", delimiter == '\t' ? "tab" : delimiter == ' ' ? "space" : "comma");
     else
         add(d, "delimiter", "%c", delimiter);
-    add(d, "header", "%s", options->header ? "yes" : "no");
+    if (!shared->json)
+        add(d, "header", "%s", options->header ? "yes" : "no");
     add(d, "order", "sequence by first appearance, then time; ties keep the order of the source");
 }
 

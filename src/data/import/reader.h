@@ -1,24 +1,26 @@
-/* reader.h: parses chunks of delimited text into rows: the part of an import that workers do in parallel. */
+/* reader.h: parses chunks of delimited text or JSON Lines into rows: the part of an import that workers do in parallel. */
 #ifndef LP_READER_H
 #define LP_READER_H
 
 #include "data/import/chunks.h"
 #include "data/import/columns.h"
 #include "data/import/csv.h"
+#include "data/import/jsonl.h"
 #include "data/import/rows.h"
-
-typedef enum lp_time_unit { LP_TIME_AUTO = 0, LP_TIME_SECONDS, LP_TIME_MILLISECONDS, LP_TIME_ISO } lp_time_unit;
+#include "data/import/time_field.h"
 
 /* Shared by all workers. Written only by the worker that reads the first chunks; read-only afterwards. */
 typedef struct lp_reader_shared {
     const lapse_import_options *options;
     const char *file; /* for messages */
     lp_chunks chunks;
+    lp_sample sample; /* the first rows */
     lp_columns columns;
     bool have_columns;
-    lp_time_unit unit;
-    bool unit_found; /* detected from the first row, so that a later row may contradict it */
-    lp_arena arena;  /* owns columns */
+    bool json;         /* JSON Lines; otherwise delimited text */
+    lp_json_keys keys; /* if json */
+    lp_time_format time;
+    lp_arena arena; /* owns columns */
 } lp_reader_shared;
 
 /* A valid row whose names are not interned yet; they point into the buffer. */
@@ -34,18 +36,21 @@ enum { LP_PENDING_ROWS = 32 };
 
 typedef struct lp_reader {
     lp_reader_shared *shared;
-    char *buffer; /* owned; LP_CHUNK_BUFFER bytes */
+    char *buffer; /* owned; lp_chunks_buffer_size bytes */
     lp_csv_record record;
+    lp_jsonl jsonl;                /* if the text is JSON Lines */
+    bool *present;                 /* owned; [column]: some object has it; if the text is JSON Lines */
     double number[LP_FIELD_LIMIT]; /* [field]: numbers of the current row */
     lp_buffer joined;              /* the event's name, if it has several columns */
     lp_rows rows;
     lp_pending_row pending[LP_PENDING_ROWS]; /* valid rows that are not yet in rows */
     int pending_count;
 
-    int64_t chunk; /* index of the current chunk */
-    int64_t line;  /* line ends of the chunk before the current record */
-    int64_t seen;  /* rows read, including malformed ones */
-    int64_t bad;   /* malformed rows, dropped */
+    int64_t chunk;    /* index of the current chunk */
+    int64_t line;     /* line ends of the chunk before the current record */
+    int64_t seen;     /* rows read, including malformed ones */
+    int64_t bad;      /* malformed rows, dropped */
+    int64_t local[4]; /* [lp_local]: rows by the relation of their time to the zone */
 
     /* Line numbers in these two are relative to their chunk; lp_import adds the lines before it. */
     lapse_error first_bad;
