@@ -312,7 +312,7 @@ def check_attention(suite):
     suite.check("odd sizes", suite.agree, "odd.safetensors", *odd)
     # Layer norm of two numbers is well-conditioned only where they differ, as with this seed.
     least = ["--dims", "2", "--blocks", "1", "--heads", "1", "--context", "1", "--periods", "1", "--harmonics", "1",
-             "--seed", "7"]
+             "--seed", "11"]
     suite.check("smallest sizes", suite.agree, "least.safetensors", *least)
     suite.check("default sizes", suite.agree, "default.safetensors")
 
