@@ -57,7 +57,9 @@
     X(LSTM, lstm)                                     \
     X(LSTM_GRADIENT, lstm_gradient)                   \
     X(GRU, gru)                                       \
-    X(GRU_GRADIENT, gru_gradient)
+    X(GRU_GRADIENT, gru_gradient)                     \
+    X(ADDITIVE_ATTENTION, additive_attention)         \
+    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -69,7 +71,7 @@ enum { LP_ATTENTION_ROWS = 16 };
 /* Maximum number of segments that a recurrent scan advances together: the scratch is sized for it. */
 enum { LP_RECURRENT_SEGMENTS = 96 };
 
-/* Largest hidden size of a recurrent layer: a CUDA block has a thread for each column. */
+/* Largest hidden size of a recurrent layer, and columns of additive attention: a CUDA block has a thread for each column. */
 enum { LP_RECURRENT_HIDDEN = 1024 };
 
 /* Maximum tile of logits of softmax_loss. */
@@ -244,6 +246,11 @@ lp_value *lp_lstm(lp_graph *graph, lp_value *x, lp_value *weight_hh);
  *     h_t = (1 - z) n + z h_{t-1}
  * x [T x 3H] holds the input part of the gates with its bias, weight_hh [3H x H], bias_hh [1 x 3H]. Returns h [T x H]. */
 lp_value *lp_gru(lp_graph *graph, lp_value *x, lp_value *weight_hh, lp_value *bias_hh);
+
+/* Causal additive attention within segments, without a softmax:
+ *     out_t = sum over j <= t of (weight . sigmoid(query_t + key_j)) value_j
+ * query and key [T x a], value [T x b], weight [1 x a] -> [T x b]; a and b at most LP_RECURRENT_HIDDEN. */
+lp_value *lp_additive_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *weight);
 
 /* ---- for the files that define the rows ------------------------------------------------------------------------ */
 

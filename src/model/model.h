@@ -118,9 +118,9 @@ typedef struct lp_network {
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL for inference */
     const lp_encoding *encoding;       /* by which the network sees time or order; NULL: it has none */
     lp_encoding_config encoding_config; /* of this encoding */
-    bool
-        anchored; /* times are measured from the window's last query time, so that only its last position is predicted as a
-                    * session predicts it */
+    /* Times or positions are measured from the window's end, so that only its last position is predicted as a session
+     * predicts it. */
+    bool anchored;
     lp_decode_state *decode; /* of a decoding graph; otherwise NULL */
 } lp_network;
 

@@ -14,7 +14,7 @@
 #include <stddef.h>
 
 typedef struct attention_settings {
-    lp_encoding_config time; /* first: lp_encoding_options */
+    lp_encoding_config time; /* first: lp_encoding_choice, lp_encoding_options */
     int projection, combine; /* lp_projection, lp_combine */
     int blocks, heads;
 } attention_settings;
@@ -72,8 +72,7 @@ static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, la
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
     const attention_settings *settings = settings_of(config);
-    if (config->dims % settings->heads)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", settings->heads, config->dims);
+    LP_TRY(lp_heads_check(settings->heads, config->dims, error));
     return lp_encoding_validate(&settings->time, error);
 }
 
@@ -144,7 +143,7 @@ static void build(lp_builder *b)
 const lp_model_row lp_model_attention = {.name = "attention",
                                          .summary = "self-attention with functional time encodings",
                                          .tasks = LP_TASKS_ALL,
-                                         .options = {lp_encoding_options, options},
+                                         .options = {lp_encoding_choice, lp_encoding_options, options},
                                          .resolve = resolve,
                                          .validate = validate,
                                          .build = build,

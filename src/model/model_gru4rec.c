@@ -1,4 +1,5 @@
-/* model_gru4rec.c: a GRU over item sequences (Hidasi et al. 2016, Hidasi and Karatzoglou 2018). It does not see times.
+/* model_gru4rec.c: a GRU over item sequences (Hidasi et al. 2016, Hidasi and Karatzoglou 2018). It does not see times,
+ * except the lag to the predicted event with an encoding (target_lag.h).
  *
  *     X = dropout(input layer)                                    [T x dims]      input_layer.h
  *     H = gru(X)                                                  [T x dims]      nn/recurrent.h, `layers` times with dropout between
@@ -10,11 +11,13 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/target_lag.h"
 #include "nn/recurrent.h"
 
 #include <stddef.h>
 
 typedef struct gru4rec_settings {
+    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
     int layers;
 } gru4rec_settings;
 
@@ -35,7 +38,8 @@ static const lp_option options[] = {
 
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
-    return lp_recurrent_check(config->dims, "dims", error);
+    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
+    return lp_target_lag_validate(config, error);
 }
 
 static void build(lp_builder *b)
@@ -44,12 +48,13 @@ static void build(lp_builder *b)
     lp_value *x = lp_input_layer(b);
     for (int layer = 0; layer < settings->layers; layer++)
         x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
-    lp_output_layer(b, lp_at_targets(b, x));
+    lp_output_layer(b, lp_target_lag(b, lp_at_targets(b, x)));
 }
 
 const lp_model_row lp_model_gru4rec = {.name = "gru4rec",
                                        .summary = "recurrent network (GRU) over item sequences",
                                        .tasks = 1 << LP_TASK_RECOMMEND,
-                                       .options = {options},
+                                       .options = {lp_target_lag_options, lp_encoding_options, options},
+                                       .resolve = lp_target_lag_resolve,
                                        .validate = validate,
                                        .build = build};

@@ -1,4 +1,5 @@
-/* model_lstm.c: a recurrent network over the order of events, as PyTorch's nn.LSTM computes it. It does not see times.
+/* model_lstm.c: a recurrent network over the order of events, as PyTorch's nn.LSTM computes it. It does not see times, except the lag to the
+ * predicted event with an encoding (target_lag.h).
  *
  *     X = dropout(input layer)                                    [T x dims]      input_layer.h
  *     H = lstm(X W_ih^T + b_ih + b_hh, W_hh)                      [T x dims]      op `lstm`, `layers` times with dropout between
@@ -7,11 +8,13 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/target_lag.h"
 #include "nn/recurrent.h"
 
 #include <stddef.h>
 
 typedef struct lstm_settings {
+    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
     int layers;
 } lstm_settings;
 
@@ -32,7 +35,8 @@ static const lp_option options[] = {
 
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
-    return lp_recurrent_check(config->dims, "dims", error);
+    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
+    return lp_target_lag_validate(config, error);
 }
 
 static void build(lp_builder *b)
@@ -41,12 +45,13 @@ static void build(lp_builder *b)
     lp_value *x = lp_input_layer(b);
     for (int layer = 0; layer < settings->layers; layer++)
         x = lp_lstm_layer(b->graph, "lstm", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
-    lp_output_layer(b, lp_at_targets(b, x));
+    lp_output_layer(b, lp_target_lag(b, lp_at_targets(b, x)));
 }
 
 const lp_model_row lp_model_lstm = {.name = "lstm",
                                     .summary = "recurrent network (LSTM) over the order of events",
                                     .tasks = LP_TASKS_ALL,
-                                    .options = {options},
+                                    .options = {lp_target_lag_options, lp_encoding_options, options},
+                                    .resolve = lp_target_lag_resolve,
                                     .validate = validate,
                                     .build = build};

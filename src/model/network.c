@@ -71,7 +71,8 @@ lp_batch_inputs lp_network_inputs(const lp_network *network)
 {
     return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
-                             .gap = lp_network_reads(network, LP_FEED_GAP)};
+                             .gap = lp_network_reads(network, LP_FEED_GAP),
+                             .position_from_end = lp_network_reads(network, LP_FEED_POSITION_FROM_END)};
 }
 
 /* ------------------------------------------------------------------------------------- initial values -------- */

@@ -195,6 +195,13 @@ static lp_features anchored(const lp_features *features)
     return tokens;
 }
 
+lapse_status lp_heads_check(int heads, int dims, lapse_error *error)
+{
+    if (dims % heads)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "heads (%d) must divide dims (%d)", heads, dims);
+    return LAPSE_OK;
+}
+
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              lp_features *features, lp_kv_cache *cache)
 {

@@ -28,6 +28,9 @@ typedef struct lp_block_config {
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
 } lp_block_config;
 
+/* Checks that heads divide dims. */
+lapse_status lp_heads_check(int heads, int dims, lapse_error *error);
+
 /* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its
  * basis, which all blocks share, and the block sets key and value. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,

@@ -22,7 +22,7 @@ const lp_encoding *lp_encoding_find(const char *name)
 
 /* ---------------------------------------------------------------------------------------------- options ------ */
 
-static const char *const *encoding_names(void)
+const char *const *lp_encoding_names(void)
 {
     static const char *names[LP_ROW_NAMES];
     return lp_row_names((const void *const *)lp_encodings, names);
@@ -74,10 +74,15 @@ static bool is_sampled(const void *settings)
 #define FROM_DATA .rule = "chosen from the data"
 
 /* clang-format off */
-const lp_option lp_encoding_options[] = {
+const lp_option lp_encoding_choice[] = {
     {.name = "encoding", .type = LAPSE_OPTION_CHOICE, AT(encoding), .placeholder = "NAME",
-     .choices = encoding_names, .initial = "mercer",
-     .help = "time encoding: how the model sees the lag from each past event to the query time"},
+     .choices = lp_encoding_names, .initial = "mercer",
+     .help = "time encoding: how the model sees the lag from each past event to the query time; recurrent models see "
+     "the last event's, and have none by default"},
+    {0},
+};
+
+const lp_option lp_encoding_options[] = {
     {.name = "periods", .type = LAPSE_OPTION_INTEGER, AT(periods), .placeholder = "N", .least = 1, .most = 4096,
      .rule = "16 with harmonics, otherwise 50", .applies = has_periods, .advanced = true,
      .help = "number of base periods of the time encoding: its frequencies, where it has no harmonics"},

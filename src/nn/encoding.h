@@ -33,8 +33,12 @@ typedef struct lp_encoding_config {
     int dims, context;             /* of the model; no options */
 } lp_encoding_config;
 
-/* Rows for a model whose settings begin with an lp_encoding_config. */
-extern const lp_option lp_encoding_options[];
+/* Rows for a model whose settings begin with an lp_encoding_config: the choice of the encoding, and the options of encodings. A
+ * model with another default has its own row for the choice. */
+extern const lp_option lp_encoding_choice[], lp_encoding_options[];
+
+/* The choices of an encoding. */
+const char *const *lp_encoding_names(void);
 
 typedef struct lp_features {
     lp_value *token;       /* [T x a], or NULL */

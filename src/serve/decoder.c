@@ -183,12 +183,13 @@ static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
     decoder->cache = lp_alloc((size_t)decoder->samples * decoder->sample_size, sizeof *decoder->cache);
     decoder->inputs = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->inputs);
     decoder->position = lp_alloc(context, sizeof *decoder->position);
+    decoder->position_from_end = lp_alloc(context, sizeof *decoder->position_from_end);
     decoder->time = lp_alloc(context, sizeof *decoder->time);
     decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
     decoder->sequence_id = lp_alloc(context, sizeof *decoder->sequence_id);
     decoder->gap = lp_alloc(context * LP_GAP_COLUMNS, sizeof *decoder->gap);
     if (decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs && decoder->position &&
-        decoder->time && decoder->query_time)
+        decoder->position_from_end && decoder->time && decoder->query_time)
         return LAPSE_OK;
     return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
@@ -259,6 +260,7 @@ void lp_decoder_clear(lp_decoder *decoder)
     decoder->backend->buffer_free(decoder->backend->context, decoder->scratch);
     lp_free(decoder->inputs);
     lp_free(decoder->position);
+    lp_free(decoder->position_from_end);
     lp_free(decoder->time);
     lp_free(decoder->query_time);
     lp_free(decoder->sequence_id);
@@ -322,6 +324,7 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
         int64_t event = first + t;
         double next = event + 1 < history->count ? history->times[event + 1] : time;
         decoder->position[t] = (int32_t)(event - decoder->first);
+        decoder->position_from_end[t] = (int32_t)(history->count - 1 - event);
         decoder->time[t] = history->times[event] - decoder->origin;
         decoder->query_time[t] = (known ? next : history->times[event]) - decoder->origin;
         if (history->gaps)
@@ -329,6 +332,7 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
     }
     inputs[LP_FEED_EVENT] = (void *)(uintptr_t)(history->types + first);
     inputs[LP_FEED_POSITION] = decoder->position;
+    inputs[LP_FEED_POSITION_FROM_END] = decoder->position_from_end;
     inputs[LP_FEED_TIME] = decoder->time;
     inputs[LP_FEED_QUERY_TIME] = decoder->query_time;
     inputs[LP_FEED_SEQUENCE] = decoder->sequence_id;

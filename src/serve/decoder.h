@@ -33,7 +33,8 @@ typedef struct lp_decoder {
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
-    int32_t *position;    /* [context]; owned, as are the next four */
+    int32_t *position;    /* [context]; owned, as are the next five */
+    int32_t *position_from_end;
     double *time, *query_time;
     float *gap;           /* [context x LP_GAP_COLUMNS] */
     int32_t *sequence_id; /* zeros: a live history is no sequence of the training data */

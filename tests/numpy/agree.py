@@ -30,8 +30,13 @@ SMALL = ["--dims", "8", "--context", str(CONTEXT)]
 VARIANTS = {
     "attention": [["--heads", "2", "--blocks", "2"], ["--heads", "2", "--blocks", "3", "--encoding", "position"],
                   ["--heads", "2", "--blocks", "2", "--gap-input", "off"], ["--encoding", "position", "--gap-input", "on"]],
-    "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"]],
-    "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"]],
+    "sasrec": [["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--gap-input", "on"], ["--dims", "5", "--context", "3"]],
+    "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"],
+             ["--encoding", "mercer", "--periods", "4"], ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"]],
+    "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"],
+                ["--encoding", "bochner", "--periods", "5"]],
+    "rnn-attention": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"],
+                      ["--encoding", "mercer", "--periods", "4"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
@@ -39,8 +44,8 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/mode
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
-OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "lstm": ["layers"], "gru4rec": ["layers"],
-            "markov": ["order"],
+OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["blocks", "heads"],
+            "lstm": ["encoding", "layers"], "gru4rec": ["encoding", "layers"], "rnn-attention": ["encoding", "layers"], "markov": ["order"],
             "recency": ["half_life"]}
 
 
@@ -228,7 +233,7 @@ class Suite:
         name, known = model.metadata["model"], model.metadata["target_time"] == "known"
         over_time = np.abs(seen - seen[:, :1]).max()
         over_histories = np.abs(seen - seen[:1]).max()
-        reads_time = known and (name == "recency" or name == "attention" and "lags" in model.metadata)
+        reads_time = known and (name == "recency" or "lags" in model.metadata)
         reads_history = name not in ("majority", "popularity")
         least = 1e-3 if name == "recency" else 0.01
         forward.require(over_time > least if reads_time else over_time == 0, f"predictions change by {over_time:.2g} over time")

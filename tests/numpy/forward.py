@@ -177,13 +177,13 @@ def attention_block(model, name, z, x):
     width = dims // model.number("heads")
     normal = layer_norm(model, name + ".norm", z)
     roles = ("query", "key", "value")
-    if model.metadata["encoding"] == "none":
+    if model.metadata.get("encoding", "none") == "none":
         weight = {role: np.zeros((dims, 0)) for role in roles}
     elif model.metadata["combine"] == "add":
         weight = {role: model.double(f"{name}.{role}.event.weight") @ model.double(f"{name}.time.weight") for role in roles}
     else:
         weight = {role: model.double(f"{name}.{role}.time.weight") for role in roles}
-    mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata["projection"]]
+    mlp = {"linear": (), "mlp-query": ("query",), "mlp": roles}[model.metadata.get("projection", "linear")]
 
     def outer(role, inner):
         return layer(model, f"{name}.{role}.outer", np.maximum(0, inner)) if role in mlp else inner
@@ -215,6 +215,34 @@ def attention(model, history, target):
     return output_layer(model, states, target)
 
 
+# ---- target lag of recurrent networks ----
+
+
+def with_lag(model, window, state):
+    """The state of each frequency sample, with the lag from the last event to the query time where the model reads it."""
+    if "lags" not in model.metadata:
+        return [state]
+    states = []
+    for sample in range(int(model.metadata.get("frequency_samples", 1))):
+        phi = time_features(model, window, sample)[-1, -1]
+        hidden = np.maximum(0, layer(model, "lag.hidden", state) + phi @ model.double("lag.time.weight").T)
+        states.append(state + hidden @ model.double("lag.output.weight").T)
+    return states
+
+
+# ---- sasrec ----
+
+
+def sasrec(model, history, target):
+    window = history.window(model.number("context"))
+    z = input_layer(model, window)
+    count = len(z)
+    z = z + model.double("position.embedding")[:count][::-1]
+    for n in range(model.number("blocks")):
+        z = attention_block(model, f"block.{n}", z, np.zeros((count, count, 0)))
+    return output_layer(model, [layer_norm(model, "output.norm", z[-1])], target)
+
+
 # ---- lstm ----
 
 
@@ -236,10 +264,11 @@ def lstm_layer(model, name, x):
 
 
 def lstm(model, history, target):
-    x = input_layer(model, history.window(model.number("context")))
+    window = history.window(model.number("context"))
+    x = input_layer(model, window)
     for number in range(model.number("layers")):
         x = lstm_layer(model, f"lstm.{number}", x)
-    return output_layer(model, [x[-1]], target)
+    return output_layer(model, with_lag(model, window, x[-1]), target)
 
 
 # ---- gru4rec ----
@@ -260,10 +289,27 @@ def gru_layer(model, name, x):
 
 
 def gru4rec(model, history, target):
-    x = input_layer(model, history.window(model.number("context")))
+    window = history.window(model.number("context"))
+    x = input_layer(model, window)
     for number in range(model.number("layers")):
         x = gru_layer(model, f"gru.{number}", x)
-    return output_layer(model, [x[-1]], target)
+    return output_layer(model, with_lag(model, window, x[-1]), target)
+
+
+# ---- rnn-attention ----
+
+
+def rnn_attention(model, history, target):
+    window = history.window(model.number("context"))
+    h = input_layer(model, window)
+    for number in range(model.number("layers")):
+        h = gru_layer(model, f"gru.{number}", h)
+    query, key = h[-1] @ model.double("local.query.weight").T, h @ model.double("local.key.weight").T
+    c = np.zeros(h.shape[1])
+    for h_j, key_j in zip(h, key):
+        c = c + (model.double("local.score.weight")[0] @ sigmoid(query + key_j)) * h_j
+    state = h[-1] @ model.double("state.global.weight").T + c @ model.double("state.local.weight").T
+    return output_layer(model, with_lag(model, window, state), target)
 
 
 # ---- baselines ----
@@ -312,8 +358,8 @@ def item_markov(model, history, target):
 
 
 # Every row of the table of models in docs/model.md.
-MODELS = {"attention": attention, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov, "recency": recency,
-          "popularity": popularity, "majority": majority}
+MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention,
+          "markov": markov, "item-markov": item_markov, "recency": recency, "popularity": popularity, "majority": majority}
 
 
 def predict(model, events, times, query_time, fields=(), target="event"):

@@ -27,17 +27,20 @@ static char what[80];
 /* Longer than any sequence of small_train_data, so that evaluation and sessions see the same events. */
 enum { CONTEXT = 20 };
 
-/* Calls check for each model and task, each loss of a recommender, and networks with and without the gap input, with options
- * for a small run. */
+/* Calls check for each model and task, each loss of a recommender, networks with and without the gap input, and those that
+ * have encodings with another one than their default, with options for a small run. */
 static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_train_options *options))
 {
+    enum { PLAIN, GAPS, OTHER_ENCODING, VARIANTS };
+    static const char *const names[VARIANTS] = {[PLAIN] = "", [GAPS] = ", gaps", [OTHER_ENCODING] = ", bochner-normal"};
     lapse_dataset *dataset = small_train_data(3);
     for (int m = 0; lp_models[m]; m++)
         for (int task = 0; lp_task_names[task]; task++)
             for (int loss = 0; lp_loss_names[loss]; loss++)
-                for (int gap = 0; gap < 2; gap++) {
+                for (int variant = 0; variant < VARIANTS; variant++) {
                     bool network = lp_models[m]->build, ranks = task == LP_TASK_RECOMMEND && network;
-                    if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks) || (gap && !network))
+                    if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks) || (variant && !network) ||
+                        (variant == OTHER_ENCODING && !lp_model_has_option(lp_models[m], "encoding")))
                         continue;
                     lapse_train_options options = small_train_options();
                     small_set(&options, "model", lp_models[m]->name);
@@ -45,9 +48,11 @@ static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_tra
                     if (ranks)
                         small_set(&options, "loss", lp_loss_names[loss]);
                     options.model.context = CONTEXT;
-                    options.model.gap_input = gap;
-                    snprintf(what, sizeof what, "%s, %s, %s, gaps %s", lp_models[m]->name, lp_task_names[task],
-                             lp_loss_names[loss], gap ? "on" : "off");
+                    options.model.gap_input = variant == GAPS;
+                    if (variant == OTHER_ENCODING)
+                        small_set(&options, "encoding", "bochner-normal");
+                    snprintf(what, sizeof what, "%s, %s, %s%s", lp_models[m]->name, lp_task_names[task],
+                             lp_loss_names[loss], names[variant]);
                     check(dataset, &options);
                 }
     lapse_dataset_close(dataset);
@@ -389,7 +394,7 @@ static void models_see_users_and_gaps(void **state)
     lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false}, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false, true}, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     for (int shard = 0; shard < batch.shard_count; shard++)
@@ -398,8 +403,10 @@ static void models_see_users_and_gaps(void **state)
             assert_true(fabs(batch.target_gap[i] - (batch.query_time[token] - batch.time[token])) < 1e-9);
         }
     for (int w = 0, t = 0; w < 8; w++)
-        for (int k = 0; k < windows.windows[2 + w].count; k++, t++)
+        for (int k = 0; k < windows.windows[2 + w].count; k++, t++) {
             assert_int_equal(batch.sequence_id[t], windows.windows[2 + w].sequence + 1);
+            assert_int_equal(batch.position_from_end[t], windows.windows[2 + w].count - 1 - k);
+        }
     model->fingerprint++; /* other data: its sequences are unknown */
     lp_id_map_clear(&id_map);
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);

@@ -240,6 +240,9 @@ LP_CUDA_OP(lstm_gradient);
 /* cuda_gru.cu */
 LP_CUDA_OP(gru);
 LP_CUDA_OP(gru_gradient);
+/* cuda_additive_attention.cu */
+LP_CUDA_OP(additive_attention);
+LP_CUDA_OP(additive_attention_gradient);
 
 /* NULL where the op has no kernel (cuda_table.cu). */
 lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);

@@ -49,6 +49,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_LSTM_GRADIENT] = lp_cuda_lstm_gradient;
     table.by_op[LP_OP_GRU] = lp_cuda_gru;
     table.by_op[LP_OP_GRU_GRADIENT] = lp_cuda_gru_gradient;
+    table.by_op[LP_OP_ADDITIVE_ATTENTION] = lp_cuda_additive_attention;
+    table.by_op[LP_OP_ADDITIVE_ATTENTION_GRADIENT] = lp_cuda_additive_attention_gradient;
     return table;
 }
 

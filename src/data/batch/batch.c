@@ -70,6 +70,8 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
         batch->sequence_id = array_new(batch, tokens, sizeof *batch->sequence_id);
     if (inputs.gap)
         batch->gap = array_new(batch, tokens * LP_GAP_COLUMNS, sizeof *batch->gap);
+    if (inputs.position_from_end)
+        batch->position_from_end = array_new(batch, tokens, sizeof *batch->position_from_end);
     if (batch->failed)
         return lp_fail_memory(error, "a batch", tokens * sizeof(double));
     return LAPSE_OK;
@@ -178,6 +180,8 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
         batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;
     for (size_t i = 0; batch->gap && i < count; i++)
         lp_gap_row(columns->gap[(size_t)window->first + i], batch->gap + (token + i) * LP_GAP_COLUMNS);
+    for (size_t i = 0; batch->position_from_end && i < count; i++)
+        batch->position_from_end[token + i] = (int32_t)(count - 1 - i);
     batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;

@@ -186,9 +186,10 @@ $ lapse train --help
 |   --json                    print settings and scores as one JSON object
 |
 | Model:
-|   --model NAME              model architecture, or a baseline: attention, lstm,
-|                             gru4rec, markov, item-markov, recency, popularity,
-|                             majority (default: attention)
+|   --model NAME              model architecture, or a baseline: attention,
+|                             sasrec, lstm, gru4rec, rnn-attention, markov,
+|                             item-markov, recency, popularity, majority (default:
+|                             attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
@@ -202,9 +203,10 @@ $ lapse train --help
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
 |   --encoding NAME           time encoding: how the model sees the lag from each
-|                             past event to the query time: mercer, bochner,
-|                             bochner-normal, bochner-invcdf, random, position,
-|                             sinusoid, none (default: mercer)
+|                             past event to the query time; recurrent models see
+|                             the last event's, and have none by default: mercer,
+|                             bochner, bochner-normal, bochner-invcdf, random,
+|                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 2)
 |
 | Training:

@@ -302,7 +302,9 @@ $ lapse train events.lapse -o first.safetensors --epochs 2 --dims 8 --batch 4 --
 $ lapse train events.lapse -o second.safetensors --like first.safetensors --model lstm --seed 6 --threads 1 --no-eval 2>&1 | sed -n '1,/^Run/p'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model lstm, task classify, target-time known, context 8, dims 8,
-|           dropout 0.3, gap-input on, layers 1
+|           dropout 0.3, gap-input on, encoding mercer, periods 16, harmonics 5,
+|           period-min 4 minutes, period-max 2.66 days, period-init geometric,
+|           periods-fixed no, layers 1
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select accuracy, windows all
 | Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,

@@ -56,7 +56,9 @@
     X(LSTM, lstm)                                     \
     X(LSTM_GRADIENT, lstm_gradient)                   \
     X(GRU, gru)                                       \
-    X(GRU_GRADIENT, gru_gradient)
+    X(GRU_GRADIENT, gru_gradient)                     \
+    X(ADDITIVE_ATTENTION, additive_attention)         \
+    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient)
 
 #define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
 LP_FAST_OPS(LP_FAST_KERNEL)

@@ -1,0 +1,78 @@
+/* model_sasrec.c: self-attention over the order of events (Kang and McAuley 2018). It does not see times.
+ *
+ *     Z = dropout(input layer + P)               [T x dims]        P: a learned vector of the position, counted from the window's end
+ *     Z = block(Z), `blocks` times                                 nn/attention_block.c, without an encoding
+ *     S = norm(Z) at the target positions        [targets x dims]
+ *     logits or catalogue scores of S                              output_layer.h
+ *
+ * Positions count from the end, as the published model's do, which pads short windows at their start: the newest event has the same
+ * vector in a window of any length. So every event of a window changes when one is appended, and nothing can be cached.
+ */
+#include "model/input_layer.h"
+#include "model/model_rows.h"
+#include "model/output_layer.h"
+#include "nn/attention_block.h"
+#include "nn/layer.h"
+
+#include <stddef.h>
+
+typedef struct sasrec_settings {
+    int blocks, heads;
+} sasrec_settings;
+
+static const sasrec_settings *settings_of(const lp_model_config *config)
+{
+    return (const void *)config->settings.bytes;
+}
+
+#define AT(member) .offset = offsetof(sasrec_settings, member), .group = "Model", .stored = LP_STORED_FORWARD
+
+/* clang-format off */
+static const lp_option options[] = {
+    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
+     .initial = "2", .help = "number of attention blocks, 1 to 3"},
+    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
+     .rule = "2, or 1 if dims is odd", .advanced = true,
+     .help = "number of attention heads, 1 to 4; divides dims"},
+    {0},
+};
+/* clang-format on */
+
+static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
+{
+    (void)data;
+    (void)error;
+    sasrec_settings *settings = (void *)config->settings.bytes;
+    if (settings->heads == LP_UNSET)
+        settings->heads = config->dims % 2 ? 1 : 2;
+    return LAPSE_OK;
+}
+
+static lapse_status validate(const lp_model_config *config, lapse_error *error)
+{
+    return lp_heads_check(settings_of(config)->heads, config->dims, error);
+}
+
+static void build(lp_builder *b)
+{
+    const sasrec_settings *settings = settings_of(b->config);
+    const lp_block_config block = {.dims = b->config->dims, .heads = settings->heads, .dropout = b->dropout};
+    lp_features none = {0};
+    b->network->anchored = true;
+    lp_value *z = lp_input_layer(b);
+    lp_value *table =
+        lp_graph_parameter(b->graph, "position.embedding", b->config->context, b->config->dims, LP_INIT_NORMAL, 0.02);
+    z = lp_add(b->graph, z, lp_embed(b->graph, table, b->feeds[LP_FEED_POSITION_FROM_END]));
+    z = lp_dropout(b->graph, z, b->dropout);
+    for (int i = 0; i < settings->blocks; i++)
+        z = lp_attention_block(b->graph, &block, i, z, &none, NULL);
+    lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
+}
+
+const lp_model_row lp_model_sasrec = {.name = "sasrec",
+                                      .summary = "self-attention with positions counted from the window's end",
+                                      .tasks = LP_TASKS_ALL,
+                                      .options = {options},
+                                      .resolve = resolve,
+                                      .validate = validate,
+                                      .build = build};
