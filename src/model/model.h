@@ -11,6 +11,7 @@
 #include "data/batch/negatives.h"
 #include "data/dataset/names.h"
 #include "data/dataset/split.h"
+#include "model/next_time.h"
 #include "nn/encoding.h"
 
 typedef struct lp_model_row lp_model_row;
@@ -114,6 +115,8 @@ typedef struct lp_network {
     lp_value *logits[LP_TARGET_COUNT]; /* classify: [targets x classes]; NULL for what is not predicted */
     lp_value *state;                   /* recommend: [targets x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *intensity;               /* point processes: [targets x 1], log-intensity right after the last event */
+    lp_value *intensity_slope;         /* [1 x 1], its change per time unit; not computed, a parameter */
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL for inference */
     const lp_encoding *encoding;       /* by which the network sees time or order; NULL: it has none */
     lp_encoding_config encoding_config; /* of this encoding */
@@ -191,6 +194,9 @@ struct lp_model_row {
     /* Networks: whether the model can decode incrementally: build then fills builder->network->decode where that is not NULL.
      * NULL or false: a session runs the whole window for each query. */
     bool (*incremental)(const lp_model_config *config);
+    /* Networks that set network->intensity: the law of the next event's time, from an element of that output. NULL: the model
+     * does not predict times. */
+    lp_next_time (*next_time)(const lapse_model *model, double intensity);
 
     /* Baselines: fits tensors by counting. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);

@@ -34,6 +34,8 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
             network->logits[t]->retained = true;
     if (!training && network->state)
         network->state->retained = true;
+    if (!training && network->intensity)
+        network->intensity->retained = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);

@@ -32,6 +32,8 @@ VARIANTS = {
                   ["--heads", "2", "--blocks", "2", "--gap-input", "off"], ["--encoding", "position", "--gap-input", "on"]],
     "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"]],
     "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"]],
+    "rmtpp": [["--layers", "2"], ["--gap-input", "off"],
+              ["--layers", "1", "--dims", "5", "--context", "3", "--time-unit", "1h", "--time-weight", "0.5"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
@@ -40,6 +42,7 @@ ALWAYS = ("checksum format format.version task model target_time event_types con
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
 OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "lstm": ["layers"], "gru4rec": ["layers"],
+            "rmtpp": ["layers", "time_unit", "train.time_weight"],
             "markov": ["order"],
             "recency": ["half_life"]}
 

@@ -242,7 +242,7 @@ def lstm(model, history, target):
     return output_layer(model, [x[-1]], target)
 
 
-# ---- gru4rec ----
+# ---- gru4rec and rmtpp ----
 
 
 def gru_layer(model, name, x):
@@ -259,7 +259,7 @@ def gru_layer(model, name, x):
     return np.array(y)
 
 
-def gru4rec(model, history, target):
+def gru(model, history, target):
     x = input_layer(model, history.window(model.number("context")))
     for number in range(model.number("layers")):
         x = gru_layer(model, f"gru.{number}", x)
@@ -312,7 +312,7 @@ def item_markov(model, history, target):
 
 
 # Every row of the table of models in docs/model.md.
-MODELS = {"attention": attention, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov, "recency": recency,
+MODELS = {"attention": attention, "lstm": lstm, "gru4rec": gru, "rmtpp": gru, "markov": markov, "item-markov": item_markov, "recency": recency,
           "popularity": popularity, "majority": majority}
 
 

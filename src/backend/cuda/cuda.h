@@ -224,6 +224,9 @@ LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
 LP_CUDA_OP(bce_loss);
 LP_CUDA_OP(bce_loss_gradient);
+/* cuda_time_loss.cu */
+LP_CUDA_OP(time_loss);
+LP_CUDA_OP(time_loss_gradient);
 /* cuda_norm.cu */
 LP_CUDA_OP(layer_norm);
 LP_CUDA_OP(layer_norm_gradient);
