@@ -7,7 +7,6 @@
  *     intensity of the next event at the time d after the last one: exp(s + w d), d in units of `time-unit`
  *     loss = cross-entropy + time-weight * negative log-likelihood of the time                op `time_loss`
  */
-#include "data/dataset/gap_quantile.h"
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
@@ -18,6 +17,9 @@
 #include <stddef.h>
 
 #define SLOPE "time.slope"
+
+#define TIME_UNIT_LEAST 1e-9 /* seconds */
+#define TIME_UNIT_MOST 1e12
 
 typedef struct rmtpp_settings {
     double time_unit; /* seconds */
@@ -38,7 +40,7 @@ static const lp_option options[] = {
      .placeholder = "N", .least = 1, .most = 3, .initial = "1", .advanced = true,
      .help = "number of recurrent layers, 1 to 3"},
     {.name = "time-unit", .type = LAPSE_OPTION_DURATION, AT(time_unit), .group = "Model", .stored = LP_STORED_FORWARD,
-     .placeholder = "DURATION", .least = 1e-9, .most = 1e12, .rule = "median gap of the training split",
+     .placeholder = "DURATION", .least = TIME_UNIT_LEAST, .most = TIME_UNIT_MOST, .rule = "mean gap of the training split",
      .advanced = true, .help = "time unit of the intensity of the next event"},
     {.name = "time-weight", .type = LAPSE_OPTION_NUMBER, AT(time_weight), .group = "Training",
      .stored = LP_STORED_TRAINING, .placeholder = "X", .least = 0, .most = 1000, .initial = "1", .advanced = true,
@@ -47,16 +49,29 @@ static const lp_option options[] = {
 };
 /* clang-format on */
 
+/* The mean gap of the training split: with it the start of training, s and w near 0, is near the best intensity that depends on
+ * nothing. A median would be far below the mean of heavy-tailed gaps. */
+static double mean_gap(const lapse_dataset *dataset, const uint8_t *split)
+{
+    double sum = 0;
+    int64_t count = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
+            if (split[i] == LP_SPLIT_TRAIN) {
+                sum += dataset->time[i] - dataset->time[i - 1];
+                count++;
+            }
+    return sum > 0 ? fmin(fmax(sum / (double)count, TIME_UNIT_LEAST), TIME_UNIT_MOST) : 1;
+}
+
 static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
+    (void)error;
     rmtpp_settings *settings = (void *)config->settings.bytes;
     if (config->gap_input == LP_UNSET)
         config->gap_input = 1;
-    if (!isnan(settings->time_unit))
-        return LAPSE_OK;
-    LP_TRY(lp_gap_quantile(data->dataset, data->split, 1, 0.5, &settings->time_unit, error));
-    if (!(settings->time_unit > 0))
-        settings->time_unit = 1;
+    if (isnan(settings->time_unit))
+        settings->time_unit = mean_gap(data->dataset, data->split);
     return LAPSE_OK;
 }
 

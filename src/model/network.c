@@ -36,6 +36,8 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
         network->state->retained = true;
     if (!training && network->intensity)
         network->intensity->retained = true;
+    if (!training && network->duration)
+        network->duration->retained = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
@@ -73,7 +75,8 @@ lp_batch_inputs lp_network_inputs(const lp_network *network)
 {
     return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
-                             .gap = lp_network_reads(network, LP_FEED_GAP)};
+                             .gap = lp_network_reads(network, LP_FEED_GAP),
+                             .target_gap_input = lp_network_reads(network, LP_FEED_TARGET_GAP_INPUT)};
 }
 
 /* ------------------------------------------------------------------------------------- initial values -------- */

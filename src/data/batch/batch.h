@@ -51,11 +51,12 @@ typedef struct lp_batch {
     int *shard_items;                  /* [shards] */
 
     /* Of networks that read them; otherwise NULL. */
-    double *target_gap;   /* [targets]: seconds from the event at the target position to the target event */
-    int32_t *sequence_id; /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
-    float *gap;           /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
+    double *target_gap;      /* [targets]: seconds from the event at the target position to the target event */
+    int32_t *sequence_id;    /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
+    float *gap;              /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
+    float *target_gap_input; /* [targets x LP_GAP_COLUMNS]: the same of the target event */
 
-    void *blocks[LP_FIELD_LIMIT + 20]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 21]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;
@@ -77,7 +78,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
-    bool target_gap, sequence_id, gap;
+    bool target_gap, sequence_id, gap, target_gap_input;
 } lp_batch_inputs;
 
 /* Adds inputs that only some networks read. Once, after init. */
@@ -86,7 +87,8 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
 /* Those of another batch. */
 static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
 {
-    return (lp_batch_inputs){batch->target_gap != NULL, batch->sequence_id != NULL, batch->gap != NULL};
+    return (lp_batch_inputs){batch->target_gap != NULL, batch->sequence_id != NULL, batch->gap != NULL,
+                             batch->target_gap_input != NULL};
 }
 
 /* The input of an event's gap, the time since the event before it in its sequence: (gap, 0), or (0, 1) for a NaN, which stands

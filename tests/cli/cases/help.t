@@ -135,8 +135,8 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention, lstm,
-|                             gru4rec, rmtpp, markov, item-markov, recency,
-|                             popularity, majority (default: attention)
+|                             gru4rec, rmtpp, timejoint, markov, item-markov,
+|                             recency, popularity, majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
@@ -185,7 +185,7 @@ $ lapse train --help
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
 |
-| `lapse train --help all` shows every option, 37 more.
+| `lapse train --help all` shows every option, 39 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -291,7 +291,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 57
+| 59
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -299,7 +299,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 58
+| 60
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
