@@ -46,6 +46,12 @@
     X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
     X(BCE_LOSS, bce_loss)                             \
     X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(TIME_LOSS, time_loss)                           \
+    X(TIME_LOSS_GRADIENT, time_loss_gradient)         \
+    X(SOFTMAX, softmax)                               \
+    X(SOFTMAX_GRADIENT, softmax_gradient)             \
+    X(SOFT_LOSS, soft_loss)                           \
+    X(SOFT_LOSS_GRADIENT, soft_loss_gradient)         \
     X(NOISE, noise)                                   \
     X(MULTIPLY, multiply)                             \
     X(AFFINE, affine)                                 \
@@ -206,6 +212,20 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  * summed over rows.   negative [A x N] */
 lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
                       lp_value *negative);
+
+/* Negative log-likelihood of the time d to the next event, whose intensity is exp(score + slope d) at the time d after the last
+ * event, summed over rows:
+ *     -score - slope d + L,   L = exp(score) (exp(slope d) - 1) / slope, or exp(score) d for the slope 0
+ * d = max(gap, 0) / unit; gap and unit in seconds.   score [A x 1], slope [1 x 1], gap [A x 1] double -> [1 x 1]
+ * L and its derivatives are taken at exp(LP_HAZARD_MOST), where log L is larger, so that no gap makes them infinite. */
+lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_value *gap, double unit);
+
+/* exp(x) / sum of exp(x), per row   x [T x a] */
+lp_value *lp_softmax(lp_graph *graph, lp_value *x);
+
+/* Cross-entropy with soft targets: sum over rows of -target . log softmax(logits)   logits and target [A x C] -> [1 x 1]
+ * The target has no gradient. */
+lp_value *lp_soft_loss(lp_graph *graph, lp_value *logits, lp_value *target);
 
 /* Stratified samples of the standard normal distribution, or of the uniform one on (0, 1): one from each of rows * cols
  * strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all shards.

@@ -72,7 +72,7 @@ lp_value *lp_input_layer(lp_builder *b)
         width += config->fields[f].dims;
     for (int f = 0; f < config->field_count; f++)
         sum = add_field(b, f, 1 / sqrt((double)width), sum);
-    if (lp_model_reads_gap(config))
+    if (config->gap_input == 1)
         sum = add_gap(b, sum);
     return sum;
 }

@@ -11,6 +11,7 @@
 #include "data/batch/negatives.h"
 #include "data/dataset/names.h"
 #include "data/dataset/split.h"
+#include "model/next_time.h"
 #include "nn/encoding.h"
 
 typedef struct lp_model_row lp_model_row;
@@ -73,7 +74,7 @@ typedef struct lp_model_config {
     int dims;        /* width of embeddings and hidden states */
     double dropout;
     int gap_input;              /* 1: the vector of an event includes its gap, the time since the event before it */
-    lp_gap_scale gap;           /* where gap_input is 1 */
+    lp_gap_scale gap;           /* of a network that reads gaps (lp_model_reads_gap) */
     int output;                 /* lp_output */
     int field_dims;             /* width of the embedding of a categorical field; 0: by the number of its categories */
     int loss;                   /* lp_loss */
@@ -115,6 +116,10 @@ typedef struct lp_network {
     lp_value *logits[LP_TARGET_COUNT]; /* classify: [targets x classes]; NULL for what is not predicted */
     lp_value *state;                   /* recommend: [targets x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *intensity;               /* point processes: [targets x 1], log-intensity right after the last event */
+    lp_value *intensity_slope;         /* [1 x 1], its change per time unit; not computed, a parameter */
+    lp_value *duration;                /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
+    lp_value *duration_target;         /* the same shape, its soft one-hot; NULL for inference */
     lp_value *loss;                    /* [1 x 1], sum over the targets; NULL for inference */
     const lp_encoding *encoding;       /* by which the network sees time or order; NULL: it has none */
     lp_encoding_config encoding_config; /* of this encoding */
@@ -175,6 +180,7 @@ struct lp_model_row {
     const char *name;
     const char *summary; /* for help */
     bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
+    bool gap_input;      /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
     int tasks;           /* bit 1 << lp_task for each task it can be trained for */
     /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
      * the settings begin with an lp_encoding_config. */
@@ -192,6 +198,9 @@ struct lp_model_row {
     /* Networks: whether the model can decode incrementally: build then fills builder->network->decode where that is not NULL.
      * NULL or false: a session runs the whole window for each query. */
     bool (*incremental)(const lp_model_config *config);
+    /* Networks that set network->intensity: the law of the next event's time, from an element of that output. NULL: the model
+     * does not predict times. */
+    lp_next_time (*next_time)(const lapse_model *model, double intensity);
 
     /* Baselines: fits tensors by counting. */
     lapse_status (*fit)(lapse_model *model, const lp_fit_data *data, lapse_error *error);
@@ -221,10 +230,10 @@ static inline bool lp_model_samples_items(const lp_model_config *config)
     return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
 }
 
-/* A network whose events have their gap as an input. */
+/* A network whose events have their gap as an input, through the input layer or through the model's own layers. */
 static inline bool lp_model_reads_gap(const lp_model_config *config)
 {
-    return lp_model_is_network(config) && config->gap_input == 1;
+    return lp_model_is_network(config) && (config->gap_input == 1 || config->row->gap_input);
 }
 
 static inline bool lp_model_target_known(const lp_model_config *config)

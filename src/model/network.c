@@ -34,6 +34,10 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
             network->logits[t]->retained = true;
     if (!training && network->state)
         network->state->retained = true;
+    if (!training && network->intensity)
+        network->intensity->retained = true;
+    if (!training && network->duration)
+        network->duration->retained = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);
@@ -72,7 +76,8 @@ lp_batch_inputs lp_network_inputs(const lp_network *network)
     return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
                              .gap = lp_network_reads(network, LP_FEED_GAP),
-                             .position_from_end = lp_network_reads(network, LP_FEED_POSITION_FROM_END)};
+                             .position_from_end = lp_network_reads(network, LP_FEED_POSITION_FROM_END),
+                             .target_gap_input = lp_network_reads(network, LP_FEED_TARGET_GAP_INPUT)};
 }
 
 /* ------------------------------------------------------------------------------------- initial values -------- */

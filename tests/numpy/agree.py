@@ -37,6 +37,10 @@ VARIANTS = {
                 ["--encoding", "bochner", "--periods", "5"]],
     "rnn-attention": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"],
                       ["--encoding", "mercer", "--periods", "4"]],
+    "rmtpp": [["--layers", "2"], ["--gap-input", "off"],
+              ["--layers", "1", "--dims", "5", "--context", "3", "--time-unit", "1h", "--time-weight", "0.5"]],
+    "timejoint": [["--layers", "2"], ["--gap-input", "on"],
+                  ["--layers", "1", "--dims", "5", "--context", "3", "--buckets", "7", "--duration-weight", "0"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
@@ -45,7 +49,10 @@ ALWAYS = ("checksum format format.version task model target_time event_types con
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
 OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["blocks", "heads"],
-            "lstm": ["encoding", "layers"], "gru4rec": ["encoding", "layers"], "rnn-attention": ["encoding", "layers"], "markov": ["order"],
+            "lstm": ["encoding", "layers"], "gru4rec": ["encoding", "layers"], "rnn-attention": ["encoding", "layers"],
+            "rmtpp": ["layers", "time_unit", "train.time_weight"],
+            "timejoint": ["layers", "buckets", "train.duration_weight", "gap.offset", "gap.mean", "gap.deviation"],
+            "markov": ["order"],
             "recency": ["half_life"]}
 
 
@@ -109,6 +116,10 @@ class Suite:
         return [task for task in self.choices("task")
                 if refused not in self.run("train", "shop.lapse", "-o", "probe.safetensors", "--model", model, "--task", task,
                                            *TRAIN, "--epochs", "1").stderr]
+
+    def of_task(self, task):
+        """The networks that can be trained for a task."""
+        return [model for model in self.networks if task in self.tasks(model)]
 
     def check(self, name, test, *arguments):
         try:
@@ -330,11 +341,11 @@ def check_item_vectors(suite):
 
 def check_fields(suite):
     """Networks with fields: every target, both tasks."""
-    classifiers = [model for model in suite.networks if "classify" in suite.tasks(model)]
+    classifiers = suite.of_task("classify")
     for model, predict in itertools.product(classifiers, suite.choices("predict")):
         name = f"fields-{model}-{predict}.safetensors"
         suite.check(name, suite.agree_with_fields, name, *SMALL, "--model", model, "--predict", predict)
-    for model in suite.networks:
+    for model in suite.of_task("recommend"):
         name = f"fields-{model}-recommend.safetensors"
         suite.check(name, suite.agree_with_fields, name, *SMALL, "--model", model, "--task", "recommend")
     for model in classifiers:
@@ -351,7 +362,7 @@ def check_fields(suite):
 
 def check_recommenders(suite):
     losses = suite.choices("loss")
-    grid = itertools.product(suite.networks, suite.choices("item-output"), suite.choices("negatives"))
+    grid = itertools.product(suite.of_task("recommend"), suite.choices("item-output"), suite.choices("negatives"))
     for model, output, negatives in grid:
         name = f"recommend-{model}-{output}-{negatives}.safetensors"
         suite.check(name, suite.agree, name, *SMALL, "--model", model, "--task", "recommend", "--item-output", output,

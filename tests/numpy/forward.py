@@ -107,6 +107,13 @@ def layer(model, name, x):
     return x @ model.double(name + ".weight").T + model.double(name + ".bias")[0]
 
 
+def gap_rows(model, window):
+    """The rows g of the events' gaps."""
+    offset, mean, deviation = (float(model.metadata[f"gap.{part}"]) for part in ("offset", "mean", "deviation"))
+    return np.array([[0.0, 1.0] if gap is None else [min(10.0, max(-10.0, (np.log(gap + offset) - mean) / deviation)), 0.0]
+                     for gap in window.gaps])
+
+
 def input_layer(model, window):
     z = model.double("event.embedding")[window.types]
     if model.metadata["task"] == "recommend":
@@ -120,10 +127,8 @@ def input_layer(model, window):
             v = model.double(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
         z = z + v @ model.double(f"field.{y}.weight").T
     if model.metadata.get("gap_input", "off") == "on":
-        offset, mean, deviation = (float(model.metadata[f"gap.{part}"]) for part in ("offset", "mean", "deviation"))
-        g = np.array([[0.0, 1.0] if gap is None else [min(10.0, max(-10.0, (np.log(gap + offset) - mean) / deviation)), 0.0]
-                      for gap in window.gaps])
-        z = z + np.maximum(0, layer(model, "gap.hidden", g)) @ model.double("gap.output.weight").T
+        hidden = np.maximum(0, layer(model, "gap.hidden", gap_rows(model, window)))
+        z = z + hidden @ model.double("gap.output.weight").T
     return z
 
 
@@ -312,6 +317,26 @@ def rnn_attention(model, history, target):
     return output_layer(model, with_lag(model, window, state), target)
 
 
+# ---- rmtpp and timejoint ----
+
+
+def gru_layers(model, x, target):
+    for number in range(model.number("layers")):
+        x = gru_layer(model, f"gru.{number}", x)
+    return output_layer(model, [x[-1]], target)
+
+
+def rmtpp(model, history, target):
+    return gru_layers(model, input_layer(model, history.window(model.number("context"))), target)
+
+
+def timejoint(model, history, target):
+    window = history.window(model.number("context"))
+    one_hot = np.array([softmax(row) for row in layer(model, "bucket", gap_rows(model, window))])
+    x = (input_layer(model, window) + one_hot @ model.double("bucket.embedding")) / 2
+    return gru_layers(model, x, target)
+
+
 # ---- baselines ----
 
 
@@ -359,7 +384,8 @@ def item_markov(model, history, target):
 
 # Every row of the table of models in docs/model.md.
 MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention,
-          "markov": markov, "item-markov": item_markov, "recency": recency, "popularity": popularity, "majority": majority}
+          "rmtpp": rmtpp, "timejoint": timejoint, "markov": markov, "item-markov": item_markov, "recency": recency,
+          "popularity": popularity, "majority": majority}
 
 
 def predict(model, events, times, query_time, fields=(), target="event"):

@@ -127,7 +127,9 @@ static void batches_have_the_gaps_of_sequences(void **state)
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_training(&windows, &targets, 5, 1, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, (int)windows.count, 4, 3, 0, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init_inputs(&batch, lp_network_inputs(&model->network), NULL), LAPSE_OK);
+    lp_batch_inputs inputs = lp_network_inputs(&model->network);
+    inputs.target_gap_input = true;
+    assert_int_equal(lp_batch_init_inputs(&batch, inputs, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 0, (int)windows.count, &targets, true, &id_map.columns);
     int inner = 0;
     const float *row = batch.gap;
@@ -141,6 +143,13 @@ static void batches_have_the_gaps_of_sequences(void **state)
             inner += i == window->first && !first;
         }
     }
+    for (int shard = 0; shard < batch.shard_count; shard++)
+        for (int i = batch.shard_targets[shard]; i < batch.shard_targets[shard + 1]; i++) {
+            int token = batch.shard_token[shard] + batch.target_position[i];
+            const float *target = batch.target_gap_input + (ptrdiff_t)i * LP_GAP_COLUMNS;
+            float wanted = lp_model_standardize_gap(&config.gap, batch.query_time[token] - batch.time[token]);
+            assert_true(target[1] == 0 && fabsf(target[0] - wanted) < 1e-4F);
+        }
     assert_true(inner > 0 && row == batch.gap + (ptrdiff_t)batch.tokens * LP_GAP_COLUMNS);
     lp_id_map_clear(&id_map);
     lp_windows_clear(&windows);

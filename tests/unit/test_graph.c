@@ -65,6 +65,10 @@ static void test_mistakes_of_rows(void **state)
                   "graph: scale_columns needs one factor per column");
     check_message(&g, lp_cross_entropy(&g, tokens(&g, 3), tokens(&g, 1)),
                   "graph: cross_entropy needs one target per row");
+    check_message(&g, lp_time_loss(&g, tokens(&g, 1), fixed(&g, 1, 1), tokens(&g, 1), 1),
+                  "graph: time_loss needs a score and a gap per row, and one slope");
+    check_message(&g, lp_soft_loss(&g, tokens(&g, 3), tokens(&g, 2)),
+                  "graph: soft_loss needs logits and targets of the same shape");
 }
 
 static void test_mistakes_of_products(void **state)

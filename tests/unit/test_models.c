@@ -394,7 +394,8 @@ static void models_see_users_and_gaps(void **state)
     lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false, true}, NULL), LAPSE_OK);
+    lp_batch_inputs inputs = {.target_gap = true, .sequence_id = true, .position_from_end = true};
+    assert_int_equal(lp_batch_init_inputs(&batch, inputs, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     for (int shard = 0; shard < batch.shard_count; shard++)

@@ -194,6 +194,19 @@ __device__ static inline float lp_warp_max(float value)
     return value;
 }
 
+/* log-sum-exp of a row, by a warp, in every lane */
+__device__ static inline float lp_row_lse(const float *row, int cols, int lane)
+{
+    float row_max = -INFINITY;
+    for (int c = lane; c < cols; c += 32)
+        row_max = fmaxf(row_max, row[c]);
+    row_max = lp_warp_max(row_max);
+    float sum = 0;
+    for (int c = lane; c < cols; c += 32)
+        sum += expf(row[c] - row_max);
+    return row_max + logf(lp_warp_sum(sum));
+}
+
 /* *loss = sum of losses[row] over the rows of `like`, in double and in a fixed order (cuda_loss.cu). */
 void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss);
 
@@ -224,6 +237,14 @@ LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
 LP_CUDA_OP(bce_loss);
 LP_CUDA_OP(bce_loss_gradient);
+/* cuda_softmax.cu */
+LP_CUDA_OP(softmax);
+LP_CUDA_OP(softmax_gradient);
+LP_CUDA_OP(soft_loss);
+LP_CUDA_OP(soft_loss_gradient);
+/* cuda_time_loss.cu */
+LP_CUDA_OP(time_loss);
+LP_CUDA_OP(time_loss_gradient);
 /* cuda_norm.cu */
 LP_CUDA_OP(layer_norm);
 LP_CUDA_OP(layer_norm_gradient);

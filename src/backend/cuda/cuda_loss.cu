@@ -4,26 +4,13 @@
 
 enum { WARPS = 8 }; /* rows of a block */
 
-/* log-sum-exp of a row, in every lane */
-__device__ static float row_lse(const float *row, int cols, int lane)
-{
-    float row_max = -INFINITY;
-    for (int c = lane; c < cols; c += 32)
-        row_max = fmaxf(row_max, row[c]);
-    row_max = lp_warp_max(row_max);
-    float sum = 0;
-    for (int c = lane; c < cols; c += 32)
-        sum += expf(row[c] - row_max);
-    return row_max + logf(lp_warp_sum(sum));
-}
-
 __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
                                      const int32_t *target, float *losses)
 {
     int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
     if (row >= lp_rows_now(rows, shard))
         return;
-    float lse = row_lse(logits + (size_t)row * cols, cols, lane);
+    float lse = lp_row_lse(logits + (size_t)row * cols, cols, lane);
     if (lane == 0)
         losses[row] = lse - logits[(size_t)row * cols + target[row]];
 }
@@ -74,7 +61,7 @@ __global__ void cross_entropy_gradient_kernel(const lp_cuda_shard *shard, lp_cud
     if (row >= lp_rows_now(rows, shard))
         return;
     const float *mine = logits + (size_t)row * cols;
-    float scale = *dloss, lse = row_lse(mine, cols, lane);
+    float scale = *dloss, lse = lp_row_lse(mine, cols, lane);
     for (int c = lane; c < cols; c += 32) {
         float probability = expf(mine[c] - lse);
         lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), accumulate);

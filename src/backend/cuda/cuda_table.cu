@@ -37,6 +37,12 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_SOFTMAX_LOSS_GRADIENT] = lp_cuda_softmax_loss_gradient;
     table.by_op[LP_OP_BCE_LOSS] = lp_cuda_bce_loss;
     table.by_op[LP_OP_BCE_LOSS_GRADIENT] = lp_cuda_bce_loss_gradient;
+    table.by_op[LP_OP_TIME_LOSS] = lp_cuda_time_loss;
+    table.by_op[LP_OP_TIME_LOSS_GRADIENT] = lp_cuda_time_loss_gradient;
+    table.by_op[LP_OP_SOFTMAX] = lp_cuda_softmax;
+    table.by_op[LP_OP_SOFTMAX_GRADIENT] = lp_cuda_softmax_gradient;
+    table.by_op[LP_OP_SOFT_LOSS] = lp_cuda_soft_loss;
+    table.by_op[LP_OP_SOFT_LOSS_GRADIENT] = lp_cuda_soft_loss_gradient;
     table.by_op[LP_OP_NOISE] = lp_cuda_noise;
     table.by_op[LP_OP_MULTIPLY] = lp_cuda_elementwise<LP_OP_MULTIPLY>;
     table.by_op[LP_OP_AFFINE] = lp_cuda_elementwise<LP_OP_AFFINE>;

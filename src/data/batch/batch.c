@@ -72,6 +72,8 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
         batch->gap = array_new(batch, tokens * LP_GAP_COLUMNS, sizeof *batch->gap);
     if (inputs.position_from_end)
         batch->position_from_end = array_new(batch, tokens, sizeof *batch->position_from_end);
+    if (inputs.target_gap_input)
+        batch->target_gap_input = array_new(batch, tokens * LP_GAP_COLUMNS, sizeof *batch->target_gap_input);
     if (batch->failed)
         return lp_fail_memory(error, "a batch", tokens * sizeof(double));
     return LAPSE_OK;
@@ -175,6 +177,10 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     for (int i = first_target; batch->target_gap && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
         batch->target_gap[i] = time[at + 1] - time[at];
+    }
+    for (int i = first_target; batch->target_gap_input && i < batch->targets; i++) {
+        int at = batch->target_position[i] - first_token;
+        lp_gap_row(columns->gap[window->first + at + 1], batch->target_gap_input + (ptrdiff_t)i * LP_GAP_COLUMNS);
     }
     for (size_t i = 0; batch->sequence_id && i < count; i++)
         batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;

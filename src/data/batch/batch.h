@@ -54,9 +54,10 @@ typedef struct lp_batch {
     double *target_gap;         /* [targets]: seconds from the event at the target position to the target event */
     int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
     float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
+    float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
     int32_t *position_from_end; /* [tokens]: events after this one in the window */
 
-    void *blocks[LP_FIELD_LIMIT + 24]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 25]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;
@@ -78,7 +79,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
-    bool target_gap, sequence_id, gap, position_from_end;
+    bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
 } lp_batch_inputs;
 
 /* Adds inputs that only some networks read. Once, after init. */
@@ -88,7 +89,7 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
 static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
 {
     return (lp_batch_inputs){batch->target_gap != NULL, batch->sequence_id != NULL, batch->gap != NULL,
-                             batch->position_from_end != NULL};
+                             batch->target_gap_input != NULL, batch->position_from_end != NULL};
 }
 
 /* The input of an event's gap, the time since the event before it in its sequence: (gap, 0), or (0, 1) for a NaN, which stands

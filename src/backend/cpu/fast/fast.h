@@ -52,6 +52,7 @@
     X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
     X(BCE_LOSS, bce_loss)                             \
     X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(SOFTMAX, softmax)                               \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
     X(LSTM_GRADIENT, lstm_gradient)                   \

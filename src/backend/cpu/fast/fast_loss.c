@@ -1,4 +1,4 @@
-/* fast_loss.c: loss functions.
+/* fast_loss.c: loss functions and softmax.
  *
  * softmax_loss processes the items in panels: a panel is transposed once, and its logits with a tile of rows are a product
  * in cache, consumed at once by an online softmax (running maximum and sum per row).
@@ -73,6 +73,19 @@ void LP_FAST(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
         for (int c = 0; c < cols; c++)
             out[c] = added ? out[c] + factor * powers[c] : factor * powers[c];
         out[target[t]] -= scale;
+    }
+}
+
+void LP_FAST(softmax)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0); /* [T x C] */
+    float *y = OUTPUT(0), *powers = (float *)(void *)run->scratch, largest;
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    for (int t = 0; t < rows; t++) {
+        float *out = y + (size_t)t * cols, factor = 1 / row_powers(x + (size_t)t * cols, cols, powers, &largest);
+#pragma omp simd
+        for (int c = 0; c < cols; c++)
+            out[c] = factor * powers[c];
     }
 }
 

@@ -1,0 +1,62 @@
+/* cuda_time_loss.cu: the loss function of the time of the next event, in double. One thread for each row; one block sums in a
+ * fixed order. */
+#include "backend/cuda/cuda.h"
+#include "base/hazard.h"
+
+enum { THREADS = 128 };
+
+__global__ void time_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, double scale, const float *score,
+                                 const float *slope, const double *gap, float *losses)
+{
+    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    double d = fmax(gap[row], 0.0) * scale, s = (double)score[row], w = (double)*slope;
+    losses[row] = (float)(lp_hazard_cumulative(s, w, d) - s - w * d);
+}
+
+void lp_cuda_time_loss(const lp_node *node, const lp_cuda_run *run)
+{
+    const lp_value *score = node->inputs[0];
+    int largest = lp_cuda_largest(run, score);
+    float *losses = (float *)lp_cuda_scratch(run, (size_t)largest * sizeof *losses);
+    if (!losses)
+        return;
+    LP_LAUNCH(run, time_loss_kernel, lp_blocks(largest, THREADS), THREADS, 0, run->shard, lp_cuda_rows_of(score),
+              node->attributes.scale, LP_INPUT(0), LP_INPUT(1), LP_INPUT_AS(double, 2), losses);
+    lp_cuda_loss_sum(run, score, losses, LP_OUTPUT(0));
+}
+
+/* By one block. dscore and dslope may be NULL. */
+__global__ void time_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, double scale,
+                                          const float *score, const float *slope, const double *gap, const float *dloss,
+                                          float *dscore, int add_score, float *dslope, int add_slope)
+{
+    __shared__ double sums[1024];
+    int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;
+    double w = (double)*slope, seed = (double)*dloss, sum = 0;
+    for (int i = 0; i < each; i++) {
+        int row = i * (int)blockDim.x + (int)threadIdx.x;
+        if (row >= count)
+            break;
+        double d = fmax(gap[row], 0.0) * scale, hazard = lp_hazard_cumulative((double)score[row], w, d);
+        if (dscore)
+            lp_store(&dscore[row], (float)(seed * (hazard - 1)), add_score);
+        sum += hazard * lp_hazard_log_slope(w, d) - d;
+    }
+    sums[threadIdx.x] = sum;
+    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
+        __syncthreads();
+        if (threadIdx.x < half)
+            sums[threadIdx.x] += sums[threadIdx.x + half];
+    }
+    if (threadIdx.x == 0 && dslope)
+        lp_store(dslope, (float)(seed * sums[0]), add_slope);
+}
+
+void lp_cuda_time_loss_gradient(const lp_node *node, const lp_cuda_run *run)
+{
+    LP_LAUNCH(run, time_loss_gradient_kernel, 1, 1024, 0, run->shard, lp_cuda_rows_of(node->inputs[0]),
+              node->attributes.scale, LP_INPUT(0), LP_INPUT(1), LP_INPUT_AS(double, 2), LP_INPUT(3), LP_OUTPUT(0),
+              LP_ADDS(0), LP_OUTPUT(1), LP_ADDS(1));
+}
