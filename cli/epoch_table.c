@@ -177,8 +177,10 @@ void cli_history_json(cli_json *json, const lapse_model *model, const cli_epoch_
 void cli_epoch_times_add(cli_epoch_times *times, int epoch, double seconds)
 {
     double *grown = epoch > times->count ? realloc(times->seconds, (size_t)epoch * sizeof *grown) : times->seconds;
-    if (!grown)
+    if (!grown) {
+        times->lost = true;
         return;
+    }
     times->seconds = grown;
     for (; times->count < epoch; times->count++)
         times->seconds[times->count] = NAN;

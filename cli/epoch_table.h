@@ -15,6 +15,7 @@ bool cli_history_print(FILE *file, const lapse_model *model, bool all);
 typedef struct cli_epoch_times {
     double *seconds; /* by epoch - 1; owned */
     int count;
+    bool lost; /* out of memory: some are missing */
 } cli_epoch_times;
 
 void cli_epoch_times_add(cli_epoch_times *times, int epoch, double seconds);

@@ -246,7 +246,9 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
             result = cli_error(&error);
         }
     }
-    if (s->json)
+    if (s->json && out->times.lost)
+        result = cli_fail("out of memory");
+    else if (s->json)
         print_json(s, out, model, call->verb);
     else if (!out->interrupted && !print_text(s, out))
         result = cli_fail("out of memory");

@@ -5,6 +5,8 @@
  */
 #include "model/model_rows.h"
 
+#include <math.h>
+
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
     const lapse_dataset *dataset = data->dataset;
@@ -32,10 +34,16 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
         probability->cols != model->types.count)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor 'majority.probability' is missing or has the wrong shape");
     const double *values = probability->data;
+    double sum = 0;
     for (int64_t type = 0; type < model->types.count; type++)
         if (!(values[type] > 0 && values[type] <= 1))
             return lp_fail(error, LAPSE_ERROR_FORMAT,
                            "tensor 'majority.probability' holds a number that is no probability");
+        else
+            sum += values[type];
+    if (!(fabs(sum - 1) <= 1e-6))
+        return lp_fail(error, LAPSE_ERROR_FORMAT,
+                       "the probabilities of tensor 'majority.probability' do not add up to 1");
     return LAPSE_OK;
 }
 

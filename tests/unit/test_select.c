@@ -48,7 +48,7 @@ static void defaults_reach_the_law_of_a_cycle(void **state)
         lapse_train_options *options = NULL;
         lapse_simulate_options_default(&simulate);
         simulate.preset = "cycle";
-        simulate.sequences = 500;
+        simulate.sequences = 1000;
         simulate.seed = (uint64_t)seed;
         assert_int_equal(lapse_simulate(&simulate, &simulation, NULL), LAPSE_OK);
         lapse_dataset *dataset = import(simulation);

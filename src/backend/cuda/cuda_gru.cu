@@ -18,7 +18,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) gru_kerne
     LP_SHARED(float, weight);
     const scan_form &form = task.form;
     int hidden = form.hidden, wide = GATES * hidden, resident = form.resident;
-    float *h = weight + resident * wide, *gates = h + each * form.padded;
+    float *h = weight + form.weight_floats, *gates = h + each * form.padded;
     scan_segments<each> mine = scan_begin<each>(form);
     if (mine.longest == 0)
         return;
@@ -115,7 +115,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) gru_gradi
     LP_SHARED(float, weight);
     const scan_form &form = task.form;
     int hidden = form.hidden, wide = GATES * hidden, resident = form.resident, padded = form.padded;
-    float *da = weight + resident * wide, *parts = da + each * GATES * padded;
+    float *da = weight + form.weight_floats, *parts = da + each * GATES * padded;
     scan_segments<each> mine = scan_begin<each>(form);
     if (mine.longest == 0)
         return;

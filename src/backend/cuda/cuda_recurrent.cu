@@ -115,7 +115,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_kern
     LP_SHARED(float, weight);
     const scan_form &form = task.form;
     int hidden = form.hidden, wide = GATES * hidden, resident = form.resident;
-    float *h = weight + resident * wide, *gates = h + each * form.padded;
+    float *h = weight + form.weight_floats, *gates = h + each * form.padded;
     scan_segments<each> mine = scan_begin<each>(form);
     if (mine.longest == 0)
         return;
@@ -211,7 +211,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_grad
     LP_SHARED(float, weight);
     const scan_form &form = task.form;
     int hidden = form.hidden, wide = GATES * hidden, resident = form.resident, padded = form.padded;
-    float *dgates = weight + resident * wide, *parts = dgates + each * GATES * padded;
+    float *dgates = weight + form.weight_floats, *parts = dgates + each * GATES * padded;
     scan_segments<each> mine = scan_begin<each>(form);
     if (mine.longest == 0)
         return;

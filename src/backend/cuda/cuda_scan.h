@@ -27,7 +27,8 @@ typedef struct scan_form {
     int resident;
     int each; /* segments of a block */
     int threads;
-    size_t shared; /* bytes */
+    int weight_floats; /* of the resident rows in shared memory, padded to four: states follow at multiples of 16 bytes */
+    size_t shared;     /* bytes */
 } scan_form;
 
 /* state: floats that a segment has in shared memory. */
@@ -46,7 +47,8 @@ static scan_form make_form(const lp_cuda_run *run, int hidden, int gates, int st
     size_t row = (size_t)gates * (size_t)hidden * sizeof(float), held = (size_t)form.each * state * sizeof(float);
     size_t fit = (MOST_SHARED - held) / row;
     form.resident = fit >= (size_t)hidden ? hidden : (int)(fit / 4 * 4);
-    form.shared = held + (size_t)form.resident * row;
+    form.weight_floats = (form.resident * gates * hidden + 3) / 4 * 4;
+    form.shared = held + (size_t)form.weight_floats * sizeof(float);
     return form;
 }
 
