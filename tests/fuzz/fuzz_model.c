@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    SHARE = 8,              /* inputs per session */
+    SHARE = 32,             /* inputs per session */
     LARGEST_STATE = 1 << 18 /* numbers in a session's cache: beyond, a session is slow but no different */
 };
 
