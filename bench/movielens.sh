@@ -8,7 +8,7 @@
 set -eu
 data=${DATA:-../shared/data}/ml-1m/events.csv.gz
 seeds=${SEEDS:-1 2 3}
-rows=${ROWS:-baselines bce softmax best unknown defaults}
+rows=${ROWS:-baselines bce softmax best unknown models defaults}
 device=${DEVICE:-auto}
 if [ ! -e "$data" ]; then
     echo "skipped: there is no $data"
@@ -71,6 +71,11 @@ if wants best; then
 fi
 if wants unknown; then
     row "best found, time unknown" $best --target-time unknown
+fi
+if wants models; then
+    for model in gru4rec rnn-attention sasrec; do
+        row "$model, defaults" --device "$device" --model "$model"
+    done
 fi
 if wants defaults; then
     row "defaults, gap input off" --device "$device" --gap-input off

@@ -59,5 +59,8 @@ row "mercer, time unknown" $plain --encoding mercer --target-time unknown
 row "mercer, mlp-query" $plain --projection mlp-query
 row "mercer, added" $plain --combine add
 row "mercer, anchored mlp" $plain --projection mlp
+for model in lstm timejoint rmtpp; do
+    row "$model, time unknown" --model "$model" --target-time unknown --epochs 200
+done
 row "defaults, gap input off" --task classify --gap-input off
 row "defaults alone" --task classify
