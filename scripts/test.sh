@@ -3,7 +3,7 @@
 #
 #   scripts/test.sh [quick|full|sanitize|valgrind]
 #
-# quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; under a minute after the build
+# quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; about two minutes after the build
 # full      quick, then every other suite (tests/*/run.sh), known inputs of the fuzz targets, sanitizers, valgrind, an installed
 #           tree, clang, nvcc
 # sanitize  unit tests, command-line tests, failure injection and known hostile files, built with the address and undefined-behaviour
