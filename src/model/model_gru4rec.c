@@ -11,40 +11,12 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
-#include "model/target_lag.h"
+#include "model/recurrent_options.h"
 #include "nn/recurrent.h"
-
-#include <stddef.h>
-
-typedef struct gru4rec_settings {
-    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
-    int layers;
-} gru4rec_settings;
-
-static const lp_option options[] = {
-    {.name = "layers",
-     .type = LAPSE_OPTION_INTEGER,
-     .offset = offsetof(gru4rec_settings, layers),
-     .group = "Model",
-     .stored = LP_STORED_FORWARD,
-     .placeholder = "N",
-     .least = 1,
-     .most = 3,
-     .initial = "1",
-     .advanced = true,
-     .help = "number of recurrent layers, 1 to 3"},
-    {0},
-};
-
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
-    return lp_target_lag_validate(config, error);
-}
 
 static void build(lp_builder *b)
 {
-    const gru4rec_settings *settings = (const void *)b->config->settings.bytes;
+    const lp_recurrent_settings *settings = lp_recurrent_settings_of(b->config);
     lp_value *x = lp_input_layer(b);
     for (int layer = 0; layer < settings->layers; layer++)
         x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
@@ -54,7 +26,7 @@ static void build(lp_builder *b)
 const lp_model_row lp_model_gru4rec = {.name = "gru4rec",
                                        .summary = "recurrent network (GRU) over item sequences",
                                        .tasks = 1 << LP_TASK_RECOMMEND,
-                                       .options = {lp_target_lag_options, lp_encoding_options, options},
+                                       .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options},
                                        .resolve = lp_target_lag_resolve,
-                                       .validate = validate,
+                                       .validate = lp_recurrent_validate,
                                        .build = build};

@@ -8,40 +8,12 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
-#include "model/target_lag.h"
+#include "model/recurrent_options.h"
 #include "nn/recurrent.h"
-
-#include <stddef.h>
-
-typedef struct lstm_settings {
-    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
-    int layers;
-} lstm_settings;
-
-static const lp_option options[] = {
-    {.name = "layers",
-     .type = LAPSE_OPTION_INTEGER,
-     .offset = offsetof(lstm_settings, layers),
-     .group = "Model",
-     .stored = LP_STORED_FORWARD,
-     .placeholder = "N",
-     .least = 1,
-     .most = 3,
-     .initial = "1",
-     .advanced = true,
-     .help = "number of recurrent layers, 1 to 3"},
-    {0},
-};
-
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
-    return lp_target_lag_validate(config, error);
-}
 
 static void build(lp_builder *b)
 {
-    const lstm_settings *settings = (const void *)b->config->settings.bytes;
+    const lp_recurrent_settings *settings = lp_recurrent_settings_of(b->config);
     lp_value *x = lp_input_layer(b);
     for (int layer = 0; layer < settings->layers; layer++)
         x = lp_lstm_layer(b->graph, "lstm", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
@@ -51,7 +23,7 @@ static void build(lp_builder *b)
 const lp_model_row lp_model_lstm = {.name = "lstm",
                                     .summary = "recurrent network (LSTM) over the order of events",
                                     .tasks = LP_TASKS_ALL,
-                                    .options = {lp_target_lag_options, lp_encoding_options, options},
+                                    .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options},
                                     .resolve = lp_target_lag_resolve,
-                                    .validate = validate,
+                                    .validate = lp_recurrent_validate,
                                     .build = build};

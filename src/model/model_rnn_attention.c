@@ -13,37 +13,9 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
-#include "model/target_lag.h"
+#include "model/recurrent_options.h"
 #include "nn/layer.h"
 #include "nn/recurrent.h"
-
-#include <stddef.h>
-
-typedef struct rnn_attention_settings {
-    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
-    int layers;
-} rnn_attention_settings;
-
-static const lp_option options[] = {
-    {.name = "layers",
-     .type = LAPSE_OPTION_INTEGER,
-     .offset = offsetof(rnn_attention_settings, layers),
-     .group = "Model",
-     .stored = LP_STORED_FORWARD,
-     .placeholder = "N",
-     .least = 1,
-     .most = 3,
-     .initial = "1",
-     .advanced = true,
-     .help = "number of recurrent layers, 1 to 3"},
-    {0},
-};
-
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    LP_TRY(lp_recurrent_check(config->dims, "dims", error));
-    return lp_target_lag_validate(config, error);
-}
 
 /* x W^T + add, without a bias. */
 static lp_value *project(lp_builder *b, const char *name, lp_value *x, lp_value *add)
@@ -55,7 +27,7 @@ static lp_value *project(lp_builder *b, const char *name, lp_value *x, lp_value 
 
 static void build(lp_builder *b)
 {
-    const rnn_attention_settings *settings = (const void *)b->config->settings.bytes;
+    const lp_recurrent_settings *settings = lp_recurrent_settings_of(b->config);
     int dims = b->config->dims;
     lp_value *h = lp_input_layer(b);
     for (int layer = 0; layer < settings->layers; layer++)
@@ -69,10 +41,11 @@ static void build(lp_builder *b)
     lp_output_layer(b, lp_target_lag(b, state));
 }
 
-const lp_model_row lp_model_rnn_attention = {.name = "rnn-attention",
-                                             .summary = "recurrent network (GRU) with attention over its states",
-                                             .tasks = 1 << LP_TASK_RECOMMEND,
-                                             .options = {lp_target_lag_options, lp_encoding_options, options},
-                                             .resolve = lp_target_lag_resolve,
-                                             .validate = validate,
-                                             .build = build};
+const lp_model_row lp_model_rnn_attention = {
+    .name = "rnn-attention",
+    .summary = "recurrent network (GRU) with attention over its states",
+    .tasks = 1 << LP_TASK_RECOMMEND,
+    .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options},
+    .resolve = lp_target_lag_resolve,
+    .validate = lp_recurrent_validate,
+    .build = build};
