@@ -54,13 +54,16 @@ static void add_source(description *d, const lp_reader_shared *shared)
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
     static const char *const units[] = {"unknown", "seconds", "milliseconds", "ISO 8601"};
-    add(d, "time.unit", "%s", units[shared->unit]);
+    add(d, "time.unit", "%s", shared->time_type ? shared->time_type : units[shared->unit]);
     char delimiter = shared->chunks.delimiter;
-    if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
+    if (!delimiter)
+        ; /* not a text */
+    else if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
         add(d, "delimiter", "%s", delimiter == '\t' ? "tab" : delimiter == ' ' ? "space" : "comma");
     else
         add(d, "delimiter", "%c", delimiter);
-    add(d, "header", "%s", options->header ? "yes" : "no");
+    if (delimiter)
+        add(d, "header", "%s", options->header ? "yes" : "no");
     add(d, "order", "sequence by first appearance, then time; ties keep the order of the source");
 }
 

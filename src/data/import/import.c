@@ -68,7 +68,7 @@ const char *const *lapse_min_rounds_names(void)
     return lp_min_rounds_names;
 }
 
-static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
+lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *unit, lapse_error *error)
 {
     if (option_index(options->min_rounds, lp_min_rounds_names) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
@@ -84,6 +84,13 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "min-events is %" PRId64 " and min-count is %" PRId64 "; they must not be negative",
                        options->min_events, options->min_count);
+    return read_unit(options->time_unit, unit, error);
+}
+
+lapse_status lp_import_threads(const lapse_import_options *options, int *threads, lapse_error *error)
+{
+    LP_TRY(lp_threads_resolve(options->threads, threads, error));
+    *threads = *threads < MOST_THREADS ? *threads : MOST_THREADS;
     return LAPSE_OK;
 }
 
@@ -225,17 +232,11 @@ static lapse_status name_fields(const lp_columns *columns, lapse_dataset *datase
     return dataset->fields ? LAPSE_OK : lp_fail_memory(error, "the fields", size);
 }
 
-static lapse_status make_dataset(struct workers *workers, int threads, lapse_import_report *report,
-                                 lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_import_finish(const lp_reader_shared *shared, lp_rows *rows, int worker_count, int threads,
+                              lapse_import_report *report, lapse_dataset *dataset, lapse_error *error)
 {
-    const lapse_import_options *options = workers->shared.options;
-    for (int i = 0; i < workers->count; i++) {
-        workers->rows[i] = workers->readers[i].rows;
-        workers->readers[i].rows = (lp_rows){0};
-        lp_reader_clear(&workers->readers[i]);
-        workers->readers[i] = (lp_reader){0};
-    }
-    LP_TRY(name_fields(&workers->shared.columns, dataset, error));
+    const lapse_import_options *options = shared->options;
+    LP_TRY(name_fields(&shared->columns, dataset, error));
     const lp_preparation preparation = {
         .session_gap = options->session_gap,
         .deduplicate = (lp_deduplicate)option_index(options->deduplicate, lp_deduplicate_names),
@@ -244,14 +245,25 @@ static lapse_status make_dataset(struct workers *workers, int threads, lapse_imp
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
         .report = report,
     };
-    LP_TRY(lp_rows_group(workers->rows, workers->count, threads, workers->shared.columns.split >= 0, &preparation,
-                         dataset, error));
+    LP_TRY(lp_rows_group(rows, worker_count, threads, shared->columns.split >= 0, &preparation, dataset, error));
     if (dataset->event_count == 0)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, workers->shared.file, 0, 0,
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0,
                           "no event is left: %" PRId64 " have event types that occur fewer than %" PRId64
                           " times, and %" PRId64 " are in sequences with fewer than %" PRId64 " events",
                           report->rare_rows, options->min_count, report->short_rows, options->min_events);
-    return lp_describe(dataset, &workers->shared, report, error);
+    return lp_describe(dataset, shared, report, error);
+}
+
+static lapse_status make_dataset(struct workers *workers, int threads, lapse_import_report *report,
+                                 lapse_dataset *dataset, lapse_error *error)
+{
+    for (int i = 0; i < workers->count; i++) {
+        workers->rows[i] = workers->readers[i].rows;
+        workers->readers[i].rows = (lp_rows){0};
+        lp_reader_clear(&workers->readers[i]);
+        workers->readers[i] = (lp_reader){0};
+    }
+    return lp_import_finish(&workers->shared, workers->rows, workers->count, threads, report, dataset, error);
 }
 
 lapse_status lp_import(lp_source *source, const lapse_import_options *options, const lp_import_tuning *tuning,
@@ -262,12 +274,10 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     struct workers workers = {.shared = {.options = options, .file = source->name}};
     lapse_import_report made_report;
     char delimiter;
-    LP_TRY(check_options(options, error));
-    LP_TRY(read_unit(options->time_unit, &workers.shared.unit, error));
+    LP_TRY(lp_import_check(options, &workers.shared.unit, error));
     LP_TRY(read_delimiter(options->delimiter, &delimiter, error));
     int threads;
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    LP_TRY(lp_import_threads(options, &threads, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, (size_t)tuning->chunk_size, error)
                                : lp_fail_memory(error, "a dataset", sizeof *made);

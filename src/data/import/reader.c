@@ -100,7 +100,7 @@ static const char *find_unit(lp_reader_shared *shared, const char *begin, const 
     return NULL;
 }
 
-static const char *read_time(lp_reader_shared *shared, const char *begin, const char *end, double *time)
+const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time)
 {
     lp_text_trim(&begin, &end);
     if (begin == end)
@@ -120,7 +120,7 @@ static const char *read_time(lp_reader_shared *shared, const char *begin, const 
     return *time < LP_TIME_MIN || *time > LP_TIME_MAX ? "lies outside the years 1 to 9999" : NULL;
 }
 
-static bool read_split(const char *begin, const char *end, uint32_t *split)
+bool lp_reader_split(const char *begin, const char *end, uint32_t *split)
 {
     static const struct {
         const char *word;
@@ -227,7 +227,8 @@ static bool store_rows(lp_reader *reader, const lp_csv_record *record)
             return fail_memory(reader);
         rows->types.count[type]++;
         segment->time[segment->used] = row->time;
-        segment->row[segment->used++] = (lp_row){sequence, type << 2 | row->split};
+        segment->sequence[segment->used] = sequence;
+        segment->type[segment->used++] = type << 2 | row->split;
         chunk->count++;
     }
     reader->pending_count = 0;
@@ -272,12 +273,12 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     if (!lp_text_is_utf8(event, event_end))
         return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is not valid UTF-8 text");
     uint32_t split = 0;
-    if (columns->split >= 0 && !read_split(record->begin[columns->split], record->end[columns->split], &split))
+    if (columns->split >= 0 && !lp_reader_split(record->begin[columns->split], record->end[columns->split], &split))
         return bad_row(reader, columns->split + 1, reader->line, "'%s' is not a split: expected train, valid or test",
                        lp_text_excerpt(record->begin[columns->split], record->end[columns->split], shown));
     double time = 0;
     const char *time_text = record->begin[columns->time], *time_end = record->end[columns->time];
-    const char *reason = read_time(reader->shared, time_text, time_end, &time);
+    const char *reason = lp_reader_time(reader->shared, time_text, time_end, &time);
     if (reason)
         return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown),
                        reason);

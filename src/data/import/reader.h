@@ -17,9 +17,17 @@ typedef struct lp_reader_shared {
     lp_columns columns;
     bool have_columns;
     lp_time_unit unit;
-    bool unit_found; /* detected from the first row, so that a later row may contradict it */
-    lp_arena arena;  /* owns columns */
+    bool unit_found;       /* detected from the first row, so that a later row may contradict it */
+    lp_arena arena;        /* owns columns */
+    const char *time_type; /* of a source with typed columns, in place of the unit; otherwise NULL */
 } lp_reader_shared;
+
+/* Parses the text of a time, and detects the unit if it is not known yet. Returns NULL, or the error as the end of a
+ * sentence that begins with the text. */
+const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time);
+
+/* Parses "train", "valid", "test" or a usual synonym into a lp_split. */
+bool lp_reader_split(const char *begin, const char *end, uint32_t *split);
 
 /* A valid row whose names are not interned yet; they point into the buffer. */
 typedef struct lp_pending_row {

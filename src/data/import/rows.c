@@ -8,7 +8,8 @@ static void free_segment(lp_segment *segment)
     if (!segment)
         return;
     lp_free(segment->time);
-    lp_free(segment->row);
+    lp_free(segment->sequence);
+    lp_free(segment->type);
     for (int f = 0; f < LP_FIELD_LIMIT; f++)
         lp_free(segment->field[f]);
     lp_free(segment);
@@ -35,8 +36,9 @@ static bool add_segment(lp_rows *rows, int64_t most)
         return false;
     segment->capacity = rows->segment_rows > most ? rows->segment_rows : most;
     segment->time = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->time);
-    segment->row = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->row);
-    if (!segment->time || !segment->row || !add_fields(rows, segment)) {
+    segment->sequence = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->sequence);
+    segment->type = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->type);
+    if (!segment->time || !segment->sequence || !segment->type || !add_fields(rows, segment)) {
         free_segment(segment);
         return false;
     }
