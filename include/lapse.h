@@ -135,7 +135,7 @@ typedef struct lapse_import_options {
 } lapse_import_options;
 
 typedef struct lapse_import_report {
-    int64_t bytes;             /* of text read, after decompression */
+    int64_t bytes;             /* of text read, after decompression; 0 for Arrow */
     int64_t rows;              /* data rows read, including malformed ones */
     int64_t bad_rows;          /* malformed rows skipped */
     int64_t rare_rows;         /* rows dropped by min_count */
@@ -157,6 +157,17 @@ void lapse_import_options_default(lapse_import_options *options);
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
+/* Reads a table from a stream of the Arrow C stream interface, as lapse_dataset_read reads a text: with the same columns,
+ * filters and report, and with the same result for the same rows. options->input, delimiter and header are ignored.
+ * Columns are integers, floats, decimals of up to 18 digits, booleans, strings, string views, dates and timestamps, plain
+ * or dictionary-encoded. As a name, a number is its decimal text, a float the shortest text that gives it back ("5.0"). A
+ * timestamp without a zone is UTC. Nulls and NaN are missing. In errors, line is the number of the row.
+ * Always releases the stream, unless it is released already. Its arrays are kept until the call returns, and their
+ * memory must not change; besides it and the dataset, the call needs at most 3 to 4 bytes per row. */
+struct ArrowArrayStream;
+lapse_status lapse_dataset_from_arrow(struct ArrowArrayStream *stream, const lapse_import_options *options,
+                                      lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
+
 /* Writes a dataset file atomically: to a temporary file, synced, then renamed to path. */
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error);
 
@@ -173,6 +184,14 @@ const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t se
 /* The events of one sequence, oldest first: *times and *types point to *count elements inside the dataset. */
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count);
+
+/* The index of the first event of each sequence among the events of all sequences, which are consecutive in memory:
+ * lapse_dataset_sequence_count + 1 offsets, the last of which is lapse_dataset_event_count. */
+const uint64_t *lapse_dataset_offsets(const lapse_dataset *dataset);
+
+/* A hash of all events and of the names of event types, fields and categories: equal datasets have equal ones, whatever
+ * they were read from. */
+uint64_t lapse_dataset_fingerprint(const lapse_dataset *dataset);
 
 /* The fields of every event, for index 0, 1, ... until it returns false: the action first, then categories, then
  * numbers. */
@@ -389,6 +408,25 @@ const char *lapse_model_target(const lapse_model *model, int index);
 int64_t lapse_model_target_size(const lapse_model *model,
                                 const char *target); /* classes; 0 if it is no target of the model */
 const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t index);
+
+/* What the model has learned, as in its file (docs/model.md): a matrix. */
+typedef enum lapse_tensor_type {
+    LAPSE_TENSOR_F32 = 0,
+    LAPSE_TENSOR_I32 = 1,
+    LAPSE_TENSOR_U8 = 2,
+    LAPSE_TENSOR_U64 = 3,
+    LAPSE_TENSOR_F64 = 4
+} lapse_tensor_type;
+
+typedef struct lapse_tensor {
+    const char *name; /* such as "event.embedding": one row per event type */
+    lapse_tensor_type type;
+    int64_t rows, cols;
+    const void *data; /* rows * cols elements, row by row; inside the model */
+} lapse_tensor;
+
+/* The tensors of the model, for index 0, 1, ... until it returns false. */
+bool lapse_model_tensor(const lapse_model *model, int index, lapse_tensor *tensor);
 
 /* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);

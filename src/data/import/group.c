@@ -122,7 +122,7 @@ static lp_segment *segment_of(const lp_grouping *a, const lp_rows_chunk *chunk)
     return a->rows[chunk->worker].segments[chunk->segment];
 }
 
-static const void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int column, double *scratch)
+static void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int column, double *scratch)
 {
     const lp_rows_loader *loader = a->rows[chunk->worker].loader;
     if (loader) {
@@ -130,13 +130,19 @@ static const void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int co
         return scratch;
     }
     bool wide = column == LP_COLUMN_TIME || (column >= 0 && a->dataset->fields[column].type == LAPSE_FIELD_NUMBER);
-    const char *values = *segment_column(segment_of(a, chunk), column);
+    char *values = *segment_column(segment_of(a, chunk), column);
     return values + (size_t)chunk->first * (wide ? sizeof(double) : sizeof(uint32_t));
 }
 
-const uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk)
+/* Ids in segments become global at the first call, in place. */
+uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk, bool first)
 {
-    return load(a, chunk, LP_COLUMN_SEQUENCE, a->scratch ? a->scratch + 2 * part * a->longest : NULL);
+    uint32_t *sequence =
+        (uint32_t *)load(a, chunk, LP_COLUMN_SEQUENCE, a->scratch ? a->scratch + 2 * part * a->longest : NULL);
+    const uint32_t *number = a->sequence_number[chunk->worker];
+    for (int64_t i = 0; (first || a->scratch) && i < chunk->count; i++)
+        sequence[i] = number[sequence[i]];
+    return sequence;
 }
 
 const void *lp_group_values(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int column)
@@ -159,9 +165,9 @@ static void count_part(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk), *number = a->sequence_number[chunk->worker];
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, true);
         for (int64_t i = 0; i < chunk->count; i++)
-            count[number[sequence[i]]]++;
+            count[sequence[i]]++;
     }
 }
 
@@ -211,10 +217,12 @@ static void move_times(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk), *number = a->sequence_number[chunk->worker];
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
         const double *time = lp_group_values(a, part, chunk, LP_COLUMN_TIME);
-        for (int64_t i = 0; i < chunk->count; i++)
-            a->time[cursor[number[sequence[i]]]++] = time[i];
+        for (int64_t i = 0; i < chunk->count; i++) {
+            LP_GROUP_PREFETCH(a->time, cursor, sequence, i, chunk->count);
+            a->time[cursor[sequence[i]]++] = time[i];
+        }
         lp_group_copied(a, chunk, LP_COLUMN_TIME);
     }
 }
@@ -227,10 +235,11 @@ static void move_types(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk), *number = a->sequence_number[chunk->worker];
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
         const uint32_t *type = lp_group_values(a, part, chunk, LP_COLUMN_TYPE);
         for (int64_t i = 0; i < chunk->count; i++) {
-            uint64_t index = cursor[number[sequence[i]]]++;
+            LP_GROUP_PREFETCH(a->type, cursor, sequence, i, chunk->count);
+            uint64_t index = cursor[sequence[i]]++;
             a->type[index] = (int32_t)a->type_number[chunk->worker][type[i] >> 2];
             if (a->split)
                 a->split[index] = type[i] & 3;
@@ -270,15 +279,15 @@ void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int 
 static bool move_rows(lp_grouping *a)
 {
     size_t rows = (size_t)a->row_count;
-    a->type = lp_grow(NULL, rows, sizeof *a->type);
-    a->split = a->with_split ? lp_grow(NULL, rows, sizeof *a->split) : NULL;
+    a->type = lp_alloc(rows, sizeof *a->type);
+    a->split = a->with_split ? lp_alloc(rows, sizeof *a->split) : NULL;
     if (!a->type || (a->with_split && !a->split))
         return false;
     lp_group_move(a, LP_COLUMN_TYPE, move_types);
     for (int f = 0; f < a->dataset->field_count; f++)
         if (!lp_group_field(a, f))
             return false;
-    a->time = lp_grow(NULL, rows, sizeof *a->time);
+    a->time = lp_alloc(rows, sizeof *a->time);
     if (!a->time)
         return false;
     lp_group_move(a, LP_COLUMN_TIME, move_times);

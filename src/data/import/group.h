@@ -45,8 +45,8 @@ bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *
 /* The chunks of a part. */
 void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last);
 
-/* The sequences (local ids) or the values of a column of the rows of a chunk. */
-const uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk);
+/* The sequences (global ids) or the values of a column of the rows of a chunk. first: this is the first pass. */
+uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk, bool first);
 const void *lp_group_values(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int column);
 
 /* The next chunk from *at on, before last, that has rows (the segment of an empty one may be freed); *at becomes the
@@ -55,6 +55,15 @@ const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t la
 
 /* The values of a chunk are copied: frees the column of its segment if they were the last. */
 void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int column);
+
+/* Prefetches the cursor, and then the place, of rows after row i: with many sequences neither is in the cache. */
+#define LP_GROUP_PREFETCH(column, cursor, sequence, i, count)                 \
+    do {                                                                      \
+        if ((i) + 32 < (count))                                               \
+            __builtin_prefetch(&(cursor)[(sequence)[(i) + 32]], 1);           \
+        if ((i) + 16 < (count))                                               \
+            __builtin_prefetch(&(column)[(cursor)[(sequence)[(i) + 16]]], 1); \
+    } while (0)
 
 /* Moves a column by `move`, one task per part. */
 void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int part, int worker));

@@ -79,45 +79,42 @@ __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int
 
 /* -------------------------------------------------------------------------------------------------- fields --- */
 
-/* Detects the time unit from the first valid row. Returns NULL, or the error. */
-static const char *find_unit(lp_reader_shared *shared, const char *begin, const char *end, double *time)
+const char *lp_reader_time_number(lp_reader_shared *shared, double number, double *time)
 {
-    if (lp_timestamp_is_date(begin, end)) {
-        const char *reason = lp_timestamp_parse(begin, end, time);
-        if (!reason)
-            shared->unit = LP_TIME_ISO;
-        return reason;
-    }
-    if (!lp_number_parse(begin, end, time))
-        return "is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as "
-               "2026-11-15T12:00:00Z";
-    bool milliseconds = *time >= MILLISECONDS_FROM;
-    *time = milliseconds ? *time / 1000 : *time;
-    if (*time < LP_TIME_MIN || *time > LP_TIME_MAX)
+    bool large = number >= MILLISECONDS_FROM, detect = shared->unit == LP_TIME_AUTO;
+    bool milliseconds = detect ? large : shared->unit == LP_TIME_MILLISECONDS;
+    if (shared->unit_found && large != milliseconds)
+        return milliseconds ? "looks like seconds, but the first row has milliseconds: set --time-unit"
+                            : "looks like milliseconds, but the first row has seconds: set --time-unit";
+    *time = milliseconds ? number / 1000 : number;
+    if (!(*time >= LP_TIME_MIN && *time <= LP_TIME_MAX))
         return "lies outside the years 1 to 9999";
-    shared->unit = milliseconds ? LP_TIME_MILLISECONDS : LP_TIME_SECONDS;
-    shared->unit_found = true;
+    if (detect) {
+        shared->unit = milliseconds ? LP_TIME_MILLISECONDS : LP_TIME_SECONDS;
+        shared->unit_found = true;
+    }
     return NULL;
 }
 
 const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time)
 {
+    double number;
     lp_text_trim(&begin, &end);
     if (begin == end)
         return "is not a time: it is empty";
-    if (shared->unit == LP_TIME_AUTO)
-        return find_unit(shared, begin, end, time);
-    if (shared->unit == LP_TIME_ISO)
-        return lp_timestamp_parse(begin, end, time);
-    bool milliseconds = shared->unit == LP_TIME_MILLISECONDS;
-    if (!lp_number_parse(begin, end, time))
-        return milliseconds ? "is not a time in unix milliseconds" : "is not a time in unix seconds";
-    if (shared->unit_found && (*time >= MILLISECONDS_FROM) != milliseconds)
-        return milliseconds ? "looks like seconds, but the first row has milliseconds: set --time-unit"
-                            : "looks like milliseconds, but the first row has seconds: set --time-unit";
-    if (milliseconds)
-        *time /= 1000;
-    return *time < LP_TIME_MIN || *time > LP_TIME_MAX ? "lies outside the years 1 to 9999" : NULL;
+    bool detect = shared->unit == LP_TIME_AUTO;
+    if (shared->unit == LP_TIME_ISO || (detect && lp_timestamp_is_date(begin, end))) {
+        const char *reason = lp_timestamp_parse(begin, end, time);
+        if (!reason && detect)
+            shared->unit = LP_TIME_ISO;
+        return reason;
+    }
+    if (lp_number_parse(begin, end, &number))
+        return lp_reader_time_number(shared, number, time);
+    return detect ? "is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as "
+                    "2026-11-15T12:00:00Z"
+           : shared->unit == LP_TIME_MILLISECONDS ? "is not a time in unix milliseconds"
+                                                  : "is not a time in unix seconds";
 }
 
 bool lp_reader_split(const char *begin, const char *end, uint32_t *split)

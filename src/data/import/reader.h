@@ -26,6 +26,9 @@ typedef struct lp_reader_shared {
  * sentence that begins with the text. */
 const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time);
 
+/* The time of a number in the unit of the source. Detects the unit and reports errors as lp_reader_time does. */
+const char *lp_reader_time_number(lp_reader_shared *shared, double number, double *time);
+
 /* Parses "train", "valid", "test" or a usual synonym into a lp_split. */
 bool lp_reader_split(const char *begin, const char *end, uint32_t *split);
 
