@@ -44,8 +44,8 @@ class Dataset:
     """Events sorted by sequence and time. Immutable: any number of threads may use one.
 
     >>> data = lapse.Dataset.from_arrow(frame, sequence="user", time="time", event="item")
-    >>> data.events, data.sequences
-    (6, 2)
+    >>> data.sequences, data.events == len(frame)
+    (60, True)
     """
 
     def __init__(self, handle: Any, report: Optional[Dict[str, Any]] = None) -> None:
@@ -64,7 +64,7 @@ class Dataset:
         deduplicate="exact", skip_bad_rows=True, ... The table's memory is read in place.
 
         >>> lapse.Dataset.from_arrow(frame, sequence="user", time="time", event=["action", "item"]).event_types
-        4
+        16
         """
         if not is_table(table):
             raise _c.UsageError(f"a {type(table).__name__} has no Arrow stream (__arrow_c_stream__): give a DataFrame or "

@@ -71,7 +71,7 @@ class Classifier(_Estimator):
     """Predicts the type of the next event.
 
     >>> c = lapse.Classifier(sequence="user", time="time", event="item", epochs=1).fit(frame)
-    >>> c.predict_proba(frame).shape == (2, len(c.classes_))
+    >>> c.predict_proba(frame).shape == (60, len(c.classes_))
     True
     """
 
@@ -101,7 +101,7 @@ class Recommender(_Estimator):
 
     >>> r = lapse.Recommender(sequence="user", time="time", event="item", epochs=1, top=2).fit(frame)
     >>> r.predict(frame).shape
-    (2, 2)
+    (60, 2)
     """
 
     _task = "recommend"

@@ -68,6 +68,11 @@ class _Watch:
             self.error = error
         return False
 
+    def stop(self, kind: Any, error: Any, trace: Any) -> None:
+        """An interrupt outside of step."""
+        if not isinstance(error, KeyboardInterrupt):
+            self.error = error
+
     def end_epoch(self, p: Any) -> None:
         row = {"epoch": p.epoch, "loss": p.loss, text(p.score_name): p.score, "best": p.best_epoch == p.epoch,
                "seconds": p.seconds}
@@ -116,7 +121,7 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
         options["checkpoint"] = ""
     set_options(chosen, options)
     watch = _Watch(on_epoch, progress)
-    callback = ffi.callback("lapse_on_progress", lambda p, _: watch.step(p), error=False)
+    callback = ffi.callback("lapse_on_progress", lambda p, _: watch.step(p), error=False, onerror=watch.stop)
     model = ffi.new("lapse_model **")
     try:
         call(lib.lapse_train, dataset._handle, chosen, callback, NULL, model)
