@@ -61,9 +61,10 @@ static lapse_dataset *import(const char *path, int row)
 
 static lapse_model *train(const lapse_dataset *dataset, int row, uint64_t seed)
 {
-    static const char *const set[][2] = {{"dims", "32"},     {"blocks", "2"},           {"heads", "2"},
-                                         {"context", "64"},  {"epochs", "30"},          {"patience", "6"},
-                                         {"dropout", "0.1"}, {"learning-rate", "0.003"}};
+    static const char *const set[][2] = {
+        {"dims", "32"},      {"blocks", "2"},   {"heads", "2"},     {"context", "64"},
+        {"epochs", "30"},    {"patience", "6"}, {"dropout", "0.1"}, {"learning-rate", "0.003"},
+        {"gap-input", "off"}};
     lapse_train_options *options;
     lapse_model *model;
     char text[24];

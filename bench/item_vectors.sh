@@ -38,7 +38,7 @@ row()
     SECONDS=0
     for seed in $seeds; do
         quietly "$LAPSE" train "$folder/$seed.lapse" -o "$folder/m" --task recommend --loss sampled-softmax \
-            --dims 32 --blocks 1 --epochs "$count" --seed "$seed" --checkpoint none --no-eval \
+            --dims 32 --blocks 1 --gap-input off --epochs "$count" --seed "$seed" --checkpoint none --no-eval \
             ${vectors:+--item-vectors "$folder/$seed.$vectors"}
         "$LAPSE" eval "$folder/m" "$folder/$seed.lapse" --negatives 0 --cutoffs 10 --slices --bootstrap 0 >>"$folder/scores"
     done

@@ -48,7 +48,7 @@ wants() { [[ " $rows " == *" $1 "* ]]; }
 
 echo "| MovieLens-1M, test           | 100 uniform: Hit@10, % | NDCG@10, % | all unseen: Hit@10 | NDCG@10 | each | its NDCG@10 by seed"
 echo "|------------------------------|------------------------|------------|--------------------|---------|------|"
-paper="--device $device --context 200 --batch 128 --blocks 2 --dims 50 --dropout 0.2 --epochs 200 --patience 20"
+paper="--device $device --gap-input off --context 200 --batch 128 --blocks 2 --dims 50 --dropout 0.2 --epochs 200 --patience 20"
 periods="--period-min 1m --period-max 1500d"
 if wants baselines; then
     row popularity --model popularity
@@ -65,7 +65,7 @@ if wants softmax; then
     row "softmax, bochner 50" $paper $periods --loss softmax --encoding bochner --periods 50 --precision tf32
     row "softmax, mercer 10 x 5" $paper $periods --loss softmax --encoding mercer --periods 10 --harmonics 5 --precision tf32
 fi
-best="--device $device --precision tf32 --context 200 --batch 128 --blocks 2 --heads 2 --dims 128 --dropout 0.4 --epochs 200 --patience 20 --loss softmax --encoding bochner --periods 64"
+best="--device $device --gap-input off --precision tf32 --context 200 --batch 128 --blocks 2 --heads 2 --dims 128 --dropout 0.4 --epochs 200 --patience 20 --loss softmax --encoding bochner --periods 64"
 if wants best; then
     row "best found, time known" $best
 fi

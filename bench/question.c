@@ -56,7 +56,8 @@ static lapse_model *make_model(const char *encoding_name)
     char blocks[8], dims[8], context[8];
     const char *const set[][2] = {{"encoding", encoding_name}, {"task", "recommend"},  {"period-min", "600"},
                                   {"period-max", "3e8"},       {"inverse-cdf", "maf"}, {"hidden", "16"},
-                                  {"blocks", blocks},          {"dims", dims},         {"context", context}};
+                                  {"blocks", blocks},          {"dims", dims},         {"context", context},
+                                  {"gap-input", "off"}};
     snprintf(blocks, sizeof blocks, "%d", BLOCKS);
     snprintf(dims, sizeof dims, "%d", DIMS);
     snprintf(context, sizeof context, "%d", CONTEXT);

@@ -4,26 +4,52 @@
 
 #include <math.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "console.h"
 
 #define REDRAW_SECONDS 0.1
+#define ANNOUNCE_AFTER_SECONDS 3
+#define LONG_RUN_SECONDS 60
 #define BAR_MIN 8
 #define BAR_MAX 30
 
 /* The pieces of a line, in the order in which they are printed. */
 typedef struct pieces {
-    char epoch[128], loss[128], score[128], best[128], rate[128], left[128];
+    char epoch[128], loss[128], score[256], best[128], rate[128], left[320];
 } pieces;
 
-cli_words cli_score(const lapse_progress *progress, double score)
+static cli_words metric_value(const char *name, double value)
 {
     cli_words words;
-    if (strcmp(progress->score_name, "accuracy") == 0)
-        return cli_percent(score, 1);
-    snprintf(words.text, sizeof words.text, "%.4f", score);
+    if (strcmp(name, "accuracy") == 0)
+        return cli_percent(value, 1);
+    snprintf(words.text, sizeof words.text, "%.4f", value);
     return words;
+}
+
+cli_words cli_metric(const char *name, double value)
+{
+    cli_words words;
+    snprintf(words.text, sizeof words.text, "%.20s %.40s", name, metric_value(name, value).text);
+    return words;
+}
+
+/* All metrics of the newest epoch; each target's are named if there are two. */
+static void describe_metrics(const lapse_epoch *epoch, char *out, size_t size)
+{
+    size_t used = 0;
+    bool targets = epoch->metric_count > 0 &&
+                   strcmp(epoch->metrics[0].target, epoch->metrics[epoch->metric_count - 1].target) != 0;
+    for (int i = 0; i < epoch->metric_count && used < size; i++) {
+        const lapse_metric *metric = &epoch->metrics[i];
+        bool first = i == 0 || strcmp(metric->target, epoch->metrics[i - 1].target) != 0;
+        used += (size_t)snprintf(out + used, size - used, "%s%s%s", i > 0 ? ", " : " valid ",
+                                 targets && first ? metric->target : "", targets && first ? " " : "");
+        if (used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s", cli_metric(metric->name, metric->value).text);
+    }
 }
 
 cli_bar cli_bar_new(const char *label)
@@ -40,10 +66,10 @@ static pieces describe(const cli_bar *bar, const lapse_progress *p)
              p->epoch, p->epochs);
     if (!isnan(p->loss))
         snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
-    if (!isnan(p->score))
-        snprintf(out.score, sizeof out.score, " %s %s", p->score_name, cli_score(p, p->score).text);
+    describe_metrics(&p->newest, out.score, sizeof out.score);
     if (!isnan(p->best_score))
-        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", cli_score(p, p->best_score).text, p->best_epoch);
+        snprintf(out.best, sizeof out.best, " (best %s, epoch %d)", metric_value(p->score_name, p->best_score).text,
+                 p->best_epoch);
     if (p->events_per_second > 0)
         snprintf(out.rate, sizeof out.rate, " %s events/s", cli_rate(p->events_per_second).text);
     return out;
@@ -55,12 +81,52 @@ static int length(const pieces *p)
                  strlen(p->left));
 }
 
+/* "45 s", "12 min", "3.5 h". */
+static cli_words span(double seconds)
+{
+    cli_words words;
+    if (seconds < 100)
+        snprintf(words.text, sizeof words.text, "%.0f s", ceil(seconds));
+    else if (seconds < 100 * 60)
+        snprintf(words.text, sizeof words.text, "%.0f min", seconds / 60);
+    else
+        snprintf(words.text, sizeof words.text, "%.1f h", seconds / 3600);
+    return words;
+}
+
+/* The local time in so many seconds, with seconds where it is near; with the date from a day on. */
+static cli_words clock_in(double seconds)
+{
+    cli_words words = {""};
+    struct tm local;
+    time_t at = time(NULL) + (time_t)fmin(seconds, 1e9);
+    if (localtime_r(&at, &local))
+        strftime(words.text, sizeof words.text,
+                 seconds < 100     ? "%H:%M:%S"
+                 : seconds < 86400 ? "%H:%M"
+                                   : "%Y-%m-%d %H:%M",
+                 &local);
+    return words;
+}
+
+/* "2 min to 1.5 h left, ends 14:05 to 15:33": if no later epoch is better, and if all epochs run. */
+static void describe_end(const lapse_progress *p, char *out, size_t size)
+{
+    double least = p->seconds_left, most = p->seconds_left_most;
+    if (strcmp(span(least).text, span(most).text) == 0)
+        snprintf(out, size, " %s left, ends %s", span(most).text, clock_in(most).text);
+    else
+        snprintf(out, size, " %s to %s left, ends %s to %s", span(least).text, span(most).text, clock_in(least).text,
+                 clock_in(most).text);
+}
+
 static void draw(cli_bar *bar, const lapse_progress *progress)
 {
     pieces p = describe(bar, progress);
-    if (progress->seconds_left >= 0)
-        snprintf(p.left, sizeof p.left, " %.0f s left", ceil(progress->seconds_left));
-    char *const spare[] = {p.rate, p.best, p.left, p.loss, p.score};
+    describe_end(progress, p.left, sizeof p.left);
+    if (!bar->label) /* the line of the epoch has them */
+        p.score[0] = p.best[0] = 0;
+    char *const spare[] = {p.rate, p.best, p.score, p.left, p.loss};
     char cells[BAR_MAX + 1] = "";
     int width = cli_width(stderr) - 1;
     for (size_t i = 0; i < sizeof spare / sizeof *spare && length(&p) + BAR_MIN + 3 > width; i++)
@@ -84,15 +150,38 @@ static void draw(cli_bar *bar, const lapse_progress *progress)
     bar->drawn = cli_clock();
 }
 
+/* Says once, some seconds into the first epoch, how long a run of minutes takes. */
+static void announce(cli_bar *bar, const lapse_progress *p)
+{
+    if (bar->announced || p->seconds < ANNOUNCE_AFTER_SECONDS)
+        return;
+    bar->announced = true;
+    if (p->epoch_end || p->seconds_left_most < LONG_RUN_SECONDS)
+        return;
+    cli_bar_wipe(bar);
+    if (strcmp(span(p->seconds_left).text, span(p->seconds_left_most).text) == 0)
+        cli_note("an epoch takes about %s; %d epochs end in %s, at %s", span(p->epoch_seconds).text, p->epochs,
+                 span(p->seconds_left_most).text, clock_in(p->seconds_left_most).text);
+    else
+        cli_note("an epoch takes about %s; %d epochs end in %s, at %s; early stopping ends the run in %s, at %s, or "
+                 "later",
+                 span(p->epoch_seconds).text, p->epochs, span(p->seconds_left_most).text,
+                 clock_in(p->seconds_left_most).text, span(p->seconds_left).text, clock_in(p->seconds_left).text);
+}
+
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
 {
-    if (bar->terminal) {
-        if (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)
-            draw(bar, progress);
-    } else if (progress->epoch_end) {
+    if (!bar->label)
+        announce(bar, progress);
+    if (progress->epoch_end && (!bar->label || !bar->terminal)) {
         pieces p = describe(bar, progress);
-        fprintf(stderr, "%s%s%s%s%s, %s\n", p.epoch, p.loss, p.score, p.best, p.rate,
-                cli_seconds(progress->seconds).text);
+        if (progress->seconds_left_most >= LONG_RUN_SECONDS)
+            describe_end(progress, p.left, sizeof p.left);
+        cli_bar_wipe(bar);
+        fprintf(stderr, "%s%s%s%s%s, %s%s%s\n", p.epoch, p.loss, p.score, p.best, p.rate,
+                cli_seconds(progress->seconds).text, *p.left ? "," : "", p.left);
+    } else if (bar->terminal && (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)) {
+        draw(bar, progress);
     }
 }
 

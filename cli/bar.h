@@ -1,4 +1,4 @@
-/* bar.h: progress of a training run: on a terminal one line that is redrawn, otherwise one line per epoch. */
+/* bar.h: progress of a training run: a line for each epoch, and on a terminal a line below that is redrawn. */
 #ifndef CLI_BAR_H
 #define CLI_BAR_H
 
@@ -7,14 +7,15 @@
 #include "console.h"
 
 typedef struct cli_bar {
-    const char *label; /* printed before every line, or NULL */
+    const char *label; /* printed before every line; on a terminal the lines of epochs do not stay. NULL: none */
     bool terminal;     /* standard error is a terminal */
     bool open;         /* a line has been drawn and not ended */
     double drawn;      /* time of the last drawing, by cli_clock */
+    bool announced;    /* a long run has been announced */
 } cli_bar;
 
-/* The validation score as text: accuracy as 47.9 %, NDCG as 0.2164. */
-cli_words cli_score(const lapse_progress *progress, double score);
+/* A validation metric as text: "accuracy 47.9 %", "log-loss 1.2164". */
+cli_words cli_metric(const char *name, double value);
 
 cli_bar cli_bar_new(const char *label);
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress);

@@ -72,11 +72,6 @@ static void watch_bus_errors(void)
     sigaction(SIGBUS, &action, NULL);
 }
 
-static bool has_train_options(const cli_verb *verb, const void *settings)
-{
-    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
-}
-
 static int run_verb(const cli_call *call)
 {
     const cli_verb *verb = call->verb;
@@ -87,9 +82,9 @@ static int run_verb(const cli_call *call)
     if (verb->defaults)
         verb->defaults(settings);
     int status =
-        has_train_options(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
+        cli_settings_whole(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
     if (status == CLI_DONE && help != CLI_HELP_NONE)
-        cli_help_verb(stdout, verb, help == CLI_HELP_ALL);
+        status = cli_help_verb(stdout, verb, help == CLI_HELP_ALL) ? CLI_DONE : cli_fail("out of memory");
     else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);

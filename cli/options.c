@@ -327,7 +327,7 @@ static cli_file train_file(const lapse_option *option)
 {
     if (option->type != LAPSE_OPTION_FILE)
         return CLI_NO_FILE;
-    return strcmp(option->name, "checkpoint") == 0 ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
+    return option->output ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
 }
 
 const cli_option *cli_verb_options(const cli_verb *verb)
@@ -354,6 +354,11 @@ const cli_option *cli_verb_options(const cli_verb *verb)
     }
     rows[count] = (cli_option){0};
     return rows;
+}
+
+bool cli_settings_whole(const cli_verb *verb, const void *settings)
+{
+    return !verb->train || ((const cli_train *)(const void *)((const char *)settings + *verb->train))->given;
 }
 
 /* ---- command line ---- */

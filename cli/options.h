@@ -117,6 +117,9 @@ void cli_options_clear(const cli_verb *verb, void *settings);
 /* Prints an error about the command line and how to get help; returns CLI_USAGE. */
 int cli_usage(const cli_verb *verb, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* Whether `defaults` of the verb has allocated the training options; false if out of memory. */
+bool cli_settings_whole(const cli_verb *verb, const void *settings);
+
 /* Writes the value of an option as text ("32", "30 seconds", "all cores") into out. */
 void cli_option_show(const cli_option *option, const void *settings, char *out, size_t out_size);
 
@@ -131,9 +134,10 @@ bool cli_option_opens_group(const cli_verb *verb, const cli_option *option);
 void cli_options_banner(const cli_verb *verb, const void *settings);
 void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json);
 
-/* help_text.c: the help of one verb (advanced options only if `all`), the list of verbs, and the man page. */
-void cli_help_verb(FILE *file, const cli_verb *verb, bool all);
+/* help_text.c: the help of one verb (advanced options only if `all`), the list of verbs, and the man page;
+ * false if out of memory. */
+bool cli_help_verb(FILE *file, const cli_verb *verb, bool all);
 void cli_help_verbs(FILE *file);
-void cli_help_man(FILE *file);
+bool cli_help_man(FILE *file);
 
 #endif

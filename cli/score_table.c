@@ -74,7 +74,7 @@ bool cli_scores_print_classes(FILE *file, const lapse_scores *scores)
     return cli_table_print(&table, file, 0);
 }
 
-static void classes_json(cli_json *json, const lapse_scores *scores)
+static bool classes_json(cli_json *json, const lapse_scores *scores)
 {
     const lapse_class_score **classes = sorted(scores);
     cli_json_array(json, "classes");
@@ -91,9 +91,10 @@ static void classes_json(cli_json *json, const lapse_scores *scores)
     }
     cli_json_end(json, ']');
     free(classes);
+    return classes != NULL;
 }
 
-void cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes)
+bool cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes)
 {
     cli_json_text(json, "target", scores->target);
     cli_json_text(json, "split", scores->split);
@@ -109,8 +110,7 @@ void cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes)
         cli_json_number(json, "log_loss_low", scores->log_loss_low, 9);
         cli_json_number(json, "log_loss_high", scores->log_loss_high, 9);
     }
-    if (classes)
-        classes_json(json, scores);
+    return !classes || classes_json(json, scores);
 }
 
 /* -------------------------------------------------------------------------------------------- all targets ---- */
@@ -150,13 +150,15 @@ bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes)
     return whole;
 }
 
-void cli_targets_json(cli_json *json, const cli_targets *targets, bool classes)
+bool cli_targets_json(cli_json *json, const cli_targets *targets, bool classes)
 {
+    bool whole = true;
     for (int i = 0; i < targets->count; i++) {
         if (i > 0)
             cli_json_object(json, targets->scores[i].target);
-        cli_scores_json(json, &targets->scores[i], classes);
+        whole = cli_scores_json(json, &targets->scores[i], classes) && whole;
         if (i > 0)
             cli_json_end(json, '}');
     }
+    return whole;
 }

@@ -19,14 +19,15 @@ lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_model *model
 void cli_targets_clear(cli_targets *targets);
 /* Prints the targets one after the other, with the per-class tables if `classes`; false if out of memory. */
 bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes);
-/* Writes members of the open JSON object: those of the first target, and one object for the second. */
-void cli_targets_json(cli_json *json, const cli_targets *targets, bool classes);
+/* Writes members of the open JSON object: those of the first target, and one object for the second; false if out of
+ * memory. */
+bool cli_targets_json(cli_json *json, const cli_targets *targets, bool classes);
 
 /* Prints every score with its split, target-time rule, cases and interval. */
 void cli_scores_print(FILE *file, const lapse_scores *scores);
 /* Prints the per-class table, the classes with the most cases first; false if out of memory. */
 bool cli_scores_print_classes(FILE *file, const lapse_scores *scores);
-/* Writes the same as members of the open JSON object. */
-void cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes);
+/* Writes the same as members of the open JSON object; false if out of memory. */
+bool cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes);
 
 #endif

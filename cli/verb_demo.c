@@ -52,9 +52,9 @@ enum { CONTENDERS = sizeof contenders / sizeof *contenders, BASELINES = 4 };
 
 /* The same for all attention models, so that the demo takes less than a minute on two cores: few epochs with a large learning
  * rate. Chosen by the score on the validation split. */
-static const char *const attention[][2] = {{"dims", "32"},    {"blocks", "1"},  {"heads", "1"},
-                                           {"context", "64"}, {"epochs", "10"}, {"learning-rate", "0.006"},
-                                           {"dropout", "0.1"}};
+static const char *const attention[][2] = {{"dims", "32"},     {"blocks", "1"},     {"heads", "1"},
+                                           {"context", "64"},  {"epochs", "10"},    {"learning-rate", "0.006"},
+                                           {"dropout", "0.1"}, {"gap-input", "off"}};
 
 typedef struct result {
     double accuracy, log_loss, seconds;

@@ -16,18 +16,20 @@ typedef struct eval_settings {
     bool classes, json;
 } eval_settings;
 
-/* Prints the ranking metrics or, if they are NULL, the scores of the targets. */
-static void print_json(const eval_settings *s, const cli_targets *targets, const lapse_rank_scores *ranks)
+/* Prints the ranking metrics or, if they are NULL, the scores of the targets; false if out of memory. */
+static bool print_json(const eval_settings *s, const cli_targets *targets, const lapse_rank_scores *ranks)
 {
     cli_json json = {.file = stdout};
+    bool whole = true;
     cli_json_object(&json, NULL);
     cli_json_text(&json, "model", s->model);
     cli_json_text(&json, "data", s->data);
     if (ranks)
         cli_ranks_json(&json, ranks);
     else
-        cli_targets_json(&json, targets, s->classes);
+        whole = cli_targets_json(&json, targets, s->classes);
     cli_json_end(&json, '}');
+    return whole;
 }
 
 /* Parses positive integers separated by commas. Returns their number, or 0 if the text is invalid. */
@@ -66,11 +68,7 @@ static int evaluate_ranks(const eval_settings *s, const lapse_model *model, cons
     options.device = s->evaluate.device;
     if (lapse_rank_evaluate(model, dataset, &options, &scores, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool whole = true;
-    if (s->json)
-        print_json(s, NULL, &scores);
-    else
-        whole = cli_ranks_print(stdout, &scores);
+    bool whole = s->json ? print_json(s, NULL, &scores) : cli_ranks_print(stdout, &scores);
     lapse_rank_scores_clear(&scores);
     return whole ? CLI_DONE : cli_fail("out of memory");
 }
@@ -81,11 +79,7 @@ static int evaluate_targets(const eval_settings *s, const lapse_model *model, co
     lapse_error error;
     if (cli_targets_evaluate(&targets, model, dataset, &s->evaluate, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool whole = true;
-    if (s->json)
-        print_json(s, &targets, NULL);
-    else
-        whole = cli_targets_print(stdout, &targets, s->classes);
+    bool whole = s->json ? print_json(s, &targets, NULL) : cli_targets_print(stdout, &targets, s->classes);
     cli_targets_clear(&targets);
     return whole ? CLI_DONE : cli_fail("out of memory");
 }

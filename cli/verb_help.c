@@ -11,10 +11,8 @@ typedef struct help_settings {
 static int run(void *settings, const cli_call *call)
 {
     const help_settings *s = settings;
-    if (s->man) {
-        cli_help_man(stdout);
-        return CLI_DONE;
-    }
+    if (s->man)
+        return cli_help_man(stdout) ? CLI_DONE : cli_fail("out of memory");
     if (!s->verb) {
         cli_help_verbs(stdout);
         return CLI_DONE;
@@ -24,8 +22,7 @@ static int run(void *settings, const cli_call *call)
         return CLI_USAGE;
     if (s->extent && strcmp(s->extent, "all") != 0)
         return cli_usage(call->verb, "help: unexpected argument '%s'; only 'all' may follow the verb", s->extent);
-    cli_help_verb(stdout, verb, s->extent != NULL);
-    return CLI_DONE;
+    return cli_help_verb(stdout, verb, s->extent != NULL) ? CLI_DONE : cli_fail("out of memory");
 }
 
 static const cli_argument arguments[] = {

@@ -48,21 +48,22 @@ static const char *type_name(const subject *about, int64_t type)
                             : lapse_dataset_event_type_name(about->dataset, type);
 }
 
-/* Number of events of each event type of a dataset; NULL for models and item vectors. The caller frees it. */
-static int64_t *type_events(const subject *about)
+/* Fills *events with the number of events of each event type of a dataset, or with NULL for models and item vectors. The
+ * caller frees it. False: out of memory. */
+static bool count_events(const subject *about, int64_t **events)
 {
-    int64_t *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof *events) : NULL;
-    if (!events)
-        return NULL;
+    *events = about->dataset ? calloc((size_t)type_count(about) + 1, sizeof **events) : NULL;
+    if (!*events)
+        return !about->dataset;
     for (int64_t i = 0; i < lapse_dataset_sequence_count(about->dataset); i++) {
         const double *times;
         const int32_t *types;
         int64_t count;
         lapse_dataset_sequence(about->dataset, i, &times, &types, &count);
         for (int64_t j = 0; j < count; j++)
-            events[types[j]]++;
+            (*events)[types[j]]++;
     }
-    return events;
+    return true;
 }
 
 static int print_text(const subject *about, const info_settings *s)
@@ -76,9 +77,9 @@ static int print_text(const subject *about, const info_settings *s)
         cli_table_add(&table, "%s", value);
     }
     bool whole = cli_table_print(&table, stdout, 0);
-    if (!s->types)
-        return whole ? CLI_DONE : cli_fail("out of memory");
-    int64_t *events = type_events(about);
+    int64_t *events = NULL;
+    if (!s->types || !whole || !count_events(about, &events))
+        return whole && !s->types ? CLI_DONE : cli_fail("out of memory");
     fputc('\n', stdout);
     table.align = events ? "lrr" : "l";
     cli_table_add(&table, "%s", about->vectors ? "item" : "event type");
@@ -95,14 +96,16 @@ static int print_text(const subject *about, const info_settings *s)
         }
     }
     free(events);
-    whole = cli_table_print(&table, stdout, 0) && whole;
-    return whole ? CLI_DONE : cli_fail("out of memory");
+    return cli_table_print(&table, stdout, 0) ? CLI_DONE : cli_fail("out of memory");
 }
 
 static int print_json(const subject *about, const info_settings *s)
 {
     cli_json json = {.file = stdout};
     const char *name, *value;
+    int64_t *events = NULL;
+    if (s->types && !count_events(about, &events))
+        return cli_fail("out of memory");
     cli_json_object(&json, NULL);
     cli_json_text(&json, "file", s->file);
     cli_json_text(&json, "type", type_of(about));
@@ -111,7 +114,6 @@ static int print_json(const subject *about, const info_settings *s)
         cli_json_text(&json, name, value);
     cli_json_end(&json, '}');
     if (s->types) {
-        int64_t *events = type_events(about);
         cli_json_array(&json, about->vectors ? "items" : "event_types");
         for (int64_t type = 0; type < type_count(about); type++) {
             cli_json_object(&json, NULL);
@@ -160,8 +162,14 @@ static int run(void *settings, const cli_call *call)
         return result;
     lapse_status status =
         model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
-    if (status == LAPSE_ERROR_FORMAT && model && lapse_vectors_load(s->file, &about.vectors, NULL) == LAPSE_OK)
-        status = LAPSE_OK;
+    if (status == LAPSE_ERROR_FORMAT && model) {
+        lapse_error reason;
+        lapse_status found = lapse_vectors_load(s->file, &about.vectors, &reason);
+        if (found != LAPSE_ERROR_FORMAT) { /* otherwise it is neither, and the first reason is shown */
+            status = found;
+            error = reason;
+        }
+    }
     if (status != LAPSE_OK)
         return cli_error(&error);
     result = s->json ? print_json(&about, s) : print_text(&about, s);

@@ -69,7 +69,7 @@ static const cli_option options[] = {
      .placeholder = "FILE", .help = "CSV file to write; - is standard output", .file = CLI_OUTPUT_FILE,
      .required = true},
     {.name = "preset", .type = CLI_TEXT, .offset = offsetof(simulate_settings, simulate.preset), .placeholder = "NAME",
-     .help = "simulated process: shop or catalogue"},
+     .help = "simulated process: shop, cycle or catalogue"},
     {.name = "law", .type = CLI_TEXT, .offset = offsetof(simulate_settings, law), .placeholder = "FILE",
      .file = CLI_OUTPUT_FILE,
      .help = "CSV file with the true probability of each event type at each event", .unset = "none"},
@@ -100,7 +100,8 @@ const cli_verb cli_verb_simulate = {
         "Simulates sequences of events from a known process, so the best possible prediction is known too. The preset "
         "shop "
         "is a Hawkes process: items are bought again after their own period, views decay within the hour, accessories "
-        "follow a purchase after days, and habits are weekly. The preset catalogue has any number of items, in "
+        "follow a purchase after days, and habits are weekly. The preset cycle has ten event types in a fixed order, "
+        "which holds after short gaps only. The preset catalogue has any number of items, in "
         "categories, series and brands, some of them new; it has no --law.",
     .examples = examples,
     .arguments = arguments,

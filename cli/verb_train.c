@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "baseline_table.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
@@ -30,7 +31,8 @@ typedef struct outcome {
     bool interrupted;
     cli_targets targets; /* scored, or empty */
     lapse_rank_scores ranks;
-    bool ranked;     /* these are the scores */
+    bool ranked; /* these are the scores */
+    cli_comparisons comparisons;
     int64_t watched; /* events that training looked at after each epoch, where it drew some */
 } outcome;
 
@@ -80,7 +82,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
 {
     if (last->best_epoch > 0)
         cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
-                 last->best_epoch, cli_score(last, last->best_score).text, s->output);
+                 last->best_epoch, cli_metric(last->score_name, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
     if (!*option_text(s->train.resolved, "checkpoint")) {
@@ -120,33 +122,11 @@ static bool resumes(const train_settings *s)
     return strcmp(option_text(s->train.given, "resume"), "true") == 0;
 }
 
-/* Identifies one version of a file; all members are 0 if there is none. */
-static struct stat file_version(const char *path)
-{
-    struct stat found;
-    if (stat(path, &found) != 0)
-        memset(&found, 0, sizeof found);
-    return found;
-}
-
-/* Deletes the checkpoint of a completed run: the file it was resumed from, or a file that appeared or changed since
- * `before`. */
-static void remove_checkpoint(const train_settings *s, const struct stat *before)
-{
-    struct stat now = file_version(option_text(s->train.resolved, "checkpoint"));
-    bool changed = now.st_dev != before->st_dev || now.st_ino != before->st_ino ||
-                   now.st_mtim.tv_sec != before->st_mtim.tv_sec || now.st_mtim.tv_nsec != before->st_mtim.tv_nsec;
-    if (S_ISREG(now.st_mode) && (changed || resumes(s)))
-        remove(option_text(s->train.resolved, "checkpoint"));
-}
-
 static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model **model, outcome *out,
                           lapse_error *error)
 {
     watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}};
     double start = cli_clock();
-    struct stat before = file_version(option_text(s->train.resolved, "checkpoint"));
-    bool saves = lapse_train_options_apply(s->train.resolved, "checkpoint");
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
     cli_bar_end(&w.bar);
@@ -157,25 +137,25 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     out->last = w.last;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
-    if (status == LAPSE_OK && !out->interrupted && saves)
-        remove_checkpoint(s, &before);
+    lapse_error left;
+    if (status == LAPSE_OK && !out->interrupted && lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
+        cli_note("the model is saved, but its checkpoint %s is left: %s", left.file, left.message);
     return status;
 }
 
 static void print_best(const lapse_progress *last, int64_t drawn)
 {
-    bool share = strcmp(last->score_name, "accuracy") == 0;
-    printf("; the best was epoch %d of %d with ", last->best_epoch, last->epoch);
-    if (share)
-        printf("%s", cli_percent(last->best_score, 2).text);
-    else
-        printf("%s %.4f", last->score_name, last->best_score);
+    printf("; the best was epoch %d of %d with %s", last->best_epoch, last->epoch,
+           cli_metric(last->score_name, last->best_score).text);
+    if (strcmp(last->newest.metrics[0].target, last->newest.metrics[last->newest.metric_count - 1].target) != 0)
+        printf(" (%s over event and action)", strcmp(last->score_name, "log-loss") == 0 ? "sum" : "mean");
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
     printf(drawn > 0 ? " the validation split" : " on the validation split");
 }
 
-static void print_text(const train_settings *s, const outcome *out)
+/* False: out of memory. */
+static bool print_text(const train_settings *s, const outcome *out)
 {
     fputs("saved        ", stdout);
     cli_text_print(stdout, s->output);
@@ -183,10 +163,11 @@ static void print_text(const train_settings *s, const outcome *out)
     if (out->last.best_epoch > 0)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
-    if (out->ranked)
-        cli_ranks_print(stdout, &out->ranks);
-    else
-        cli_targets_print(stdout, &out->targets, false);
+    bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
+    cli_comparisons_print(stdout, &out->comparisons);
+    fflush(stdout);
+    cli_comparisons_warn(&out->comparisons);
+    return good;
 }
 
 static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
@@ -213,26 +194,31 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
         cli_ranks_json(&json, &out->ranks);
         cli_json_end(&json, '}');
     }
+    cli_comparisons_json(&json, &out->comparisons);
     cli_json_end(&json, '}');
 }
 
-/* The scores on the test split. */
-static lapse_status evaluate(const train_settings *s, const lapse_model *model, const lapse_dataset *dataset,
-                             outcome *out, lapse_error *error)
+/* The scores on the test split, beside those of baselines. The model file gets them too. */
+static lapse_status evaluate(const train_settings *s, lapse_model *model, const lapse_dataset *dataset, outcome *out,
+                             lapse_error *error)
 {
     lapse_evaluate_options options;
     lapse_rank_options rank;
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
     options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
-    if (!cli_is_recommender(model))
-        return cli_targets_evaluate(&out->targets, model, dataset, &options, error);
-    lapse_status status = lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error);
-    out->ranked = status == LAPSE_OK;
-    return status;
+    bool ranks = cli_is_recommender(model);
+    lapse_status status = ranks ? lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error)
+                                : cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+    out->ranked = ranks && status == LAPSE_OK;
+    if (status == LAPSE_OK)
+        status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);
+    for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
+        status = lapse_model_record(model, &out->comparisons.list[i], error);
+    return status == LAPSE_OK && out->comparisons.count > 0 ? lapse_model_save(model, s->output, error) : status;
 }
 
-static int finish(const train_settings *s, const cli_call *call, const lapse_model *model, const lapse_dataset *dataset,
+static int finish(const train_settings *s, const cli_call *call, lapse_model *model, const lapse_dataset *dataset,
                   outcome *out)
 {
     lapse_error error;
@@ -248,8 +234,8 @@ static int finish(const train_settings *s, const cli_call *call, const lapse_mod
     }
     if (s->json)
         print_json(s, out, call->verb);
-    else if (!out->interrupted)
-        print_text(s, out);
+    else if (!out->interrupted && !print_text(s, out))
+        result = cli_fail("out of memory");
     cli_targets_clear(&out->targets);
     lapse_rank_scores_clear(&out->ranks);
     return result;

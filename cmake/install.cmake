@@ -5,9 +5,8 @@ file(RELATIVE_PATH LAPSE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /pr
 # Direct dependencies of the static library. Their own static dependencies (such as gfortran of OpenBLAS) are left out, because a
 # program links them as shared libraries.
 list(JOIN OPENBLAS_LDFLAGS " " openblas)
-list(JOIN JANSSON_LDFLAGS " " jansson)
 list(JOIN XXHASH_LDFLAGS " " xxhash)
-set(LAPSE_PC_LIBRARIES "${openblas} ${jansson} ${xxhash} -lz -pthread -lm")
+set(LAPSE_PC_LIBRARIES "${openblas} ${xxhash} -lz -pthread -lm")
 string(REGEX REPLACE "/$" "" LAPSE_PC_PREFIX "${LAPSE_PC_PREFIX}")
 configure_file(cmake/lapse.pc.in lapse.pc @ONLY)
 

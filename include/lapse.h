@@ -9,9 +9,17 @@
  * Contracts that hold for every call
  *   - A call that can fail returns a lapse_status and fills *error (which may be NULL). On failure every
  *     out-pointer is NULL or unchanged, and no existing file has been changed.
+ *   - A pointer may be NULL only where its comment says so. A call that returns a lapse_status refuses NULL for any other
+ *     pointer argument with LAPSE_ERROR_USAGE; other calls do not check.
+ *   - An index out of range is not an error: a name or a pointer is NULL then, a count 0, a bool false.
+ *   - Results are finite. A prediction or evaluation whose numbers overflow is LAPSE_ERROR_FORMAT, and a model, item
+ *     vectors or a checkpoint with a number that is not finite is not saved (LAPSE_ERROR_USAGE). The message names a tensor.
+ *   - Out of memory is always LAPSE_ERROR_MEMORY: no result is smaller or less exact for lack of memory.
  *   - The library never prints, exits or aborts on input. It writes only to paths given by the caller.
  *   - An object returned by ..._new, ..._open, ..._load or through an out-pointer belongs to the caller, who frees it
  *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
+ *   - A session keeps its model alive, and a trainer its dataset: the caller may free them in any order. A pointer that
+ *     a comment calls valid as long as an object is not counted.
  *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
  *     thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
@@ -281,6 +289,7 @@ typedef struct lapse_option {
     const char *help;           /* one line */
     const char *group;          /* heading in the help: "Model", "Training", "Run" */
     bool advanced;              /* most users do not need it */
+    bool output;                /* of FILE: training writes the file; otherwise it reads it */
 } lapse_option;
 
 /* The options of training, for index 0, 1, ... until it returns false. */
@@ -304,16 +313,40 @@ const char *lapse_train_options_get(const lapse_train_options *options, const ch
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
+/* A metric on the validation split. */
+typedef struct lapse_metric {
+    const char *name;   /* a choice of the option "select": "log-loss" and "accuracy"; of the task recommend "ndcg@10",
+                         * "hit@10" and "mrr" with the protocol full-unseen */
+    const char *target; /* "event" or "action" */
+    double value;
+} lapse_metric;
+
+#define LAPSE_METRIC_LIMIT 8
+
+/* An epoch of a training run. */
+typedef struct lapse_epoch {
+    int epoch;    /* from 1; 0: none is complete */
+    double loss;  /* mean training loss, in nats per event */
+    double score; /* the metric of the option "select": its value, over two targets the sum of their log-losses or the
+                   * mean of their accuracies */
+    int metric_count;
+    lapse_metric metrics[LAPSE_METRIC_LIMIT]; /* all metrics of the task, target by target */
+} lapse_epoch;
+
 typedef struct lapse_progress {
     int epoch, epochs;        /* current (from 1), and the maximum */
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* the last call of the epoch: score is new */
     double loss;              /* mean over the epoch so far, in nats per event; NaN until a device reports one */
-    double score, best_score; /* validation metric: newest and best; NaN before the first */
-    const char *score_name;   /* "accuracy" (over all targets), or "NDCG@10" (task recommend; protocol full-unseen) */
+    double score, best_score; /* validation metric that selects the best epoch: newest and best; NaN before the first */
+    const char *score_name;   /* its name: a choice of the option "select" */
     int best_epoch;
+    lapse_epoch newest; /* the newest complete epoch with all its metrics */
     double events_per_second;
-    double seconds, seconds_left; /* since the start of the call; estimate until the end of the epoch */
+    double seconds;           /* since the start of the call */
+    double epoch_seconds;     /* estimate of a whole epoch with its validation */
+    double seconds_left;      /* estimate until the end of the run, if no later epoch is better */
+    double seconds_left_most; /* the same, if all epochs run */
 } lapse_progress;
 
 /* Called after every step. Return true to continue; false stops training and returns the best model so far. */
@@ -323,7 +356,7 @@ typedef bool (*lapse_on_progress)(const lapse_progress *progress, void *context)
 typedef struct lapse_trainer lapse_trainer;
 
 /* Prepares a run: chooses unset options from the data, validates all options, makes the split and allocates all
- * buffers. The dataset must outlive the trainer; the options need not. */
+ * buffers. The trainer keeps the dataset alive; the options are copied. */
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error);
 void lapse_trainer_free(lapse_trainer *trainer);
@@ -332,11 +365,15 @@ void lapse_trainer_free(lapse_trainer *trainer);
 const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer);
 
 /* Trains on the training split and returns the model with the best parameters on the validation split (early stopping).
- * May be called once per trainer. */
+ * on_progress and context may be NULL. May be called once per trainer. */
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error);
 
-/* lapse_trainer_new, run and free in one call. */
+/* Deletes the checkpoint file of the run, and the symbolic link if its path is one. Does nothing if there is none, or if
+ * the file is not the one that this trainer wrote, or resumed from, last. For a caller who has saved the model. */
+lapse_status lapse_trainer_delete_checkpoint(lapse_trainer *trainer, lapse_error *error);
+
+/* lapse_trainer_new, run and free in one call. The checkpoint is not deleted. */
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error);
 
@@ -431,6 +468,10 @@ bool lapse_model_tensor(const lapse_model *model, int index, lapse_tensor *tenso
 /* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);
 
+/* The history of the training run, for index 0 (epoch 1), 1, ... until it returns false. Baselines have none. The epoch
+ * of the model's parameters is its property "score.epoch". */
+bool lapse_model_history(const lapse_model *model, int index, lapse_epoch *epoch);
+
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 
 typedef struct lapse_class_score {
@@ -476,7 +517,7 @@ void lapse_scores_clear(lapse_scores *scores);
 /* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
  * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled
  * uniformly from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties
- * rank against the target, and so do NaN scores. docs/evaluation.md has the definitions. */
+ * rank against the target. docs/evaluation.md has the definitions. */
 #define LAPSE_RANK_PROTOCOLS 4
 
 /* A mean over cases with a 95 % bootstrap interval over sequences. Without bootstrap, low and high are the mean. */
@@ -539,6 +580,38 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
 
+/* ----------------------------------------------------------------------------------- comparison with baselines ----- */
+
+#define LAPSE_COMPARED_LIMIT 8
+
+/* A model of a comparison. */
+typedef struct lapse_compared {
+    char name[32];                              /* "attention", "majority", "markov 2", ... */
+    lapse_mean metrics[LAPSE_METRIC_LIMIT];     /* with 95 % bootstrap intervals over sequences */
+    lapse_mean differences[LAPSE_METRIC_LIMIT]; /* rows[0] minus this one, case by case, with intervals likewise */
+} lapse_compared;
+
+typedef struct lapse_comparison {
+    const char *target, *split; /* as in lapse_scores */
+    int64_t cases, case_total;  /* fewer cases than case_total: a sample, because the catalogue is large */
+    int64_t sequences;          /* with at least one case */
+    int metric_count;
+    const char *metric_names[LAPSE_METRIC_LIMIT]; /* as lapse_metric.name */
+    int row_count;
+    lapse_compared rows[LAPSE_COMPARED_LIMIT]; /* the model, then the baselines */
+    int best;                                  /* the baseline with the best first metric */
+} lapse_comparison;
+
+/* Evaluates a network beside the baselines of its task, fitted to its training split, on the same cases: classify
+ * majority and Markov chains of order 1 to 3; recommend popularity and item-markov, with the protocol full-unseen. The
+ * dataset must be the one that the model was trained on. */
+lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
+                           const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error);
+
+/* Stores the scores of a comparison in the model, so that they are saved with it (lapse_model_property). The only call
+ * that changes a model: no other thread may use it at the same time. */
+lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error);
+
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
 /* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events
@@ -546,6 +619,7 @@ void lapse_rank_scores_clear(lapse_rank_scores *scores);
  * after the first query. A session belongs to one thread at a time. */
 typedef struct lapse_session lapse_session;
 
+/* The session keeps the model alive. */
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error);
 void lapse_session_free(lapse_session *session);
 
@@ -553,7 +627,8 @@ void lapse_session_free(lapse_session *session);
 void lapse_session_clear(lapse_session *session);
 
 /* Appends an event without fields. Times must not decrease. An unknown name is LAPSE_ERROR_UNKNOWN and appends
- * nothing. */
+ * nothing. A model with the gap input reads the time since the event appended before it; the first event has none. So a
+ * history should begin where its sequence begins, or at least one event before the last `context` events. */
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error);
 
 /* The value of a field of an event. */
@@ -616,7 +691,7 @@ void lapse_predict_options_default(lapse_predict_options *options);
 
 /* Predicts many queries on several threads: best[q * top .. q * top + counts[q] - 1] are the recommendations of query
  * q, highest first. counts[q] is -1 if the model knows no event of the sequence. Queries of one sequence should be
- * consecutive; otherwise its events are computed again. */
+ * consecutive; otherwise its events are computed again. queries, best and counts may be NULL if query_count is 0. */
 lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error);
@@ -708,7 +783,7 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop" or "catalogue" */
+    const char *preset; /* "shop", "cycle" or "catalogue" */
     int64_t sequences;  /* 0: the preset's */
     int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
     double days;        /* length of each history; 0: the preset's */

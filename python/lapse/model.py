@@ -19,6 +19,17 @@ QUERY = np.dtype([("sequence", np.int64), ("time", np.float64)])
 CHOICE = np.dtype([("item", np.int64), ("score", np.float64), ("probability", np.float64)])
 
 
+def epoch_row(epoch: Any) -> Dict[str, Any]:
+    """A lapse_epoch by names; with two targets the names of metrics begin with the target's."""
+    metrics = [epoch.metrics[i] for i in range(epoch.metric_count)]
+    several = len({text(metric.target) for metric in metrics}) > 1
+    row = {"epoch": epoch.epoch, "loss": epoch.loss}
+    for metric in metrics:
+        name = text(metric.name).replace("-", "_")
+        row[f"{text(metric.target)}_{name}" if several else name] = metric.value
+    return row
+
+
 class Scores(Mapping):
     """Metrics by name; intervals are in `low` and `high`.
 
@@ -54,9 +65,9 @@ class Model:
     True
     """
 
-    def __init__(self, handle: Any, data: Optional[Dataset] = None, rows: Optional[List[dict]] = None) -> None:
+    def __init__(self, handle: Any, data: Optional[Dataset] = None) -> None:
         self._handle = ffi.gc(handle, lib.lapse_model_free)
-        self._data, self._rows, self._scores = data, rows or [], None  # type: Any
+        self._data, self._scores = data, None  # type: Any
 
     # ------------------------------------------------------------------------------------------ files ----
 
@@ -100,7 +111,7 @@ class Model:
             return cls.load(path)
 
     def __reduce__(self) -> Any:
-        return _from_pickle, (self.to_bytes(), self._rows)
+        return Model.from_bytes, (self.to_bytes(),)
 
     def __copy__(self) -> "Model":
         return self
@@ -142,28 +153,15 @@ class Model:
 
     @property
     def history(self) -> Table:
-        """One row per epoch of training: loss and validation score.
+        """One row per epoch of training, as in the model file: loss, and the metrics on the validation split.
 
-        >>> len(model.history) >= 1
-        True
+        >>> model.history.column_names
+        ['epoch', 'loss', 'log_loss', 'accuracy']
         """
-        rows = self._history() or self._rows
-        names = list(dict.fromkeys(name for row in rows for name in row))
-        return Table({name: [row.get(name, np.nan) for row in rows] for name in names})
-
-    def _history(self) -> List[dict]:
-        """The history in the model file."""
-        if "lapse_model_history" not in dir(lib):
-            return []
         epoch, rows = ffi.new("lapse_epoch *"), []
         while lib.lapse_model_history(self._handle, len(rows), epoch):
-            row = {"epoch": epoch.epoch, "loss": epoch.loss, "score": epoch.score}
-            several = len({text(epoch.metrics[i].target) for i in range(epoch.metric_count)}) > 1
-            for i in range(epoch.metric_count):
-                metric = epoch.metrics[i]
-                row[f"{text(metric.target)} {text(metric.name)}" if several else text(metric.name)] = metric.value
-            rows.append(row)
-        return rows
+            rows.append(epoch_row(epoch))
+        return Table({name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ("epoch", "loss"))})
 
     def __repr__(self) -> str:
         p = self.properties
@@ -369,9 +367,3 @@ class Model:
         if "event.embedding" not in tensors:
             raise _c.UsageError("the model has no item vectors: it is a baseline")
         return tensors["event.embedding"][: lib.lapse_model_event_type_count(self._handle)]
-
-
-def _from_pickle(data: bytes, rows: List[dict]) -> Model:
-    model = Model.from_bytes(data)
-    model._rows = rows
-    return model

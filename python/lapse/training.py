@@ -6,13 +6,13 @@ import math
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional
+from typing import Any, Callable, Dict, Optional
 
 from . import _c
 from ._c import NULL, call, encode, ffi, lib, text
 from ._table import Table
 from .dataset import Dataset, dataset_of
-from .model import Model
+from .model import Model, epoch_row
 
 Row = Dict[str, Any]
 
@@ -46,11 +46,10 @@ def set_options(handle: Any, given: Dict[str, Any]) -> None:
 
 
 class _Watch:
-    """What the progress callback does: rows of the history, the bar, on_epoch, and stopping."""
+    """What the progress callback does: the bar, on_epoch, and stopping."""
 
     def __init__(self, on_epoch: Optional[Callable[[Row], Any]], bar: bool) -> None:
         self.on_epoch, self.bar = on_epoch, bar
-        self.rows: List[Row] = []
         self.drawn, self.error = 0.0, None  # type: Any
         self.interrupted = False
         self.terminal = sys.stderr.isatty() or "ipykernel" in sys.modules
@@ -74,16 +73,8 @@ class _Watch:
             self.error = error
 
     def end_epoch(self, p: Any) -> None:
-        row = {"epoch": p.epoch, "loss": p.loss, text(p.score_name): p.score, "best": p.best_epoch == p.epoch,
-               "seconds": p.seconds}
-        newest = getattr(p, "newest", None)
-        if newest is not None:
-            for i in range(newest.metric_count):
-                metric = newest.metrics[i]
-                name = text(metric.name)
-                row[name if name not in row or newest.metric_count <= 5 else f"{text(metric.target)} {name}"] = metric.value
-        self.rows.append(row)
-        if self.on_epoch and self.on_epoch(dict(row)) is False:
+        row = {**epoch_row(p.newest), "best": p.best_epoch == p.epoch, "seconds": p.seconds}
+        if self.on_epoch and self.on_epoch(row) is False:
             self.interrupted = True
 
     def draw(self, p: Any) -> None:
@@ -110,8 +101,8 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
     stops training too, and the best model so far is returned.
 
     >>> model = lapse.train(data, task="classify", epochs=1, device="auto", progress=False)
-    >>> sorted(model.history.column_names)[:2]
-    ['accuracy', 'best']
+    >>> model.history["epoch"].tolist()
+    [1]
     """
     dataset = dataset_of(data)
     handle = ffi.new("lapse_train_options **")
@@ -127,7 +118,7 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
         call(lib.lapse_train, dataset._handle, chosen, callback, NULL, model)
     finally:
         watch.end()
-    trained = Model(model[0], dataset, watch.rows)
+    trained = Model(model[0], dataset)
     if watch.error is not None:
         raise watch.error
     return trained

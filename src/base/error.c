@@ -40,12 +40,22 @@ lapse_status lp_fail_at(lapse_error *error, lapse_status status, const char *fil
 lapse_status lp_fail_errno(lapse_error *error, const char *verb, const char *file)
 {
     int code = errno;
+    if (code == ENOMEM)
+        return lp_fail_at(error, LAPSE_ERROR_MEMORY, file, 0, 0, "cannot %s: out of memory", verb);
     return lp_fail_at(error, LAPSE_ERROR_FILE, file, 0, 0, "cannot %s: %s", verb, strerror(code));
 }
 
 lapse_status lp_fail_memory(lapse_error *error, const char *what, size_t size)
 {
     return lp_fail(error, LAPSE_ERROR_MEMORY, "out of memory: %s needs %.1f MB", what, (double)size / 1e6);
+}
+
+lapse_status lp_fail_null(lapse_error *error, const char *function, const char *arguments, size_t index)
+{
+    for (; index > 0; index--)
+        arguments += strcspn(arguments, ",") + 1;
+    arguments += strspn(arguments, " ");
+    return lp_fail(error, LAPSE_ERROR_USAGE, "%s: %.*s is NULL", function, (int)strcspn(arguments, ","), arguments);
 }
 
 const char *lapse_status_name(lapse_status status)

@@ -24,6 +24,19 @@ lapse_status lp_fail_errno(lapse_error *error, const char *verb, const char *fil
 /* Out of memory when allocating `size` bytes for `what`. */
 lapse_status lp_fail_memory(lapse_error *error, const char *what, size_t size);
 
+/* LAPSE_ERROR_USAGE: the public function was given NULL for argument `index` of a list, which is separated by commas. */
+lapse_status lp_fail_null(lapse_error *error, const char *function, const char *arguments, size_t index);
+
+/* For the first lines of public functions: returns LAPSE_ERROR_USAGE if one of the pointers is NULL. All of them are
+ * evaluated, so a member of a struct is checked after the struct. */
+#define LP_REQUIRE(error, ...)                                                            \
+    do {                                                                                  \
+        const void *const lp_require_[] = {__VA_ARGS__};                                  \
+        for (size_t lp_i_ = 0; lp_i_ < sizeof lp_require_ / sizeof *lp_require_; lp_i_++) \
+            if (!lp_require_[lp_i_])                                                      \
+                return lp_fail_null(error, __func__, #__VA_ARGS__, lp_i_);                \
+    } while (0)
+
 /* Returns the status of a call that fails. */
 #define LP_TRY(call)                          \
     do {                                      \

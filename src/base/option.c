@@ -307,5 +307,6 @@ lapse_option lp_option_describe(const lp_option *option)
                           .placeholder = option->placeholder,
                           .help = option->help,
                           .group = option->group,
-                          .advanced = option->advanced};
+                          .advanced = option->advanced,
+                          .output = option->output};
 }

@@ -187,6 +187,7 @@ bool lp_timestamp_is_date(const char *begin, const char *end)
 
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error)
 {
+    LP_REQUIRE(error, text, time);
     if (!text || !time)
         return lp_fail(error, LAPSE_ERROR_USAGE, "no time was given");
     const char *begin = text, *end = text + strlen(text);
@@ -248,6 +249,7 @@ enum { UNIT_COUNT = sizeof units / sizeof *units };
 
 lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error)
 {
+    LP_REQUIRE(error, text, seconds);
     if (!text || !seconds)
         return lp_fail(error, LAPSE_ERROR_USAGE, "no length of time was given");
     const char *begin = text, *end = text + strlen(text);

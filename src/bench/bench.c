@@ -461,6 +461,8 @@ static lapse_status check_options(const lapse_bench_options *options, lapse_erro
 
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error)
 {
+    LP_REQUIRE(error, options, report);
+    LP_REQUIRE(error, options->preset, options->what, options->device, options->precision);
     LP_TRY(check_options(options, error));
     lapse_bench_report made = {0};
     bench b = {.preset = lp_bench_preset_find(options->preset),

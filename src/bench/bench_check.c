@@ -17,7 +17,8 @@ typedef struct reference {
     const lp_backend *backend;
     lp_plan plan;
     char *work, *scratch;
-    double *parameters, *gradients, *row_gradients, *logq;
+    double *parameters, *gradients, *row_gradients;
+    double *logq, *gap; /* inputs that are real */
 } reference;
 
 static void reference_clear(reference *r)
@@ -28,12 +29,19 @@ static void reference_clear(reference *r)
     lp_free(r->gradients);
     lp_free(r->row_gradients);
     lp_free(r->logq);
+    lp_free(r->gap);
 }
 
 /* Elements of the row gradients of a shard. */
 static size_t rows_size(const lp_trainer *trainer)
 {
     return (size_t)trainer->batch.item_capacity * (size_t)trainer->adam.table_cols;
+}
+
+/* Elements of the gaps of a shard; 0 where the network does not read them. */
+static size_t gap_size(const lp_batch *batch)
+{
+    return batch->gap ? (size_t)lp_batch_shard_tokens(batch) * LP_GAP_COLUMNS : 0;
 }
 
 static lapse_status reference_init(reference *r, const lp_trainer *trainer, lapse_error *error)
@@ -44,7 +52,8 @@ static lapse_status reference_init(reference *r, const lp_trainer *trainer, laps
     r->gradients = lp_alloc(adam->size - adam->table_size, sizeof(double));
     r->row_gradients = lp_alloc(rows_size(trainer), sizeof(double));
     r->logq = lp_alloc((size_t)trainer->batch.item_capacity, sizeof(double));
-    if (!r->parameters || !r->gradients || !r->row_gradients || !r->logq)
+    r->gap = lp_alloc(gap_size(&trainer->batch), sizeof(double));
+    if (!r->parameters || !r->gradients || !r->row_gradients || !r->logq || !r->gap)
         return lp_fail_memory(error, "a step in double", adam->size * sizeof(double));
     for (size_t i = 0; i < adam->size; i++)
         r->parameters[i] = (double)trainer->model->parameters[i];
@@ -68,7 +77,10 @@ static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error
     lp_runner_feed(batch, 0, inputs);
     for (int i = 0; i < batch->item_capacity; i++)
         r->logq[i] = (double)batch->logq[i];
+    for (size_t i = 0; i < gap_size(batch); i++)
+        r->gap[i] = (double)batch->gap[i];
     inputs[LP_FEED_LOGQ] = r->logq;
+    inputs[LP_FEED_GAP] = r->gap;
     lp_run run = lp_runner_shard(batch, 0);
     run.plan = &r->plan;
     run.work = r->work;

@@ -19,7 +19,8 @@ static const lp_bench_preset ml_1m = {.name = "ml-1m",
                                                   {"batch", "128"},
                                                   {"periods", "10"},
                                                   {"harmonics", "5"},
-                                                  {"dropout", "0.2"}}};
+                                                  {"dropout", "0.2"},
+                                                  {"gap-input", "off"}}};
 static const lp_bench_preset ml_1m_softmax = {
     .name = "ml-1m-softmax", .base = &ml_1m, .options = {{"loss", "softmax"}}};
 /* Stack Overflow, with the sizes in docs/results.md. */
@@ -31,7 +32,8 @@ static const lp_bench_preset so = {.name = "so",
                                                {"batch", "64"},
                                                {"periods", "16"},
                                                {"harmonics", "5"},
-                                               {"dropout", "0.1"}}};
+                                               {"dropout", "0.1"},
+                                               {"gap-input", "off"}}};
 /* The sizes of the paper's Walmart data. */
 static const lp_bench_preset catalogue = {
     .name = "catalogue",

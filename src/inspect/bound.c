@@ -46,6 +46,7 @@ static lapse_status check(const lapse_bound_options *options, lapse_error *error
 
 lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit, int64_t *samples, lapse_error *error)
 {
+    LP_REQUIRE(error, options, samples);
     LP_TRY(check(options, error));
     if (!(unit >= 0 && unit <= 1e15))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the time unit is %g seconds; it must be above 0", unit);
@@ -138,6 +139,7 @@ static void choose_grid(const lapse_bound_options *options, measurement *m)
 lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
                                  lapse_error *error)
 {
+    LP_REQUIRE(error, options, measured);
     LP_TRY(check(options, error));
     if (options->repeats < 1 || options->repeats > 1000000)
         return lp_fail(error, LAPSE_ERROR_USAGE, "repeats is %d; it must be 1 to 1000000", options->repeats);

@@ -309,6 +309,8 @@ static bool draw(figure *f, const char *title)
 lapse_status lapse_spectrum_save_svg(const lapse_spectrum *spectrum, const lapse_lags *lags, const char *title,
                                      const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, spectrum, lags, path);
+    LP_REQUIRE(error, lags->axis);
     figure f = {.spectrum = spectrum, .lag = {strcmp(lags->axis, "log") == 0, lags->from, lags->to, LEFT, RIGHT}};
     bool whole = draw(&f, title ? title : "Time kernel");
     lp_writer writer = {0};

@@ -37,6 +37,7 @@ static void suggest(const lapse_spectrum *spectrum, lapse_lags *lags)
 
 lapse_status lapse_lags_resolve(const lapse_spectrum *spectrum, lapse_lags *lags, lapse_error *error)
 {
+    LP_REQUIRE(error, spectrum, lags);
     if (lp_name_index(lags->axis, axes) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "axis is '%s'; it must be log or linear",
                        lags->axis ? lags->axis : "");

@@ -145,6 +145,7 @@ static lapse_status run_encoding(const lapse_model *model, lp_graph *graph, cons
 
 lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spectrum, lapse_error *error)
 {
+    LP_REQUIRE(error, model, spectrum);
     *spectrum = (lapse_spectrum){0};
     const lp_network *network = &model->network;
     if (!network->encoding)

@@ -1,9 +1,11 @@
 /* container.c: writes and reads safetensors files with a checksum. */
 #include "model/container.h"
 
+#include "base/json_reader.h"
 #include "base/text.h"
+#include "data/dataset/names.h"
 
-#include <jansson.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #define XXH_STATIC_LINKING_ONLY /* for a hashing state on the stack */
@@ -88,6 +90,16 @@ static lapse_status write_all(lp_writer *writer, const lp_buffer *header, const 
     return lp_writer_commit(writer, error);
 }
 
+lapse_status lp_container_check_finite(const lp_container *container, const char *path, lapse_error *error)
+{
+    for (int i = 0; i < container->tensor_count; i++)
+        if (isinf(lp_tensor_largest(&container->tensors[i])))
+            return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
+                              "not saved: tensor '%s' has a number that is not finite; was the learning rate too high?",
+                              container->tensors[i].name);
+    return LAPSE_OK;
+}
+
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error)
 {
     lp_buffer header = {0};
@@ -116,73 +128,146 @@ static lapse_status damaged(lapse_error *error, const char *path, const char *re
     return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a whole Lapse model: %s", reason);
 }
 
-static lapse_status read_properties(lp_container *container, const json_t *metadata, const char *path,
-                                    lapse_error *error)
+/* A copy of a string in the arena; NULL: out of memory. */
+static const char *keep_text(lp_container *container, lp_json_text text)
 {
-    size_t count = json_object_size(metadata);
+    char *copy = lp_arena_alloc(&container->arena, (size_t)(text.end - text.begin) + 1);
+    if (copy)
+        lp_json_decode(text, copy);
+    return copy;
+}
+
+/* Takes the name of a member and the colon after it. */
+static bool take_name(lp_json *json, lp_json_text *name)
+{
+    return lp_json_string(json, name) && lp_json_take(json, ':');
+}
+
+static bool text_is(lp_json_text text, const char *word)
+{
+    return (size_t)(text.end - text.begin) == strlen(word) && memcmp(text.begin, word, strlen(word)) == 0;
+}
+
+/* Checks that no name of an object occurs twice, in linear time. */
+static lapse_status check_distinct(const char *const *list, size_t count, const char *path, lapse_error *error)
+{
+    lp_buffer bytes = {0};
+    uint64_t *offset = lp_alloc(count + 1, sizeof *offset);
+    bool good = offset != NULL;
+    for (size_t i = 0; good && i < count; i++) {
+        good = lp_buffer_add(&bytes, list[i], strlen(list[i]) + 1);
+        offset[i + 1] = bytes.size;
+    }
+    int64_t first, second;
+    lapse_status status = LAPSE_ERROR_MEMORY;
+    if (good)
+        status = lp_names_unique(&(lp_names){.count = (int64_t)count, .offset = offset, .bytes = bytes.data}, &first,
+                                 &second);
+    lp_free(offset);
+    lp_buffer_clear(&bytes);
+    return status == LAPSE_OK             ? LAPSE_OK
+           : status == LAPSE_ERROR_MEMORY ? lp_fail_memory(error, "the header of a model file", count * 64)
+                                          : damaged(error, path, "its header has a name twice");
+}
+
+/* Reads the metadata, whose first member is the checksum. */
+static lapse_status read_properties(lp_container *container, lp_json *json, const char *path, lapse_error *error)
+{
+    size_t count = lp_json_members(json);
+    lp_json_text name, value;
     container->property_name = lp_arena_alloc(&container->arena, (count + 1) * sizeof(char *));
     container->property_value = lp_arena_alloc(&container->arena, (count + 1) * sizeof(char *));
     if (!container->property_name || !container->property_value)
         return lp_fail_memory(error, "the metadata of a model file", count * sizeof(char *));
-    const char *name;
-    json_t *value;
-    json_object_foreach((json_t *)(uintptr_t)metadata, name, value)
-    {
-        if (!json_is_string(value))
+    if (!lp_json_take(json, '{') || !take_name(json, &name) || !text_is(name, "checksum"))
+        return damaged(error, path, "its header has no Lapse metadata");
+    for (int i = 0; i < (int)count; i++) {
+        if (i > 0 && !(lp_json_take(json, ',') && take_name(json, &name)))
+            return damaged(error, path, "its header is not JSON");
+        if (!lp_json_string(json, &value))
             return damaged(error, path, "its metadata holds something that is not text");
-        if (strcmp(name, "checksum") == 0)
-            continue;
-        char *name_copy = lp_arena_text(&container->arena, name);
-        char *value_copy = lp_arena_text(&container->arena, json_string_value(value));
-        if (!name_copy || !value_copy)
-            return lp_fail_memory(error, "the metadata of a model file", strlen(name));
-        container->property_name[container->property_count] = name_copy;
-        container->property_value[container->property_count++] = value_copy;
+        container->property_name[i] = keep_text(container, name);
+        container->property_value[i] = keep_text(container, value);
+        if (!container->property_name[i] || !container->property_value[i])
+            return lp_fail_memory(error, "the metadata of a model file", count * sizeof(char *));
     }
+    lp_json_take(json, '}');
+    LP_TRY(check_distinct(container->property_name, count, path, error));
+    container->property_name++; /* without the checksum */
+    container->property_value++;
+    container->property_count = (int)count - 1;
     return LAPSE_OK;
 }
 
+/* An array of two integers. */
+static bool take_pair(lp_json *json, int64_t pair[2])
+{
+    return lp_json_take(json, '[') && lp_json_integer(json, &pair[0]) && lp_json_take(json, ',') &&
+           lp_json_integer(json, &pair[1]) && lp_json_take(json, ']');
+}
+
+/* The value of a tensor: each of the three members once, in any order. */
+static bool take_entry(lp_json *json, lp_json_text *type, int64_t shape[2], int64_t range[2])
+{
+    bool good = lp_json_members(json) == 3 && lp_json_take(json, '{');
+    unsigned seen = 0;
+    for (int i = 0; good && i < 3; i++) {
+        lp_json_text name;
+        good = (i == 0 || lp_json_take(json, ',')) && take_name(json, &name);
+        if (good && text_is(name, "dtype"))
+            seen |= lp_json_string(json, type) ? 1u : 0;
+        else if (good && text_is(name, "shape"))
+            seen |= take_pair(json, shape) ? 2u : 0;
+        else if (good && text_is(name, "data_offsets"))
+            seen |= take_pair(json, range) ? 4u : 0;
+    }
+    return good && lp_json_take(json, '}') && seen == 7;
+}
+
 /* Reads one tensor, whose data must begin at *offset; advances *offset to its end. */
-static lapse_status read_tensor(lp_container *container, const char *name, json_t *entry, const char *data,
+static lapse_status read_tensor(lp_container *container, lp_json_text name, lp_json *json, const char *data,
                                 size_t data_size, size_t *offset, const char *path, lapse_error *error)
 {
-    const char *type_name = NULL;
-    json_int_t rows, cols, begin, end;
-    if (json_unpack(entry, "{s:s, s:[I,I!], s:[I,I!] !}", "dtype", &type_name, "shape", &rows, &cols, "data_offsets",
-                    &begin, &end) != 0)
+    lp_json_text type_name = {0};
+    int64_t shape[2], range[2];
+    if (!take_entry(json, &type_name, shape, range))
         return damaged(error, path, "a tensor's entry is not understood");
-    lp_tensor tensor = {lp_arena_text(&container->arena, name), LP_TENSOR_F32, rows, cols, NULL};
+    lp_tensor tensor = {keep_text(container, name), LP_TENSOR_F32, shape[0], shape[1], NULL};
     if (!tensor.name)
-        return lp_fail_memory(error, "the tensors of a model file", strlen(name));
+        return lp_fail_memory(error, "the tensors of a model file", (size_t)(name.end - name.begin));
     size_t type = 0, types = sizeof type_names / sizeof *type_names;
-    while (type < types && strcmp(type_names[type], type_name) != 0)
+    while (type < types && !text_is(type_name, type_names[type]))
         type++;
-    if (type == types || rows < 0 || cols < 0 || (cols > 0 && rows > (json_int_t)(data_size / (size_t)cols)))
+    if (type == types || shape[0] < 0 || shape[1] < 0 ||
+        (shape[1] > 0 && shape[0] > (int64_t)(data_size / (size_t)shape[1])))
         return damaged(error, path, "a tensor has a type or shape that cannot be");
     tensor.type = (lp_tensor_type)type;
-    if (begin < 0 || (size_t)begin != *offset || end < begin || (size_t)end > data_size ||
-        (size_t)(end - begin) != lp_tensor_bytes(&tensor))
+    if (range[0] < 0 || (size_t)range[0] != *offset || range[1] < range[0] || (size_t)range[1] > data_size ||
+        (size_t)(range[1] - range[0]) != lp_tensor_bytes(&tensor))
         return damaged(error, path, "a tensor lies outside the file; was it cut off?");
-    tensor.data = (char *)(uintptr_t)data + begin;
-    *offset = (size_t)end;
+    tensor.data = (char *)(uintptr_t)data + range[0];
+    *offset = (size_t)range[1];
     container->tensors[container->tensor_count++] = tensor;
     return LAPSE_OK;
 }
 
-static lapse_status read_tensors(lp_container *container, json_t *root, const char *data, size_t data_size,
-                                 const char *path, lapse_error *error)
+/* Reads the tensors, which follow the metadata. */
+static lapse_status read_tensors(lp_container *container, size_t count, lp_json *json, const char *data,
+                                 size_t data_size, const char *path, lapse_error *error)
 {
     size_t offset = 0;
-    container->tensors = lp_arena_alloc(&container->arena, (json_object_size(root) + 1) * sizeof(lp_tensor));
-    if (!container->tensors)
-        return lp_fail_memory(error, "the tensors of a model file", json_object_size(root) * sizeof(lp_tensor));
-    const char *name;
-    json_t *entry;
-    json_object_foreach(root, name, entry)
-    {
-        if (strcmp(name, "__metadata__") != 0)
-            LP_TRY(read_tensor(container, name, entry, data, data_size, &offset, path, error));
+    const char **names = lp_arena_alloc(&container->arena, (count + 1) * sizeof *names);
+    container->tensors = lp_arena_alloc(&container->arena, (count + 1) * sizeof(lp_tensor));
+    if (!names || !container->tensors)
+        return lp_fail_memory(error, "the tensors of a model file", count * sizeof(lp_tensor));
+    for (size_t i = 0; i < count; i++) {
+        lp_json_text name;
+        if (!lp_json_take(json, ',') || !take_name(json, &name))
+            return damaged(error, path, "its header is not JSON");
+        LP_TRY(read_tensor(container, name, json, data, data_size, &offset, path, error));
+        names[i] = container->tensors[i].name;
     }
+    LP_TRY(check_distinct(names, count, path, error));
     return offset == data_size ? LAPSE_OK : damaged(error, path, "there are bytes after its last tensor");
 }
 
@@ -218,23 +303,17 @@ static lapse_status read_all(lp_container *container, const char *path, lapse_er
         return damaged(error, path, "it does not begin with a safetensors header");
     if (header_size > container->map.size - 8)
         return damaged(error, path, "its header is cut off");
-    json_error_t json_error;
-    json_t *root = json_loadb(bytes + 8, header_size, JSON_REJECT_DUPLICATES, &json_error);
-    if (!root && json_error_code(&json_error) == json_error_out_of_memory)
-        return lp_fail_memory(error, "the header of a model file", header_size);
-    if (!root)
+    lp_json json = {bytes + 8, bytes + 8 + header_size};
+    lp_json_text name;
+    if (!lp_json_valid(json.at, header_size))
         return damaged(error, path, "its header is not JSON");
-    json_t *metadata = json_object_get(root, "__metadata__");
-    lapse_status status = LAPSE_OK;
-    if (!json_is_object(metadata) || !json_object_get(metadata, "checksum"))
-        status = damaged(error, path, "its header has no Lapse metadata");
-    if (status == LAPSE_OK)
-        status = read_properties(container, metadata, path, error);
-    const char *data = bytes + 8 + header_size;
-    if (status == LAPSE_OK)
-        status = read_tensors(container, root, data, container->map.size - 8 - header_size, path, error);
-    json_decref(root);
-    return status == LAPSE_OK ? verify_checksum(container, bytes + 8, header_size, path, error) : status;
+    size_t members = lp_json_members(&json);
+    if (!lp_json_take(&json, '{') || !take_name(&json, &name) || !text_is(name, "__metadata__"))
+        return damaged(error, path, "its header has no Lapse metadata");
+    LP_TRY(read_properties(container, &json, path, error));
+    LP_TRY(read_tensors(container, members - 1, &json, bytes + 8 + header_size, container->map.size - 8 - header_size,
+                        path, error));
+    return verify_checksum(container, bytes + 8, header_size, path, error);
 }
 
 lapse_status lp_container_open(lp_container *container, const char *path, lapse_error *error)
@@ -268,4 +347,16 @@ const lp_tensor *lp_container_tensor(const lp_container *container, const char *
         if (strcmp(container->tensors[i].name, name) == 0)
             return &container->tensors[i];
     return NULL;
+}
+
+lapse_status lp_container_check_names(const lp_names *names, const char *path, const char *tensor, lapse_error *error)
+{
+    int64_t first = 0, second = 0;
+    lapse_status status = lp_names_unique(names, &first, &second);
+    if (status == LAPSE_ERROR_MEMORY)
+        return lp_fail_memory(error, "a check of names", (size_t)names->count * 11);
+    return status == LAPSE_OK ? LAPSE_OK
+                              : lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                                           "names %lld and %lld of tensor '%s' are both '%.60s'", (long long)first + 1,
+                                           (long long)second + 1, tensor, lp_names_get(names, first));
 }

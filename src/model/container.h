@@ -26,11 +26,18 @@ typedef struct lp_container {
 /* Writes the tensors and properties of *container. */
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error);
 
+/* Refuses a container with a number that is not finite, by the name of its tensor: nothing of it may be saved to path.
+ * Elements are aligned. */
+lapse_status lp_container_check_finite(const lp_container *container, const char *path, lapse_error *error);
+
 /* Maps a file and validates all of it. */
 lapse_status lp_container_open(lp_container *container, const char *path, lapse_error *error);
 void lp_container_close(lp_container *container);
 
 const char *lp_container_property(const lp_container *container, const char *name);
 const lp_tensor *lp_container_tensor(const lp_container *container, const char *name);
+
+/* Checks that the names of a vocabulary, which this tensor of the file holds, differ. */
+lapse_status lp_container_check_names(const lp_names *names, const char *path, const char *tensor, lapse_error *error);
 
 #endif

@@ -4,6 +4,7 @@
 
 #include "data/dataset/fingerprint.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Whether every name of the dataset has the same id in the model. The model may have more names. */
@@ -105,6 +106,20 @@ static lapse_status map_field(lp_id_map *map, const lp_model_field *wanted, cons
     return LAPSE_OK;
 }
 
+/* The gap of each event, to the event before it in its sequence. */
+static lapse_status map_gaps(lp_id_map *map, const lp_gap_scale *scale, const lapse_dataset *dataset,
+                             lapse_error *error)
+{
+    float *gap = lp_alloc((size_t)dataset->event_count, sizeof *gap);
+    if (!gap)
+        return lp_fail_memory(error, "standardizing gaps", (size_t)dataset->event_count * sizeof *gap);
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t first = dataset->start[s], i = first; i < dataset->start[s + 1]; i++)
+            gap[i] = lp_model_standardize_gap(scale, i > first ? dataset->time[i] - dataset->time[i - 1] : NAN);
+    map->columns.gap = map->owned[map->owned_count++] = gap;
+    return LAPSE_OK;
+}
+
 static lapse_status init(lp_id_map *map, const lapse_model *model, const lapse_dataset *dataset, bool lenient,
                          lapse_error *error)
 {
@@ -115,6 +130,8 @@ static lapse_status init(lp_id_map *map, const lapse_model *model, const lapse_d
     lapse_status status = map_column(map, &types, dataset->event_count, &map->columns.type, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)
         status = map_field(map, &model->config.fields[f], dataset, lenient, error);
+    if (status == LAPSE_OK && lp_model_reads_gap(&model->config) && !lenient)
+        status = map_gaps(map, &model->config.gap, dataset, error);
     if (status != LAPSE_OK)
         lp_id_map_clear(map);
     return status;

@@ -1,6 +1,8 @@
 /* input_layer.c: embeddings of events and fields, and the item vectors of a recommender. */
 #include "model/input_layer.h"
 
+#include "nn/layer.h"
+
 #include <math.h>
 #include <stdio.h>
 
@@ -20,6 +22,16 @@ static lp_value *add_field(const lp_builder *b, int f, double bound, lp_value *s
     snprintf(name, sizeof name, "field.%d.weight", f);
     lp_value *weight = lp_graph_parameter(b->graph, name, b->config->dims, field->dims, LP_INIT_UNIFORM, bound);
     return lp_linear(b->graph, x, weight, NULL, sum, 1, true);
+}
+
+/* Adds the perceptron of the gap. It has no output bias: the event's embedding has one. */
+static lp_value *add_gap(const lp_builder *b, lp_value *sum)
+{
+    int dims = b->config->dims;
+    lp_value *hidden = lp_relu(b->graph, lp_layer(b->graph, "gap.hidden", b->feeds[LP_FEED_GAP], dims, NULL));
+    lp_value *weight =
+        lp_graph_parameter(b->graph, "gap.output.weight", dims, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
+    return lp_linear(b->graph, hidden, weight, NULL, sum, 1, true);
 }
 
 /* A parameter with one row per item. With a sampled loss, training gathers the rows of the batch vocabulary alone. */
@@ -60,5 +72,7 @@ lp_value *lp_input_layer(lp_builder *b)
         width += config->fields[f].dims;
     for (int f = 0; f < config->field_count; f++)
         sum = add_field(b, f, 1 / sqrt((double)width), sum);
+    if (lp_model_reads_gap(config))
+        sum = add_gap(b, sum);
     return sum;
 }

@@ -1,6 +1,7 @@
 /* model.c: the model table, model objects, and their properties, fields and targets. */
 #include "model/model.h"
 
+#include "base/finite.h"
 #include "base/text.h"
 #include "model/model_rows.h"
 
@@ -82,12 +83,20 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
     return LAPSE_OK;
 }
 
+lapse_model *lp_model_share(const lapse_model *model)
+{
+    lapse_model *shared = (lapse_model *)(uintptr_t)model;
+    __atomic_fetch_add(&shared->sharers, 1, __ATOMIC_RELAXED);
+    return shared;
+}
+
 void lapse_model_free(lapse_model *model)
 {
-    if (!model)
+    if (!model || __atomic_fetch_sub(&model->sharers, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);
+    lp_free(model->history);
     lp_free(model->property_name);
     lp_free(model->property_value);
     lp_arena_clear(&model->arena);
@@ -107,6 +116,30 @@ size_t lp_tensor_bytes(const lp_tensor *tensor)
     static const size_t sizes[] = {
         [LP_TENSOR_F32] = 4, [LP_TENSOR_I32] = 4, [LP_TENSOR_U8] = 1, [LP_TENSOR_U64] = 8, [LP_TENSOR_F64] = 8};
     return (size_t)tensor->rows * (size_t)tensor->cols * sizes[tensor->type];
+}
+
+double lp_tensor_largest(const lp_tensor *tensor)
+{
+    size_t count = (size_t)tensor->rows * (size_t)tensor->cols;
+    return tensor->type == LP_TENSOR_F32   ? (double)lp_largest_float(tensor->data, count)
+           : tensor->type == LP_TENSOR_F64 ? lp_largest_double(tensor->data, count)
+                                           : 0;
+}
+
+lapse_status lp_model_fail_infinite(const lapse_model *model, lapse_error *error)
+{
+    const char *name = "";
+    double largest = -1;
+    for (int i = 0; i < model->tensor_count; i++) {
+        double size = lp_tensor_largest(&model->tensors[i]);
+        if (size > largest) {
+            largest = size;
+            name = model->tensors[i].name;
+        }
+    }
+    return lp_fail(error, LAPSE_ERROR_FORMAT,
+                   "a prediction of the model is not finite: its parameters are too large, in tensor '%s' up to %g",
+                   name, largest);
 }
 
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols)
@@ -150,6 +183,17 @@ static bool reserve_property(lapse_model *model)
     return true;
 }
 
+/* value: in the model's arena. */
+static bool append_property(lapse_model *model, const char *name, const char *value)
+{
+    const char *copy = lp_arena_text(&model->arena, name);
+    if (!copy || !reserve_property(model))
+        return false;
+    model->property_name[model->property_count] = copy;
+    model->property_value[model->property_count++] = value;
+    return true;
+}
+
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
 {
     va_list arguments, again;
@@ -164,15 +208,16 @@ lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const
     if (!value)
         return out_of_memory(error);
     int index = property_index(model, name);
-    if (index < 0) {
-        const char *copy = lp_arena_text(&model->arena, name);
-        if (!copy || !reserve_property(model))
-            return out_of_memory(error);
-        index = model->property_count++;
-        model->property_name[index] = copy;
-    }
+    if (index < 0)
+        return append_property(model, name, value) ? LAPSE_OK : out_of_memory(error);
     model->property_value[index] = value;
     return LAPSE_OK;
+}
+
+lapse_status lp_model_property_append(lapse_model *model, const char *name, const char *value, lapse_error *error)
+{
+    const char *copy = lp_arena_text(&model->arena, value);
+    return copy && append_property(model, name, copy) ? LAPSE_OK : out_of_memory(error);
 }
 
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value)
@@ -253,11 +298,20 @@ int64_t lapse_model_category_find(const lapse_model *model, int field, const cha
     return found ? lp_names_find(&found->categories, name) : -1;
 }
 
+/* (number - mean) / deviation, clipped to +-10. */
+static float standardize(double number, double mean, double deviation)
+{
+    return (float)fmin(10, fmax(-10, (number - mean) / deviation));
+}
+
 float lp_model_standardize(const lp_model_field *field, double number)
 {
-    if (isnan(number))
-        return 0;
-    return (float)fmin(10, fmax(-10, (number - field->mean) / field->deviation));
+    return isnan(number) ? 0 : standardize(number, field->mean, field->deviation);
+}
+
+float lp_model_standardize_gap(const lp_gap_scale *scale, double gap)
+{
+    return isnan(gap) ? NAN : standardize(log(gap + scale->offset), scale->mean, scale->deviation);
 }
 
 int lp_model_target_size(const lp_model_config *config, lp_target target)

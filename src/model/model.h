@@ -47,6 +47,12 @@ typedef struct lp_model_field {
     lp_names categories;    /* of an action or category */
 } lp_model_field;
 
+/* How the gap of an event becomes an input: (log(gap + offset) - mean) / deviation, clipped like a number. */
+typedef struct lp_gap_scale {
+    double offset;          /* seconds, > 0, so that events at the same time have a logarithm */
+    double mean, deviation; /* of log(gap + offset) in the training split */
+} lp_gap_scale;
+
 /* Bytes of a model's own settings. */
 enum { LP_MODEL_SETTINGS_SIZE = 256 };
 typedef union lp_model_settings {
@@ -66,6 +72,8 @@ typedef struct lp_model_config {
     int predict;     /* lp_predict */
     int dims;        /* width of embeddings and hidden states */
     double dropout;
+    int gap_input;              /* 1: the vector of an event includes its gap, the time since the event before it */
+    lp_gap_scale gap;           /* where gap_input is 1 */
     int output;                 /* lp_output */
     int field_dims;             /* width of the embedding of a categorical field; 0: by the number of its categories */
     int loss;                   /* lp_loss */
@@ -133,11 +141,14 @@ struct lapse_model {
     float *parameters;  /* owned; network.graph.parameter_size elements */
     lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
     int tensor_count;
+    double *history;                              /* owned; [epochs x lp_history_columns]: history.h */
+    int epochs;                                   /* of the run so far; 0 for baselines */
     uint64_t seed;                                /* of the run: sets the split */
     uint64_t fingerprint;                         /* of the dataset it was trained on */
     const lp_split_rule *split_by;                /* how its data was split */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
+    int sharers; /* objects that keep the model alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
 };
 
 /* What a baseline is fitted to, and what defaults are chosen from: the training split. Some baselines choose a hyperparameter
@@ -209,6 +220,12 @@ static inline bool lp_model_samples_items(const lp_model_config *config)
     return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
 }
 
+/* A network whose events have their gap as an input. */
+static inline bool lp_model_reads_gap(const lp_model_config *config)
+{
+    return lp_model_is_network(config) && config->gap_input == 1;
+}
+
 static inline bool lp_model_target_known(const lp_model_config *config)
 {
     return config->target_time == 0;
@@ -222,6 +239,9 @@ const lp_model_row *lp_model_row_find(const char *name);
  * the parameters are allocated. */
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
+
+/* Keeps a model alive until one more lapse_model_free. Returns it; any thread may call it. */
+lapse_model *lp_model_share(const lapse_model *model);
 
 static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
 {
@@ -237,6 +257,9 @@ lp_target lp_model_target_find(const lapse_model *model, const char *name);
 
 /* Standardizes a number: (number - mean) / deviation, clipped to +-10; 0 for a missing one. */
 float lp_model_standardize(const lp_model_field *field, double number);
+
+/* Standardizes a gap in seconds; NaN for an event with none before it. */
+float lp_model_standardize_gap(const lp_gap_scale *scale, double gap);
 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
@@ -255,6 +278,9 @@ static inline int lp_network_samples(const lp_network *network)
 /* Whether a node of the network reads this feed. */
 bool lp_network_reads(const lp_network *network, lp_feed feed);
 
+/* The inputs of a batch that the network reads. */
+lp_batch_inputs lp_network_inputs(const lp_network *network);
+
 /* Initial values of all parameters of a graph, as functions of the seed. */
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);
 
@@ -267,10 +293,18 @@ enum { LP_BASELINE_TENSORS = 16 };
 void *lp_model_tensor_add(lapse_model *model, const char *name, lp_tensor_type type, int64_t rows, int64_t cols);
 size_t lp_tensor_bytes(const lp_tensor *tensor);
 
+/* The largest magnitude of a tensor; infinite if it has an element that is not finite; 0 if its elements are integers. */
+double lp_tensor_largest(const lp_tensor *tensor);
+
+/* LAPSE_ERROR_FORMAT: a prediction of the model is not finite. Names the tensor of the largest magnitude. */
+lapse_status lp_model_fail_infinite(const lapse_model *model, lapse_error *error);
+
 /* Adds or replaces a property. */
 lapse_status lp_model_property_set(lapse_model *model, lapse_error *error, const char *name, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
-/* The same for a number, by lp_number_text. */
+/* Adds a property whose name is new, without a search for it: the many properties of a file cost linear time. */
+lapse_status lp_model_property_append(lapse_model *model, const char *name, const char *value, lapse_error *error);
+/* lp_model_property_set of a number, by lp_number_text. */
 lapse_status lp_model_property_number(lapse_model *model, lapse_error *error, const char *name, double value);
 const char *lp_model_property_find(const lapse_model *model, const char *name);
 

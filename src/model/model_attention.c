@@ -43,9 +43,9 @@ static const char *const *combine_names(void)
 /* clang-format off */
 static const lp_option options[] = {
     {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
-     .rule = "1 to classify, 2 to recommend", .help = "number of attention blocks, 1 to 3"},
+     .initial = "2", .help = "number of attention blocks, 1 to 3"},
     {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
-     .initial = "1", .advanced = true,
+     .rule = "2, or 1 if dims is odd", .advanced = true,
      .help = "number of attention heads, 1 to 4; divides dims"},
     {.name = "projection", .type = LAPSE_OPTION_CHOICE, AT(projection), .placeholder = "NAME",
      .choices = projection_names, .initial = "linear", .advanced = true,
@@ -60,8 +60,10 @@ static const lp_option options[] = {
 static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
     attention_settings *settings = (void *)config->settings.bytes;
-    if (settings->blocks == LP_UNSET)
-        settings->blocks = config->task == LP_TASK_RECOMMEND ? 2 : 1;
+    if (settings->heads == LP_UNSET)
+        settings->heads = config->dims % 2 ? 1 : 2;
+    if (config->gap_input == LP_UNSET)
+        config->gap_input = lp_encodings[settings->time.encoding]->sees_time;
     settings->time.dims = config->dims;
     settings->time.context = config->context;
     return lp_encoding_resolve(&settings->time, data->dataset, data->split, error);

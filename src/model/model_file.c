@@ -3,6 +3,7 @@
 #include "model/model_file.h"
 
 #include "base/text.h"
+#include "model/history.h"
 #include "model/model_options.h"
 
 #include <errno.h>
@@ -12,7 +13,7 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "2";
-static const char VOCABULARY[] = "vocabulary.";
+static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history";
 
 enum { KEY_SIZE = 64, EVENT_TYPES = -1 };
 
@@ -87,6 +88,15 @@ static lapse_status describe_fields(lapse_model *model, lapse_error *error)
     return LAPSE_OK;
 }
 
+/* After the keys that it follows from, so that a checkpoint of another run is refused by the seed or the dataset. */
+static lapse_status describe_gap(lapse_model *model, lapse_error *error)
+{
+    const lp_gap_scale *gap = &model->config.gap;
+    LP_TRY(lp_model_property_number(model, error, "gap.offset", gap->offset));
+    LP_TRY(lp_model_property_number(model, error, "gap.mean", gap->mean));
+    return lp_model_property_number(model, error, "gap.deviation", gap->deviation);
+}
+
 /* Walks the options of a model and writes each one. */
 typedef struct option_writer {
     lapse_model *model;
@@ -119,8 +129,9 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
         LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
-    return lp_model_property_set(model, error, "dataset.fingerprint", "%016llx",
-                                 (unsigned long long)model->fingerprint);
+    LP_TRY(
+        lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint));
+    return lp_model_reads_gap(config) ? describe_gap(model, error) : LAPSE_OK;
 }
 
 static bool contain_names(lp_container *container, int field, const lp_names *names)
@@ -138,7 +149,7 @@ static bool contain_names(lp_container *container, int field, const lp_names *na
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
-    size_t count = (size_t)(model->tensor_count + 2 + 2 * config->field_count + extra);
+    size_t count = (size_t)(model->tensor_count + 3 + 2 * config->field_count + extra);
     container->tensors = lp_arena_alloc(&container->arena, count * sizeof *container->tensors);
     if (!container->tensors)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
@@ -150,6 +161,9 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
             good = contain_names(container, f, &config->fields[f].categories);
     if (!good)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
+    if (model->epochs > 0)
+        container->tensors[container->tensor_count++] =
+            (lp_tensor){HISTORY, LP_TENSOR_F64, model->epochs, lp_history_columns(config), model->history};
     container->property_name = model->property_name;
     container->property_value = model->property_value;
     container->property_count = model->property_count;
@@ -158,8 +172,11 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
 
 lapse_status lapse_model_save(const lapse_model *model, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, model, path);
     lp_container container = {0};
     lapse_status status = lp_model_contain(model, 0, &container, error);
+    if (status == LAPSE_OK)
+        status = lp_container_check_finite(&container, path, error);
     if (status == LAPSE_OK)
         status = lp_container_save(&container, path, error);
     lp_arena_clear(&container.arena);
@@ -184,6 +201,7 @@ static lapse_status parse_options(const lp_container *container, const char *pat
             continue;
         option_key key = option_key_of(table);
         const char *text = lp_container_property(container, key.text);
+        text = text ? text : table->absent;
         if (!text || lp_option_set(table, settings, text, NULL) != LAPSE_OK)
             return wrong(error, path, key.text);
     }
@@ -194,6 +212,17 @@ static bool parse_number(const lp_container *container, const char *key, double 
 {
     const char *text = lp_container_property(container, key);
     return text && lp_number_parse(text, text + strlen(text), value) && *value >= least && *value <= most;
+}
+
+static lapse_status parse_gap(const lp_container *container, const char *path, lp_gap_scale *gap, lapse_error *error)
+{
+    if (!parse_number(container, "gap.offset", 1e-308, 1e308, &gap->offset))
+        return wrong(error, path, "gap.offset");
+    if (!parse_number(container, "gap.mean", -1e308, 1e308, &gap->mean))
+        return wrong(error, path, "gap.mean");
+    if (!parse_number(container, "gap.deviation", 1e-308, 1e308, &gap->deviation))
+        return wrong(error, path, "gap.deviation");
+    return LAPSE_OK;
 }
 
 static lapse_status parse_row(const lp_container *container, const char *path, lp_model_config *config,
@@ -237,6 +266,8 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (config->row->validate && config->row->validate(config, &reason) != LAPSE_OK)
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: %s",
                           reason.message);
+    if (lp_model_reads_gap(config))
+        LP_TRY(parse_gap(container, path, &config->gap, error));
     bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;
     if (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND))
         return wrong(error, path, "predict");
@@ -262,12 +293,13 @@ static lapse_status parse_names(const lp_container *container, const char *path,
     const char *text = bytes->data;
     int64_t count = offsets->cols - 1;
     for (int64_t i = 0; i < count; i++)
-        if (offset[i] >= offset[i + 1] || offset[i + 1] > (uint64_t)bytes->cols || text[offset[i + 1] - 1] != 0)
+        if (offset[i] >= offset[i + 1] || offset[i + 1] > (uint64_t)bytes->cols ||
+            memchr(text + offset[i], 0, offset[i + 1] - offset[i]) != text + offset[i + 1] - 1)
             return wrong(error, path, tensors.offsets);
     if (offset[0] != 0 || offset[count] != (uint64_t)bytes->cols)
         return wrong(error, path, tensors.offsets);
     *names = (lp_names){.count = count, .offset = offset, .bytes = text};
-    return LAPSE_OK;
+    return lp_container_check_names(names, path, tensors.bytes, error);
 }
 
 static lapse_status parse_model_field(const lp_container *container, const char *path, int f, lp_arena *arena,
@@ -365,6 +397,21 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
     return status;
 }
 
+/* A run that was stopped in its first epoch has no history. */
+static lapse_status take_history(lapse_model *model, const lp_container *container, const char *path,
+                                 lapse_error *error)
+{
+    const lp_tensor *found = lp_container_tensor(container, HISTORY);
+    if (!found || !lp_model_is_network(&model->config))
+        return LAPSE_OK;
+    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows > INT32_MAX)
+        return wrong(error, path, HISTORY);
+    LP_TRY(lp_history_reserve(model, (int)found->rows, error));
+    memcpy(model->history, found->data, lp_tensor_bytes(found));
+    model->epochs = (int)found->rows;
+    return LAPSE_OK;
+}
+
 static bool parse_whole(const char *text, const char *digits, int base, uint64_t *value)
 {
     if (!text || !*text || text[strspn(text, digits)])
@@ -377,8 +424,8 @@ static bool parse_whole(const char *text, const char *digits, int base, uint64_t
 static lapse_status take_properties(lapse_model *model, const lp_container *container, const char *path,
                                     lapse_error *error)
 {
-    for (int i = 0; i < container->property_count; i++)
-        LP_TRY(lp_model_property_set(model, error, container->property_name[i], "%s", container->property_value[i]));
+    for (int i = 0; i < container->property_count; i++) /* names are unique: JSON_REJECT_DUPLICATES */
+        LP_TRY(lp_model_property_append(model, container->property_name[i], container->property_value[i], error));
     const char *seed = lp_model_property_find(model, "seed"), *split = lp_model_property_find(model, "split");
     const char *fingerprint = lp_model_property_find(model, "dataset.fingerprint");
     if (!parse_whole(seed, "0123456789", 10, &model->seed))
@@ -413,6 +460,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     if (status == LAPSE_OK)
         status = take_tensors(made, container, path, error);
     if (status == LAPSE_OK)
+        status = take_history(made, container, path, error);
+    if (status == LAPSE_OK)
         status = take_properties(made, container, path, error);
     if (status != LAPSE_OK) {
         lapse_model_free(made);
@@ -424,6 +473,7 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
 
 lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, path, model);
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));
     lapse_status status = lp_model_from_container(&container, path, model, error);

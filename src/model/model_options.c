@@ -15,12 +15,14 @@ const char *const lp_output_names[] = {"shared", "separate", NULL};
         return list;                         \
     }
 static const char *const target_time_list[] = {"known", "unknown", NULL};
+static const char *const switch_list[] = {"off", "on", NULL};
 NAMES(task_names, lp_task_names)
 NAMES(predict_names, lp_predict_names)
 NAMES(loss_names, lp_loss_names)
 NAMES(output_names, lp_output_names)
 NAMES(negative_names, lp_negative_names)
 NAMES(target_time_names, target_time_list)
+NAMES(switch_names, switch_list)
 
 /* ---- when an option has an effect ---- */
 
@@ -77,7 +79,11 @@ const lp_option lp_model_options[] = {
     {.name = "dims", .type = LAPSE_OPTION_INTEGER, AT(dims), FORWARD, .placeholder = "N", .least = 1, .most = 4096,
      .rule = "chosen from the data", .applies = is_network, .help = "embedding and hidden dimensions"},
     {.name = "dropout", .type = LAPSE_OPTION_NUMBER, AT(dropout), FORWARD, .placeholder = "RATE", .least = 0,
-     .most = 0.9, .initial = "0.2", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
+     .most = 0.9, .initial = "0.3", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
+    {.name = "gap-input", .type = LAPSE_OPTION_CHOICE, AT(gap_input), FORWARD, .placeholder = "SWITCH",
+     .choices = switch_names, .rule = "on for attention with an encoding of lags, otherwise off", .absent = "off",
+     .applies = is_network, .advanced = true,
+     .help = "gap input: each event's vector includes the time since the event before it, on or off"},
     {.name = "predict", .type = LAPSE_OPTION_CHOICE, AT(predict), FORWARD, .placeholder = "TARGET",
      .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
      .help = "prediction target: the event, its action (the column of --action at import), or both"},

@@ -67,6 +67,13 @@ bool lp_network_reads(const lp_network *network, lp_feed feed)
     return false;
 }
 
+lp_batch_inputs lp_network_inputs(const lp_network *network)
+{
+    return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
+                             .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
+                             .gap = lp_network_reads(network, LP_FEED_GAP)};
+}
+
 /* ------------------------------------------------------------------------------------- initial values -------- */
 
 static double sinusoid(int row, int col, int cols)

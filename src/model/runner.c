@@ -111,6 +111,7 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_LOGQ] = batch->logq + item;
     inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
     inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
+    inputs[LP_FEED_GAP] = batch->gap ? batch->gap + (size_t)token * LP_GAP_COLUMNS : NULL;
     for (int f = 0; f < batch->field_count; f++) /* int32_t or float: the same size */
         inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
 }

@@ -99,17 +99,17 @@ int lapse_vectors_dims(const lapse_vectors *vectors)
 
 const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item)
 {
-    return lp_names_get(&vectors->names, item);
+    return item >= 0 && item < vectors->count ? lp_names_get(&vectors->names, item) : NULL;
 }
 
 const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item)
 {
-    return vectors->vector + item * vectors->dims;
+    return item >= 0 && item < vectors->count ? vectors->vector + item * vectors->dims : NULL;
 }
 
 int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item)
 {
-    return vectors->counts[item];
+    return item >= 0 && item < vectors->count ? vectors->counts[item] : 0;
 }
 
 bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value)
@@ -125,6 +125,7 @@ bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char 
 
 lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, vectors, path);
     const char *names[PROPERTY_LIMIT + 2] = {"format", "format.version"};
     const char *values[PROPERTY_LIMIT + 2] = {FORMAT, FORMAT_VERSION};
     size_t size = (size_t)vectors->property_count * sizeof *names;
@@ -141,6 +142,7 @@ lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, 
                               .property_name = names,
                               .property_value = values,
                               .property_count = vectors->property_count + 2};
+    LP_TRY(lp_container_check_finite(&container, path, error));
     return lp_container_save(&container, path, error);
 }
 
@@ -189,6 +191,7 @@ static lapse_status fill(lapse_vectors *made, const lp_container *container, con
         memcpy(made->blocks[i], tensors[i]->data, lp_tensor_bytes(tensors[i]));
     if (!names_are_good(&made->names, lp_tensor_bytes(tensors[3])))
         return wrong(error, path, "their names are damaged");
+    LP_TRY(lp_container_check_names(&made->names, path, tensors[3]->name, error));
     if (!values_are_good(made))
         return wrong(error, path, "a number in them is not finite, or a count is negative");
     for (int i = 0; i < container->property_count; i++)
@@ -228,6 +231,7 @@ static lapse_status load(const lp_container *container, const char *path, lapse_
 
 lapse_status lapse_vectors_load(const char *path, lapse_vectors **vectors, lapse_error *error)
 {
+    LP_REQUIRE(error, path, vectors);
     *vectors = NULL;
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));

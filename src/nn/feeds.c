@@ -10,6 +10,7 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         const char *name;
         lp_type type;
         lp_rows rows_of;
+        int cols; /* 0: 1 */
     } table[LP_FEED_COUNT] = {
         [LP_FEED_EVENT] = {"event", LP_TYPE_INT32, LP_ROWS_TOKENS},
         [LP_FEED_POSITION] = {"position", LP_TYPE_INT32, LP_ROWS_TOKENS},
@@ -23,12 +24,14 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_LOGQ] = {"logq", LP_TYPE_REAL, LP_ROWS_ITEMS},
         [LP_FEED_TARGET_GAP] = {"target_gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS},
         [LP_FEED_SEQUENCE] = {"sequence", LP_TYPE_INT32, LP_ROWS_TOKENS},
+        [LP_FEED_GAP] = {"gap", LP_TYPE_REAL, LP_ROWS_TOKENS, LP_GAP_COLUMNS},
         [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED},
         [LP_FEED_FREQUENCY_SAMPLE] = {"frequency_sample", LP_TYPE_INT32, LP_ROWS_FIXED},
     };
-    for (int i = 0; i < LP_FEED_COUNT; i++)
-        feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1,
-                                  i == LP_FEED_NEGATIVE ? negatives : 1);
+    for (int i = 0; i < LP_FEED_COUNT; i++) {
+        int cols = i == LP_FEED_NEGATIVE ? negatives : table[i].cols ? table[i].cols : 1;
+        feeds[i] = lp_graph_input(graph, table[i].name, table[i].type, table[i].rows_of, 1, cols);
+    }
     for (int f = 0; f < field_count; f++) {
         char name[24];
         snprintf(name, sizeof name, "field.%d", f);

@@ -3,7 +3,7 @@
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 
-#include "data/dataset/dataset.h"
+#include "data/batch/batch.h"
 #include "graph/op.h"
 
 typedef enum lp_feed {
@@ -21,6 +21,7 @@ typedef enum lp_feed {
     LP_FEED_LOGQ,             /* [I x 1] real: logQ correction, added to an item's score in the loss */
     LP_FEED_TARGET_GAP,       /* [A x 1] double: seconds from the event at the target position to the target event */
     LP_FEED_SEQUENCE,         /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
+    LP_FEED_GAP,              /* [T x 2] real: gap input of the event (lp_gap_row) */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 

@@ -186,8 +186,9 @@ static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
     decoder->time = lp_alloc(context, sizeof *decoder->time);
     decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
     decoder->sequence_id = lp_alloc(context, sizeof *decoder->sequence_id);
-    if (decoder->sequence_id && decoder->cache && decoder->inputs && decoder->position && decoder->time &&
-        decoder->query_time)
+    decoder->gap = lp_alloc(context * LP_GAP_COLUMNS, sizeof *decoder->gap);
+    if (decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs && decoder->position &&
+        decoder->time && decoder->query_time)
         return LAPSE_OK;
     return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
@@ -261,6 +262,7 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->time);
     lp_free(decoder->query_time);
     lp_free(decoder->sequence_id);
+    lp_free(decoder->gap);
     lp_free(decoder->cache);
     lp_free(decoder->cached);
     lp_graph_clear(&decoder->network.graph);
@@ -322,12 +324,15 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
         decoder->position[t] = (int32_t)(event - decoder->first);
         decoder->time[t] = history->times[event] - decoder->origin;
         decoder->query_time[t] = (known ? next : history->times[event]) - decoder->origin;
+        if (history->gaps)
+            lp_gap_row(history->gaps[event], decoder->gap + (size_t)t * LP_GAP_COLUMNS);
     }
     inputs[LP_FEED_EVENT] = (void *)(uintptr_t)(history->types + first);
     inputs[LP_FEED_POSITION] = decoder->position;
     inputs[LP_FEED_TIME] = decoder->time;
     inputs[LP_FEED_QUERY_TIME] = decoder->query_time;
     inputs[LP_FEED_SEQUENCE] = decoder->sequence_id;
+    inputs[LP_FEED_GAP] = decoder->gap;
     for (int f = 0; f < config->field_count; f++)
         inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }

@@ -23,6 +23,7 @@ typedef struct lp_history {
     const double *times;
     const int32_t *types;
     void *const *fields; /* int32_t of a category, float of a number */
+    const float *gaps;   /* standardized; NaN: no event before. NULL: the model does not read them */
 } lp_history;
 
 typedef struct lp_decoder {
@@ -32,8 +33,9 @@ typedef struct lp_decoder {
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
-    int32_t *position;    /* [context]; owned, as are the next three */
+    int32_t *position;    /* [context]; owned, as are the next four */
     double *time, *query_time;
+    float *gap;           /* [context x LP_GAP_COLUMNS] */
     int32_t *sequence_id; /* zeros: a live history is no sequence of the training data */
     int64_t capacity;     /* events of a history */
     int samples;          /* parameter samples, each with its own cache */

@@ -7,6 +7,7 @@
  * recommender are collected and scored together against one tile of the catalogue after another.
  */
 #include "backend/backend.h"
+#include "base/finite.h"
 #include "base/threads.h"
 #include "model/id_map.h"
 #include "serve/session.h"
@@ -106,7 +107,7 @@ static double log_add(double a, double b)
 }
 
 /* Scores the states that a thread has collected. */
-static void score_states(const job *j, worker *w)
+static lapse_status score_states(const job *j, worker *w, lapse_error *error)
 {
     const lapse_model *model = j->model;
     const lp_network *network = &w->session->decoder.network;
@@ -135,7 +136,9 @@ static void score_states(const job *j, worker *w)
         for (int64_t i = 0; i < top[c].size; i++)
             top[c].best[i].probability = exp(top[c].best[i].score - all[c]);
     }
+    bool finite = lp_all_finite_double(all, (size_t)w->cases);
     w->cases = 0;
+    return finite ? LAPSE_OK : lp_model_fail_infinite(model, error);
 }
 
 /* ------------------------------------------------------------------------------------------------- tasks ----- */
@@ -152,9 +155,7 @@ static lapse_status predict(const job *j, worker *w, int64_t q, lapse_error *err
                                &j->counts[q], error);
     LP_TRY(lp_session_state(w->session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
     w->query[w->cases++] = q;
-    if (w->cases == CASES)
-        score_states(j, w);
-    return LAPSE_OK;
+    return w->cases == CASES ? score_states(j, w, error) : LAPSE_OK;
 }
 
 static void predict_task(void *context, int task, int number)
@@ -170,8 +171,8 @@ static void predict_task(void *context, int task, int number)
             read_sequence(j, w->session, query->sequence);
         status = predict(j, w, q, &j->errors[task]);
     }
-    if (w->cases)
-        score_states(j, w);
+    if (w->cases && status == LAPSE_OK)
+        score_states(j, w, &j->errors[task]);
 }
 
 static lapse_status check(job *j, lapse_error *error)
@@ -239,6 +240,11 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error)
 {
+    LP_REQUIRE(error, model, histories, options);
+    if (query_count < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the number of queries is %lld", (long long)query_count);
+    if (query_count > 0)
+        LP_REQUIRE(error, queries, best, counts);
     job j = {.model = model,
              .dataset = histories,
              .queries = queries,

@@ -6,6 +6,7 @@
 #include "serve/session.h"
 
 #include "backend/backend.h"
+#include "base/finite.h"
 #include "serve/top_k.h"
 
 #include <math.h>
@@ -68,13 +69,14 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     session->scores = lp_alloc(names, sizeof *session->scores);
     session->probabilities = lp_alloc(has_probabilities(session->model) ? names : 0, sizeof *session->probabilities);
     session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
-    bool good = session->times && session->types && session->fields && session->seen && session->scores &&
-                session->probabilities && session->state;
+    session->gaps = lp_alloc(lp_model_reads_gap(config) ? (size_t)session->capacity : 0, sizeof *session->gaps);
+    bool good = session->times && session->gaps && session->types && session->fields && session->seen &&
+                session->scores && session->probabilities && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
         return lp_fail_memory(error, "a session",
-                              (size_t)session->capacity * (size_t)(12 + 4 * config->field_count) + names * 4);
+                              (size_t)session->capacity * (size_t)(16 + 4 * config->field_count) + names * 4);
     if (lp_model_is_network(config))
         LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
     return transpose_items(session, error);
@@ -82,10 +84,11 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
 
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
 {
+    LP_REQUIRE(error, model, session);
     lapse_session *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);
-    made->model = model;
+    made->model = lp_model_share(model);
     lapse_status status = prepare(made, error);
     if (status != LAPSE_OK) {
         lapse_session_free(made);
@@ -102,6 +105,7 @@ void lapse_session_free(lapse_session *session)
     lp_decoder_clear(&session->decoder);
     lp_free(session->times);
     lp_free(session->types);
+    lp_free(session->gaps);
     lp_free(session->seen);
     lp_free(session->items);
     lp_free(session->scores);
@@ -110,6 +114,7 @@ void lapse_session_free(lapse_session *session)
     for (int f = 0; session->fields && f < session->model->config.field_count; f++)
         lp_free(session->fields[f]);
     lp_free(session->fields);
+    lapse_model_free(session->model);
     lp_free(session);
 }
 
@@ -135,6 +140,8 @@ static lapse_status read_fields(const lapse_session *session, const lapse_event 
                        event->field_count, event->field_count == 1 ? "" : "s", config->field_count,
                        config->field_count ? ", the first being '" : "",
                        config->field_count ? config->fields[0].name : "", config->field_count ? "'" : "");
+    if (config->field_count > 0 && !event->fields)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the fields of the event '%s' are NULL", event->event);
     for (int f = 0; f < config->field_count; f++) {
         const lp_model_field *field = &config->fields[f];
         const lapse_value *value = &event->fields[f];
@@ -163,6 +170,8 @@ static void drop_oldest(lapse_session *session)
     int64_t kept = session->capacity / 2, first = session->count - kept;
     memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
     memmove(session->types, session->types + first, (size_t)kept * sizeof *session->types);
+    if (lp_model_reads_gap(&session->model->config))
+        memmove(session->gaps, session->gaps + first, (size_t)kept * sizeof *session->gaps);
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)kept * FIELD_SIZE);
     session->count = kept;
@@ -176,6 +185,10 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
         drop_oldest(session);
     for (int f = 0; f < session->model->config.field_count; f++)
         memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
+    if (lp_model_reads_gap(&session->model->config)) {
+        double gap = session->count > 0 ? time - session->times[session->count - 1] : NAN;
+        session->gaps[session->count] = lp_model_standardize_gap(&session->model->config.gap, gap);
+    }
     session->times[session->count] = time;
     session->types[session->count++] = type;
     session->seen[type / 64] |= UINT64_C(1) << (type % 64);
@@ -184,6 +197,8 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
 
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
 {
+    LP_REQUIRE(error, session, event);
+    LP_REQUIRE(error, event->event);
     lp_field_number fields[LP_FIELD_LIMIT];
     const char *name = event->event;
     int64_t type = lapse_model_event_type_find(session->model, name);
@@ -203,6 +218,7 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
 
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error)
 {
+    LP_REQUIRE(error, session, event);
     return lapse_session_append_event(session, &(lapse_event){.time = time, .event = event}, error);
 }
 
@@ -264,7 +280,11 @@ static void run_network(lapse_session *session, double time, double *output)
     if (output)
         memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
-    lp_history history = {session->count, session->times, session->types, session->fields};
+    lp_history history = {.count = session->count,
+                          .times = session->times,
+                          .types = session->types,
+                          .fields = session->fields,
+                          .gaps = lp_model_reads_gap(&model->config) ? session->gaps : NULL};
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
 
@@ -274,34 +294,39 @@ lapse_status lp_session_state(lapse_session *session, double time, float *state,
     LP_TRY(check_query(session, time, "event", error));
     run_network(session, time, NULL);
     memcpy(state, session->state, dims * sizeof *state);
-    return LAPSE_OK;
+    return lp_all_finite(state, dims) ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
 }
 
 /* Fills `output` with probabilities; NULL: scores suffice, which baselines do not have. */
-static void query(lapse_session *session, double time, double *output)
+static lapse_status query(lapse_session *session, double time, double *output, lapse_error *error)
 {
     const lapse_model *model = session->model;
+    size_t size = (size_t)lp_model_target_size(&model->config, session->target);
     if (!lp_model_is_network(&model->config)) {
         double at = lp_model_target_known(&model->config) ? time : session->times[session->count - 1];
         model->config.row->predict(model, &(lp_query){session->types, session->count, at}, output);
-        return;
+    } else {
+        run_network(session, time, output);
+        if (model->config.task == LP_TASK_RECOMMEND)
+            score_items(session);
+        if (!lp_all_finite(session->logits, size))
+            return lp_model_fail_infinite(model, error);
     }
-    run_network(session, time, output);
-    if (model->config.task == LP_TASK_RECOMMEND)
-        score_items(session);
+    return !output || lp_all_finite_double(output, size) ? LAPSE_OK : lp_model_fail_infinite(model, error);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)
 {
+    LP_REQUIRE(error, session, probabilities);
     return lapse_session_predict_target(session, time, "event", probabilities, error);
 }
 
 lapse_status lapse_session_predict_target(lapse_session *session, double time, const char *target,
                                           double *probabilities, lapse_error *error)
 {
+    LP_REQUIRE(error, session, target, probabilities);
     LP_TRY(check_query(session, time, target, error));
-    query(session, time, probabilities);
-    return LAPSE_OK;
+    return query(session, time, probabilities, error);
 }
 
 static bool was_seen(const void *context, int64_t item)
@@ -317,7 +342,7 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
     LP_TRY(check_query(session, time, target, error));
     bool probable = has_probabilities(session->model);
     int names = lp_model_target_size(config, session->target);
-    query(session, time, probable ? session->probabilities : NULL);
+    LP_TRY(query(session, time, probable ? session->probabilities : NULL, error));
     for (int i = 0; probable && i < names; i++)
         session->scores[i] = (float)log(session->probabilities[i]);
     const float *scores = probable ? session->scores : session->logits;
@@ -334,6 +359,7 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error)
 {
+    LP_REQUIRE(error, session, best, count);
     if (top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)top);
     return lp_session_best(session, time, "event", top, unseen, best, count, error);

@@ -11,12 +11,13 @@ typedef union lp_field_number {
 } lp_field_number;
 
 struct lapse_session {
-    const lapse_model *model;
+    lapse_model *model;      /* shared: it lives as long as the session */
     int64_t count, capacity; /* events in times and types; twice the lookback, so that events are moved down rarely */
     int64_t total;           /* events since the history began */
     double *times;
     int32_t *types;
     void **fields;      /* field_count of them, each like types: int32_t of a category, float of a number */
+    float *gaps;        /* standardized, to the event appended before; NaN: none. Of models that read them */
     uint64_t *seen;     /* one bit per event type: the history has had it */
     lp_decoder decoder; /* of networks */
     float *items; /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */

@@ -4,7 +4,9 @@
 #include "model/model_file.h"
 
 #include <errno.h>
+#include <limits.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -61,14 +63,18 @@ lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_err
     if (status == LAPSE_OK) {
         int64_t size = (int64_t)trainer->adam.size;
         lp_tensor *extra = container.tensors + container.tensor_count;
-        extra[0] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
-        extra[1] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
-        extra[2] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
-        extra[3] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
-        container.tensor_count += EXTRA_TENSORS;
-        status = extra[1].data && extra[2].data && extra[3].data
-                     ? lp_container_save(&container, path, error)
-                     : lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
+        extra[0] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
+        extra[1] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
+        extra[2] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
+        extra[3] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
+        if (!extra[0].data || !extra[1].data || !extra[2].data)
+            status = lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
+        container.tensor_count += EXTRA_TENSORS - 1; /* scores of the state are NaN before the first */
+        if (status == LAPSE_OK)
+            status = lp_container_check_finite(&container, path, error);
+        container.tensor_count++;
+        if (status == LAPSE_OK)
+            status = lp_container_save(&container, path, error);
     }
     lp_arena_clear(&container.arena);
     if (status == LAPSE_OK)
@@ -109,6 +115,13 @@ static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *c
 {
     const void *data = NULL;
     LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
+    for (size_t i = 0; i < trainer->adam.size; i++) {
+        float value; /* a tensor of a file may be unaligned */
+        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+        if (!isfinite(value))
+            return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                              "this is not a checkpoint that can be used: '%s' has a number that is not finite", name);
+    }
     trainer->backend->copy_to_device(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
     return LAPSE_OK;
 }
@@ -123,6 +136,26 @@ static bool is_valid(const double numbers[STATE_COUNT])
             return false;
     }
     return true;
+}
+
+/* Copies the history, and the metrics of the best epoch. */
+static lapse_status restore_history(lp_trainer *trainer, const lapse_model *stored, const char *path,
+                                    lapse_error *error)
+{
+    lapse_model *model = trainer->model;
+    uint32_t best = trainer->state.best_epoch;
+    if ((uint32_t)stored->epochs != trainer->state.epoch || best > trainer->state.epoch)
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: 'history' is missing or wrong");
+    if (stored->epochs > trainer->options.run.epochs)
+        LP_TRY(lp_history_reserve(model, stored->epochs, error));
+    size_t columns = (size_t)lp_history_columns(&model->config);
+    model->epochs = stored->epochs;
+    if (stored->epochs > 0)
+        memcpy(model->history, stored->history, (size_t)stored->epochs * columns * sizeof *model->history);
+    if (best > 0)
+        memcpy(trainer->metrics, lp_history_metrics(model, (int)best), (columns - 1) * sizeof *trainer->metrics);
+    return LAPSE_OK;
 }
 
 static lapse_status restore(lp_trainer *trainer, const lp_container *container, const char *path, lapse_error *error)
@@ -142,7 +175,6 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
     memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);
-    lapse_model_free(best);
     trainer->state = (lp_trainer_state){
         .step = (uint64_t)numbers[STEP],
         .epoch = (uint32_t)numbers[EPOCH],
@@ -153,7 +185,9 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
         .best_score = numbers[BEST_SCORE],
         .best_epoch = (uint32_t)numbers[BEST_EPOCH],
     };
-    return LAPSE_OK;
+    lapse_status status = restore_history(trainer, best, path, error);
+    lapse_model_free(best);
+    return status;
 }
 
 lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *found, lapse_error *error)
@@ -168,4 +202,21 @@ lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *fou
         trainer->checkpoint = lp_file_version_of(path);
     lp_container_close(&container);
     return status;
+}
+
+lapse_status lp_checkpoint_delete(lp_trainer *trainer, const char *path, lapse_error *error)
+{
+    lp_file_version none = {0};
+    char file[PATH_MAX];
+    bool mine = !lp_file_version_equal(trainer->checkpoint, none) &&
+                lp_file_version_equal(lp_file_version_of(path), trainer->checkpoint);
+    if (!mine)
+        return LAPSE_OK;
+    if (!realpath(path, file) || unlink(file) != 0)
+        return lp_fail_errno(error, "delete", path);
+    trainer->checkpoint = none;
+    struct stat link;
+    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode) && unlink(path) != 0)
+        return lp_fail_errno(error, "delete", path);
+    return LAPSE_OK;
 }

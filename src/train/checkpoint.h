@@ -14,4 +14,8 @@ lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_err
  * another run (other data or options) is an error that names the difference. */
 lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *found, lapse_error *error);
 
+/* Deletes the file at path, and the symbolic link if path is one, if this trainer has saved or loaded that file last and
+ * nobody has changed it since. Otherwise does nothing. */
+lapse_status lp_checkpoint_delete(lp_trainer *trainer, const char *path, lapse_error *error);
+
 #endif

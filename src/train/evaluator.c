@@ -1,6 +1,7 @@
 /* evaluator.c: predicts the events of a split, in batches, and collects predictions, losses and ranks. */
 #include "train/evaluator.h"
 
+#include "base/finite.h"
 #include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
@@ -109,8 +110,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&evaluator->batch, false,
-                                lp_network_reads(&evaluator->model->network, LP_FEED_SEQUENCE), error));
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
@@ -405,18 +405,6 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     }
 }
 
-static double accuracy(const lp_evaluator *evaluator)
-{
-    int64_t correct = 0, count = 0;
-    for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        const lp_case *cases = evaluator->predictions[t].cases;
-        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
-            correct += cases[i].target == cases[i].predicted;
-        count += cases ? evaluator->case_count : 0;
-    }
-    return (double)correct / (double)count;
-}
-
 static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
 {
     if (evaluator->backend->host)
@@ -442,6 +430,31 @@ lapse_status lp_evaluator_device(const lapse_model *model, const char *name, con
     return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
 }
 
+/* Scores of a recommender are finite if this bound of theirs is. */
+static bool ranks_finite(const lp_evaluator *evaluator)
+{
+    const lp_network *network = &evaluator->network;
+    const float *parameters = evaluator->model->parameters;
+    size_t items = (size_t)network->items->rows, dims = (size_t)network->items->cols;
+    double state = lp_largest_float(evaluator->states, (size_t)evaluator->case_count * dims);
+    double item = lp_largest_float(parameters + network->items->offset, items * dims);
+    double bias = lp_largest_float(parameters + network->bias->offset, items);
+    return state * item * (double)dims + bias <= FLT_MAX; /* not if one of them is infinite */
+}
+
+/* The loss of a network is infinite only if a logit is; that of a baseline, or of a mean over frequency samples, where the
+ * probability is 0. */
+static bool losses_finite(const lp_evaluator *evaluator)
+{
+    bool logits = lp_model_is_network(&evaluator->model->config) && samples(evaluator) == 1, finite = true;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        const lp_case *cases = evaluator->predictions[t].cases;
+        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
+            finite &= !isnan(cases[i].loss) && !(logits && isinf(cases[i].loss));
+    }
+    return finite;
+}
+
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_backend *backend = evaluator->backend;
@@ -458,20 +471,60 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
     const char *problem = backend->device_error ? backend->device_error(backend->context) : NULL;
-    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
+    if (problem)
+        return lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem);
+    bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }
 
-double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters)
+static double log_loss(const lp_evaluator *evaluator, lp_target target)
 {
-    if (!ranks(evaluator))
-        return accuracy(evaluator);
-    lp_evaluator_rank(evaluator, parameters);
-    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, 10);
+    double sum = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        sum += evaluator->predictions[target].cases[i].loss;
+    return sum / (double)evaluator->case_count;
 }
 
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator)
+static double accuracy(const lp_evaluator *evaluator, lp_target target)
 {
-    return ranks(evaluator) ? "NDCG@10" : "accuracy";
+    const lp_case *cases = evaluator->predictions[target].cases;
+    int64_t correct = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        correct += cases[i].target == cases[i].predicted;
+    return (double)correct / (double)evaluator->case_count;
+}
+
+static double ndcg(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
+}
+
+static double hit(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_hit(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
+}
+
+static double mrr(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
+}
+
+static double (*const metric_values[LP_METRIC_COUNT])(const lp_evaluator *, lp_target) = {
+    [LP_METRIC_LOG_LOSS] = log_loss, [LP_METRIC_ACCURACY] = accuracy, [LP_METRIC_NDCG] = ndcg,
+    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,
+};
+
+void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS])
+{
+    lp_metric_column columns[LP_METRIC_COLUMNS];
+    int count = lp_metric_columns(&evaluator->model->config, columns);
+    if (ranks(evaluator))
+        lp_evaluator_rank(evaluator, parameters);
+    for (int i = 0; i < count; i++)
+        values[i] = metric_values[columns[i].metric](evaluator, columns[i].target);
 }
 
 /* --------------------------------------------------------------------------------------- the public call ----- */
@@ -521,6 +574,8 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split);
     uint8_t *split;
     lp_split wanted;
     lp_target target;

@@ -7,6 +7,7 @@
 
 #include "model/runner.h"
 #include "model/id_map.h"
+#include "model/metric.h"
 #include "train/ranking.h"
 #include "train/scores.h"
 #include "train/prefetch.h"
@@ -71,10 +72,8 @@ lapse_status lp_evaluator_device(const lapse_model *model, const char *name, con
 /* Runs with the model's own parameters, and ranks a recommender's cases. May be called once. */
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error);
 
-/* The validation metric of training, after a run with these parameters: the accuracy over all targets, or a
- * recommender's NDCG@10 under the protocol full-unseen. */
-double lp_evaluator_score(lp_evaluator *evaluator, const float *parameters);
-const char *lp_evaluator_score_name(const lp_evaluator *evaluator); /* "accuracy" or "NDCG@10" */
+/* The metrics of training (lp_metric_columns), after a run with these parameters. */
+void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS]);
 
 /* Finds a target by name; NULL: the model's first. A recommender is an error: it has no class probabilities. */
 lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);

@@ -1,5 +1,7 @@
-/* field_statistics.c: statistics of fields over the training split. */
+/* field_statistics.c: statistics of fields and gaps over the training split. */
 #include "train/field_statistics.h"
+
+#include "data/dataset/gap_quantile.h"
 
 #include <math.h>
 
@@ -9,21 +11,35 @@ static int default_dims(int64_t categories)
     return categories < 96 ? 2 + (int)categories / 2 : 50;
 }
 
-/* Mean and deviation of a number in the training split, by Welford's algorithm; 0 and 1 where they are undefined. */
+/* Mean and deviation by Welford's algorithm. */
+typedef struct moments {
+    double mean, squares;
+    int64_t count;
+} moments;
+
+static void add_number(moments *sum, double number)
+{
+    double distance = number - sum->mean;
+    sum->mean += distance / (double)++sum->count;
+    sum->squares += distance * (number - sum->mean);
+}
+
+/* 0 and 1 where they are undefined. */
+static void take(const moments *sum, double *mean, double *deviation)
+{
+    double spread = sum->count ? sqrt(sum->squares / (double)sum->count) : 0;
+    *mean = isfinite(sum->mean) ? sum->mean : 0;
+    *deviation = isfinite(spread) && spread > 0 ? spread : 1;
+}
+
+/* Mean and deviation of a number in the training split. */
 static void measure(const lapse_dataset *dataset, const uint8_t *split, const lp_field *field, lp_model_field *out)
 {
-    double mean = 0, squares = 0;
-    int64_t count = 0;
-    for (int64_t i = 0; i < dataset->event_count; i++) {
-        if (split[i] != LP_SPLIT_TRAIN || isnan(field->number[i]))
-            continue;
-        double distance = field->number[i] - mean;
-        mean += distance / (double)++count;
-        squares += distance * (field->number[i] - mean);
-    }
-    double deviation = count ? sqrt(squares / (double)count) : 0;
-    out->mean = isfinite(mean) ? mean : 0;
-    out->deviation = isfinite(deviation) && deviation > 0 ? deviation : 1;
+    moments sum = {0};
+    for (int64_t i = 0; i < dataset->event_count; i++)
+        if (split[i] == LP_SPLIT_TRAIN && !isnan(field->number[i]))
+            add_number(&sum, field->number[i]);
+    take(&sum, &out->mean, &out->deviation);
 }
 
 void lp_field_statistics(const lapse_dataset *dataset, const uint8_t *split, int dims, lp_model_field *fields)
@@ -38,4 +54,20 @@ void lp_field_statistics(const lapse_dataset *dataset, const uint8_t *split, int
         fields[f].categories = field->categories;
         fields[f].dims = dims > 0 ? dims : default_dims(field->categories.count);
     }
+}
+
+lapse_status lp_gap_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_gap_scale *scale,
+                               lapse_error *error)
+{
+    const double fraction = 0.001; /* the smallest gap itself may be an outlier */
+    LP_TRY(lp_gap_quantile(dataset, split, 1, fraction, &scale->offset, error));
+    if (!(scale->offset > 0))
+        scale->offset = 1;
+    moments sum = {0};
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
+            if (split[i] == LP_SPLIT_TRAIN)
+                add_number(&sum, log(dataset->time[i] - dataset->time[i - 1] + scale->offset));
+    take(&sum, &scale->mean, &scale->deviation);
+    return LAPSE_OK;
 }

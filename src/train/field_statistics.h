@@ -1,4 +1,4 @@
-/* field_statistics.h: what a model knows of the fields of its dataset: mean and deviation of numbers, embedding widths. */
+/* field_statistics.h: what a model knows of the fields of its dataset: mean and deviation of numbers and gaps, embedding widths. */
 #ifndef LP_FIELD_STATISTICS_H
 #define LP_FIELD_STATISTICS_H
 
@@ -6,5 +6,9 @@
 
 /* Fills fields[0 .. dataset->field_count - 1]. dims: width of the embedding of every categorical field; 0: chosen for each. */
 void lp_field_statistics(const lapse_dataset *dataset, const uint8_t *split, int dims, lp_model_field *fields);
+
+/* The scale of gaps: the offset is the 0.1 % quantile of the positive gaps between training events (1 where there is none). */
+lapse_status lp_gap_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_gap_scale *scale,
+                               lapse_error *error);
 
 #endif

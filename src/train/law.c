@@ -31,9 +31,8 @@ static lapse_status map_types(law_view *view, const lp_names *names, lapse_error
     for (int part = 0; part < 3 && !found; part++) {
         for (int32_t i = 0; i < law->type_count; i++) {
             const lp_law_type *type = &law->types[i];
-            view->class[i] = (int32_t)lp_names_find(names, part == 0   ? type->name
-                                                           : part == 1 ? type->item
-                                                                       : type->action);
+            const char *name = part == 0 ? type->name : part == 1 ? type->item : type->action;
+            view->class[i] = name ? (int32_t)lp_names_find(names, name) : -1;
             found = found || view->class[i] >= 0;
         }
     }
@@ -95,6 +94,8 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split);
     uint8_t *split;
     lp_split wanted;
     lp_evaluator evaluator = {0};

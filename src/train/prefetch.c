@@ -7,7 +7,7 @@ lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *sour
     *prefetch = (lp_prefetch){.source = *source};
     LP_TRY(lp_batch_init(&prefetch->batch, like->capacity_windows, like->context, like->shard_count, like->field_count,
                          error));
-    LP_TRY(lp_batch_init_inputs(&prefetch->batch, like->target_gap, like->sequence_id, error));
+    LP_TRY(lp_batch_init_inputs(&prefetch->batch, lp_batch_inputs_of(like), error));
     if (source->vocabulary) {
         LP_TRY(lp_batch_init_vocabulary(&prefetch->batch, like->negative_count, source->vocabulary->negatives->shared,
                                         source->vocabulary->items, error));

@@ -57,6 +57,8 @@ static lapse_progress progress_of(const lp_skipgram *skipgram, int epoch, int64_
 {
     int64_t count = skipgram->dataset->sequence_count;
     double seconds = now() - start, rate = (double)skipgram->done / fmax(seconds, 1e-9);
+    double whole = (double)skipgram->events / fmax(rate, 1e-9);
+    double left = (skipgram->epochs - epoch - (double)end / (double)count) * whole;
     return (lapse_progress){.epoch = epoch + 1,
                             .epochs = skipgram->epochs,
                             .step = end,
@@ -67,8 +69,9 @@ static lapse_progress progress_of(const lp_skipgram *skipgram, int epoch, int64_
                             .best_score = NAN,
                             .events_per_second = rate,
                             .seconds = seconds,
-                            .seconds_left =
-                                (1 - (double)end / (double)count) * (double)skipgram->events / fmax(rate, 1e-9)};
+                            .epoch_seconds = whole,
+                            .seconds_left = left,
+                            .seconds_left_most = left};
 }
 
 static lapse_status train(lp_skipgram *skipgram, lapse_on_progress on_progress, void *context, lapse_error *error)
@@ -165,6 +168,7 @@ static lapse_status pretrain(const lapse_dataset *dataset, const uint8_t *split,
 lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
                             lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, vectors);
     *vectors = NULL;
     LP_TRY(check(options, error));
     const lp_split_rule *rule =

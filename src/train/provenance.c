@@ -3,6 +3,8 @@
 
 #include "model/model_file.h"
 
+#include <stdio.h>
+
 lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *dataset, const lapse_train_options *options,
                                   lapse_error *error)
 {
@@ -15,5 +17,46 @@ lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *datas
     }
     for (const lp_option *option = lp_run_options; option->name; option++)
         LP_TRY(lp_model_property_option(model, option, &options->run, error));
+    return LAPSE_OK;
+}
+
+static void replace(char *text, char from, char to)
+{
+    for (; *text; text++)
+        *text = *text == from ? to : *text;
+}
+
+/* "<name>.log_loss", with "_low" and "_high" for the interval. */
+static lapse_status record_mean(lapse_model *model, const char *name, const char *metric, lapse_mean mean,
+                                lapse_error *error)
+{
+    static const char *const suffixes[] = {"", "_low", "_high"};
+    const double values[] = {mean.mean, mean.low, mean.high};
+    for (int i = 0; i < 3; i++) {
+        char part[32], key[160];
+        snprintf(part, sizeof part, "%s%s", metric, suffixes[i]);
+        replace(part, '-', '_');
+        snprintf(key, sizeof key, "%s.%s", name, part);
+        LP_TRY(lp_model_property_number(model, error, key, values[i]));
+    }
+    return LAPSE_OK;
+}
+
+lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error)
+{
+    char name[96];
+    bool both = model->config.predict == LP_PREDICT_BOTH;
+    snprintf(name, sizeof name, "score.%s.cases", comparison->split);
+    LP_TRY(lp_model_property_number(model, error, name, (double)comparison->cases));
+    snprintf(name, sizeof name, "score.%s.sequences", comparison->split);
+    LP_TRY(lp_model_property_number(model, error, name, (double)comparison->sequences));
+    for (int r = 0; r < comparison->row_count; r++) {
+        const lapse_compared *row = &comparison->rows[r];
+        snprintf(name, sizeof name, "%s%s.%s%s%s", r > 0 ? "baseline." : "score", r > 0 ? row->name : "",
+                 comparison->split, both ? "." : "", both ? comparison->target : "");
+        replace(name, ' ', '-');
+        for (int m = 0; m < comparison->metric_count; m++)
+            LP_TRY(record_mean(model, name, comparison->metric_names[m], row->metrics[m], error));
+    }
     return LAPSE_OK;
 }

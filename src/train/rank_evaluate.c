@@ -124,6 +124,8 @@ static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split, options->cutoffs);
     int threads;
     LP_TRY(check_options(model, options, error));
     LP_TRY(lp_threads_resolve(options->threads, &threads, error));

@@ -409,3 +409,19 @@ double lp_ranking_ndcg(const lp_ranking *ranking, lp_protocol protocol, int cuto
         sum += lp_rank_gain(ranking->results[i].rank[protocol], cutoff);
     return sum / (double)ranking->case_count;
 }
+
+double lp_ranking_hit(const lp_ranking *ranking, lp_protocol protocol, int cutoff)
+{
+    int64_t hits = 0;
+    for (int64_t i = 0; i < ranking->case_count; i++)
+        hits += ranking->results[i].rank[protocol] <= cutoff;
+    return (double)hits / (double)ranking->case_count;
+}
+
+double lp_ranking_mrr(const lp_ranking *ranking, lp_protocol protocol)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < ranking->case_count; i++)
+        sum += 1.0 / ranking->results[i].rank[protocol];
+    return sum / (double)ranking->case_count;
+}

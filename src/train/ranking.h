@@ -80,8 +80,10 @@ void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const 
 typedef void (*lp_rank_row)(void *context, const lp_rank_case *rank_case, double *scores);
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context);
 
-/* Mean over all cases. */
+/* Means over all cases. */
 double lp_ranking_ndcg(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
+double lp_ranking_hit(const lp_ranking *ranking, lp_protocol protocol, int cutoff);
+double lp_ranking_mrr(const lp_ranking *ranking, lp_protocol protocol);
 
 /* Discounted gain of a rank at a cutoff: 1 / log2(1 + rank), or 0 past the cutoff. */
 double lp_rank_gain(int32_t rank, int cutoff);

@@ -6,6 +6,12 @@
 
 enum { LANES = 16 }; /* partial sums of a dot product: a fixed order that compilers vectorize */
 
+/* Bounds of the update of one event. h is a sum, so each of its vectors adds the update to h once more: above MAX_VECTORS
+ * the update is divided among them. The norms of the change of h and of a context vector are clipped, so that vectors grow
+ * at most linearly with the events and stay finite. Items with a few features stay below all three. */
+enum { MAX_VECTORS = 16 };
+static const float MAX_CHANGE = 16, MAX_CONTEXT_CHANGE = 4;
+
 static float *row(float *matrix, const lp_skipgram *s, int64_t number)
 {
     return matrix + number * s->stride;
@@ -142,9 +148,11 @@ static void train_pair(lp_skipgram *s, int32_t other, bool positive, float rate)
     float *context = row(s->contexts, s, other);
     float score = dot(s->sum, context, s->stride), probability = 1 / (1 + expf(-score));
     float change = rate * ((positive ? 1.0f : 0.0f) - probability);
-    s->loss -= log(fmax(positive ? probability : 1 - (double)probability, 1e-12));
+    double likelihood = positive ? probability : 1 - (double)probability;
+    s->loss -= log(likelihood < 1e-12 ? 1e-12 : likelihood); /* NaN stays NaN */
     add(s->step, context, change, s->stride);
-    add(context, s->sum, change, s->stride);
+    float norm = fabsf(change) * s->norm;
+    add(context, s->sum, norm > MAX_CONTEXT_CHANGE ? change * (MAX_CONTEXT_CHANGE / norm) : change, s->stride);
 }
 
 /* Sums h from the vectors of an item and clears `step`. */
@@ -155,14 +163,19 @@ static void sum_parts(lp_skipgram *s, int32_t item)
     memset(s->step, 0, (size_t)s->stride * sizeof *s->step);
     for (uint64_t f = catalogue->start[item]; f < catalogue->start[item + 1]; f++)
         add(s->sum, row(s->features, s, catalogue->feature[f]), 1, s->stride);
+    s->norm = sqrtf(dot(s->sum, s->sum, s->stride));
 }
 
 static void update_parts(lp_skipgram *s, int32_t item)
 {
     const lp_catalogue *catalogue = s->catalogue;
-    add(row(s->own, s, item), s->step, 1, s->stride);
+    float vectors = (float)(1 + catalogue->start[item + 1] - catalogue->start[item]);
+    float factor = vectors > MAX_VECTORS ? MAX_VECTORS / vectors : 1;
+    float norm = sqrtf(dot(s->step, s->step, s->stride)) * vectors * factor;
+    factor *= norm > MAX_CHANGE ? MAX_CHANGE / norm : 1;
+    add(row(s->own, s, item), s->step, factor, s->stride);
     for (uint64_t f = catalogue->start[item]; f < catalogue->start[item + 1]; f++)
-        add(row(s->features, s, catalogue->feature[f]), s->step, 1, s->stride);
+        add(row(s->features, s, catalogue->feature[f]), s->step, factor, s->stride);
 }
 
 /* Whether an event may be in the context window of another one: by the split and the time between them. */

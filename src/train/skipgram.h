@@ -32,6 +32,7 @@ typedef struct lp_skipgram {
     int32_t *counts;   /* [items]: occurrences in the training split; owned */
     int64_t *order;    /* [sequences]: of the current epoch; owned */
     float *sum, *step; /* [stride], owned: h of the current item, and the update of its vectors */
+    float norm;        /* of h */
     int32_t *others;   /* [2 window (1 + negative_count)], owned: positive and negative items of an event */
     lp_negatives negatives;
     lp_random random;     /* of the epoch: window sizes */

@@ -3,15 +3,34 @@
 #include "train/checkpoint.h"
 
 #include <math.h>
+#include <stdio.h>
 
 typedef struct run_watch {
     lapse_on_progress on_progress;
     void *context;
     double start, saved; /* clock at the start and at the newest checkpoint */
     int64_t events;      /* since the start */
+    double epoch_end;    /* seconds from the start to the newest end of an epoch; 0: none yet */
+    int64_t epoch_events;
 } run_watch;
 
-/* Tells how far it is. epoch is the one the numbers are of, from 1. */
+/* Seconds of a whole epoch with its validation. In the first epoch the validation is not known. */
+static double epoch_seconds(const lp_trainer *trainer, const run_watch *watch, double seconds)
+{
+    bool ended = watch->epoch_end > 0;
+    double events = (double)(ended ? watch->epoch_events : watch->events);
+    return (ended ? watch->epoch_end : seconds) / fmax(events, 1) * (double)trainer->windows.targets;
+}
+
+/* Epochs of the run, if no later one is better. */
+static int least_epochs(const lp_trainer *trainer)
+{
+    const lp_run_settings *run = &trainer->options.run;
+    int best = trainer->state.best_epoch > 0 ? (int)trainer->state.best_epoch : 1; /* the first one is better */
+    return best < run->epochs - run->patience ? best + run->patience : run->epochs;
+}
+
+/* Reports progress. epoch is the one that the numbers belong to, from 1. */
 static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t epoch, bool epoch_end, double loss)
 {
     if (!watch->on_progress)
@@ -20,8 +39,13 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     int batch = trainer->options.run.batch;
     double seconds = lp_clock_seconds() - watch->start, rate = (double)watch->events / fmax(seconds, 1e-9);
     int64_t left = epoch_end ? 0 : trainer->windows.targets - state->targets - trainer->loss_targets;
+    double whole = epoch_seconds(trainer, watch, seconds);
+    double rest = (double)left / fmax((double)trainer->windows.targets, 1) * whole;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
+    int epochs = trainer->model->epochs; /* complete */
+    const double *newest = epochs > 0 ? lp_history_metrics(trainer->model, epochs) : NULL;
     lapse_progress progress = {
+        .newest = newest ? lp_history_describe(trainer->model, epochs, newest[-1], newest) : (lapse_epoch){0},
         .epoch = (int)epoch,
         .epochs = trainer->options.run.epochs,
         .step = epoch_end ? steps : (state->window + batch - 1) / batch,
@@ -29,12 +53,14 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .epoch_end = epoch_end,
         .loss = loss,
         .score = state->score,
-        .score_name = lp_evaluator_score_name(&trainer->evaluator),
+        .score_name = lp_metric_names[trainer->options.run.select],
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
         .seconds = seconds,
-        .seconds_left = (double)left / fmax(rate, 1e-9),
+        .epoch_seconds = whole,
+        .seconds_left = rest + fmax(least_epochs(trainer) - (int)epoch, 0) * whole,
+        .seconds_left_most = rest + (trainer->options.run.epochs - (int)epoch) * whole,
     };
     return watch->on_progress(&progress, watch->context);
 }
@@ -89,8 +115,28 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             return save_if_due(trainer, watch, true, error);
         double loss = state->loss / (double)state->targets;
         lp_trainer_score(trainer);
+        watch->epoch_end = lp_clock_seconds() - watch->start;
+        watch->epoch_events = watch->events;
         if (!report(trainer, watch, state->epoch, true, loss))
             return save_if_due(trainer, watch, true, error);
+    }
+    return LAPSE_OK;
+}
+
+/* "score.valid.log_loss"; where the model has two targets, "score.valid.event.log_loss". */
+static lapse_status record_metrics(lp_trainer *trainer, lapse_error *error)
+{
+    lp_metric_column columns[LP_METRIC_COLUMNS];
+    const lp_model_config *config = &trainer->model->config;
+    int count = lp_metric_columns(config, columns);
+    for (int i = 0; i < count; i++) {
+        bool both = config->predict == LP_PREDICT_BOTH;
+        char key[64];
+        snprintf(key, sizeof key, "score.valid.%s%s%s", both ? lp_predict_names[columns[i].target] : "",
+                 both ? "." : "", lp_metric_names[columns[i].metric]);
+        for (char *c = key; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        LP_TRY(lp_model_property_number(trainer->model, error, key, trainer->metrics[i]));
     }
     return LAPSE_OK;
 }
@@ -104,11 +150,9 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         state->best_epoch = 0;
     }
     LP_TRY(lp_trainer_place_items(trainer, error));
-    bool ranks = lp_model_ranks(&trainer->model->config);
     const lp_ranking *ranking = &trainer->evaluator.ranking;
-    LP_TRY(lp_model_property_number(trainer->model, error, ranks ? "score.valid.ndcg@10" : "score.valid.accuracy",
-                                    state->best_score));
-    if (ranks && ranking->case_count < ranking->case_total)
+    LP_TRY(record_metrics(trainer, error));
+    if (lp_model_ranks(&trainer->model->config) && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
     return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
 }
@@ -136,6 +180,7 @@ static lapse_status check_checkpoint(const lp_trainer *trainer, lapse_error *err
 lapse_status lapse_trainer_new(const lapse_dataset *dataset, const lapse_train_options *options,
                                lapse_trainer **trainer, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, trainer);
     lp_trainer *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a training run", sizeof *made);
@@ -158,6 +203,7 @@ const lapse_train_options *lapse_trainer_options(const lapse_trainer *trainer)
 lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_progress, void *context,
                                lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, trainer, model);
     if (!trainer->model)
         return lp_fail(error, LAPSE_ERROR_USAGE, "this training run has returned its model already");
     const lp_model_row *row = trainer->model->config.row;
@@ -171,6 +217,12 @@ lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_prog
     return status;
 }
 
+lapse_status lapse_trainer_delete_checkpoint(lapse_trainer *trainer, lapse_error *error)
+{
+    LP_REQUIRE(error, trainer);
+    return lp_checkpoint_delete(trainer, trainer->options.run.checkpoint, error);
+}
+
 void lapse_trainer_free(lapse_trainer *trainer)
 {
     if (trainer)
@@ -181,6 +233,7 @@ void lapse_trainer_free(lapse_trainer *trainer)
 lapse_status lapse_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context, lapse_model **model, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, model);
     lapse_trainer *trainer = NULL;
     LP_TRY(lapse_trainer_new(dataset, options, &trainer, error));
     lapse_status status = lapse_trainer_run(trainer, on_progress, context, model, error);

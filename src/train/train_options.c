@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
+#include "model/metric.h"
 #include "model/model_options.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@
 
 /* A catalogue up to this size is trained with the full softmax by default. */
 enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
+enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
@@ -51,6 +53,11 @@ const char *const *lapse_device_names(void)
 const char *const *lapse_precision_names(void)
 {
     return lp_precision_names;
+}
+
+static const char *const *select_names(void)
+{
+    return lp_metric_names;
 }
 
 static bool trains(const void *settings)
@@ -93,6 +100,10 @@ const lp_option lp_run_options[] = {
     {.name = "patience", .type = LAPSE_OPTION_INTEGER, AT(patience), TRAINING, .placeholder = "N", .least = 1,
      .most = 1e6, .initial = "10",
      .help = "early-stopping patience: epochs without a better validation score"},
+    {.name = "select", .type = LAPSE_OPTION_CHOICE, AT(select), TRAINING, .placeholder = "METRIC",
+     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend", .advanced = true,
+     .help = "validation metric that selects the best epoch: log-loss or accuracy, for the task recommend ndcg@10, "
+     "hit@10 or mrr"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
      .help = "training windows of a history longer than the context: all of it, or the last window"},
@@ -119,7 +130,7 @@ const lp_option lp_run_options[] = {
      .initial = "16", .applies = trains, .stored = LP_STORED_TRAINING, .advanced = true,
      .help = "number of shards of a batch, whose gradients are summed in order; changes the last bits of the result"},
     {.name = "checkpoint", .type = LAPSE_OPTION_FILE, AT(checkpoint), RUN, .placeholder = "FILE", .initial = "",
-     .applies = trains, .advanced = true,
+     .applies = trains, .advanced = true, .output = true,
      .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints; by default "
      "MODEL.checkpoint"},
     {.name = "checkpoint-every", .type = LAPSE_OPTION_DURATION, AT(checkpoint_seconds), RUN,
@@ -206,6 +217,7 @@ void lp_train_options_default(lapse_train_options *options)
 
 lapse_status lapse_train_options_new(lapse_train_options **options, lapse_error *error)
 {
+    LP_REQUIRE(error, options);
     lapse_train_options *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "training options", sizeof *made);
@@ -257,6 +269,7 @@ static located locate(const lapse_train_options *options, const char *name)
 lapse_status lapse_train_options_set(lapse_train_options *options, const char *name, const char *value,
                                      lapse_error *error)
 {
+    LP_REQUIRE(error, options, name, value);
     located found = locate_shared(options, name);
     if (found.option)
         LP_TRY(lp_option_set(found.option, found.settings, value, error));
@@ -355,6 +368,20 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lp_model_c
     return LAPSE_OK;
 }
 
+/* The validation metric belongs to the task. */
+static lapse_status resolve_select(lapse_train_options *options, lapse_error *error)
+{
+    lp_task task = (lp_task)options->model.task;
+    int *select = &options->run.select;
+    if (*select == LP_UNSET)
+        *select = lp_metric_default(task);
+    if (lp_metric_task((lp_metric)*select) == task)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "the task %s has no validation metric '%s'; --select takes %s",
+                   lp_task_names[task], lp_metric_names[*select],
+                   task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
+}
+
 /* Opens the device; on a GPU a batch is one shard. Baselines need none. */
 static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
 {
@@ -398,15 +425,22 @@ static void resolve_loss(lp_model_config *config, int64_t items)
         config->negative_count = config->loss == LP_LOSS_BCE ? 1 : SAMPLED_SOFTMAX_NEGATIVES;
 }
 
-/* The context that 95 % of the sequences fit into, between 8 and 100 (classify) or 200 (recommend). */
+/* The context that 95 % of the sequences fit into, between 8 and 200. */
 static lapse_status resolve_context(lp_model_config *config, const lapse_dataset *dataset, lapse_error *error)
 {
-    double length, most = config->task == LP_TASK_RECOMMEND ? 200 : 100;
+    double length;
     if (config->context != LP_UNSET)
         return LAPSE_OK;
     LP_TRY(lp_length_quantile(dataset, 0.95, &length, error));
-    config->context = (int)fmin(fmax(length, 8), most);
+    config->context = (int)fmin(fmax(length, 8), DEFAULT_CONTEXT_MOST);
     return LAPSE_OK;
+}
+
+/* Item vectors of a recommender are as wide as the events per item allow (docs/defaults.md). */
+static int default_dims(const lp_model_config *config, const lapse_dataset *dataset)
+{
+    bool many = dataset->event_count >= WIDE_EVENTS_PER_ITEM * dataset->types.count;
+    return config->task == LP_TASK_RECOMMEND && many ? 128 : 64;
 }
 
 /* About 80 steps per epoch, between 16 and 128 windows. */
@@ -427,7 +461,7 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         items = resolved->vectors->count;
     LP_TRY(resolve_context(config, dataset, error));
     if (config->dims == LP_UNSET)
-        config->dims = dataset->types.count <= 100 ? 32 : 64;
+        config->dims = default_dims(config, dataset);
     resolve_loss(config, items);
     if (run->batch == LP_UNSET)
         run->batch = default_batch(dataset, config->context);
@@ -435,6 +469,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         run->threads = lp_threads_available();
     if (config->row->resolve)
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
+    if (config->gap_input == LP_UNSET)
+        config->gap_input = 0;
     LP_TRY(lp_options_check(lp_run_options, run, error));
     return lp_model_config_check(config, error);
 }
@@ -453,6 +489,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));
+    LP_TRY(resolve_select(options, error));
     LP_TRY(resolve_device(options, error));
     LP_TRY(resolve_vectors(options, &resolved->vectors, error));
     if (run->split_by == LP_UNSET)

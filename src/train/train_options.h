@@ -22,6 +22,7 @@ typedef struct lp_run_settings {
     int schedule; /* lp_schedule */
     double beta1, beta2, l2, clip;
     int batch, epochs, patience;
+    int select; /* lp_metric */
     uint64_t seed;
     int shards, threads;
     int device;    /* lp_device */

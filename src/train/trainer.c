@@ -18,6 +18,8 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     config.fields = fields;
     if (lp_model_is_network(&config))
         lp_field_statistics(trainer->dataset, trainer->split, config.field_dims, fields);
+    if (lp_model_reads_gap(&config))
+        LP_TRY(lp_gap_statistics(trainer->dataset, trainer->split, &config.gap, error));
     lp_names types = trainer->dataset->types;
     if (trainer->item_init.vectors) {
         types = lp_intern_names(&trainer->item_init.names);
@@ -63,6 +65,14 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     return lp_row_union_init(&trainer->rows, &trainer->batch, error);
 }
 
+/* Evaluates the current parameters on the validation split. Returns the metric that selects the best epoch. */
+static double validate(lp_trainer *trainer, double metrics[LP_METRIC_COLUMNS])
+{
+    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
+    lp_evaluator_metrics(&trainer->evaluator, trainer->parameters, metrics);
+    return lp_metric_combine(&trainer->model->config, (lp_metric)trainer->options.run.select, metrics);
+}
+
 lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
 {
     if (!trainer->item_init.vectors)
@@ -70,8 +80,7 @@ lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_item_init_place(&trainer->item_init, trainer->model, error));
     trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
                                      trainer->adam.size * sizeof *trainer->parameters);
-    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
-    trainer->state.best_score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    trainer->state.best_score = validate(trainer, trainer->metrics);
     return LAPSE_OK;
 }
 
@@ -121,8 +130,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_id_map_init(&trainer->id_map, trainer->model, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_reads(&trainer->network, LP_FEED_TARGET_GAP),
-                                lp_network_reads(&trainer->network, LP_FEED_SEQUENCE), error));
+    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));
@@ -147,6 +155,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = config->context,
                                     .last_windows = run->windows == LP_WINDOWS_LAST};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
+    LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
     LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
                              LP_SPLIT_VALID, run->threads, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
@@ -156,9 +165,10 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.dataset = dataset, .options = *options};
+    *trainer = (lp_trainer){.options = *options};
     lp_resolved resolved;
     LP_TRY(lp_train_options_resolve(&trainer->options, dataset, &resolved, error));
+    trainer->dataset = lp_dataset_share(dataset);
     trainer->split = resolved.split;
     lapse_status status =
         lp_item_init_open(&trainer->item_init, resolved.vectors, dataset, trainer->split, &trainer->options, error);
@@ -195,6 +205,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     if (trainer->losses)
         trainer->backend->pinned_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
+    lapse_dataset_close(trainer->dataset);
     *trainer = (lp_trainer){0};
 }
 
@@ -365,15 +376,19 @@ void lp_trainer_score(lp_trainer *trainer)
     lp_trainer_state *state = &trainer->state;
     if (trainer->sampler.backend)
         lp_sampler_store(&trainer->sampler, trainer->options.run.seed, trainer->parameters);
-    lp_evaluator_run(&trainer->evaluator, trainer->parameters);
-    state->score = lp_evaluator_score(&trainer->evaluator, trainer->parameters);
+    double metrics[LP_METRIC_COLUMNS];
+    state->score = validate(trainer, metrics);
     state->epoch++;
+    if (state->window > 0 && lp_trainer_epoch_done(trainer))
+        lp_history_add(trainer->model, state->loss / (double)state->targets, metrics);
     state->window = 0;
     state->loss = 0;
     state->targets = 0;
-    if (!(state->score <= state->best_score)) {
+    if (state->best_epoch == 0 ||
+        lp_metric_better((lp_metric)trainer->options.run.select, state->score, state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
+        memcpy(trainer->metrics, metrics, sizeof metrics);
         trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
                                        trainer->adam.size * sizeof *trainer->parameters);
     }

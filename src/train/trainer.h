@@ -7,6 +7,7 @@
 #define LP_TRAINER_H
 
 #include "base/file.h"
+#include "model/history.h"
 #include "model/sampler.h"
 #include "train/evaluator.h"
 #include "train/item_init.h"
@@ -19,7 +20,7 @@ typedef struct lp_trainer_state {
     int64_t window;  /* of the epoch's order: the next one */
     double loss;     /* sum over these targets */
     int64_t targets; /* of the epoch so far; on a device, of the steps whose losses were fetched */
-    double score;    /* newest on the validation split; NaN before the first */
+    double score;    /* the option `select`, newest on the validation split; NaN before the first */
     double best_score;
     uint32_t best_epoch; /* from 1; 0 before the first */
 } lp_trainer_state;
@@ -27,7 +28,7 @@ typedef struct lp_trainer_state {
 typedef struct lapse_trainer lp_trainer;
 
 struct lapse_trainer {
-    const lapse_dataset *dataset;
+    lapse_dataset *dataset;      /* shared: it lives as long as the trainer */
     lapse_train_options options; /* resolved */
     uint8_t *split;              /* of each event; owned */
     lapse_model *model;          /* its parameters are the best so far; owned until it is returned */
@@ -52,8 +53,9 @@ struct lapse_trainer {
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
-    lp_file_version checkpoint;  /* that this run saved last, or was resumed from */
-    struct lp_step_times *times; /* filled by every step; NULL: steps are not timed */
+    double metrics[LP_METRIC_COLUMNS]; /* of the returned parameters */
+    lp_file_version checkpoint;        /* that this run saved last, or was resumed from */
+    struct lp_step_times *times;       /* filled by every step; NULL: steps are not timed */
 };
 
 /* Steps between two copies of a device's losses to the host. */

@@ -76,6 +76,7 @@ static lapse_train_options paper_sizes(const char *device, const char *loss, con
     small_set(&options, "task", "recommend");
     small_set(&options, "loss", loss);
     small_set(&options, "windows", "last");
+    small_set(&options, "gap-input", "off");
     options.model.dims = 50;
     small_set_number(&options, "blocks", 2);
     small_set_number(&options, "heads", 1);

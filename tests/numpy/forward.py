@@ -83,13 +83,16 @@ class Model:
 
 
 class History:
-    """Past events, oldest first: types (numbers), times (seconds), fields (a list for each event), and the query time."""
+    """Past events, oldest first: types (numbers), times (seconds), gaps (None for the first event of the sequence), fields (a
+    list for each event), and the query time."""
 
-    def __init__(self, types, times, fields, query_time):
+    def __init__(self, types, times, fields, query_time, gaps=None):
         self.types, self.times, self.fields, self.query_time = types, np.array(times, np.float64), fields, query_time
+        self.gaps = [None, *np.diff(self.times)] if gaps is None else gaps
 
     def window(self, context):
-        return History(self.types[-context:], self.times[-context:], self.fields[-context:], self.query_time)
+        return History(self.types[-context:], self.times[-context:], self.fields[-context:], self.query_time,
+                       self.gaps[-context:])
 
 
 # ---- input and output layers of networks ----
@@ -116,6 +119,11 @@ def input_layer(model, window):
         else:
             v = model.double(f"field.{y}.embedding")[[model.categories[y].index(c) for c in column]]
         z = z + v @ model.double(f"field.{y}.weight").T
+    if model.metadata.get("gap_input", "off") == "on":
+        offset, mean, deviation = (float(model.metadata[f"gap.{part}"]) for part in ("offset", "mean", "deviation"))
+        g = np.array([[0.0, 1.0] if gap is None else [min(10.0, max(-10.0, (np.log(gap + offset) - mean) / deviation)), 0.0]
+                      for gap in window.gaps])
+        z = z + np.maximum(0, layer(model, "gap.hidden", g)) @ model.double("gap.output.weight").T
     return z
 
 

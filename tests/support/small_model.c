@@ -3,6 +3,7 @@
 
 #include "backend/backend.h"
 #include "base/text.h"
+#include "model/model_file.h"
 #include "model/model_options.h"
 
 #include <setjmp.h>
@@ -75,7 +76,14 @@ lp_model_config small_config_of(const lp_model_row *row, int dims)
     config.context = 12;
     config.dims = dims;
     config.dropout = 0;
+    config.gap_input = 0;
     return config;
+}
+
+void small_config_gap(lp_model_config *config)
+{
+    config->gap_input = 1;
+    config->gap = (lp_gap_scale){.offset = 0.25, .mean = 0.5, .deviation = 1.5};
 }
 
 lp_model_config small_config(const lp_encoding *encoding, int dims, int blocks, int heads)
@@ -135,25 +143,32 @@ static void log_softmax(double *row, int count)
 }
 
 void small_answers(const lapse_model *model, const char *backend_name, int tokens, const int32_t *type,
-                   const double *time, const double *query_time, double *out)
+                   const double *time, const double *query_time, const double *gap, double *out)
 {
     const lp_backend *backend = lp_backend_find(backend_name);
     lp_network network;
     lp_plan plan;
     int types = model->config.event_types;
     int32_t position[128], segment[] = {0, tokens};
+    float gap_rows[128 * LP_GAP_COLUMNS] = {0};
     assert_non_null(backend);
     assert_true(tokens <= 128);
     for (int t = 0; t < tokens; t++)
         position[t] = t;
+    for (int t = 0; gap && t < tokens; t++)
+        lp_gap_row(lp_model_standardize_gap(&model->config.gap, gap[t]), gap_rows + (ptrdiff_t)t * LP_GAP_COLUMNS);
+    void *gap_input = to_real(gap_rows, (size_t)tokens * LP_GAP_COLUMNS, backend->real_size);
     assert_int_equal(lp_network_build(&network, &model->config, false, NULL), LAPSE_OK);
     lp_extent extent = {.pairs = (int64_t)tokens * (tokens + 1) / 2, .longest = tokens};
     extent.rows[LP_ROWS_TOKENS] = extent.rows[LP_ROWS_TARGETS] = tokens;
     assert_int_equal(lp_plan_make(&plan, &network.graph, &extent, backend->real_size, NULL), LAPSE_OK);
     void *inputs[LP_FEED_COUNT] = {
-        [LP_FEED_EVENT] = (void *)(uintptr_t)type, [LP_FEED_POSITION] = position,
+        [LP_FEED_EVENT] = (void *)(uintptr_t)type,
+        [LP_FEED_POSITION] = position,
         [LP_FEED_TARGET_POSITION] = position, /* after every token */
-        [LP_FEED_TIME] = (void *)(uintptr_t)time,  [LP_FEED_QUERY_TIME] = (void *)(uintptr_t)query_time,
+        [LP_FEED_TIME] = (void *)(uintptr_t)time,
+        [LP_FEED_QUERY_TIME] = (void *)(uintptr_t)query_time,
+        [LP_FEED_GAP] = gap_input,
     };
     void *parameters = to_real(model->parameters, network.graph.parameter_size, backend->real_size);
     lp_run run = {.plan = &plan,
@@ -172,8 +187,17 @@ void small_answers(const lapse_model *model, const char *backend_name, int token
             backend->real_size == sizeof(double) ? ((const double *)logits)[i] : (double)((const float *)logits)[i];
     for (int t = 0; t < tokens; t++)
         log_softmax(out + (ptrdiff_t)t * types, types);
+    lp_free(gap_input);
     backend->buffer_free(backend->context, run.work);
     backend->buffer_free(backend->context, run.scratch);
     lp_free(parameters);
     lp_graph_clear(&network.graph);
+}
+
+void small_model_save(const lapse_model *model, const char *path)
+{
+    lp_container container = {0};
+    assert_int_equal(lp_model_contain(model, 0, &container, NULL), LAPSE_OK);
+    assert_int_equal(lp_container_save(&container, path, NULL), LAPSE_OK);
+    lp_arena_clear(&container.arena);
 }

@@ -374,6 +374,7 @@ static void forged_contents_are_refused(void **state)
         {"event.offset", 8, &far, 8, "name 1 of column 'event.text' is invalid"},
         {"event.offset", 8, &zero, 8, "name 1 of column 'event.text' is invalid"},
         {"sequence.text", 4, "x", 1, "name 1 of column 'sequence.text' is invalid"},
+        {"event.text", 0, "\0", 1, "name 1 of column 'event.text' is invalid"},
         {"property.text", 9, "x", 1, "name 1 of column 'property.text' is invalid"},
         {"time", 1000 + 24, "i64", 4, "column 'time' has type 'i64', but should have 'f64'"},
         {"time", 1000 + 40, &one, 8, "column 'time' has 1 bytes, but should have 40"},
@@ -423,6 +424,31 @@ static void forged_contents_are_refused(void **state)
     seal(&good);
     open_as(&good, "the header has invalid counts: 4 sequences and 2 events");
     lp_buffer_clear(&good);
+}
+
+/* A dataset in memory with two equal names, saved with valid checksums. */
+static void equal_names_are_refused(void **state)
+{
+    (void)state;
+    static const uint64_t offset[] = {0, 2, 4, 6};
+    static const lp_names names = {.count = 3, .offset = offset, .bytes = "u\0v\0u"};
+    static const struct {
+        size_t member;
+        const char *message;
+    } cases[] = {
+        {offsetof(lapse_dataset, types), "names 1 and 3 of column 'event.text' are both 'u'"},
+        {offsetof(lapse_dataset, sequences), "names 1 and 3 of column 'sequence.text' are both 'u'"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_dataset *dataset = make(true, 1), *opened = NULL;
+        lapse_error error = {0};
+        *(lp_names *)((char *)dataset + cases[i].member) = names;
+        assert_int_equal(lapse_dataset_save(dataset, path, NULL), LAPSE_OK);
+        assert_int_equal(lapse_dataset_open(path, &opened, &error), LAPSE_ERROR_FORMAT);
+        assert_string_equal(error.message, cases[i].message);
+        assert_null(opened);
+        lapse_dataset_close(dataset);
+    }
 }
 
 static void other_files_are_refused(void **state)
@@ -571,6 +597,7 @@ int main(void)
         cmocka_unit_test(every_changed_byte_is_refused_or_harmless),
         cmocka_unit_test(edited_parts_are_named),
         cmocka_unit_test(forged_contents_are_refused),
+        cmocka_unit_test(equal_names_are_refused),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(every_allocation_may_fail),
         cmocka_unit_test(a_failing_write_changes_nothing),

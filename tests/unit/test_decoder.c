@@ -26,7 +26,7 @@ typedef struct history {
 /* The answer of the plain network in double to the last CONTEXT events. */
 static void whole_window(const lapse_model *model, const history *h, double time, double *probabilities)
 {
-    double at[CONTEXT], query_time[CONTEXT], out[CONTEXT * TYPES];
+    double at[CONTEXT], query_time[CONTEXT], gap[CONTEXT], out[CONTEXT * TYPES];
     bool known = lp_model_target_known(&model->config);
     int tokens = h->count < CONTEXT ? h->count : CONTEXT, first = h->count - tokens;
     double last = known ? time : h->times[h->count - 1];
@@ -34,8 +34,9 @@ static void whole_window(const lapse_model *model, const history *h, double time
         double next = t + 1 < tokens ? h->times[first + t + 1] : time;
         at[t] = h->times[first + t] - last;
         query_time[t] = (known ? next : h->times[first + t]) - last;
+        gap[t] = first + t > 0 ? h->times[first + t] - h->times[first + t - 1] : NAN;
     }
-    small_answers(model, "reference-double", tokens, h->types + first, at, query_time, out);
+    small_answers(model, "reference-double", tokens, h->types + first, at, query_time, gap, out);
     for (int type = 0; type < TYPES; type++)
         probabilities[type] = exp(out[(tokens - 1) * TYPES + type]);
 }
@@ -91,13 +92,15 @@ static void every_network(void **state)
             small_config_number(&config, "combine", (variant / 5 % LP_COMBINE_COUNT));
             config.target_time = !(variant / 4 % 3 > 0);
             config.context = CONTEXT;
+            if (variant % 4 < 2)
+                small_config_gap(&config);
             char what[120];
-            snprintf(what, sizeof what, "%s, variant %d: %d blocks, %d heads, %s, %s, %s",
+            snprintf(what, sizeof what, "%s, variant %d: %d blocks, %d heads, %s, %s, %s, gaps %s",
                      small_encoding(&config)->name, variant, (int)small_config_get(&config, "blocks"),
                      (int)small_config_get(&config, "heads"),
                      lp_projection_names[(int)small_config_get(&config, "projection")],
                      lp_combine_names[(int)small_config_get(&config, "combine")],
-                     lp_model_target_known(&config) ? "known" : "unknown");
+                     lp_model_target_known(&config) ? "known" : "unknown", config.gap_input ? "on" : "off");
             lapse_model *model = small_model(&config, (uint64_t)variant);
             live_through(model, (uint64_t)variant, what);
             lapse_model_free(model);

@@ -443,6 +443,14 @@ static void forged_fields_are_refused(void **state)
     forge(&bytes, "field.2", NULL, 0, "column 'field.2' is missing");
     forge(&bytes, "field.name.text", NULL, 0, "column 'field.name.text' is missing");
     lp_buffer_clear(&bytes);
+    /* Two equal categories. */
+    static const uint64_t offset[] = {0, 2, 4, 6};
+    lapse_dataset *opened = NULL;
+    lapse_error error = {0};
+    dataset->fields[1].categories = (lp_names){.count = 3, .offset = offset, .bytes = "u\0v\0v"};
+    assert_int_equal(lapse_dataset_save(dataset, small_path("f.lapse"), NULL), LAPSE_OK);
+    assert_int_equal(lapse_dataset_open(small_path("f.lapse"), &opened, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message, "names 2 and 3 of column 'field.1.text' are both 'v'");
     lapse_dataset_close(dataset);
 }
 

@@ -170,8 +170,8 @@ static void check_formulas(const lp_model_config *config, int seed)
     for (int known = 0; known < 2; known++) {
         draw_history(&events, seed, known);
         naive_answers(model, TOKENS, events.type, events.time, events.query_time, wanted);
-        small_answers(model, "reference-double", TOKENS, events.type, events.time, events.query_time, exact);
-        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, fast);
+        small_answers(model, "reference-double", TOKENS, events.type, events.time, events.query_time, NULL, exact);
+        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, NULL, fast);
         check_rows(exact, wanted, TOKENS * TYPES, 1e-10, "in double");
         check_rows(fast, wanted, TOKENS * TYPES, 1e-5, "cpu");
     }
@@ -217,7 +217,7 @@ static void check_questions(const lp_model_config *plain, int seed)
         snprintf(what, sizeof what, "%s, %d blocks, %d heads, time %s", small_encoding(&config)->name,
                  (int)small_config_get(&config, "blocks"), (int)small_config_get(&config, "heads"),
                  known ? "known" : "unknown");
-        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, pass);
+        small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, NULL, pass);
         for (int q = 0; q < TOKENS; q++) {
             ask(session, &events, q + 1, 0, events.time[q + 1], alone);
             /* Anchored times are those of a question at the window's end. */
@@ -225,7 +225,7 @@ static void check_questions(const lp_model_config *plain, int seed)
                 check_rows(alone, pass + (ptrdiff_t)q * TYPES, TYPES, 1e-5, "asked alone");
             ask(session, &events, q + 1, 1.6e9 + TEN_YEARS, events.time[q + 1], later);
             check_rows(later, alone, TYPES, 1e-4, "ten years later");
-            small_answers(model, "cpu", q + 1, events.type, events.time, events.query_time, cut);
+            small_answers(model, "cpu", q + 1, events.type, events.time, events.query_time, NULL, cut);
             check_rows(cut, pass, (q + 1) * TYPES, 1e-5, "cut off");
         }
         lapse_session_free(session);
@@ -248,7 +248,7 @@ static void check_causality(const lp_model_config *config, int seed)
     lapse_model *model = small_model(config, (uint64_t)seed);
     snprintf(what, sizeof what, "%s, %d blocks, %d heads", small_encoding(config)->name,
              (int)small_config_get(config, "blocks"), (int)small_config_get(config, "heads"));
-    small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, before);
+    small_answers(model, "cpu", TOKENS, events.type, events.time, events.query_time, NULL, before);
     for (int q = 0; q + 1 < TOKENS; q++) {
         other = events;
         for (int i = q + 1; i < TOKENS; i++) {
@@ -256,7 +256,7 @@ static void check_causality(const lp_model_config *config, int seed)
             other.time[i] = events.time[i] + 100;
             other.query_time[i] = events.query_time[i] + 100;
         }
-        small_answers(model, "cpu", TOKENS, other.type, other.time, other.query_time, after);
+        small_answers(model, "cpu", TOKENS, other.type, other.time, other.query_time, NULL, after);
         check_rows(after, before, (q + 1) * TYPES, 1e-6, "before a change");
         double change = 0;
         for (int c = 0; c < TYPES; c++)

@@ -27,25 +27,29 @@ static char what[80];
 /* Longer than any sequence of small_train_data, so that evaluation and sessions see the same events. */
 enum { CONTEXT = 20 };
 
-/* Calls check for each model and task, and each loss of a recommender, with options for a small run. */
+/* Calls check for each model and task, each loss of a recommender, and networks with and without the gap input, with options
+ * for a small run. */
 static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_train_options *options))
 {
     lapse_dataset *dataset = small_train_data(3);
     for (int m = 0; lp_models[m]; m++)
         for (int task = 0; lp_task_names[task]; task++)
-            for (int loss = 0; lp_loss_names[loss]; loss++) {
-                bool ranks = task == LP_TASK_RECOMMEND && lp_models[m]->build;
-                if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks))
-                    continue;
-                lapse_train_options options = small_train_options();
-                small_set(&options, "model", lp_models[m]->name);
-                small_set(&options, "task", lp_task_names[task]);
-                if (ranks)
-                    small_set(&options, "loss", lp_loss_names[loss]);
-                options.model.context = CONTEXT;
-                snprintf(what, sizeof what, "%s, %s, %s", lp_models[m]->name, lp_task_names[task], lp_loss_names[loss]);
-                check(dataset, &options);
-            }
+            for (int loss = 0; lp_loss_names[loss]; loss++)
+                for (int gap = 0; gap < 2; gap++) {
+                    bool network = lp_models[m]->build, ranks = task == LP_TASK_RECOMMEND && network;
+                    if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks) || (gap && !network))
+                        continue;
+                    lapse_train_options options = small_train_options();
+                    small_set(&options, "model", lp_models[m]->name);
+                    small_set(&options, "task", lp_task_names[task]);
+                    if (ranks)
+                        small_set(&options, "loss", lp_loss_names[loss]);
+                    options.model.context = CONTEXT;
+                    options.model.gap_input = gap;
+                    snprintf(what, sizeof what, "%s, %s, %s, gaps %s", lp_models[m]->name, lp_task_names[task],
+                             lp_loss_names[loss], gap ? "on" : "off");
+                    check(dataset, &options);
+                }
     lapse_dataset_close(dataset);
 }
 
@@ -384,7 +388,7 @@ static void models_see_users_and_gaps(void **state)
     lp_targets targets = {.dataset = dataset, .wanted = LP_SPLIT_COUNT, .context = 5};
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, 8, 5, 3, 0, NULL), LAPSE_OK);
-    assert_int_equal(lp_batch_init_inputs(&batch, true, true, NULL), LAPSE_OK);
+    assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){true, true, false}, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_evaluation(&windows, &targets, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     for (int shard = 0; shard < batch.shard_count; shard++)

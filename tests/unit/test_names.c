@@ -1,4 +1,5 @@
-/* test_names.c: lookups by hash table and by linear search agree, also for missing names. */
+/* test_names.c: lookups by hash table and by linear search agree, also for missing names; equal names are
+ * found. */
 #include "base/random.h"
 #include "data/dataset/names.h"
 
@@ -65,8 +66,41 @@ static void out_of_memory(void **state)
     lp_arena_clear(&arena);
 }
 
+/* Two equal names are found wherever they are; with one name changed to another one's text. */
+static void equal_names_are_found(void **state)
+{
+    (void)state;
+    static const int counts[] = {1, 2, 9, 1000, 30000};
+    for (size_t c = 0; c < sizeof counts / sizeof *counts; c++) {
+        lp_arena arena = {0};
+        lp_names names = make_names(&arena, counts[c]);
+        int64_t first = -1, second = -1;
+        assert_int_equal(lp_names_unique(&names, &first, &second), LAPSE_OK);
+        assert_int_equal(first, -1);
+        lp_random random = lp_random_start(c, LP_PURPOSE_TEST, 0);
+        for (int i = 0; i < 20 && counts[c] > 1; i++) {
+            /* Names of the same length swap their text. */
+            int64_t a = lp_random_below(&random, (uint32_t)counts[c] - 1), b = a + 1;
+            uint64_t size = names.offset[b] - names.offset[a];
+            if (names.offset[b + 1] - names.offset[b] != size)
+                continue;
+            char *bytes = (char *)(uintptr_t)names.bytes, kept[16];
+            memcpy(kept, bytes + names.offset[b], size);
+            memcpy(bytes + names.offset[b], bytes + names.offset[a], size);
+            assert_int_equal(lp_names_unique(&names, &first, &second), LAPSE_ERROR_FORMAT);
+            assert_true(first == a && second == b);
+            memcpy(bytes + names.offset[b], kept, size);
+        }
+        lp_memory_fail_at(1);
+        assert_int_equal(lp_names_unique(&names, &first, &second), LAPSE_ERROR_MEMORY);
+        lp_memory_fail_at(0);
+        lp_arena_clear(&arena);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(found_as_before), cmocka_unit_test(out_of_memory)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(found_as_before), cmocka_unit_test(out_of_memory),
+                                       cmocka_unit_test(equal_names_are_found)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

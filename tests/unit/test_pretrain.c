@@ -159,6 +159,47 @@ static void test_described_items(void **state)
 }
 
 /* The vectors depend on the training split only. */
+static bool last_loss(const lapse_progress *progress, void *context)
+{
+    *(double *)context = progress->loss;
+    return true;
+}
+
+/* Hundreds of words that all items share: the update is bounded, so vectors stay finite and items in similar contexts are
+ * alike, also at the largest learning rate. */
+static void test_many_common_words(void **state)
+{
+    (void)state;
+    lp_buffer text = {0};
+    assert_true(lp_buffer_print(&text, "item,name,brand\n"));
+    for (int i = 0; i < 8; i++) {
+        assert_true(lp_buffer_print(&text, "%c,", 'a' + i));
+        for (int w = 0; w < 400; w++)
+            assert_true(lp_buffer_print(&text, "w%d ", w));
+        assert_true(lp_buffer_print(&text, ",%s\n", i < 4 ? "X" : "Y"));
+    }
+    small_file_write(small_path("items.csv"), text.data, text.size);
+    lp_buffer_clear(&text);
+    lapse_dataset *dataset = two_groups(NULL);
+    static const double rates[] = {0.05, 1};
+    for (int r = 0; r < 2; r++) {
+        lapse_pretrain_options options = small_options();
+        options.catalogue = small_path("items.csv");
+        options.epochs = 30;
+        options.learning_rate = rates[r];
+        double loss = NAN;
+        lapse_vectors *vectors = NULL;
+        assert_int_equal(lapse_pretrain(dataset, &options, last_loss, &loss, &vectors, NULL), LAPSE_OK);
+        for (int64_t i = 0; i < 8 * vectors->dims; i++)
+            assert_true(isfinite(vectors->vector[i]));
+        if (!(r > 0 || loss < 4)) /* six pairs of chance have a loss of 4.2 */
+            fail_msg("the loss is %g", loss);
+        assert_int_equal(lapse_vectors_save(vectors, small_path("v"), NULL), LAPSE_OK);
+        lapse_vectors_free(vectors);
+    }
+    lapse_dataset_close(dataset);
+}
+
 static void test_held_out_events_are_not_read(void **state)
 {
     (void)state;
@@ -289,15 +330,25 @@ static void test_bad_files(void **state)
     assert_int_equal(lapse_vectors_load(small_path("good"), &read, NULL), LAPSE_OK);
     lapse_vectors_free(read);
     vectors->vector[4] = INFINITY;
-    assert_not_loaded(vectors,
-                      "these are not item vectors that can be used: a number in them is not finite, or a count is "
-                      "negative");
+    lp_container file; /* lapse_vectors_save would refuse */
+    assert_int_equal(lp_container_open(&file, small_path("good"), NULL), LAPSE_OK);
+    assert_string_equal(file.tensors[0].name, "item.vector");
+    file.tensors[0].data = vectors->vector;
+    assert_int_equal(lp_container_save(&file, small_path("bad"), NULL), LAPSE_OK);
+    lp_container_close(&file);
+    assert_int_equal(lapse_vectors_load(small_path("bad"), &read, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message,
+                        "these are not item vectors that can be used: a number in them is not finite, or a count is "
+                        "negative");
     vectors->vector[4] = 0;
     vectors->counts[1] = -1;
     assert_not_loaded(vectors,
                       "these are not item vectors that can be used: a number in them is not finite, or a count is "
                       "negative");
     vectors->counts[1] = 0;
+    ((char *)vectors->blocks[3])[2] = 'a';
+    assert_not_loaded(vectors, "names 1 and 2 of tensor 'vocabulary.item.bytes' are both 'a'");
+    ((char *)vectors->blocks[3])[2] = 'b';
     ((uint64_t *)vectors->blocks[2])[1] = 3;
     assert_not_loaded(vectors, "these are not item vectors that can be used: their names are damaged");
     ((uint64_t *)vectors->blocks[2])[1] = UINT64_MAX;
@@ -323,17 +374,20 @@ static void test_out_of_memory(void **state)
     lapse_pretrain_options options = small_options();
     options.catalogue = small_path("items.csv");
     options.split_by = NULL;
-    for (int64_t n = 1;; n++) {
-        lapse_vectors *vectors = NULL;
+    lapse_vectors *vectors = NULL;
+    int64_t first = lp_memory_count();
+    assert_int_equal(lapse_pretrain(dataset, &options, NULL, NULL, &vectors, NULL), LAPSE_OK);
+    int64_t count = lp_memory_count() - first;
+    assert_true(count > 20);
+    lapse_vectors_free(vectors);
+    /* Every one is an error: no result is smaller for lack of memory. */
+    for (int64_t n = 1; n <= count; n++) {
+        vectors = NULL;
         lp_memory_fail_at(n);
         lapse_status status = lapse_pretrain(dataset, &options, NULL, NULL, &vectors, NULL);
         lp_memory_fail_at(0);
-        if (status == LAPSE_OK) {
-            lapse_vectors_free(vectors);
-            assert_true(n > 20);
-            break;
-        }
-        assert_int_equal(status, LAPSE_ERROR_MEMORY);
+        if (status != LAPSE_ERROR_MEMORY)
+            fail_msg("allocation %lld of %lld: status %d", (long long)n, (long long)count, (int)status);
         assert_null(vectors);
     }
     lapse_dataset_close(dataset);
@@ -346,6 +400,7 @@ int main(void)
         cmocka_unit_test_teardown(test_golden, remove_files),
         cmocka_unit_test_teardown(test_near_items_are_alike, remove_files),
         cmocka_unit_test_teardown(test_described_items, remove_files),
+        cmocka_unit_test_teardown(test_many_common_words, remove_files),
         cmocka_unit_test_teardown(test_held_out_events_are_not_read, remove_files),
         cmocka_unit_test_teardown(test_progress, remove_files),
         cmocka_unit_test_teardown(test_wrong_options, remove_files),

@@ -204,7 +204,12 @@ static void test_refused(void **state)
     assert_string_equal(
         error.message,
         "the preset 'catalogue' has no table of probabilities, because its law has no closed form; use another preset");
-    assert_int_equal(lapse_simulation_evaluate(s, NULL, NULL, NULL, NULL, &error), LAPSE_ERROR_USAGE);
+    static _Alignas(64) char unread[64]; /* stands for a model and a dataset: the preset is refused before */
+    lapse_evaluate_options evaluate;
+    lapse_scores scores;
+    lapse_evaluate_options_default(&evaluate);
+    assert_int_equal(lapse_simulation_evaluate(s, (void *)unread, (void *)unread, &evaluate, &scores, &error),
+                     LAPSE_ERROR_USAGE);
     assert_string_equal(
         error.message,
         "the preset 'catalogue' has no best possible score, because its law has no closed form; use another preset");

@@ -357,7 +357,16 @@ static bool keep_record(const lapse_progress *progress, void *context)
 {
     record *this = context;
     this->orderly = this->orderly && progress->epoch == this->epochs + 1 && progress->loss > 0 &&
-                    progress->seconds >= 0 && progress->events_per_second > 0;
+                    progress->seconds >= 0 && progress->events_per_second > 0 && progress->epoch_seconds > 0 &&
+                    progress->seconds_left >= 0 && progress->seconds_left <= progress->seconds_left_most;
+    if (progress->epoch_end) { /* best + patience at least, all epochs at most */
+        int least = progress->best_epoch + 3 < progress->epochs ? progress->best_epoch + 3 : progress->epochs;
+        double whole = progress->epoch_seconds;
+        this->orderly = this->orderly && progress->newest.epoch == progress->epoch &&
+                        progress->newest.score == progress->score && progress->newest.loss == progress->loss &&
+                        fabs(progress->seconds_left - (least - progress->epoch) * whole) < 1e-9 &&
+                        fabs(progress->seconds_left_most - (progress->epochs - progress->epoch) * whole) < 1e-9;
+    }
     if (progress->epoch_end) {
         this->orderly = this->orderly && this->step == progress->steps && progress->step == progress->steps;
         this->scores[this->epochs++] = progress->score;
@@ -383,7 +392,7 @@ static void the_best_is_kept(void **state)
         lapse_model *model = small_train(dataset, &options, keep_record, &seen);
         int best = 0;
         for (int i = 1; i < seen.epochs; i++)
-            best = seen.scores[i] > seen.scores[best] ? i : best;
+            best = seen.scores[i] < seen.scores[best] ? i : best;
         assert_true(seen.orderly);
         assert_int_equal(seen.last.best_epoch, best + 1);
         assert_true(seen.last.best_score == seen.scores[best]);
@@ -391,14 +400,14 @@ static void the_best_is_kept(void **state)
         char text[40];
         snprintf(text, sizeof text, "%d", best + 1);
         assert_string_equal(lp_model_property_find(model, "score.epoch"), text);
-        assert_true(strtod(lp_model_property_find(model, "score.valid.accuracy"), NULL) == seen.scores[best]);
+        assert_true(strtod(lp_model_property_find(model, "score.valid.log_loss"), NULL) == seen.scores[best]);
         /* And what is kept does score that. */
         lapse_evaluate_options evaluate;
         lapse_evaluate_options_default(&evaluate);
         evaluate.split = "valid";
         lapse_scores scores;
         assert_int_equal(lapse_evaluate(model, dataset, &evaluate, &scores, NULL), LAPSE_OK);
-        assert_true(scores.accuracy == seen.scores[best]);
+        assert_true(scores.log_loss == seen.scores[best]);
         assert_string_equal(scores.split, "valid");
         assert_string_equal(scores.target_time, "known");
         lapse_scores_clear(&scores);
@@ -428,6 +437,7 @@ static void the_first_of_equals_is_kept(void **state)
     (void)state;
     lapse_dataset *dataset = small_train_data(1);
     lapse_train_options options = small_train_options();
+    small_set(&options, "select", "accuracy");
     lp_trainer trainer;
     assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
     size_t size = trainer.adam.size * sizeof *trainer.parameters;
@@ -457,12 +467,16 @@ static void training_that_diverges(void **state)
     options.run.resume = true;
     lp_trainer trainer;
     assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
-    trainer.parameters[1] = NAN;
+    for (size_t i = 0; i < trainer.adam.size; i++) /* finite, so they can be saved, but the loss is not */
+        trainer.parameters[i] = i % 2 ? 3e38f : -2e38f;
     for (int scored = 0; scored < 2; scored++) {
         lapse_model *model = NULL;
         lapse_error error = {0};
         stopper count = {0};
         trainer.state = (lp_trainer_state){.step = 4, .score = NAN, .best_score = NAN};
+        const double metrics[LP_METRIC_COLUMNS] = {0.25, 0.5};
+        if (scored)
+            lp_history_add(trainer.model, 1.5, metrics);
         if (scored)
             trainer.state =
                 (lp_trainer_state){.step = 4, .epoch = 1, .score = 0.25, .best_score = 0.25, .best_epoch = 1};

@@ -61,13 +61,15 @@ lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared
     return lp_fail_memory(error, "a batch", tokens * (size_t)(negatives + 4) * sizeof *batch->item);
 }
 
-lapse_status lp_batch_init_inputs(lp_batch *batch, bool target_gap, bool sequence_id, lapse_error *error)
+lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse_error *error)
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
-    if (target_gap)
+    if (inputs.target_gap)
         batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
-    if (sequence_id)
+    if (inputs.sequence_id)
         batch->sequence_id = array_new(batch, tokens, sizeof *batch->sequence_id);
+    if (inputs.gap)
+        batch->gap = array_new(batch, tokens * LP_GAP_COLUMNS, sizeof *batch->gap);
     if (batch->failed)
         return lp_fail_memory(error, "a batch", tokens * sizeof(double));
     return LAPSE_OK;
@@ -144,6 +146,8 @@ static void prefetch_window(const lp_window *window, const lp_targets *targets, 
     size_t first = (size_t)window->first, count = (size_t)window->count;
     prefetch(targets->dataset->time + first, (count + 1) * sizeof *targets->dataset->time);
     prefetch(columns->type + first, (count + 1) * sizeof *columns->type);
+    if (columns->gap)
+        prefetch(columns->gap + first, count * sizeof *columns->gap);
     if (targets->wanted != LP_SPLIT_COUNT)
         prefetch(targets->split + first, count + 1);
 }
@@ -172,6 +176,8 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     }
     for (size_t i = 0; batch->sequence_id && i < count; i++)
         batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;
+    for (size_t i = 0; batch->gap && i < count; i++)
+        lp_gap_row(columns->gap[(size_t)window->first + i], batch->gap + (token + i) * LP_GAP_COLUMNS);
     batch->tokens += window->count;
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;

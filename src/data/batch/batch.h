@@ -9,12 +9,15 @@
 
 #include "data/batch/window.h"
 
+#include <math.h>
+
 /* The events of a dataset with the ids of a model (model/id_map.h). Views of event_count elements each. */
 typedef struct lp_event_columns {
     const int32_t *type;
     const int32_t *action; /* second target beside the event type; NULL: none */
     int field_count;
     const void *field[LP_FIELD_LIMIT]; /* int32_t for a category, float for a number */
+    const float *gap;                  /* standardized; NaN: no event before. NULL: the model does not read it */
     bool sequences_known;              /* the dataset's sequences are those of the model's training data */
 } lp_event_columns;
 
@@ -50,8 +53,9 @@ typedef struct lp_batch {
     /* Of networks that read them; otherwise NULL. */
     double *target_gap;   /* [targets]: seconds from the event at the target position to the target event */
     int32_t *sequence_id; /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
+    float *gap;           /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
 
-    void *blocks[LP_FIELD_LIMIT + 19]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 20]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;
@@ -71,8 +75,28 @@ int lp_batch_shard_tokens(const lp_batch *batch);
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
                    bool target_known, const lp_event_columns *columns);
 
-/* Adds the inputs that only some networks read: target_gap, sequence_id. Once, after init. */
-lapse_status lp_batch_init_inputs(lp_batch *batch, bool target_gap, bool sequence_id, lapse_error *error);
+/* The inputs that only some networks read. */
+typedef struct lp_batch_inputs {
+    bool target_gap, sequence_id, gap;
+} lp_batch_inputs;
+
+/* Adds inputs that only some networks read. Once, after init. */
+lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse_error *error);
+
+/* Those of another batch. */
+static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
+{
+    return (lp_batch_inputs){batch->target_gap != NULL, batch->sequence_id != NULL, batch->gap != NULL};
+}
+
+/* The input of an event's gap, the time since the event before it in its sequence: (gap, 0), or (0, 1) for a NaN, which stands
+ * for an event with none before it. */
+enum { LP_GAP_COLUMNS = 2 };
+static inline void lp_gap_row(float gap, float row[LP_GAP_COLUMNS])
+{
+    row[0] = isnan(gap) ? 0 : gap;
+    row[1] = isnan(gap) ? 1 : 0;
+}
 
 /* Window boundaries of a shard: one more than its windows. */
 static inline const int32_t *lp_batch_segments(const lp_batch *batch, int shard)

@@ -177,6 +177,7 @@ static lapse_status choose_rule(const lapse_dataset *dataset, const lapse_check_
 lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
                                  lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, options, check);
     const lp_split_rule *rule;
     uint8_t *split;
     LP_TRY(choose_rule(dataset, options, &rule, error));

@@ -101,9 +101,16 @@ const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *n
     return NULL;
 }
 
+lapse_dataset *lp_dataset_share(const lapse_dataset *dataset)
+{
+    lapse_dataset *shared = (lapse_dataset *)(uintptr_t)dataset;
+    __atomic_fetch_add(&shared->sharers, 1, __ATOMIC_RELAXED);
+    return shared;
+}
+
 void lapse_dataset_close(lapse_dataset *dataset)
 {
-    if (!dataset)
+    if (!dataset || __atomic_fetch_sub(&dataset->sharers, 1, __ATOMIC_ACQ_REL) > 0)
         return;
     for (size_t i = 0; i < sizeof dataset->buffers / sizeof *dataset->buffers; i++)
         lp_free(dataset->buffers[i]);

@@ -10,7 +10,7 @@
  *      the category "". A number is finite, or NaN where it is missing. The action, if there is one, is the first
  *      field; categories precede numbers.
  *   5. Sequences are in the order of their first appearance in the source. Names of sequences are unique, and so are
- *      names of event types.
+ *      names of event types and of the categories of a field. Names contain no NUL byte.
  */
 #ifndef LP_DATASET_H
 #define LP_DATASET_H
@@ -59,10 +59,14 @@ struct lapse_dataset {
     int property_count;
     const char **property_name, **property_value;
 
+    int sharers; /* objects that keep the dataset alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
     lp_map map;       /* the columns point into it if the dataset is mapped from a file */
     lp_arena arena;   /* owns fields and properties */
     void *buffers[8]; /* owned columns of an imported dataset */
 };
+
+/* Keeps a dataset alive until one more lapse_dataset_close. Returns it; any thread may call it. */
+lapse_dataset *lp_dataset_share(const lapse_dataset *dataset);
 
 static inline const char *lp_names_get(const lp_names *names, int64_t i)
 {

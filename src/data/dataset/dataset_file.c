@@ -5,7 +5,7 @@
  * detect files that were truncated or edited, and the invariants of dataset.h are checked so that even a file with
  * valid checksums and invalid contents cannot make a reader leave the buffer.
  */
-#include "data/dataset/dataset.h"
+#include "data/dataset/names.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
@@ -163,6 +163,7 @@ static lapse_status write_file(const file_plan *plan, const char *path, lapse_er
 
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, dataset, path);
     uint64_t sequences = (uint64_t)dataset->sequence_count, events = (uint64_t)dataset->event_count;
     file_plan plan = {.header = {.sequence_count = sequences, .event_count = events}};
     lapse_status status = LAPSE_OK;
@@ -301,10 +302,23 @@ static lapse_status bind_names(const file_view *view, const char *offsets, const
     names->count = (int64_t)count - 1;
     for (uint64_t i = 0; i + 1 < count; i++) {
         uint64_t begin = names->offset[i], end = names->offset[i + 1];
-        if (end <= begin || end > bytes->size || names->bytes[end - 1] != 0)
+        if (end <= begin || end > bytes->size || memchr(names->bytes + begin, 0, end - begin) != names->bytes + end - 1)
             return refuse(view, "name %" PRIu64 " of column '%s' is invalid", i + 1, text);
     }
     return LAPSE_OK;
+}
+
+/* Binds a string table whose names must differ. */
+static lapse_status bind_vocabulary(const file_view *view, const char *offsets, const char *text, lp_names *names)
+{
+    int64_t first = 0, second = 0;
+    LP_TRY(bind_names(view, offsets, text, names));
+    lapse_status status = lp_names_unique(names, &first, &second);
+    if (status == LAPSE_ERROR_MEMORY)
+        return lp_fail_memory(view->error, "a check of names", (size_t)names->count * 11);
+    return status == LAPSE_OK ? LAPSE_OK
+                              : refuse(view, "names %" PRId64 " and %" PRId64 " of column '%s' are both '%.60s'",
+                                       first + 1, second + 1, text, lp_names_get(names, first));
 }
 
 /* Checks the invariants of dataset.h. */
@@ -369,7 +383,7 @@ static lapse_status bind_field(const file_view *view, int number, int64_t events
     }
     LP_TRY(bind(view, names.values, "i32", sizeof *field->category, (uint64_t)events, false, &data));
     field->category = data;
-    LP_TRY(bind_names(view, names.offsets, names.text, &field->categories));
+    LP_TRY(bind_vocabulary(view, names.offsets, names.text, &field->categories));
     uint32_t highest = 0;
     for (int64_t i = 0; i < events; i++)
         highest = (uint32_t)field->category[i] > highest ? (uint32_t)field->category[i] : highest;
@@ -423,8 +437,8 @@ static lapse_status read_file(file_view *view, lapse_dataset *dataset)
     dataset->split = data;
     dataset->sequence_count = (int64_t)sequences;
     dataset->event_count = (int64_t)events;
-    LP_TRY(bind_names(view, "event.offset", "event.text", &dataset->types));
-    LP_TRY(bind_names(view, "sequence.offset", "sequence.text", &dataset->sequences));
+    LP_TRY(bind_vocabulary(view, "event.offset", "event.text", &dataset->types));
+    LP_TRY(bind_vocabulary(view, "sequence.offset", "sequence.text", &dataset->sequences));
     if (dataset->sequences.count != dataset->sequence_count)
         return refuse(view, "column 'sequence.offset' does not have a name for every sequence");
     LP_TRY(check_events(view, dataset));
@@ -434,6 +448,7 @@ static lapse_status read_file(file_view *view, lapse_dataset *dataset)
 
 lapse_status lapse_dataset_open(const char *path, lapse_dataset **dataset, lapse_error *error)
 {
+    LP_REQUIRE(error, path, dataset);
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a dataset", sizeof *made);

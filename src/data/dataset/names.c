@@ -6,6 +6,7 @@
 #include <xxhash.h>
 
 #include <string.h>
+#include <sys/random.h>
 
 /* Up to this many names a linear search is faster. */
 enum { FEW_NAMES = 8 };
@@ -48,6 +49,52 @@ bool lp_names_copy(lp_arena *arena, const lp_names *from, lp_names *to)
     memcpy(bytes, from->bytes, size);
     *to = (lp_names){.count = from->count, .offset = offset, .bytes = bytes};
     return make_slots(arena, to);
+}
+
+/* Names that lp_names_unique checks at most: their slots are numbered by 32 bits. */
+static const int64_t MAX_UNIQUE = INT64_C(3) << 30;
+
+/* A slot of lp_names_unique. The tag avoids nearly all comparisons of different names. */
+typedef struct unique_slot {
+    uint32_t tag;
+    uint32_t index; /* of the name, + 1; 0: the slot is free */
+} unique_slot;
+
+/* Names of a file may be chosen to collide under a known seed, which would make the table quadratic. */
+static uint64_t random_seed(const void *address)
+{
+    uint64_t seed;
+    bool drawn = getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed;
+    return drawn ? seed : (uint64_t)(uintptr_t)address;
+}
+
+lapse_status lp_names_unique(const lp_names *names, int64_t *first, int64_t *second)
+{
+    if (names->count > MAX_UNIQUE)
+        return LAPSE_ERROR_MEMORY;
+    uint64_t count = (uint64_t)names->count + (uint64_t)names->count / 3 + 1; /* load factor 3/4 */
+    unique_slot *slots = lp_alloc(count, sizeof *slots);
+    if (!slots)
+        return LAPSE_ERROR_MEMORY;
+    uint64_t seed = random_seed(slots);
+    lapse_status status = LAPSE_OK;
+    for (int64_t i = 0; status == LAPSE_OK && i < names->count; i++) {
+        const char *name = lp_names_get(names, i);
+        size_t size = names->offset[i + 1] - names->offset[i];
+        uint64_t hash = XXH3_64bits_withSeed(name, size, seed), at = (hash >> 32) * count >> 32;
+        for (; slots[at].index; at = at + 1 < count ? at + 1 : 0) {
+            int64_t other = (int64_t)slots[at].index - 1;
+            if (slots[at].tag != (uint32_t)hash || strcmp(lp_names_get(names, other), name) != 0)
+                continue;
+            *first = other;
+            *second = i;
+            status = LAPSE_ERROR_FORMAT;
+            break;
+        }
+        slots[at] = (unique_slot){(uint32_t)hash, (uint32_t)i + 1};
+    }
+    lp_free(slots);
+    return status;
 }
 
 static int64_t find_linear(const lp_names *names, const char *name)

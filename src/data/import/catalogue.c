@@ -6,6 +6,7 @@
 #include "data/import/chunks.h"
 #include "data/import/csv.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -297,9 +298,10 @@ static lapse_status index_features(reading *r)
     for (size_t f = 0; good && f < count; f++) {
         const char *text = lp_names_get(&names, (int64_t)f);
         size_t size = names.offset[f + 1] - names.offset[f] - 1;
-        bool added;
-        number[f] = number[f] < 2 ? -1 : (int32_t)lp_intern_add(&shared, text, size, lp_intern_key(text, size), &added);
-        good = number[f] < 0 || shared.count == (uint32_t)number[f] + 1;
+        bool added, rare = number[f] < 2;
+        uint32_t id = rare ? 0 : lp_intern_add(&shared, text, size, lp_intern_key(text, size), &added);
+        good = id != LP_INTERN_NONE;
+        number[f] = rare ? -1 : (int32_t)id;
     }
     lp_free(catalogue->start);
     lp_free(catalogue->feature);
@@ -384,6 +386,7 @@ lapse_status lp_catalogue_start(lp_catalogue *catalogue, const lp_names *known, 
         const char *name = lp_names_get(known, i);
         size_t size = known->offset[i + 1] - known->offset[i] - 1;
         good = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added) != LP_INTERN_NONE;
+        assert(added); /* names are unique: item i of the dataset is item i of the catalogue */
     }
     catalogue->start = lp_alloc((size_t)known->count + 1, sizeof *catalogue->start);
     if (good && catalogue->start)

@@ -300,7 +300,8 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error)
 {
-    if (!options || !options->input)
+    LP_REQUIRE(error, options, dataset);
+    if (!options->input)
         return lp_fail(error, LAPSE_ERROR_USAGE, "no input: give a CSV or TSV file, or - for standard input");
     lp_source source;
     LP_TRY(lp_source_open(&source, options->input, error));

@@ -24,13 +24,15 @@
 typedef struct preset {
     const char *name;
     lapse_status (*fill)(lp_law *law, lapse_error *error);
-    /* Instead of fill, for a preset without a closed-form law. */
+    /* Instead of fill, for a preset that is not a Hawkes process. */
     lapse_status (*simulate)(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
+    bool items; /* has a chosen number of items */
 } preset;
 
 static const preset presets[] = {
-    {"shop", lp_preset_shop, NULL},
-    {"catalogue", NULL, lp_catalogue_simulate},
+    {"shop", lp_preset_shop, NULL, false},
+    {"cycle", NULL, lp_cycle_simulate, false},
+    {"catalogue", NULL, lp_catalogue_simulate, true},
 };
 
 enum { PRESET_COUNT = sizeof presets / sizeof presets[0] };
@@ -75,11 +77,11 @@ int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const
     if (!types)
         return -1;
     law->types = types;
-    size_t size = strlen(action) + strlen(item) + 2;
+    size_t size = (action ? strlen(action) : 0) + strlen(item) + 2;
     char *name = lp_arena_alloc(&law->arena, size);
     if (!name)
         return -1;
-    snprintf(name, size, "%s %s", action, item);
+    snprintf(name, size, "%s%s%s", action ? action : "", action ? " " : "", item);
     types[law->type_count] = (lp_law_type){action, item, category, name, base_rate / LP_SECONDS_A_DAY, -1};
     return law->type_count++;
 }
@@ -249,7 +251,7 @@ enum { MOST_SEQUENCES = 10 * 1000 * 1000, MOST_DAYS = 3660 };
 
 static lapse_status check_options(const preset *chosen, const lapse_simulate_options *options, lapse_error *error)
 {
-    if (options->items != 0 && !chosen->simulate)
+    if (options->items != 0 && !chosen->items)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the preset '%s' has a fixed set of items; only 'catalogue' accepts a number of items",
                        chosen->name);
@@ -282,6 +284,7 @@ static lapse_status simulate_law(lapse_simulation *made, lapse_status (*fill)(lp
                                  const lapse_simulate_options *options, lapse_error *error)
 {
     LP_TRY(fill(&made->law, error));
+    made->law.probabilities = lp_hawkes_probabilities;
     made->sequence_count = options->sequences ? options->sequences : made->law.sequences;
     double days = options->days > 0 ? options->days : made->law.days;
     made->start = lp_alloc((size_t)made->sequence_count + 1, sizeof *made->start);
@@ -292,6 +295,7 @@ static lapse_status simulate_law(lapse_simulation *made, lapse_status (*fill)(lp
 
 lapse_status lapse_simulate(const lapse_simulate_options *options, lapse_simulation **simulation, lapse_error *error)
 {
+    LP_REQUIRE(error, options, simulation);
     *simulation = NULL;
     const preset *chosen = NULL;
     LP_TRY(find_preset(options->preset, &chosen, error));

@@ -1,7 +1,7 @@
 /* simulate.h: simulated events, and the law that generates them.
  *
- * The law is the ground-truth generating process: a multivariate Hawkes (self-exciting) process. Event type k happens
- * to a user at time t with intensity
+ * The law is the ground-truth generating process. Most presets are multivariate Hawkes (self-exciting) processes: event
+ * type k happens to a user at time t with intensity
  *
  *     lambda_k(t) = base_rate_k * seasonality(t) + sum over earlier events i, sum over excitations e from type_i to k,
  *                                                  of weight_e * kernel_e(t - t_i)
@@ -9,8 +9,9 @@
  * Given an event at t, its type is k with probability lambda_k(t) / sum of all lambda(t). No predictor that knows the
  * history and t can do better, so the law gives the best possible score.
  *
- * A preset is a function that fills a law, and a row of the table in simulate.c. The preset "catalogue" is different:
- * it samples from an item catalogue (simulate_goods.h) by its own rules, and its law is empty.
+ * A preset is a function that fills a law, and a row of the table in simulate.c. A preset that is not a Hawkes process
+ * simulates all users itself. "cycle" does, with a law that is a function of the last event and the gap; "catalogue"
+ * samples from an item catalogue (simulate_goods.h), and its law is empty.
  */
 #ifndef LP_SIMULATE_H
 #define LP_SIMULATE_H
@@ -36,8 +37,8 @@ extern const lp_law_kernel lp_law_exponential;
 extern const lp_law_kernel lp_law_gaussian;
 
 typedef struct lp_law_type {
-    const char *action, *item, *category; /* constants, or in the law's arena */
-    const char *name;                     /* "action item" */
+    const char *action, *item, *category; /* constants, or in the law's arena; action and category may be NULL */
+    const char *name;                     /* "action item", or the item without an action */
     double base_rate;                     /* base rate in events per second, mean over the seasonality */
     int32_t first_excitation;             /* excitations of which this type is the source; -1: none */
 } lp_law_type;
@@ -58,6 +59,8 @@ typedef struct lp_law_seasonality {
 } lp_law_seasonality;
 
 typedef struct lp_law {
+    /* Probabilities of the event types of an event, as lp_simulation_probabilities; NULL: there is no closed form. */
+    void (*probabilities)(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities);
     int32_t type_count, excitation_count;
     lp_law_type *types;             /* owned */
     lp_law_excitation *excitations; /* owned */
@@ -86,6 +89,9 @@ double lp_law_seasonality_at(const lp_law_seasonality *seasonality, double since
 /* The presets; each is defined in its own file simulate_<name>.c. */
 lapse_status lp_preset_shop(lp_law *law, lapse_error *error);
 
+/* The preset "cycle": simulates all users. */
+lapse_status lp_cycle_simulate(lapse_simulation *simulation, const lapse_simulate_options *options, lapse_error *error);
+
 /* The preset "catalogue": creates the item catalogue and simulates all users. */
 lapse_status lp_catalogue_simulate(lapse_simulation *simulation, const lapse_simulate_options *options,
                                    lapse_error *error);
@@ -113,6 +119,9 @@ lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const
  * which must be before time. intensities has law.type_count elements. */
 void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user, int64_t known, double time,
                                double *intensities);
+
+/* The same as probabilities, of a Hawkes process: lp_law.probabilities. */
+void lp_hawkes_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities);
 
 /* Probabilities of the event types of event `event` (0 .. event_count-1, of this user), given its time and the user's
  * earlier events: probabilities[law.type_count], which sum to 1. */

@@ -27,7 +27,7 @@ void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user,
     }
 }
 
-void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
+void lp_hawkes_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
 {
     lp_simulation_intensities(simulation, user, event - simulation->start[user], simulation->time[event],
                               probabilities);
@@ -36,6 +36,11 @@ void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t use
         sum += probabilities[k];
     for (int32_t k = 0; k < simulation->law.type_count; k++)
         probabilities[k] /= sum;
+}
+
+void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
+{
+    simulation->law.probabilities(simulation, user, event, probabilities);
 }
 
 const char *lp_simulation_user_name(int64_t user, char out[LP_SIMULATE_NAME_SIZE])
@@ -56,13 +61,16 @@ int64_t lp_simulation_user_find(const lapse_simulation *simulation, const char *
 static lapse_status write_events(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
 {
     char name[LP_SIMULATE_NAME_SIZE];
-    LP_TRY(lp_writer_print(writer, error, "user,time,item,action,category\n"));
+    bool actions = simulation->law.types[0].action != NULL;
+    LP_TRY(lp_writer_print(writer, error, actions ? "user,time,item,action,category\n" : "user,time,event\n"));
     for (int64_t user = 0; user < simulation->sequence_count; user++) {
         lp_simulation_user_name(user, name);
         for (int64_t i = simulation->start[user]; i < simulation->start[user + 1]; i++) {
             const lp_law_type *type = &simulation->law.types[simulation->type[i]];
-            LP_TRY(lp_writer_print(writer, error, "%s,%.3f,%s,%s,%s\n", name, simulation->time[i], type->item,
-                                   type->action, type->category));
+            LP_TRY(lp_writer_print(writer, error, "%s,%.3f,%s", name, simulation->time[i], type->item));
+            if (actions)
+                LP_TRY(lp_writer_print(writer, error, ",%s,%s", type->action, type->category));
+            LP_TRY(lp_writer_print(writer, error, "\n"));
         }
     }
     return LAPSE_OK;
@@ -118,11 +126,13 @@ static lapse_status save(const lapse_simulation *simulation, const char *path,
 
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     return save(simulation, path, simulation->goods ? lp_goods_write_events : write_events, error);
 }
 
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     if (!simulation->goods)
         return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' has an item catalogue");
     return save(simulation, path, lp_goods_write, error);
@@ -130,7 +140,7 @@ lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation,
 
 lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const char *what, lapse_error *error)
 {
-    if (!simulation->goods)
+    if (simulation->law.probabilities)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the preset 'catalogue' has no %s, because its law has no closed form; use another preset", what);
@@ -138,6 +148,7 @@ lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const
 
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
+    LP_REQUIRE(error, simulation, path);
     LP_TRY(lp_simulation_require_law(simulation, "table of probabilities", error));
     return save(simulation, path, write_law, error);
 }

@@ -84,32 +84,32 @@ $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows ski
 
 # Training with fields. Predicting the action requires an action column and a model that supports it.
 $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
-  --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with [0-9.]+/epoch N of 2 with N/'
+  --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with log-loss [0-9.]+/epoch N of 2 with log-loss N/'
 | Data      fields.lapse: 38 events in 13 sequences, 2 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, predict both, field-dims 0, encoding mercer, periods 4,
-|           harmonics 2, period-min 1 minute, period-max 1.83 days, period-init
-|           geometric, periods-fixed no, blocks 1, heads 1, projection linear,
-|           combine concatenate
+|           dropout 0.2, gap-input on, predict both, field-dims 0, encoding
+|           mercer, periods 4, harmonics 2, period-min 1 minute, period-max 1.83
+|           days, period-init geometric, periods-fixed no, blocks 1, heads 1,
+|           projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, windows all
+|           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint-every 30 seconds, resume no
-| saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
-| predict               both
-| fields                3
-| field.0.name          action
-| field.0.type          action
-| field.0.dims          3
-| field.1.name          device
-| field.1.type          category
-| field.1.dims          3
-| field.2.name          price
-| field.2.type          number
-| field.2.dims          1
-| field.2.mean          6.866071428571429
-| field.2.deviation     3.4618340920113786
+| predict                      both
+| fields                       3
+| field.0.name                 action
+| field.0.type                 action
+| field.0.dims                 3
+| field.1.name                 device
+| field.1.type                 category
+| field.1.dims                 3
+| field.2.name                 price
+| field.2.type                 number
+| field.2.dims                 1
+| field.2.mean                 6.866071428571429
+| field.2.deviation            3.4618340920113786
 $ lapse train plain.lapse -o x.safetensors --predict action
 ! lapse: the action cannot be predicted, because the dataset has none: import it with --action COLUMN
 = 1
@@ -168,10 +168,10 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --at +7d --top 1 | sed
 |
 | target: action
 | sequence  rank  at +1h          at +7d
-| ann          1  view    N %  view    N %
+| ann          1  buy     N %  buy     N %
 $ lapse predict m.safetensors fields_history.csv --at +1h --csv | sed -E 's/0\.[0-9]+$/N/' | sort
-| ann,+1h,1767870000,action,1,view,N
-| ann,+1h,1767870000,action,2,buy,N
+| ann,+1h,1767870000,action,1,buy,N
+| ann,+1h,1767870000,action,2,view,N
 | ann,+1h,1767870000,event,1,tea,N
 | ann,+1h,1767870000,event,2,cake,N
 | sequence,at,time,target,rank,name,probability
@@ -196,7 +196,7 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |           ],
 |           "top_actions": [
 |             {
-|               "action": "view",
+|               "action": "buy",
 |               "probability": N
 |             }
 |           ]

@@ -25,12 +25,15 @@ $ lapse simulate --help
 | Simulates sequences of events from a known process, so the best possible
 | prediction is known too. The preset shop is a Hawkes process: items are bought
 | again after their own period, views decay within the hour, accessories follow a
-| purchase after days, and habits are weekly. The preset catalogue has any number
-| of items, in categories, series and brands, some of them new; it has no --law.
+| purchase after days, and habits are weekly. The preset cycle has ten event types
+| in a fixed order, which holds after short gaps only. The preset catalogue has
+| any number of items, in categories, series and brands, some of them new; it has
+| no --law.
 |
 | Options:
 |   -o, --output FILE         CSV file to write; - is standard output
-|   --preset NAME             simulated process: shop or catalogue (default: shop)
+|   --preset NAME             simulated process: shop, cycle or catalogue
+|                             (default: shop)
 |   --law FILE                CSV file with the true probability of each event
 |                             type at each event (default: none)
 |   --catalogue FILE          CSV file with one row per item of the preset
@@ -182,7 +185,7 @@ $ lapse train --help
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
 |
-| `lapse train --help all` shows every option, 33 more.
+| `lapse train --help all` shows every option, 34 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -288,7 +291,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 53
+| 54
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -296,7 +299,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 54
+| 55
 $ lapse eval --help >common; lapse eval --help all | diff common -
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb

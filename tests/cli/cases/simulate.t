@@ -9,7 +9,7 @@ $ head -1 shop.csv
 $ head -1 law.csv | cut -d, -f1-3
 | user,time,event
 $ lapse simulate --preset zoo -o x.csv
-! lapse: there is no preset 'zoo' to simulate; the presets are: shop, catalogue
+! lapse: there is no preset 'zoo' to simulate; the presets are: shop, cycle, catalogue
 = 2
 $ lapse simulate -o no/such/folder/x.csv
 ! lapse: no/such/folder/x.csv: cannot write: No such file or directory

@@ -111,17 +111,18 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, encoding mercer, periods 4, harmonics 2, period-min 4
-|           minutes, period-max 8.37 days, period-init geometric, periods-fixed
-|           no, blocks 1, heads 1, projection linear, combine concatenate
+|           dropout 0.2, gap-input on, encoding mercer, periods 4, harmonics 2,
+|           period-min 4 minutes, period-max 8.37 days, period-init geometric,
+|           periods-fixed no, blocks 1, heads 1, projection linear, combine
+|           concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, windows all
+|           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
-| epoch 1/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
-| epoch 2/2 loss N accuracy N % (best N %, epoch N) N events/s, N s
-| saved        m.safetensors after N s; the best was epoch N of 2 with N % on the validation split
+| epoch 1/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| epoch 2/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split
 $ ls m.safetensors*
 | m.safetensors
 $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
@@ -135,37 +136,41 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, encoding bochner-invcdf, periods 50, period-min 4
-|           minutes, period-max 8.37 days, inverse-cdf mlp-residual, hidden 256,
-|           frequency-samples 1, blocks 1, heads 1, projection linear, combine
-|           concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, encoding bochner-normal, periods 50, period-min 4
-|           minutes, period-max 8.37 days, frequency-samples 1, blocks 1, heads 1,
-|           projection linear, combine concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, encoding random, periods 50, period-min 4 minutes,
-|           period-max 8.37 days, blocks 1, heads 1, projection linear, combine
-|           concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, encoding none, blocks 1, heads 1, projection linear,
+|           dropout 0.2, gap-input on, encoding bochner-invcdf, periods 50,
+|           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
+|           hidden 256, frequency-samples 1, blocks 1, heads 1, projection linear,
 |           combine concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, gap-input on, encoding bochner-normal, periods 50,
+|           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
+|           blocks 1, heads 1, projection linear, combine concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, gap-input on, encoding random, periods 50, period-min 4
+|           minutes, period-max 8.37 days, blocks 1, heads 1, projection linear,
+|           combine concatenate
+| Model     model attention, task classify, target-time known, context 16, dims 8,
+|           dropout 0.2, gap-input off, encoding none, blocks 1, heads 1,
+|           projection linear, combine concatenate
 
 # The progress bar on a terminal: one line that is redrawn and fits the width.
 $ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch 2/2 .*\[=*\]' | tail -1 | sed -E 's/\x1b\[K//; s/=+/=/; s/ [0-9.]+k?/ N/g'
-| epoch N/2 [=] loss N accuracy N % (best N %, epoch N) N events/s N s left
+  | sed -E 's/\r$//; s/.*\x1b\[K//' | grep -a '^epoch' | sed -E 's/ [0-9.]+k?/ N/g'
+| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
+$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
+  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[=*> *\]/[=> ]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
+| epoch N/N [==============================] loss N N events/s N s left, ends N
 $ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | grep -a '^epoch' | sed -E 's/\x1b\[K//' | awk 'length > 39' | wc -l
+  | tr '\r' '\n' | sed -nE 's/^(epoch.*)\x1b\[K$/\1/p' | awk 'length > 39' | wc -l
 | 0
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
-  grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/[0-9.]+ %/N %/'; ls stopped*; \
+  grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/log-loss [0-9.]+/log-loss N/'; ls stopped*; \
   lapse info stopped.safetensors | head -1
 | exit 130
-| lapse: stopped in epoch N; the best model so far (epoch N, N %) is saved in stopped.safetensors
+| lapse: stopped in epoch N; the best model so far (epoch N, log-loss N) is saved in stopped.safetensors
 | lapse: to resume: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
 | stopped.safetensors
 | stopped.safetensors.checkpoint
@@ -225,4 +230,54 @@ $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --de
 $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
 | lapse: --device takes one of cpu, cuda, auto, not 'tpu'
 | lapse: see `lapse train --help`
+= 2
+
+# Baselines beside the model's test scores, and warnings where the test split is small.
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --batch 4 --seed 3 --threads 1 2>&1 \
+  | sed -n '/^macro-F1/,$p' | sed -E '/^(attention|difference|macro)/s/-?[0-9]+\.[0-9]+/N/g; s/\(-?[0-9.]+ to [0-9.]+\)/(N to N)/; s/is (lower|higher)/is D/; s/(markov [123]|majority)(, the best|:)/B\2/'
+| macro-F1     N
+|
+|            log-loss  accuracy
+| attention    N    N %
+| majority     1.3720    37.5 %
+| markov 1     0.6079    75.0 %
+| markov 2     0.4973    75.0 %
+| markov 3     0.4453    75.0 %
+| difference   log-loss is D by N than that of B, the best baseline: may be chance
+| lapse: the test split has 8 events in 1 sequence: too few for reliable scores (at least 30 sequences)
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --batch 4 --seed 3 --threads 1 --json 2>/dev/null \
+  | sed -n '/"baselines"/,/}/p' | sed -E 's/"(.*_difference.*)": .*/"\1": N,/'
+|   "baselines": [
+|     {
+|       "name": "majority",
+|       "target": "event",
+|       "cases": 8,
+|       "sequences": 1,
+|       "best": false,
+|       "log_loss": 1.37200106,
+|       "log_loss_low": 1.37200106,
+|       "log_loss_high": 1.37200106,
+|       "log_loss_difference": N,
+|       "log_loss_difference_low": N,
+|       "log_loss_difference_high": N,
+|       "accuracy": 0.375,
+|       "accuracy_low": 0.375,
+|       "accuracy_high": 0.375,
+|       "accuracy_difference": N,
+|       "accuracy_difference_low": N,
+|       "accuracy_difference_high": N,
+|     },
+$ lapse train events.lapse -o m.safetensors --epochs 5 --dims 8 --batch 4 --learning-rate 0.01 --split-by leave-one-out 2>&1 \
+  | sed -n '/^difference/,$p' | sed -E 's/-?[0-9]+\.[0-9]+/N/g; s/is (lower|higher)/is D/; s/(markov [123]|majority)(, the best|:)/B\2/'
+| difference   log-loss is D by N than that of B, the best baseline (95 % interval N to N): may be chance
+| lapse: the test split has 12 events in 12 sequences: too few for reliable scores (at least 30 sequences)
+| lapse: these scores do not show that the model differs from B: the 95 % interval of the difference in log-loss includes 0 (N to N)
+
+# The metric that selects the best epoch belongs to the task.
+$ lapse train events.lapse -o m.safetensors --select ndcg@10
+! lapse: the task classify has no validation metric 'ndcg@10'; --select takes log-loss or accuracy
+= 2
+$ lapse train events.lapse -o m.safetensors --select recall
+! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'recall'
+! lapse: see `lapse train --help`
 = 2
