@@ -170,8 +170,9 @@ lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_datas
  * Columns are integers, floats, decimals of up to 18 digits, booleans, strings, string views, dates and timestamps, plain
  * or dictionary-encoded. As a name, a number is its decimal text, a float the shortest text that gives it back ("5.0"). A
  * timestamp without a zone is UTC. Nulls and NaN are missing. In errors, line is the number of the row.
- * Always releases the stream, unless it is released already. Its arrays are kept until the call returns, and their
- * memory must not change; besides it and the dataset, the call needs at most 3 to 4 bytes per row. */
+ * report may be NULL. Releases the stream, on failure too, unless an argument is refused as NULL. The arrays are kept
+ * until the call returns, and their memory must not change; besides them and the dataset, the call needs 3 to 4 bytes
+ * per row. */
 struct ArrowArrayStream;
 lapse_status lapse_dataset_from_arrow(struct ArrowArrayStream *stream, const lapse_import_options *options,
                                       lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);

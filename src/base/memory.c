@@ -12,7 +12,7 @@ static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 25 };
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)

@@ -53,6 +53,7 @@ static _Alignas(64) char dummy[1 << 16];
 CALL(time_parse, (P(0), P(1), error))
 CALL(duration_parse, (P(0), P(1), error))
 CALL(dataset_read, (P(0), P(1), NULL, error))
+CALL(dataset_from_arrow, (P(0), P(1), P(2), NULL, error))
 CALL(dataset_save, (P(0), P(1), error))
 CALL(dataset_open, (P(0), P(1), error))
 CALL(dataset_check, (P(0), P(1), P(2), error))
@@ -100,6 +101,7 @@ static const struct {
     ROW(time_parse, "text time"),
     ROW(duration_parse, "text seconds"),
     ROW(dataset_read, "options dataset [report]"),
+    ROW(dataset_from_arrow, "stream options dataset [report]"),
     ROW(dataset_save, "dataset path"),
     ROW(dataset_open, "path dataset"),
     ROW(dataset_check, "dataset options check"),

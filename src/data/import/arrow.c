@@ -249,8 +249,6 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
                              lapse_error *error)
 {
     static const lp_arrow_tuning usual = {LP_ARROW_BATCH, 1 << 24};
-    if (!stream || !options || !dataset)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "no Arrow stream, options or place for the dataset");
     if (!stream->release)
         return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream was already released");
     lapse_import_options with_header = *options;
@@ -275,5 +273,6 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
 lapse_status lapse_dataset_from_arrow(struct ArrowArrayStream *stream, const lapse_import_options *options,
                                       lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
 {
+    LP_REQUIRE(error, stream, options, dataset);
     return lp_arrow_import(stream, options, NULL, dataset, report, error);
 }
