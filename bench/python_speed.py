@@ -1,11 +1,12 @@
 """Speed and memory of the Python package, beside the tool.
 
-    python bench/python_speed.py PATH-OF-LAPSE [MILLIONS]
+    python bench/python_speed.py PATH-OF-LAPSE [MILLIONS [REPEATS]]
 
-Needs PyArrow. Each measurement is the best of three, in processes of its own, on all cores:
+Needs PyArrow. Each measurement is the best of REPEATS (default 3), in processes of its own, on all cores:
 
   import     MILLIONS of rows (default 8; user, time, event; strings; 200,000 users, 500 event types, users mixed) from a CSV file
-             and from an Arrow table in memory: seconds, and the maximum memory above the table divided by that of the dataset
+             and from an Arrow table in memory: seconds, seconds of the CPU (for a machine that others use too), and the maximum
+             memory above the table divided by the size of the dataset
   predict    100,000 histories, top 10, by the tool (from a dataset of its own: CSV read included) and by the package from a table
   question   one query to a session, top 10, beside the bare C call
 """
@@ -51,20 +52,20 @@ def import_arrow(rows):
     lapse.Dataset.from_arrow(events(1000, 10, 5, 2))  # loads the library
     with open("/proc/self/clear_refs", "w") as file:
         file.write("5")  # resets VmHWM
-    before, begin = memory("VmRSS"), time.perf_counter()
+    before, begin, cpu = memory("VmRSS"), time.perf_counter(), time.process_time()
     data = lapse.Dataset.from_arrow(table)
-    seconds = time.perf_counter() - begin
+    seconds, cpu = time.perf_counter() - begin, time.process_time() - cpu
     data.save("arrow.lapse")
-    return {"seconds": seconds, "above": memory("VmHWM") - before, "dataset": os.path.getsize("arrow.lapse"),
+    return {"seconds": seconds, "cpu": cpu, "above": memory("VmHWM") - before, "dataset": os.path.getsize("arrow.lapse"),
             "fingerprint": data.fingerprint}
 
 
 def import_csv(rows):
     import lapse
 
-    begin = time.perf_counter()
+    begin, cpu = time.perf_counter(), time.process_time()
     data = lapse.read_csv("events.csv")
-    return {"seconds": time.perf_counter() - begin, "fingerprint": data.fingerprint}
+    return {"seconds": time.perf_counter() - begin, "cpu": time.process_time() - cpu, "fingerprint": data.fingerprint}
 
 
 def write_csv(rows):
@@ -115,7 +116,7 @@ def question(_):
     return times
 
 
-def run(name, argument, repeats=3):
+def run(name, argument, repeats):
     """The results of a function, each in a process of its own."""
     command = [sys.executable, os.path.abspath(__file__), "--run", name, str(argument)]
     return [json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout.splitlines()[-1])
@@ -128,17 +129,20 @@ def main():
         print(json.dumps(globals()[sys.argv[2]](int(argument) if argument.isdigit() else argument)))
         return
     tool, rows = os.path.abspath(sys.argv[1]), int(float(sys.argv[2] if len(sys.argv) > 2 else 8) * 1e6)
+    repeats = int(sys.argv[3]) if len(sys.argv) > 3 else 3
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         run("write_csv", rows, 1)
-        arrow, text = run("import_arrow", rows), run("import_csv", rows)
+        arrow, text = run("import_arrow", rows, repeats), run("import_csv", rows, repeats)
         assert arrow[0]["fingerprint"] == text[0]["fingerprint"]
-        a, t = min(r["seconds"] for r in arrow), min(r["seconds"] for r in text)
-        print(f"import    {rows / 1e6:g} million rows: CSV {t:.2f} s, Arrow {a:.2f} s: {t / a:.1f} times as fast; "
+        for kind in ("seconds", "cpu"):
+            a, t = min(r[kind] for r in arrow), min(r[kind] for r in text)
+            print(f"import    {rows / 1e6:g} million rows: CSV {t:.2f} s, Arrow {a:.2f} s ({kind}): {t / a:.1f} times as fast")
+        print(f"          maximum "
               f"memory above the table / dataset {min(r['above'] for r in arrow) / arrow[0]['dataset']:.2f}")
-        p = min(run("predict", tool), key=lambda r: r["package"] / r["tool"])
+        p = min(run("predict", tool, repeats), key=lambda r: r["package"] / r["tool"])
         print(f"predict   {p['rows']} rows: tool {p['tool']:.2f} s, package {p['package']:.2f} s")
-        q = min(run("question", 0), key=lambda r: r["package"] - r["call"])
+        q = min(run("question", 0, repeats), key=lambda r: r["package"] - r["call"])
         print(f"question  call {q['call']:.1f} us, package {q['package']:.1f} us: {q['package'] - q['call']:.1f} us more")
 
 

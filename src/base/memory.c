@@ -7,6 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
@@ -73,6 +76,13 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
 void lp_free(void *block)
 {
     free(block);
+}
+
+void lp_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 char *lp_text_copy(const char *text)

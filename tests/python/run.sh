@@ -52,10 +52,11 @@ if ! python_venv "$work/venv" >"$work/log" 2>&1 ||
     from_tree --skipped
     exit
 fi
-python_wheel "$work/venv/bin/pip" "$work/wheel" >"$work/log" 2>&1 && "$work/venv/bin/pip" install -q "$work"/wheel/lapse-*.whl >>"$work/log" 2>&1 || {
+if ! python_wheel "$work/venv/bin/pip" "$work/wheel" >"$work/log" 2>&1 ||
+    ! "$work/venv/bin/pip" install -q "$work"/wheel/lapse-*.whl >>"$work/log" 2>&1; then
     tail -n 40 "$work/log"
     echo "the wheel could not be built or installed"
     echo "0 passed, 1 failed"
     exit 1
-}
+fi
 cd "$work" && "$work/venv/bin/python" "$OLDPWD/tests/python/test_package.py" "$tool" --all

@@ -271,8 +271,10 @@ void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int 
     const lp_rows_loader *loader = a->rows[0].loader;
     lp_threads_run(a->threads, a->parts, move, a);
     rewind_parts(a);
-    if (loader)
+    if (loader) {
         loader->drop(loader->context, column);
+        lp_memory_trim();
+    }
 }
 
 /* Times are last: a loader reads them from the table, so that every other column is freed by then. */
@@ -483,6 +485,7 @@ static bool group_rows(lp_grouping *a)
         !lp_group_names(a, &a->types, a->type_number, LP_COLUMN_TYPE) || !count_types(a))
         return false;
     drop_names(a);
+    lp_memory_trim(); /* string tables, of which threads have freed many */
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
