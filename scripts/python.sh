@@ -7,11 +7,11 @@ python_venv()
     "${PYTHON:-python3}" -m venv "$1"
 }
 
-# python_wheel PIP FOLDER: builds the wheel into FOLDER. PIP's environment has scikit-build-core and cffi. The build folder is kept, so
+# python_wheel PIP FOLDER [OPTION ...]: builds the wheel into FOLDER. PIP's environment has scikit-build-core and cffi. The build folder is kept, so
 # that a second build is fast.
 python_wheel()
 {
-    "$1" wheel . --disable-pip-version-check --no-deps --no-build-isolation -w "$2" -C build-dir=build-python
+    "$1" wheel . --disable-pip-version-check --no-deps --no-build-isolation -w "$2" -C build-dir=build-python "${@:3}"
 }
 
 # python_environment FOLDER: a virtual environment with the package and with pandas, and how to use it.
