@@ -20,7 +20,7 @@ python_environment()
     [ -x "$1/bin/pip" ] || python_venv "$1"
     "$1/bin/pip" install -q --disable-pip-version-check scikit-build-core cffi numpy pandas pyarrow
     rm -rf build-python/wheel
-    python_wheel "$1/bin/pip" build-python/wheel >build-python.log 2>&1 || {
+    python_wheel "$1/bin/pip" build-python/wheel -C cmake.define.LAPSE_CUDA=AUTO >build-python.log 2>&1 || {
         tail -n 40 build-python.log
         return 1
     }
