@@ -1,15 +1,17 @@
-/* import_speed.c: speed and memory of importing a CSV file into a dataset file.
+/* import_speed.c: speed and memory of importing a CSV or JSON Lines file into a dataset file.
  *
  *   import_speed [FOLDER [MEGABYTES [THREADS]]]      defaults: the current folder, 1000 MB, all cores
  *
  * Writes files into FOLDER (user,time,event; 200,000 users, 500 event types, times with milliseconds) in three
- * orders, imports each in a process of its own (read, sort, save, sync), verifies the result, and prints
+ * orders, and the first also as JSON Lines, imports each in a process of its own (read, sort, save, sync), verifies the
+ * result, and prints
  *
- *   order      MB  rows  read s  save s  MB/s  max MB  max / file  open s
+ *   order      MB  rows  read s  save s  CPU s  MB/s  max MB  max / file  open s
  *
  *   time       rows in chronological order, users mixed: a log
  *   user       rows grouped by user, each in chronological order: an export
  *   random     rows in random order: every sequence has to be sorted
+ *   json       the rows of time, one object per line
  *
  * The files are deleted at the end. They were just written, so reads come from the page cache. Memory is the maximum
  * resident set size of the importing process (getrusage).
@@ -29,9 +31,9 @@
 
 enum { USERS = 200000, TYPES = 500 };
 
-typedef enum row_order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_COUNT } row_order;
+typedef enum row_order { ORDER_TIME, ORDER_USER, ORDER_RANDOM, ORDER_JSON, ORDER_COUNT } row_order;
 
-static const char *const order_names[ORDER_COUNT] = {"time", "user", "random"};
+static const char *const order_names[ORDER_COUNT] = {"time", "user", "random", "json"};
 
 static double seconds_now(void)
 {
@@ -54,11 +56,13 @@ static totals make_file(const char *path, row_order order, int64_t bytes)
         perror(path);
         exit(1);
     }
-    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, (uint32_t)order);
+    bool json = order == ORDER_JSON;
+    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, json ? ORDER_TIME : (uint32_t)order);
     int64_t most = bytes / 30, clock = 1325376000000; /* estimated number of rows; 2012 in milliseconds */
     int64_t step = 63072000000 / most;                /* two years in total */
-    made.bytes += fprintf(file, "user,time,event\n");
-    while (made.bytes < bytes) {
+    int64_t csv_bytes = strlen("user,time,event\n");  /* both formats have the same rows */
+    made.bytes += json ? 0 : fprintf(file, "user,time,event\n");
+    while (csv_bytes < bytes) {
         uint32_t user = lp_random_below(&random, USERS);
         clock += lp_random_below(&random, (uint32_t)(2 * step + 1));
         if (order == ORDER_USER)
@@ -66,8 +70,12 @@ static totals make_file(const char *path, row_order order, int64_t bytes)
         int64_t time = order == ORDER_RANDOM ? 1325376000000 + lp_random_below(&random, 4000000000u) : clock;
         double u = lp_random_uniform(&random);
         int type = (int)(u * u * TYPES);
-        made.bytes +=
-            fprintf(file, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000, (int)(time % 1000), type);
+        char row[100];
+        csv_bytes += snprintf(row, sizeof row, "%" PRIu32 ",%" PRId64 ".%03d,event %d\n", user + 1, time / 1000,
+                              (int)(time % 1000), type);
+        made.bytes += json ? fprintf(file, "{\"user\":%" PRIu32 ",\"time\":%" PRId64 ".%03d,\"event\":\"event %d\"}\n",
+                                     user + 1, time / 1000, (int)(time % 1000), type)
+                           : fprintf(file, "%s", row);
         made.rows++;
         made.milliseconds += time;
     }
@@ -112,14 +120,14 @@ static void check(const lapse_dataset *dataset, const totals *made)
 }
 
 typedef struct import_timing {
-    double read, save;
+    double read, save, cpu;
 } import_timing;
 
 /* Imports in a child process, to measure its memory; the timing returns through a pipe. */
 static import_timing import_apart(const char *input, const char *output, int threads, double *peak)
 {
     int ends[2];
-    import_timing timing = {0, 0};
+    import_timing timing = {0};
     if (pipe(ends) != 0)
         exit(1);
     fflush(stdout);
@@ -150,6 +158,8 @@ static import_timing import_apart(const char *input, const char *output, int thr
     }
     close(ends[0]);
     *peak = (double)usage.ru_maxrss * 1024;
+    timing.cpu = (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+                 1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
     return timing;
 }
 
@@ -161,8 +171,8 @@ int main(int count, char **arguments)
     char input[4096], output[4096];
     snprintf(input, sizeof input, "%s/import_speed.csv", folder);
     snprintf(output, sizeof output, "%s/import_speed.lapse", folder);
-    printf("%-8s %8s %10s %8s %8s %8s %8s %12s %8s\n", "order", "MB", "rows", "read s", "save s", "MB/s", "peak MB",
-           "peak / file", "open s");
+    printf("%-8s %8s %10s %8s %8s %8s %8s %8s %12s %8s\n", "order", "MB", "rows", "read s", "save s", "CPU s", "MB/s",
+           "peak MB", "peak / file", "open s");
     for (row_order order = 0; order < ORDER_COUNT; order++) {
         totals made = make_file(input, order, bytes);
         double peak;
@@ -175,9 +185,9 @@ int main(int count, char **arguments)
         check(dataset, &made);
         lapse_dataset_close(dataset);
         double size = (double)made.bytes;
-        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6,
-               made.rows, timing.read, timing.save, size / 1e6 / (timing.read + timing.save), peak / 1e6, peak / size,
-               open_seconds);
+        printf("%-8s %8.0f %10" PRId64 " %8.2f %8.2f %8.2f %8.0f %8.0f %12.2f %8.2f\n", order_names[order], size / 1e6,
+               made.rows, timing.read, timing.save, timing.cpu, size / 1e6 / (timing.read + timing.save), peak / 1e6,
+               peak / size, open_seconds);
         fflush(stdout);
     }
     unlink(input);

@@ -8,7 +8,7 @@
 set -eu
 data=${DATA:-../shared/data}/ml-1m/events.csv.gz
 seeds=${SEEDS:-1 2 3}
-rows=${ROWS:-baselines bce softmax best unknown}
+rows=${ROWS:-baselines bce softmax best unknown defaults}
 device=${DEVICE:-auto}
 if [ ! -e "$data" ]; then
     echo "skipped: there is no $data"
@@ -48,7 +48,7 @@ wants() { [[ " $rows " == *" $1 "* ]]; }
 
 echo "| MovieLens-1M, test           | 100 uniform: Hit@10, % | NDCG@10, % | all unseen: Hit@10 | NDCG@10 | each | its NDCG@10 by seed"
 echo "|------------------------------|------------------------|------------|--------------------|---------|------|"
-paper="--device $device --gap-input off --context 200 --batch 128 --blocks 2 --dims 50 --dropout 0.2 --epochs 200 --patience 20"
+paper="--device $device --gap-input off --context 200 --batch 128 --blocks 2 --heads 1 --dims 50 --dropout 0.2 --epochs 200 --patience 20"
 periods="--period-min 1m --period-max 1500d"
 if wants baselines; then
     row popularity --model popularity
@@ -71,4 +71,8 @@ if wants best; then
 fi
 if wants unknown; then
     row "best found, time unknown" $best --target-time unknown
+fi
+if wants defaults; then
+    row "defaults, gap input off" --device "$device" --gap-input off
+    row "defaults alone" --device "$device"
 fi

@@ -3,10 +3,11 @@
 # block, 32 dims, no gap input), the baselines, and the defaults alone; seeds 1 to 5 set both the split and the start. Mean
 # (standard deviation).
 #
-#   ./run bench stackoverflow        SEEDS="1 2 3" for fewer, DATA=FOLDER for data elsewhere
+#   ./run bench stackoverflow        SEEDS="1 2 3" for fewer, DEVICE=cuda for a GPU, DATA=FOLDER for data elsewhere
 set -eu
 data=${DATA:-../shared/data}/stackoverflow/events.csv.gz
 seeds=${SEEDS:-1 2 3 4 5}
+device=${DEVICE:-cpu}
 if [ ! -e "$data" ]; then
     echo "skipped: there is no $data"
     exit 0
@@ -23,7 +24,7 @@ row()
     : >"$folder/scores"
     SECONDS=0
     for seed in $seeds; do
-        "$LAPSE" train "$folder/so.lapse" -o "$folder/m" --seed "$seed" --checkpoint none --no-eval "$@" \
+        "$LAPSE" train "$folder/so.lapse" -o "$folder/m" --seed "$seed" --device "$device" --checkpoint none --no-eval "$@" \
             >"$folder/log" 2>&1 || { cat "$folder/log"; exit 1; }
         "$LAPSE" eval "$folder/m" "$folder/so.lapse" --split test --bootstrap 0 --json >>"$folder/scores"
         echo >>"$folder/scores"
@@ -42,7 +43,7 @@ row majority --model majority
 row "markov 1" --model markov --order 1
 row "markov 2" --model markov --order 2
 row "markov 3" --model markov --order 3
-plain="--dims 32 --blocks 1 --gap-input off"
+plain="--dims 32 --blocks 1 --heads 1 --context 100 --dropout 0.2 --gap-input off"
 row none $plain --encoding none
 row position $plain --encoding position
 row sinusoid $plain --encoding sinusoid
@@ -58,4 +59,5 @@ row "mercer, time unknown" $plain --encoding mercer --target-time unknown
 row "mercer, mlp-query" $plain --projection mlp-query
 row "mercer, added" $plain --combine add
 row "mercer, anchored mlp" $plain --projection mlp
+row "defaults, gap input off" --task classify --gap-input off
 row "defaults alone" --task classify

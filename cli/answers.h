@@ -10,13 +10,26 @@
 
 /* A query time: absolute, or relative to the last event of each sequence. */
 typedef struct cli_when {
-    const char *text; /* as typed */
+    char *text; /* as typed; of a sweep's time, as it could be typed; owned */
     bool relative;
     double seconds; /* since 1970-01-01 UTC, or since the last event */
 } cli_when;
 
-/* Parses "+3d", unix seconds or ISO 8601. */
-lapse_status cli_when_parse(const char *text, cli_when *when, lapse_error *error);
+/* Query times in the order of the command line. Initialize with {0}. */
+typedef struct cli_when_list {
+    cli_when *items; /* owned */
+    int count;
+    bool sweep; /* some of them come from a sweep */
+} cli_when_list;
+
+/* The longest sweep. */
+enum { CLI_SWEEP_MAX = 1000 };
+
+/* Appends the query times of one --at: "+3d", Unix seconds, ISO 8601, "now" (the given time), or a sweep "1h..30d/20": 20 times
+ * after the last event, spaced evenly in log time; those between the ends are rounded to the fewest digits, from 3, that
+ * keep them apart. A timestamp without a zone is one of the time zone, NULL: UTC. */
+lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error);
+void cli_when_clear(cli_when_list *list);
 
 typedef struct cli_choice {
     int64_t type;

@@ -2,9 +2,11 @@
 #include "baseline_table.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "console.h"
+#include "lookup.h"
 #include "table.h"
 
 /* A bootstrap over fewer sequences is unreliable. */
@@ -129,10 +131,10 @@ void cli_comparisons_warn(const cli_comparisons *comparisons)
                          comparisons->count > 1 ? ": " : "", warning_of(&comparisons->list[i], w).text);
 }
 
-/* --------------------------------------------------------------------------------------------------- JSON ----- */
+/* ---------------------------------------------------------------------------------------- recorded scores ---- */
 
 typedef struct key {
-    char text[64];
+    char text[96];
 } key;
 
 /* "log-loss" is "log_loss" in JSON and in properties. */
@@ -144,6 +146,86 @@ static key key_of(const char *metric, const char *suffix)
         *c = *c == '-' ? '_' : *c;
     return out;
 }
+
+/* The number of the property "<prefix>.<metric><suffix>"; NaN: there is none. */
+static double recorded(const lapse_model *model, const char *prefix, const char *metric, const char *suffix)
+{
+    char name[192];
+    snprintf(name, sizeof name, "%s.%s", prefix, key_of(metric, suffix).text);
+    const char *text = cli_model_property(model, name);
+    return text ? strtod(text, NULL) : (double)NAN;
+}
+
+/* A row of scores, if the model has them. */
+static void add_recorded(cli_table *table, const lapse_model *model, const lapse_epoch *epoch, const char *target,
+                         const char *name, const char *prefix)
+{
+    for (int m = 0, count = 0; m < epoch->metric_count; m++) {
+        const lapse_metric *metric = &epoch->metrics[m];
+        if (strcmp(metric->target, target) != 0)
+            continue;
+        double mean = recorded(model, prefix, metric->name, "");
+        if (isnan(mean))
+            return;
+        double low = recorded(model, prefix, metric->name, "_low"),
+               high = recorded(model, prefix, metric->name, "_high");
+        if (count++ == 0)
+            cli_table_add(table, "%s", name);
+        add_value(table, metric->name, (lapse_mean){mean, low, high});
+    }
+}
+
+static const char *const baseline_names[] = {"majority", "markov-1",   "markov-2",
+                                             "markov-3", "popularity", "item-markov"};
+
+static bool print_recorded(FILE *file, const lapse_model *model, const lapse_epoch *epoch, const char *target,
+                           bool both)
+{
+    const char *suffix = both ? target : "", *dot = both ? "." : "", *name = cli_model_property(model, "model");
+    char prefix[96], label[64];
+    int metrics = 0;
+    cli_table table = {.align = NULL};
+    cli_table_add(&table, "%s", both ? target : "");
+    for (int m = 0; m < epoch->metric_count; m++)
+        if (strcmp(epoch->metrics[m].target, target) == 0) {
+            cli_table_add(&table, "%s", epoch->metrics[m].name);
+            metrics++;
+        }
+    table.align = alignment(metrics);
+    snprintf(prefix, sizeof prefix, "score.valid%s%s", dot, suffix);
+    snprintf(label, sizeof label, "%.32s, valid", name);
+    add_recorded(&table, model, epoch, target, label, prefix);
+    snprintf(prefix, sizeof prefix, "score.test%s%s", dot, suffix);
+    snprintf(label, sizeof label, "%.32s, test", name);
+    add_recorded(&table, model, epoch, target, label, prefix);
+    for (size_t i = 0; i < sizeof baseline_names / sizeof *baseline_names; i++) {
+        snprintf(prefix, sizeof prefix, "baseline.%s.test%s%s", baseline_names[i], dot, suffix);
+        snprintf(label, sizeof label, "%s, test", baseline_names[i]);
+        add_recorded(&table, model, epoch, target, label, prefix);
+    }
+    return cli_table_print(&table, file, 0);
+}
+
+bool cli_recorded_print(FILE *file, const lapse_model *model)
+{
+    lapse_epoch epoch;
+    bool whole = true, both = lapse_model_target(model, 0) && lapse_model_target(model, 1);
+    if (!lapse_model_history(model, 0, &epoch))
+        return true;
+    const char *cases = cli_model_property(model, "score.test.cases"),
+               *sequences = cli_model_property(model, "score.test.sequences"), *target;
+    for (int i = 0; (target = lapse_model_target(model, i)); i++) {
+        fputc('\n', file);
+        whole = print_recorded(file, model, &epoch, target, both) && whole;
+    }
+    if (cases && sequences)
+        fprintf(file, "test split: %s in %s; intervals are 95 %% bootstrap intervals over sequences\n",
+                cli_plural(strtoll(cases, NULL, 10), "event", "events").text,
+                cli_plural(strtoll(sequences, NULL, 10), "sequence", "sequences").text);
+    return whole;
+}
+
+/* --------------------------------------------------------------------------------------------------- JSON ----- */
 
 static void mean_json(cli_json *json, const char *metric, const char *suffix, lapse_mean mean)
 {

@@ -22,6 +22,8 @@ lapse_status cli_comparisons_make(cli_comparisons *comparisons, const lapse_mode
 bool cli_comparisons_print(FILE *file, const cli_comparisons *comparisons);
 /* Notes on standard error: the difference may be chance, or there are few sequences. */
 void cli_comparisons_warn(const cli_comparisons *comparisons);
+/* Prints the scores that the model file has: of the validation split, and of the test split beside baselines. */
+bool cli_recorded_print(FILE *file, const lapse_model *model);
 /* Writes the array "baselines", and the warnings, as members of the open JSON object. */
 void cli_comparisons_json(cli_json *json, const cli_comparisons *comparisons);
 

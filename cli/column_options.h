@@ -1,44 +1,40 @@
-/* column_options.h: options for the columns of a text file, shared by the verbs that read one. */
+/* column_options.h: options for events in text: their columns, their format, and how they are prepared. Every verb that reads
+ * events has all of them (cli_verb.text), so that a text file is read the same way everywhere. */
 #ifndef CLI_COLUMN_OPTIONS_H
 #define CLI_COLUMN_OPTIONS_H
+
+#include <stdio.h>
 
 #include <lapse.h>
 
 #include "options.h"
 
-/* "auto", "s", "ms", "iso"; "stop", "skip". */
-const char *const *cli_time_unit_names(void);
-const char *const *cli_bad_rows_names(void);
-
-/* The part of a verb's settings that the rows below set. */
+/* The part of a verb's settings that these options set. */
 typedef struct cli_columns {
     lapse_import_options import;
+    cli_list categories, numbers;
     const char *bad_rows;
 } cli_columns;
 
+/* The rows; offsets are relative to a cli_columns. The first CLI_COLUMN_COUNT are columns whose default with a model is that of
+ * the training data. Ends with a row without a name. */
+enum { CLI_COLUMN_COUNT = 4 };
+const cli_option *cli_column_options(void);
+
 void cli_columns_default(cli_columns *columns);
-/* Converts the typed names (tab, skip) into values for the library. */
+/* Converts the typed values (tab, skip, lists) into values for the library. */
 void cli_columns_finish(cli_columns *columns);
 
-/* clang-format off */
-/* Option rows for a verb whose settings have the type `settings` and the cli_columns `member`; `otherwise` describes the
- * default columns. */
-#define CLI_COLUMN_ROWS(settings, member, otherwise)                                                                       \
-    {.name = "sequence", .type = CLI_TEXT, .offset = offsetof(settings, member.import.sequence), .placeholder = "COLUMN",  \
-     .help = "sequence (user, session) column: name, or number from 1", .unset = otherwise},                    \
-    {.name = "time", .type = CLI_TEXT, .offset = offsetof(settings, member.import.time), .placeholder = "COLUMN",          \
-     .help = "timestamp column", .unset = otherwise},                                                              \
-    {.name = "event", .type = CLI_TEXT, .offset = offsetof(settings, member.import.event), .placeholder = "COLUMN[,...]",  \
-     .help = "event type (item) column; several are joined into one name", .unset = otherwise},                             \
-    {.name = "time-unit", .type = CLI_CHOICE, .offset = offsetof(settings, member.import.time_unit),                       \
-     .placeholder = "UNIT", .help = "timestamp format: s and ms are Unix time, iso is ISO 8601, auto detects it", .choices = cli_time_unit_names},                          \
-    {.name = "delimiter", .type = CLI_TEXT, .offset = offsetof(settings, member.import.delimiter),                         \
-     .placeholder = "CHARACTER", .help = "field delimiter; \"tab\" is a tab",                                  \
-     .unset = "detected in the first line"},                                                                             \
-    {.name = "no-header", .type = CLI_UNFLAG, .offset = offsetof(settings, member.import.header),                          \
-     .help = "no header: the first line is data, and columns are given by number"},                                               \
-    {.name = "bad-rows", .type = CLI_CHOICE, .offset = offsetof(settings, member.bad_rows), .placeholder = "ACTION",         \
-     .help = "malformed rows: stop with an error, or skip them", .choices = cli_bad_rows_names}
-/* clang-format on */
+/* The name of an option that differs from its default, or NULL. */
+const char *cli_columns_given(const cli_columns *columns);
+
+/* Prints the columns that an import chose, those it ignored, and how it read times: one line each. */
+void cli_columns_print(FILE *file, const lapse_import_report *report);
+/* The same as members of an open JSON object. */
+void cli_columns_json(cli_json *json, const lapse_import_report *report);
+
+/* The usual names of columns, for the help: a cli_verb's note. */
+#define CLI_COLUMN_NOTES "Columns are found by their values and these names (case, blanks and _ do not matter)"
+const char *cli_columns_note(int index, char *text, size_t size);
 
 #endif

@@ -6,7 +6,8 @@
 #include "console.h"
 #include "options.h"
 
-#define LEFT 28       /* column where the descriptions begin */
+#define LEFT 28 /* column where the descriptions begin */
+#define NOTE_SIZE 2048
 #define MAX_WIDTH 100 /* longer lines are hard to read */
 
 typedef struct sentence {
@@ -159,6 +160,12 @@ bool cli_help_verb(FILE *file, const cli_verb *verb, bool all)
     for (const cli_argument *argument = verb->arguments; argument->name; argument++)
         print_item(file, argument->name, argument->help);
     int hidden = print_options(file, verb, settings, all);
+    if (verb->note_title)
+        fprintf(file, "\n%s:\n", verb->note_title);
+    char note[NOTE_SIZE];
+    const char *name;
+    for (int i = 0; verb->note_title && (name = verb->note(i, note, sizeof note)); i++)
+        print_item(file, name, note);
     if (verb->examples[0])
         fputs("\nExamples:\n", file);
     for (int i = 0; verb->examples[i]; i++)
@@ -251,6 +258,15 @@ static bool man_verb(FILE *file, const cli_verb *verb)
         fputs(".\n", file);
     }
     man_options(file, verb, settings);
+    if (verb->note_title)
+        fprintf(file, ".PP\n%s:\n", verb->note_title);
+    char note[NOTE_SIZE];
+    const char *name;
+    for (int i = 0; verb->note_title && (name = verb->note(i, note, sizeof note)); i++) {
+        fprintf(file, ".TP\n%s\n", name);
+        troff(file, note);
+        fputs(".\n", file);
+    }
     settings_free(verb, settings);
     return true;
 }

@@ -28,14 +28,15 @@ static void quote(FILE *file, const char *text)
 
 static void indent(cli_json *json)
 {
-    fprintf(json->file, "\n%*s", 2 * json->depth, "");
+    if (!json->compact)
+        fprintf(json->file, "\n%*s", 2 * json->depth, "");
 }
 
 static void next(cli_json *json, const char *name)
 {
     if (json->depth > 0) {
         if (json->filled[json->depth - 1])
-            fputc(',', json->file);
+            fputs(json->compact ? ", " : ",", json->file);
         json->filled[json->depth - 1] = true;
         indent(json);
     }

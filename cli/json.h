@@ -1,4 +1,4 @@
-/* json.h: streaming writer of one indented JSON value. */
+/* json.h: streaming writer of one JSON value, indented or on one line. */
 #ifndef CLI_JSON_H
 #define CLI_JSON_H
 
@@ -12,6 +12,7 @@ typedef struct cli_json {
     FILE *file;
     int depth;                   /* number of open containers */
     bool filled[CLI_JSON_DEPTH]; /* the container at this depth has a member */
+    bool compact;                /* on one line */
 } cli_json;
 
 /* Initialize with {.file = stdout}. name is NULL for the outermost value and within an array. */

@@ -2,6 +2,7 @@
 #include "known.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "console.h"
 
@@ -72,17 +73,31 @@ static int find_types(const lapse_model *model, const lapse_dataset *history, co
     return report_unknown(&unknown, file, NULL, skip);
 }
 
-static int find_categories(int field, const lapse_model *model, const lapse_dataset *history, const char *file,
-                           bool skip)
+/* The index of the history's field that is a field of a model, or -1. There is one action at most, whose column may have
+ * any name. */
+static int history_field(const lapse_dataset *history, const lapse_field *wanted, lapse_field *found)
+{
+    for (int f = 0; lapse_dataset_field(history, f, found); f++)
+        if (found->type == wanted->type &&
+            (wanted->type == LAPSE_FIELD_ACTION || strcmp(found->name, wanted->name) == 0))
+            return f;
+    return -1;
+}
+
+/* Looks up the values of the model's field number `field`. */
+static int find_categories(int field, const lapse_field *wanted, const lapse_model *model, const lapse_dataset *history,
+                           const char *file, bool skip)
 {
     unknown_names unknown = {.used = 0};
     lapse_field about;
-    lapse_dataset_field(history, field, &about);
-    int64_t *events = count_events(history, field, about.category_count);
+    int column = history_field(history, wanted, &about);
+    if (column < 0)
+        return CLI_DONE;
+    int64_t *events = count_events(history, column, about.category_count);
     if (!events)
         return cli_fail("out of memory");
     for (int64_t i = 0; i < about.category_count; i++) {
-        const char *name = lapse_dataset_category_name(history, field, i);
+        const char *name = lapse_dataset_category_name(history, column, i);
         if (lapse_model_category_find(model, field, name) < 0)
             add_unknown(&unknown, name, events[i]);
     }
@@ -95,7 +110,8 @@ int cli_known_find(const lapse_model *model, const lapse_dataset *history, const
     lapse_field field;
     int result = find_types(model, history, file, skip);
     for (int f = 0; lapse_model_field(model, f, &field); f++) {
-        int found = field.type == LAPSE_FIELD_NUMBER ? CLI_DONE : find_categories(f, model, history, file, skip);
+        int found =
+            field.type == LAPSE_FIELD_NUMBER ? CLI_DONE : find_categories(f, &field, model, history, file, skip);
         result = result == CLI_DONE ? found : result;
     }
     return result;

@@ -6,8 +6,8 @@
 
 #include <lapse.h>
 
-/* Prints the unknown names with their numbers of events. Returns CLI_FAILED if there are any, unless `skip`. The history
- * must have the model's fields, in their order. */
+/* Prints the unknown names with their numbers of events. Returns CLI_FAILED if there are any, unless `skip`. Fields that
+ * the history does not have are left to lapse_predict_all. */
 int cli_known_find(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip);
 
 #endif

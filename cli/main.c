@@ -115,7 +115,9 @@ int main(int argc, char **argv)
     else
         status = run_verb(&call);
     /* A full disk or a closed pipe is reported only by the flush; output that is lost is a failure. */
-    if (fflush(stdout) != 0 || ferror(stdout))
+    if (fflush(stdout) != 0)
         return cli_fail("cannot write to standard output: %s", strerror(errno));
+    if (ferror(stdout)) /* an earlier write failed, and its errno is gone */
+        return cli_fail("cannot write to standard output");
     return status;
 }

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "column_options.h"
 #include "console.h"
 #include "lookup.h"
 
@@ -16,6 +17,7 @@
 typedef struct reason {
     char text[512];
     bool complete; /* text is the whole message */
+    bool memory;   /* there is not enough of it, and no text */
 } reason;
 
 typedef struct type_row {
@@ -226,7 +228,7 @@ static bool read_list(const cli_option *option, const char *text, void *value, r
     cli_list *list = value;
     const char **items = realloc(list->items, sizeof *items * (size_t)(list->count + 1));
     if (!items) {
-        snprintf(why->text, sizeof why->text, "more memory than is available");
+        why->memory = true;
         return false;
     }
     list->items = items;
@@ -259,6 +261,7 @@ static bool read_train(const cli_option *option, const char *text, void *value, 
     if (lapse_train_options_set(((cli_train *)value)->given, option->name, text, &error) == LAPSE_OK)
         return true;
     snprintf(why->text, sizeof why->text, "%s", error.message);
+    why->memory = error.status == LAPSE_ERROR_MEMORY;
     why->complete = true;
     return false;
 }
@@ -330,30 +333,64 @@ static cli_file train_file(const lapse_option *option)
     return option->output ? CLI_OUTPUT_FILE : CLI_INPUT_FILE;
 }
 
+/* The rows of a verb while they are collected. */
+typedef struct row_list {
+    cli_option rows[CLI_OPTIONS_MAX + 1];
+    int count;
+} row_list;
+
+static void add_row(row_list *list, cli_option row)
+{
+    for (int i = 0; i < list->count; i++)
+        if (strcmp(list->rows[i].name, row.name) == 0)
+            return;
+    assert(list->count < CLI_OPTIONS_MAX);
+    list->rows[list->count++] = row;
+}
+
+static void add_train_rows(row_list *list, size_t offset)
+{
+    lapse_option option;
+    for (int i = 0; lapse_train_option(i, &option); i++)
+        add_row(list, (cli_option){.name = option.name,
+                                   .type = CLI_TRAIN,
+                                   .offset = offset,
+                                   .placeholder = option.placeholder,
+                                   .help = option.help,
+                                   .unset = option.rule,
+                                   .names = option.choices,
+                                   .group = option.group,
+                                   .file = train_file(&option),
+                                   .advanced = option.advanced});
+}
+
+static void add_text_rows(row_list *list, const cli_text_options *text)
+{
+    const cli_option *rows = cli_column_options();
+    for (int i = 0; rows[i].name; i++) {
+        cli_option row = rows[i];
+        row.offset += text->offset;
+        row.advanced = row.advanced && !text->all;
+        if (text->model && i < CLI_COLUMN_COUNT)
+            row.unset = "that of the training data";
+        add_row(list, row);
+    }
+}
+
 const cli_option *cli_verb_options(const cli_verb *verb)
 {
-    static cli_option rows[CLI_OPTIONS_MAX + 1];
-    lapse_option option;
-    int count = 0;
-    if (!verb->train)
+    static row_list list;
+    if (!verb->train && !verb->text)
         return verb->options;
-    for (; verb->options[count].name; count++)
-        rows[count] = verb->options[count];
-    for (int i = 0; lapse_train_option(i, &option); i++) {
-        assert(count < CLI_OPTIONS_MAX);
-        rows[count++] = (cli_option){.name = option.name,
-                                     .type = CLI_TRAIN,
-                                     .offset = *verb->train,
-                                     .placeholder = option.placeholder,
-                                     .help = option.help,
-                                     .unset = option.rule,
-                                     .names = option.choices,
-                                     .group = option.group,
-                                     .file = train_file(&option),
-                                     .advanced = option.advanced};
-    }
-    rows[count] = (cli_option){0};
-    return rows;
+    list.count = 0;
+    for (int i = 0; verb->options[i].name; i++)
+        add_row(&list, verb->options[i]);
+    if (verb->train)
+        add_train_rows(&list, *verb->train);
+    if (verb->text)
+        add_text_rows(&list, verb->text);
+    list.rows[list.count] = (cli_option){0};
+    return list.rows;
 }
 
 bool cli_settings_whole(const cli_verb *verb, const void *settings)
@@ -449,8 +486,9 @@ static int take_option(const cli_call *call, void *settings, int *at, unsigned c
         return cli_usage(verb, "--%s needs a value: --%s %s", option->name, option->name, option->placeholder);
     reason why = {.complete = false};
     if (!types[option->type].read(option, text, value_at(option, settings), &why))
-        return why.complete ? cli_usage(verb, "%s", why.text)
-                            : cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
+        return why.memory     ? cli_fail("out of memory")
+               : why.complete ? cli_usage(verb, "%s", why.text)
+                              : cli_usage(verb, "--%s takes %s, not '%s'", option->name, why.text, text);
     return CLI_DONE;
 }
 
@@ -541,7 +579,7 @@ void cli_options_banner(const cli_verb *verb, const void *settings)
     for (const cli_option *first = cli_verb_options(verb); first->name; first++) {
         char line[2048] = "", value[512];
         size_t used = 0;
-        if (!first->group || !cli_option_opens_group(verb, first))
+        if (first->type != CLI_TRAIN || !cli_option_opens_group(verb, first))
             continue;
         for (const cli_option *option = first; option->name && used < sizeof line; option++) {
             if (!cli_option_same_group(option, first) || !cli_option_applies(option, settings))
@@ -559,6 +597,6 @@ void cli_options_banner(const cli_verb *verb, const void *settings)
 void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json)
 {
     for (const cli_option *option = cli_verb_options(verb); option->name; option++)
-        if (option->group && cli_option_applies(option, settings))
+        if (option->type == CLI_TRAIN && cli_option_applies(option, settings))
             types[option->type].json(option, (const char *)settings + option->offset, json);
 }

@@ -57,8 +57,8 @@ typedef struct cli_option {
     const char *unit;  /* shown after a number; may be NULL */
     const char *const *(*choices)(void); /* CLI_CHOICE: the allowed names, NULL-terminated; otherwise NULL */
     const char *const *names;            /* CLI_TRAIN: likewise */
-    const char *group; /* heading in the help and of the banner's paragraph; NULL: "Options", and not in the banner */
-    cli_file file;     /* CLI_TEXT and CLI_TRAIN only */
+    const char *group;                   /* heading in the help, and of the banner's paragraph; NULL: "Options" */
+    cli_file file;                       /* CLI_TEXT and CLI_TRAIN only */
     bool required;
     bool advanced; /* left out of `lapse VERB --help`; `--help all` and the man page have it */
 } cli_option;
@@ -76,6 +76,14 @@ typedef struct cli_argument {
 
 struct cli_verb;
 
+/* The options for events in text (column_options.h) of a verb. An option that the verb has by itself under the same name
+ * comes first. */
+typedef struct cli_text_options {
+    size_t offset; /* of a cli_columns in the settings */
+    bool model; /* by default, the columns are those of a model's training data; otherwise they are detected by name */
+    bool all;   /* the short help has all of them, not only the columns of sequence, time and event */
+} cli_text_options;
+
 /* The command line of a call. */
 typedef struct cli_call {
     const struct cli_verb *verb;
@@ -89,16 +97,20 @@ typedef struct cli_verb {
     const char *summary;         /* at most half a line */
     const char *description;     /* one paragraph */
     const char *const *examples; /* NULL-terminated */
+    const char *note_title;      /* heading of notes in the help; NULL: none */
+    /* The name of a note, and its text in `text`; NULL: there are no more. */
+    const char *(*note)(int index, char *text, size_t size);
     const cli_argument *arguments;
-    const cli_option *options; /* ends with a row without a name; cli_verb_options adds the library's */
-    const size_t *train;       /* offset of a cli_train in the settings, for all training options; NULL: has none */
-    size_t size;               /* of the settings */
+    const cli_option *options;    /* ends with a row without a name; cli_verb_options adds the library's */
+    const size_t *train;          /* offset of a cli_train in the settings, for all training options; NULL: has none */
+    const cli_text_options *text; /* NULL: has none */
+    size_t size;                  /* of the settings */
     void (*defaults)(void *settings);
     void (*clear)(void *settings);                    /* frees what defaults allocated; NULL: nothing */
     int (*run)(void *settings, const cli_call *call); /* returns the exit status */
 } cli_verb;
 
-/* The options of a verb, those of the library included. Ends with a row without a name; valid until the next call. */
+/* The options of a verb, training options and those for text included. Ends with a row without a name; valid until the next call. */
 const cli_option *cli_verb_options(const cli_verb *verb);
 
 /* All verbs, NULL-terminated. */
@@ -130,7 +142,7 @@ bool cli_option_applies(const cli_option *option, const void *settings);
 bool cli_option_same_group(const cli_option *a, const cli_option *b);
 bool cli_option_opens_group(const cli_verb *verb, const cli_option *option);
 
-/* Print the options that have a group: on standard error, one paragraph per group; as members of an open JSON object. */
+/* Print the training options: on standard error, one paragraph per group; as members of an open JSON object. */
 void cli_options_banner(const cli_verb *verb, const void *settings);
 void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json);
 

@@ -1,10 +1,12 @@
 /* verb_check.c: `lapse check`: data-quality and leakage checks on a dataset and its train/validation/test split. */
 #include <math.h>
 
+#include "events.h"
 #include "verb.h"
 
 typedef struct check_settings {
     const char *data, *now;
+    cli_columns columns;
     lapse_check_options check;
     bool json;
 } check_settings;
@@ -83,11 +85,10 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     if (s->now && lapse_time_parse(s->now, &s->check.now, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--now: %s", error.message);
-    lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
-    if (status == LAPSE_OK)
-        status = lapse_dataset_check(dataset, &s->check, &check, &error);
-    int result = CLI_DONE;
-    if (status != LAPSE_OK)
+    int result = cli_events_open(s->data, &s->columns, NULL, &dataset);
+    if (result != CLI_DONE)
+        return result;
+    if (lapse_dataset_check(dataset, &s->check, &check, &error) != LAPSE_OK)
         result = cli_error(&error);
     else if (s->json)
         print_json(s, &check);
@@ -100,11 +101,12 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     check_settings *s = settings;
+    cli_columns_default(&s->columns);
     lapse_check_options_default(&s->check);
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(check_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(check_settings, data), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -125,8 +127,11 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
+static const cli_text_options text = {.offset = offsetof(check_settings, columns)};
+
 static const char *const examples[] = {
     "lapse check events.lapse",
+    "lapse check events.csv --event item",
     "lapse check events.lapse --split-by leave-one-out --json",
     NULL,
 };
@@ -144,6 +149,7 @@ const cli_verb cli_verb_check = {
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(check_settings),
     .defaults = defaults,
     .run = run,

@@ -262,9 +262,13 @@ static bool print_text(const demo *d)
                       i < CONTENDERS ? contenders[i].explanation : "the law that the events are drawn from");
     }
     bool whole = cli_table_print(&table, stdout, 2);
-    puts("\nGain: the fraction of the possible improvement over the best baseline, which is one of the first four "
-         "rows.\n"
-         "Log-loss is in nats per event; lower is better.");
+    puts(
+        "\nGain: the fraction of the possible improvement over the best baseline, which is one of the first four "
+        "rows.\n"
+        "Log-loss is in nats per event; lower is better.\n"
+        "bochner and mercer encode the lag of each past event, so that attention sees how long ago it was: bochner by\n"
+        "cosines and sines of learned frequencies (Bochner's theorem: a kernel of lags is a mixture of cosines),\n"
+        "mercer by Fourier series of learned periods (Mercer's theorem: a kernel is a series of basis functions).");
     return whole;
 }
 
@@ -294,7 +298,18 @@ static void print_json(const demo *d, double seconds)
     cli_json_end(&json, '}');
 }
 
-static int work_through(demo *d, double start)
+/* The first commands for data of one's own, by the name that this program was called by. */
+static void print_commands(const char *program)
+{
+    puts("\nTo try it on a CSV of your own, with columns such as user, time and item (--sequence, --time and --event "
+         "name "
+         "others):");
+    printf("  %s check events.csv\n", program);
+    printf("  %s train events.csv -o model.safetensors\n", program);
+    printf("  %s predict model.safetensors events.csv --at +1h --at +7d\n", program);
+}
+
+static int work_through(demo *d, const char *program, double start)
 {
     lapse_status status = make_data(d);
     for (int i = 0; i < CONTENDERS && status == LAPSE_OK && !cli_interrupted(); i++)
@@ -321,6 +336,7 @@ static int work_through(demo *d, double start)
         fputs("; `lapse info` tells what each holds.", stdout);
     }
     fputc('\n', stdout);
+    print_commands(program);
     return CLI_DONE;
 }
 
@@ -328,7 +344,6 @@ static int run(void *settings, const cli_call *call)
 {
     demo d;
     double start = cli_clock();
-    (void)call;
     memset(&d, 0, sizeof d);
     d.settings = settings;
     lapse_simulate_options_default(&d.shop);
@@ -337,7 +352,7 @@ static int run(void *settings, const cli_call *call)
     if (status != CLI_DONE)
         return status;
     cli_interrupt_watch();
-    status = work_through(&d, start);
+    status = work_through(&d, call->argv[0], start);
     lapse_model_free(d.model);
     lapse_dataset_close(d.dataset);
     lapse_simulation_free(d.simulation);
@@ -377,7 +392,8 @@ const cli_verb cli_verb_demo = {
     .description =
         "Simulates a shop whose law is known, trains the baselines (majority, Markov chains) and attention with three "
         "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
-        "tells what happens next to one shopper. Takes under a minute.",
+        "tells what happens next to one shopper, and which commands do the same with data of your own. Takes under a "
+        "minute.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -2,6 +2,7 @@
 #include <limits.h>
 #include <stdlib.h>
 
+#include "events.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
@@ -10,6 +11,7 @@ enum { MAX_CUTOFFS = 32 };
 
 typedef struct eval_settings {
     const char *model, *data;
+    cli_columns columns;
     lapse_evaluate_options evaluate;
     lapse_rank_options rank; /* split, bootstrap, threads and device come from `evaluate` */
     const char *cutoffs;     /* as typed: "5,10" */
@@ -86,20 +88,17 @@ static int evaluate_targets(const eval_settings *s, const lapse_model *model, co
 
 static int run(void *settings, const cli_call *call)
 {
-    const eval_settings *s = settings;
+    eval_settings *s = settings;
     lapse_model *model = NULL;
     lapse_dataset *dataset = NULL;
     lapse_error error;
-    int result;
-    lapse_status status = lapse_model_load(s->model, &model, &error);
-    if (status == LAPSE_OK)
-        status = lapse_dataset_open(s->data, &dataset, &error);
-    if (status != LAPSE_OK)
-        result = cli_error(&error);
-    else if (cli_is_recommender(model))
-        result = evaluate_ranks(s, model, dataset, call);
-    else
-        result = evaluate_targets(s, model, dataset);
+    if (lapse_model_load(s->model, &model, &error) != LAPSE_OK)
+        return cli_error(&error);
+    s->columns.import.threads = s->evaluate.threads;
+    int result = cli_events_open(s->data, &s->columns, model, &dataset);
+    if (result == CLI_DONE)
+        result =
+            cli_is_recommender(model) ? evaluate_ranks(s, model, dataset, call) : evaluate_targets(s, model, dataset);
     lapse_dataset_close(dataset);
     lapse_model_free(model);
     return result;
@@ -108,6 +107,7 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     eval_settings *s = settings;
+    cli_columns_default(&s->columns);
     lapse_evaluate_options_default(&s->evaluate);
     lapse_rank_options_default(&s->rank);
     s->cutoffs = "5,10";
@@ -121,7 +121,7 @@ static const char *const *split_names(void)
 
 static const cli_argument arguments[] = {
     {"MODEL", offsetof(eval_settings, model), "model file from `lapse train`", false, CLI_INPUT_FILE},
-    {"DATA", offsetof(eval_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(eval_settings, data), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -153,6 +153,8 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
+static const cli_text_options text = {.offset = offsetof(eval_settings, columns), .model = true};
+
 static const char *const examples[] = {
     "lapse eval model.safetensors events.lapse --split test --classes",
     "lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices",
@@ -161,7 +163,7 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_eval = {
     .name = "eval",
-    .summary = "evaluate a model on a dataset",
+    .summary = "evaluate a model on events",
     .description =
         "Evaluates a model on every event except the first of each sequence. The model file stores the split of the "
         "training data, so the test split contains no training data. A classifier is evaluated by accuracy, log-loss "
@@ -171,6 +173,7 @@ const cli_verb cli_verb_eval = {
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(eval_settings),
     .defaults = defaults,
     .run = run,

@@ -1,4 +1,4 @@
-/* verb_import.c: `lapse import`: converts a CSV or TSV file of events into a dataset file. */
+/* verb_import.c: `lapse import`: converts a CSV, TSV or JSON Lines file of events into a dataset file. */
 #include <string.h>
 
 #include "column_options.h"
@@ -6,7 +6,6 @@
 
 typedef struct import_settings {
     cli_columns columns;
-    cli_list categories, numbers;
     const char *output;
     bool json;
 } import_settings;
@@ -86,6 +85,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
             cli_bytes((double)report->bytes).text);
     cli_text_print(file, strcmp(import->input, "-") == 0 ? "standard input" : import->input);
     fputc('\n', file);
+    cli_columns_print(file, report);
     if (report->bad_rows > 0)
         print_bad_rows(file, report);
     if (report->cut_sequences > 0)
@@ -128,6 +128,7 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_object(&json, NULL);
     cli_json_text(&json, "input", s->columns.import.input);
     cli_json_text(&json, "output", s->output);
+    cli_columns_json(&json, report);
     cli_json_whole(&json, "bytes", report->bytes);
     cli_json_whole(&json, "rows", report->rows);
     cli_json_whole(&json, "bad_rows", report->bad_rows);
@@ -167,10 +168,6 @@ static int run(void *settings, const cli_call *call)
     double start = cli_clock();
     (void)call;
     cli_columns_finish(&s->columns);
-    s->columns.import.categories = s->categories.items;
-    s->columns.import.category_count = s->categories.count;
-    s->columns.import.numbers = s->numbers.items;
-    s->columns.import.number_count = s->numbers.count;
     lapse_status status = lapse_dataset_read(&s->columns.import, &dataset, &report, &error);
     if (status == LAPSE_OK)
         status = lapse_dataset_save(dataset, s->output, &error);
@@ -195,7 +192,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "CSV or TSV file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
+     "CSV, TSV or JSON Lines file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -203,29 +200,6 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(import_settings, output),
      .placeholder = "DATASET", .help = "dataset file to write", .file = CLI_OUTPUT_FILE, .required = true},
-    CLI_COLUMN_ROWS(import_settings, columns, "detected by name"),
-    {.name = "action", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.action),
-     .placeholder = "COLUMN", .help = "action column (view, search, purchase): a categorical field that can also be a prediction "
-     "target", .unset = "none"},
-    {.name = "field", .type = CLI_LIST, .offset = offsetof(import_settings, categories), .placeholder = "COLUMN",
-     .help = "categorical field column, an input feature of past events; repeatable"},
-    {.name = "number", .type = CLI_LIST, .offset = offsetof(import_settings, numbers), .placeholder = "COLUMN",
-     .help = "numeric field column, an input feature of past events, empty if missing; repeatable"},
-    {.name = "split-column", .type = CLI_TEXT, .offset = offsetof(import_settings, columns.import.split),
-     .placeholder = "COLUMN", .help = "split column, with the values train, valid and test", .unset = "none"},
-    {.name = "session-gap", .type = CLI_DURATION, .offset = offsetof(import_settings, columns.import.session_gap),
-     .placeholder = "DURATION", .help = "session gap: split a sequence between events further apart than this, such as 30m; "
-     "the sessions are named SEQUENCE/1, SEQUENCE/2, ...", .unset = "no splitting"},
-    {.name = "deduplicate", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.deduplicate),
-     .placeholder = "RULE", .help = "deduplication: none, exact (same sequence, time and event as another row) or "
-     "consecutive (same event as the previous row of the sequence)", .choices = lapse_deduplicate_names},
-    {.name = "min-events", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_events),
-     .placeholder = "N", .help = "minimum events per sequence; shorter sequences are dropped"},
-    {.name = "min-count", .type = CLI_COUNT, .offset = offsetof(import_settings, columns.import.min_count),
-     .placeholder = "N", .help = "minimum occurrences per event type; rarer ones are dropped, before --min-events is applied"},
-    {.name = "min-rounds", .type = CLI_CHOICE, .offset = offsetof(import_settings, columns.import.min_rounds),
-     .placeholder = "RULE", .help = "application of the two minimums: once, or iterated until no row is dropped (k-core)",
-     .choices = lapse_min_rounds_names},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
@@ -233,9 +207,12 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
+static const cli_text_options text = {.offset = offsetof(import_settings, columns), .all = true};
+
 static const char *const examples[] = {
     "lapse import events.csv -o events.lapse --sequence user --time time --event action,item",
     "lapse import shop.csv -o shop.lapse --event item --action action --field device --number price",
+    "lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
     "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2",
     "lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated",
@@ -244,14 +221,20 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_import = {
     .name = "import",
-    .summary = "read events from CSV or TSV into a dataset file",
+    .summary = "read events from CSV or JSON Lines into a dataset file",
     .description =
-        "Reads events (sequence, timestamp, event type), sorts them by sequence and time, optionally splits sequences "
+        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one event per row. Columns that "
+        "are "
+        "not given are found by their names and the values of the first rows, and printed. Sorts events by sequence "
+        "and time, optionally splits sequences "
         "into sessions and drops duplicates, filters rare event types and short sequences, and writes a dataset file. "
         "The output file is replaced atomically.",
     .examples = examples,
+    .note_title = CLI_COLUMN_NOTES,
+    .note = cli_columns_note,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(import_settings),
     .defaults = defaults,
     .run = run,

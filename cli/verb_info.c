@@ -1,22 +1,23 @@
-/* verb_info.c: `lapse info`: metadata of a dataset, a model or item vectors. The file type is detected by content, not by
+/* verb_info.c: `lapse info`: metadata of events, a model or item vectors. The file type is detected by content, not by
  * name. */
-#include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
+#include "baseline_table.h"
+#include "epoch_table.h"
+#include "events.h"
 #include "table.h"
 #include "verb.h"
 
 typedef struct info_settings {
     const char *file;
-    bool types, json;
+    cli_columns columns;
+    bool types, history, json;
 } info_settings;
 
-/* An open file: exactly one member is set. */
+/* An open file: one of the pointers is set. */
 typedef struct subject {
+    bool text; /* the dataset was imported from text */
     lapse_dataset *dataset;
     lapse_model *model;
     lapse_vectors *vectors;
@@ -24,7 +25,7 @@ typedef struct subject {
 
 static const char *type_of(const subject *about)
 {
-    return about->model ? "model" : about->vectors ? "item vectors" : "dataset";
+    return about->model ? "model" : about->vectors ? "item vectors" : about->text ? "events in text" : "dataset";
 }
 
 static bool property(const subject *about, int index, const char **name, const char **value)
@@ -66,17 +67,31 @@ static bool count_events(const subject *about, int64_t **events)
     return true;
 }
 
+/* Scores have tables of their own. */
+static bool is_score(const subject *about, const char *name)
+{
+    lapse_epoch epoch;
+    return about->model && lapse_model_history(about->model, 0, &epoch) &&
+           (strncmp(name, "score.valid.", 12) == 0 || strncmp(name, "score.test.", 11) == 0 ||
+            strncmp(name, "baseline.", 9) == 0);
+}
+
 static int print_text(const subject *about, const info_settings *s)
 {
     cli_table table = {.align = "ll"};
     const char *name, *value;
     cli_table_add(&table, "file");
     cli_table_add(&table, "%s (%s)", s->file, type_of(about));
-    for (int i = 0; property(about, i, &name, &value); i++) {
-        cli_table_add(&table, "%s", name);
-        cli_table_add(&table, "%s", value);
-    }
+    for (int i = 0; property(about, i, &name, &value); i++)
+        if (!is_score(about, name)) {
+            cli_table_add(&table, "%s", name);
+            cli_table_add(&table, "%s", value);
+        }
     bool whole = cli_table_print(&table, stdout, 0);
+    if (about->model) {
+        whole = cli_history_print(stdout, about->model, s->history) && whole;
+        whole = cli_recorded_print(stdout, about->model) && whole;
+    }
     int64_t *events = NULL;
     if (!s->types || !whole || !count_events(about, &events))
         return whole && !s->types ? CLI_DONE : cli_fail("out of memory");
@@ -113,6 +128,8 @@ static int print_json(const subject *about, const info_settings *s)
     for (int i = 0; property(about, i, &name, &value); i++)
         cli_json_text(&json, name, value);
     cli_json_end(&json, '}');
+    if (about->model)
+        cli_history_json(&json, about->model, NULL);
     if (s->types) {
         cli_json_array(&json, about->vectors ? "items" : "event_types");
         for (int64_t type = 0; type < type_count(about); type++) {
@@ -129,58 +146,53 @@ static int print_json(const subject *about, const info_settings *s)
     return CLI_DONE;
 }
 
-/* A safetensors file begins with the header size (8 bytes, little-endian) and the header's opening brace. */
-static int looks_like_model(const char *path, bool *model)
+/* Item vectors are a safetensors file too. */
+static int open_tensors(const info_settings *s, subject *about)
 {
-    unsigned char first[9];
-    struct stat found;
-    /* Without O_NONBLOCK, open waits for the writer of a FIFO. */
-    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (handle < 0)
-        return cli_fail("%s: cannot open: %s", path, strerror(errno));
-    bool regular = fstat(handle, &found) == 0 && S_ISREG(found.st_mode);
-    ssize_t got = regular ? read(handle, first, sizeof first) : 0;
-    int failed = errno;
-    close(handle);
-    if (!regular)
-        return cli_fail("%s: this is not a regular file", path);
-    if (got < 0)
-        return cli_fail("%s: cannot read: %s", path, strerror(failed));
-    *model = got == (ssize_t)sizeof first && first[8] == '{' && first[7] == 0;
-    return CLI_DONE;
-}
-
-static int run(void *settings, const cli_call *call)
-{
-    const info_settings *s = settings;
-    subject about = {NULL, NULL, NULL};
-    bool model = false;
     lapse_error error;
-    (void)call;
-    int result = looks_like_model(s->file, &model);
+    int result = cli_columns_refuse(s->file, &s->columns);
     if (result != CLI_DONE)
         return result;
-    lapse_status status =
-        model ? lapse_model_load(s->file, &about.model, &error) : lapse_dataset_open(s->file, &about.dataset, &error);
-    if (status == LAPSE_ERROR_FORMAT && model) {
+    lapse_status status = lapse_model_load(s->file, &about->model, &error);
+    if (status == LAPSE_ERROR_FORMAT) {
         lapse_error reason;
-        lapse_status found = lapse_vectors_load(s->file, &about.vectors, &reason);
+        lapse_status found = lapse_vectors_load(s->file, &about->vectors, &reason);
         if (found != LAPSE_ERROR_FORMAT) { /* otherwise it is neither, and the first reason is shown */
             status = found;
             error = reason;
         }
     }
-    if (status != LAPSE_OK)
-        return cli_error(&error);
-    result = s->json ? print_json(&about, s) : print_text(&about, s);
+    return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    info_settings *s = settings;
+    subject about = {.text = false};
+    cli_file_form form;
+    (void)call;
+    int result = cli_file_form_find(s->file, &form);
+    if (result != CLI_DONE)
+        return result;
+    about.text = form == CLI_FORM_TEXT;
+    result = form == CLI_FORM_TENSORS ? open_tensors(s, &about)
+                                      : cli_events_open(s->file, &s->columns, NULL, &about.dataset);
+    if (result == CLI_DONE)
+        result = s->json ? print_json(&about, s) : print_text(&about, s);
     lapse_dataset_close(about.dataset);
     lapse_model_free(about.model);
     lapse_vectors_free(about.vectors);
     return result;
 }
 
+static void defaults(void *settings)
+{
+    cli_columns_default(&((info_settings *)settings)->columns);
+}
+
 static const cli_argument arguments[] = {
-    {"FILE", offsetof(info_settings, file), "dataset, model or item-vector file", false, CLI_INPUT_FILE},
+    {"FILE", offsetof(info_settings, file),
+     "dataset, model or item-vector file, or events in text; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -188,23 +200,30 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "event-types", .type = CLI_FLAG, .offset = offsetof(info_settings, types),
      .help = "list of event types (of items, for item vectors)"},
+    {.name = "history", .type = CLI_FLAG, .offset = offsetof(info_settings, history),
+     .help = "table of all epochs of a model's training run, below the chart"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "JSON output: one object"},
     {0},
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse info events.lapse --event-types", "lapse info model.safetensors --json",
-                                       NULL};
+static const cli_text_options text = {.offset = offsetof(info_settings, columns)};
+
+static const char *const examples[] = {"lapse info events.lapse --event-types", "lapse info events.csv",
+                                       "lapse info model.safetensors --json", NULL};
 
 const cli_verb cli_verb_info = {
     .name = "info",
-    .summary = "describe a dataset, model or item-vector file",
+    .summary = "describe events, a model or item vectors",
     .description =
-        "Verifies a dataset, model or item-vector file and prints its metadata: source, sizes, settings, split "
-        "and scores.",
+        "Verifies a dataset, model or item-vector file, or events in text, and prints its metadata: source, sizes, "
+        "settings and split. Of a model also the history of its training run as a chart, and its scores beside those "
+        "of baselines.",
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(info_settings),
+    .defaults = defaults,
     .run = run,
 };

@@ -2,10 +2,12 @@
 #include <string.h>
 
 #include "bar.h"
+#include "events.h"
 #include "verb.h"
 
 typedef struct pretrain_settings {
     lapse_pretrain_options pretrain;
+    cli_columns columns;
     const char *data, *output;
     bool json;
 } pretrain_settings;
@@ -76,10 +78,11 @@ static int run(void *settings, const cli_call *call)
     double start = cli_clock();
     if (strcmp(s->output, "-") == 0)
         return cli_usage(call->verb, "item vectors cannot be written to standard output");
-    lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
+    int result = cli_events_open(s->data, &s->columns, NULL, &dataset);
+    if (result != CLI_DONE)
+        return result;
     cli_interrupt_watch();
-    if (status == LAPSE_OK)
-        status = lapse_pretrain(dataset, &s->pretrain, on_progress, &bar, &vectors, &error);
+    lapse_status status = lapse_pretrain(dataset, &s->pretrain, on_progress, &bar, &vectors, &error);
     cli_bar_end(&bar);
     bool interrupted = cli_interrupted();
     cli_interrupt_unwatch();
@@ -99,11 +102,12 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     pretrain_settings *s = settings;
+    cli_columns_default(&s->columns);
     lapse_pretrain_options_default(&s->pretrain);
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(pretrain_settings, data), "dataset file from `lapse import`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(pretrain_settings, data), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -143,6 +147,8 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
+static const cli_text_options text = {.offset = offsetof(pretrain_settings, columns)};
+
 static const char *const examples[] = {
     "lapse pretrain d.lapse -o items.safetensors --catalogue items.csv --dims 64",
     "lapse train d.lapse -o m.safetensors --task recommend --item-vectors items.safetensors", NULL};
@@ -158,6 +164,7 @@ const cli_verb cli_verb_pretrain = {
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .text = &text,
     .size = sizeof(pretrain_settings),
     .defaults = defaults,
     .run = run,

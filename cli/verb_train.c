@@ -8,13 +8,16 @@
 
 #include "bar.h"
 #include "baseline_table.h"
+#include "epoch_table.h"
+#include "events.h"
 #include "rank_table.h"
 #include "score_table.h"
 #include "verb.h"
 
 typedef struct train_settings {
     cli_train train;
-    const char *data, *output;
+    cli_columns columns;
+    const char *data, *output, *log, *like;
     bool no_eval, json;
 } train_settings;
 
@@ -22,6 +25,8 @@ typedef struct train_settings {
 typedef struct watch {
     cli_bar bar;
     lapse_progress last;
+    cli_log log;
+    cli_epoch_times times;
 } watch;
 
 /* The result of a run, for the report. */
@@ -33,6 +38,7 @@ typedef struct outcome {
     lapse_rank_scores ranks;
     bool ranked; /* these are the scores */
     cli_comparisons comparisons;
+    cli_epoch_times times;
     int64_t watched; /* events that training looked at after each epoch, where it drew some */
 } outcome;
 
@@ -41,6 +47,10 @@ static bool on_progress(const lapse_progress *progress, void *context)
     watch *w = context;
     w->last = *progress;
     cli_bar_update(&w->bar, progress);
+    if (progress->epoch_end) {
+        cli_log_write(&w->log, progress);
+        cli_epoch_times_add(&w->times, progress->epoch, progress->seconds);
+    }
     return !cli_interrupted();
 }
 
@@ -122,10 +132,10 @@ static bool resumes(const train_settings *s)
     return strcmp(option_text(s->train.given, "resume"), "true") == 0;
 }
 
-static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model **model, outcome *out,
+static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log, lapse_model **model, outcome *out,
                           lapse_error *error)
 {
-    watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}};
+    watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}, .log = log};
     double start = cli_clock();
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
@@ -135,6 +145,9 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, lapse_model
     cli_interrupt_unwatch();
     out->interrupted = cli_interrupted();
     out->last = w.last;
+    out->times = w.times;
+    if (!cli_log_close(&w.log))
+        cli_note("%s: the log could not be written", s->log);
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     lapse_error left;
@@ -164,13 +177,13 @@ static bool print_text(const train_settings *s, const outcome *out)
         print_best(&out->last, out->watched);
     fputc('\n', stdout);
     bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
-    cli_comparisons_print(stdout, &out->comparisons);
+    good = cli_comparisons_print(stdout, &out->comparisons) && good;
     fflush(stdout);
     cli_comparisons_warn(&out->comparisons);
     return good;
 }
 
-static void print_json(const train_settings *s, const outcome *out, const cli_verb *verb)
+static void print_json(const train_settings *s, const outcome *out, const lapse_model *model, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
     cli_json_object(&json, NULL);
@@ -184,6 +197,7 @@ static void print_json(const train_settings *s, const outcome *out, const cli_ve
     cli_json_whole(&json, "best_epoch", out->last.best_epoch);
     cli_json_number(&json, "best_score", out->last.best_score, 9);
     cli_json_number(&json, "seconds", out->seconds, 4);
+    cli_history_json(&json, model, &out->times);
     if (out->targets.count > 0) {
         cli_json_object(&json, "scores");
         cli_targets_json(&json, &out->targets, false);
@@ -233,7 +247,7 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
         }
     }
     if (s->json)
-        print_json(s, out, call->verb);
+        print_json(s, out, model, call->verb);
     else if (!out->interrupted && !print_text(s, out))
         result = cli_fail("out of memory");
     cli_targets_clear(&out->targets);
@@ -251,6 +265,17 @@ static int choose_checkpoint(const train_settings *s)
     if (lapse_train_options_set(s->train.given, "checkpoint", path, &error) != LAPSE_OK)
         return cli_error(&error);
     return CLI_DONE;
+}
+
+/* The settings of an earlier run, for options that are not set here. */
+static lapse_status take_settings(const train_settings *s, const lapse_dataset *dataset, lapse_error *error)
+{
+    lapse_model *model = NULL;
+    lapse_status status = lapse_model_load(s->like, &model, error);
+    if (status == LAPSE_OK)
+        status = lapse_train_options_like(s->train.given, model, dataset, error);
+    lapse_model_free(model);
+    return status;
 }
 
 /* lapse_trainer_new has refused a file that is not a checkpoint. */
@@ -276,16 +301,26 @@ static int run(void *settings, const cli_call *call)
         result = choose_checkpoint(s);
     if (result != CLI_DONE)
         return result;
-    lapse_status status = lapse_dataset_open(s->data, &dataset, &error);
+    result = cli_events_open(s->data, &s->columns, NULL, &dataset);
+    if (result != CLI_DONE)
+        return result;
+    lapse_status status = s->like ? take_settings(s, dataset, &error) : LAPSE_OK;
     if (status == LAPSE_OK)
         status = lapse_trainer_new(dataset, s->train.given, &trainer, &error);
     if (status == LAPSE_OK) {
         s->train.resolved = lapse_trainer_options(trainer);
-        note_checkpoint(s);
-        print_banner(s, dataset, call->verb);
-        status = train(s, trainer, &model, &out, &error);
+        cli_log log = {0};
+        result =
+            cli_log_open(&log, s->log, resumes(s) && access(option_text(s->train.resolved, "checkpoint"), F_OK) == 0);
+        if (result == CLI_DONE) {
+            note_checkpoint(s);
+            print_banner(s, dataset, call->verb);
+            status = train(s, trainer, log, &model, &out, &error);
+        }
     }
-    result = status == LAPSE_OK ? finish(s, call, model, dataset, &out) : cli_error(&error);
+    if (result == CLI_DONE)
+        result = status == LAPSE_OK ? finish(s, call, model, dataset, &out) : cli_error(&error);
+    cli_epoch_times_clear(&out.times);
     lapse_model_free(model);
     lapse_trainer_free(trainer);
     lapse_dataset_close(dataset);
@@ -295,6 +330,7 @@ static int run(void *settings, const cli_call *call)
 static void defaults(void *settings)
 {
     train_settings *s = settings;
+    cli_columns_default(&s->columns);
     lapse_train_options_new(&s->train.given, NULL);
 }
 
@@ -304,7 +340,7 @@ static void clear(void *settings)
 }
 
 static const cli_argument arguments[] = {
-    {"DATA", offsetof(train_settings, data), "dataset file of `lapse import`", false, CLI_INPUT_FILE},
+    {"DATA", offsetof(train_settings, data), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -318,6 +354,22 @@ static const cli_option options[] = {
      .help = "model file to write",
      .file = CLI_OUTPUT_FILE,
      .required = true},
+    {.name = "like",
+     .type = CLI_TEXT,
+     .offset = offsetof(train_settings, like),
+     .placeholder = "MODEL",
+     .help = "model file of an earlier run, whose settings are the defaults of this one; other options override them",
+     .unset = "none",
+     .file = CLI_INPUT_FILE,
+     .advanced = true},
+    {.name = "log",
+     .type = CLI_TEXT,
+     .offset = offsetof(train_settings, log),
+     .placeholder = "FILE",
+     .help = "JSON Lines file to write: one object per epoch, as it ends; --resume appends to it",
+     .unset = "none",
+     .file = CLI_OUTPUT_FILE,
+     .advanced = true},
     {.name = "no-eval",
      .type = CLI_FLAG,
      .offset = offsetof(train_settings, no_eval),
@@ -331,26 +383,31 @@ static const cli_option options[] = {
 };
 
 static const size_t train_offset = offsetof(train_settings, train);
+static const cli_text_options text = {.offset = offsetof(train_settings, columns)};
 
 static const char *const examples[] = {
     "lapse train events.lapse -o model.safetensors --task classify",
+    "lapse train events.csv -o model.safetensors --sequence user --time time --event item",
     "lapse train events.lapse -o markov.safetensors --model markov --order 2",
     "lapse train events.lapse -o model.safetensors --resume",
+    "lapse train newer.lapse -o newer.safetensors --like model.safetensors",
     NULL,
 };
 
 const cli_verb cli_verb_train = {
     .name = "train",
-    .summary = "train a model on a dataset and save the best one",
+    .summary = "train a model on events and save the best one",
     .description = "Trains on the training split, keeps the parameters that were best on the validation split, and "
                    "evaluates them on "
-                   "the test split. Options that are not set are chosen from the data. Ctrl-C stops after the current "
+                   "the test split, beside baselines. Options that are not set are chosen from the data. Ctrl-C stops "
+                   "after the current "
                    "step and saves "
                    "the best model so far; --resume continues from there.",
     .examples = examples,
     .arguments = arguments,
     .options = options,
     .train = &train_offset,
+    .text = &text,
     .size = sizeof(train_settings),
     .defaults = defaults,
     .clear = clear,

@@ -29,6 +29,7 @@ if(LAPSE_CUDA_SOURCES)
   add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/error.c src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
+  add_dependencies(product lapse_cuda)
   install(TARGETS lapse_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(LAPSE_CUDA_CHECKS)

@@ -1,21 +1,41 @@
-# install.cmake: install rules for library, header, pkg-config file, tool and man page.
-# The pkg-config file has a prefix relative to its own folder, so that an installed tree can be moved.
+# install.cmake: install rules for library, header, pkg-config files, tool and man page.
+# The pkg-config files have a prefix relative to their own folder, so that an installed tree can be moved.
 file(RELATIVE_PATH LAPSE_PC_PREFIX /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" LAPSE_PC_PREFIX "${LAPSE_PC_PREFIX}")
 
-# Direct dependencies of the static library. Their own static dependencies (such as gfortran of OpenBLAS) are left out, because a
-# program links them as shared libraries.
+# Of two libraries in one folder, the linker takes the shared one. So the archive has a folder of its own, LIBDIR/lapse, which
+# `pkg-config --static` names first: lapse.pc has the folder as a private flag, and requires lapse-library.pc, whose flags come
+# after its own.
+#
+# Dependencies of the static library. Of the dependencies of OpenBLAS itself, a program that is linked with `cc -static` needs
+# OpenMP alone, if this OpenBLAS uses it; gfortran, which OpenBLAS names too, need not be installed.
 list(JOIN OPENBLAS_LDFLAGS " " openblas)
 list(JOIN XXHASH_LDFLAGS " " xxhash)
-set(LAPSE_PC_LIBRARIES "${openblas} ${xxhash} -lz -pthread -lm")
-string(REGEX REPLACE "/$" "" LAPSE_PC_PREFIX "${LAPSE_PC_PREFIX}")
-configure_file(cmake/lapse.pc.in lapse.pc @ONLY)
+set(dependencies "${openblas} ${xxhash} -lz")
+if("gomp" IN_LIST OPENBLAS_STATIC_LIBRARIES)
+  string(APPEND dependencies " -lgomp")
+endif()
+foreach(library ${CMAKE_DL_LIBS})
+  string(APPEND dependencies " -l${library}")
+endforeach()
+string(APPEND dependencies " -pthread -lm")
+if(TARGET lapse_shared)
+  set(LAPSE_PC_LIBS "-L\${libdir} -llapse")
+  set(LAPSE_PC_LIBS_PRIVATE "${dependencies}")
+else()
+  set(LAPSE_PC_LIBS "-L\${libdir}/lapse -llapse ${dependencies}")
+  set(LAPSE_PC_LIBS_PRIVATE "")
+endif()
+foreach(name lapse lapse-library)
+  configure_file(cmake/${name}.pc.in ${name}.pc @ONLY)
+  install(FILES ${CMAKE_BINARY_DIR}/${name}.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+endforeach()
 
-install(TARGETS lapse ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
+install(TARGETS lapse ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR}/lapse)
 if(TARGET lapse_shared)
   install(TARGETS lapse_shared LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 install(FILES include/lapse.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
-install(FILES ${CMAKE_BINARY_DIR}/lapse.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 if(TARGET lapse_tool)
   install(TARGETS lapse_tool RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
   install(FILES ${CMAKE_BINARY_DIR}/lapse.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1)

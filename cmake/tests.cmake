@@ -54,7 +54,7 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   foreach(source ${LAPSE_TESTS})
     get_filename_component(name ${source} NAME_WE)
     add_executable(${name} ${source})
-    if(name MATCHES "^test_(cuda|lstm)" AND TARGET lapse_cuda_emulated)
+    if(name MATCHES "^test_(cuda|recurrent)" AND TARGET lapse_cuda_emulated)
       target_compile_definitions(${name} PRIVATE LAPSE_EMULATED="$<TARGET_FILE:lapse_cuda_emulated>")
       add_dependencies(${name} lapse_cuda_emulated)
     endif()
@@ -67,8 +67,32 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
   endforeach()
 endif()
 
-# Fuzz targets. Without libFuzzer the same code replays given files, so that every build can test the corpus.
+# Failure injection: the tool in a program that replaces functions of the C library (glibc) and calls the tool's main function.
+if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_SYSTEM_NAME STREQUAL Linux)
+  file(GLOB LAPSE_FAULTS CONFIGURE_DEPENDS tests/faults/*.c)
+  set(cli ${LAPSE_CLI})
+  list(FILTER cli EXCLUDE REGEX "/main\\.c$") # included by fault_main.c
+  add_executable(faults ${LAPSE_FAULTS} ${cli})
+  if(LAPSE_SANITIZE MATCHES address)
+    # Its functions are called before the sanitizer is initialized.
+    set_source_files_properties(tests/faults/fault_calls.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all
+      COMPILE_DEFINITIONS LP_FAULT_SANITIZED)
+  endif()
+  target_include_directories(faults PRIVATE include src tests)
+  target_link_libraries(faults PRIVATE lapse lapse_flags Threads::Threads ${CMAKE_DL_LIBS} m)
+  target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train
+    -Wl,--wrap=lp_bench_peak)
+endif()
+
+# Fuzz targets: one program per tests/fuzz/fuzz_*.c. Without libFuzzer the same code replays given files, so that every build can
+# test the corpus.
 file(GLOB LAPSE_FUZZERS CONFIGURE_DEPENDS tests/fuzz/fuzz_*.c)
+file(GLOB LAPSE_FUZZ_SUPPORT CONFIGURE_DEPENDS tests/fuzz/support/*.c)
+add_library(lapse_fuzz_support STATIC ${LAPSE_FUZZ_SUPPORT})
+target_include_directories(lapse_fuzz_support PRIVATE include src tests)
+target_link_libraries(lapse_fuzz_support PRIVATE lapse_flags PkgConfig::JANSSON PkgConfig::XXHASH)
+# Mutators are not what is tested: their coverage would mislead the fuzzer, and slow it down.
+set_target_properties(lapse_fuzz_support PROPERTIES LAPSE_NO_INSTRUMENTATION ON)
 foreach(source ${LAPSE_FUZZERS})
   get_filename_component(name ${source} NAME_WE)
   if(LAPSE_FUZZ)
@@ -78,7 +102,7 @@ foreach(source ${LAPSE_FUZZERS})
     add_executable(${name} ${source} tests/fuzz/replay.c)
   endif()
   target_include_directories(${name} PRIVATE include src tests)
-  target_link_libraries(${name} PRIVATE lapse lapse_flags m)
+  target_link_libraries(${name} PRIVATE lapse_fuzz_support lapse lapse_flags m)
 endforeach()
 
 # Benchmarks: one program per bench/*.c. They are built with the tests, so that compile errors are found.

@@ -20,8 +20,8 @@
  *     with the matching ..._free or ..._close; both accept NULL. Strings of an object are valid until it is freed.
  *   - A session keeps its model alive, and a trainer its dataset: the caller may free them in any order. A pointer that
  *     a comment calls valid as long as an object is not counted.
- *   - Datasets and models are immutable: any number of threads may use one. A session or a trainer belongs to one
- *     thread at a time. Option objects are plain values without locks.
+ *   - Datasets and models are immutable, except for lapse_model_record: any number of threads may use one. A session or
+ *     a trainer belongs to one thread at a time. Option objects are plain values without locks.
  *   - Several threads may train or evaluate on one GPU at the same time: their calls to the device are serialized, so
  *     results have the same bits as one after another, and the GPU is shared, not used in parallel. An error of the
  *     device is permanent for all of them.
@@ -63,7 +63,7 @@ typedef struct lapse_error {
     char message[512]; /* one sentence: what is wrong, where, and how to fix it */
     char file[256];    /* the file concerned, or "" */
     int64_t line;      /* 1-based; 0: not applicable */
-    int64_t column;    /* 1-based field of the line; 0: not applicable */
+    int64_t column;    /* 1-based field of the line, in JSON Lines its byte; 0: not applicable */
 } lapse_error;
 
 /* "memory", "usage", ...: the short name of a status. */
@@ -71,9 +71,15 @@ const char *lapse_status_name(lapse_status status);
 
 /* ------------------------------------------------------------------------------------- text and choices ------ */
 
-/* Parses a timestamp: unix seconds ("1326506723.403") or ISO 8601 with a zone ("2026-11-15T12:00:00Z", "...+02:00";
- * a date alone is midnight UTC). */
+/* Parses a timestamp: unix seconds ("1326506723.403") or ISO 8601 ("2026-11-15T12:00:00Z", "...+02:00", a space for the
+ * T). A time without a zone is UTC, and a date alone is midnight. "15/11/2026" and "11/15/2026" are read where the order of
+ * day and month is certain. */
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error);
+
+/* The same, but a time without a zone is a local time of this time zone: a name of the system's database such as
+ * "Europe/Berlin", "UTC", or an offset such as "+02:00"; NULL: UTC. Of a local time that occurs twice, the earlier one is
+ * taken; one that does not occur is shifted forward by the skipped time. */
+lapse_status lapse_time_parse_zone(const char *text, const char *timezone, double *time, lapse_error *error);
 
 /* Parses a duration with its unit: 90s, 15m, 3h, 2d, 1w, 2y (y = 365.25 days), 250ms. */
 lapse_status lapse_duration_parse(const char *text, double *seconds, lapse_error *error);
@@ -95,6 +101,10 @@ const char *const *lapse_min_rounds_names(void);
 const char *const *lapse_device_names(void);
 const char *const *lapse_precision_names(void);
 
+/* Writes a file as the library writes its own: to a temporary file, synced, then renamed to path. "-" is standard
+ * output; an existing device or pipe is written directly. */
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
 
 typedef struct lapse_dataset lapse_dataset;
@@ -113,19 +123,32 @@ typedef struct lapse_field {
     int64_t category_count; /* distinct values, including "" (empty) if it occurs; 0 for a number */
 } lapse_field;
 
+/* The roles of columns that an import finds by itself. */
+typedef enum lapse_column_role {
+    LAPSE_COLUMN_SEQUENCE = 0,
+    LAPSE_COLUMN_TIME = 1,
+    LAPSE_COLUMN_EVENT = 2
+} lapse_column_role;
+
+/* The usual names by which a column of this role is found, for index 0, 1, ... until it returns NULL. Case, blanks and
+ * separators do not matter: "userId" is "user_id". */
+const char *lapse_column_name(lapse_column_role role, int index);
+
 typedef struct lapse_import_options {
-    const char *input;      /* path of a CSV or TSV file, plain or gzip; "-" is standard input */
-    const char *sequence;   /* column of the sequence (user): a name, or a 1-based number; NULL: found by name */
-    const char *time;       /* column of the time; NULL: found by name */
-    const char *event;      /* column of the event's name, or several separated by commas ("action,item"), whose
-                             * values are joined by a space; NULL: found by name */
-    const char *split;      /* column that contains train, valid or test; NULL: none */
-    const char *delimiter;  /* ",", "\t" or any one character; NULL: detected in the first line */
-    const char *time_unit;  /* "auto", "s", "ms" or "iso" */
-    bool header;            /* the first line names the columns; otherwise columns are numbered */
-    bool skip_bad_rows;     /* skip and count malformed rows, instead of failing at the first */
-    int64_t min_events;     /* drop sequences with fewer events */
-    int64_t min_count;      /* drop event types with fewer events in the dataset (applied before min_events) */
+    const char *input;    /* path of a CSV, TSV or JSON Lines file, plain or gzip; "-" is standard input */
+    const char *sequence; /* column of the sequence (user): a name, or a 1-based number; NULL: found by its name and the
+                           * values of the first rows. In JSON Lines: a key, or the path of a nested one ("a.b") */
+    const char *time;     /* column of the time; NULL: found likewise */
+    const char *event;    /* column of the event's name, or several separated by commas ("action,item"), whose
+                           * values are joined by a space; NULL: found likewise */
+    const char *split;    /* column that contains train, valid or test; NULL: none */
+    const char *delimiter; /* ",", "\t" or any one character; NULL: detected in the first line */
+    const char *time_unit; /* "auto"; "s", "ms", "us", "ns" (unix time); "iso"; "mdy", "dmy" (11/15/2026, 15/11/2026) */
+    const char *timezone;  /* of times without a zone, as in lapse_time_parse_zone; NULL: UTC */
+    bool header;           /* the first line names the columns; otherwise columns are numbered */
+    bool skip_bad_rows;    /* skip and count malformed rows, instead of failing at the first */
+    int64_t min_events;    /* drop sequences with fewer events */
+    int64_t min_count;     /* drop event types with fewer events in the dataset (applied before min_events) */
     const char *min_rounds; /* "once": min_count, then min_events, once each, after which event types may be rare again;
                              * "iterated": iterative k-core filtering, both in turn until both hold */
     double session_gap; /* seconds: sequences are split into sessions, named "<sequence>/1", "<sequence>/2", ..., where
@@ -138,9 +161,16 @@ typedef struct lapse_import_options {
     const char *action;            /* column of the action; NULL: none */
     const char *const *categories; /* category_count further categorical columns; "" is a category too */
     int category_count;
-    const char *const *numbers; /* number_count numeric columns; empty: missing; other text: a malformed row */
+    const char *const *numbers; /* number_count numeric columns; empty, NaN, NA, null: missing; other text: malformed */
     int number_count;
 } lapse_import_options;
+
+/* The column of a role. Names are shortened to fit. */
+typedef struct lapse_column_choice {
+    char column[256];   /* its name; several are separated by commas */
+    char runner_up[64]; /* the column that would be the next choice; "": none, or the column was given */
+    bool given;         /* by an option, or by position without a header; otherwise found by its name and values */
+} lapse_column_choice;
 
 typedef struct lapse_import_report {
     int64_t bytes;             /* of text read, after decompression; 0 for Arrow */
@@ -155,7 +185,16 @@ typedef struct lapse_import_report {
     int64_t cut_sequences;     /* sequences split by session_gap */
     int64_t sessions;          /* sequences after splitting, before filtering; 0 without session_gap */
     int64_t rounds;            /* rounds of min_count and min_events that dropped something */
+    int64_t local_rows;        /* rows whose time has no zone: a local time of options.timezone, or of UTC */
+    int64_t ambiguous_rows;    /* of these: the local time occurs twice; the earlier one is taken */
+    int64_t missing_rows;      /* of these: the local time does not occur; it is shifted forward by the skipped time */
     lapse_error first_bad_row; /* the first malformed row, with skip_bad_rows */
+    lapse_column_choice columns[3]; /* [lapse_column_role] */
+    char ignored[256];              /* columns without a role, separated by commas; shortened to fit */
+    int64_t ignored_count;
+    const char *format;    /* "CSV" (any delimiter) or "JSON Lines" */
+    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ...; a constant */
+    char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);
@@ -310,6 +349,12 @@ lapse_status lapse_train_options_set(lapse_train_options *options, const char *n
 
 /* Formats an option's value into out and returns out; "" if it is chosen later, NULL for an unknown name. */
 const char *lapse_train_options_get(const lapse_train_options *options, const char *name, char *out, size_t out_size);
+
+/* Sets every option that has not been set to its value in the run that trained this model, its model type included.
+ * Options of the machine (threads, device, files of checkpoints) are not taken. The dataset must have the model's
+ * fields. Options that do not suit the dataset in other ways are refused by lapse_trainer_new. */
+lapse_status lapse_train_options_like(lapse_train_options *options, const lapse_model *model,
+                                      const lapse_dataset *dataset, lapse_error *error);
 
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
@@ -815,14 +860,15 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
 
 /* Training and evaluation speed on this machine, with events simulated in memory. */
 typedef struct lapse_bench_options {
-    const char *preset;             /* sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
-    const char *what;               /* "train": training steps; "predict": evaluation of the validation split */
-    int64_t items;                  /* size of the catalogue; 0: the preset's */
-    int batch;                      /* windows per step; 0: the preset's */
-    int shards;                     /* parts of a batch; 0: as in training */
-    int rounds;                     /* timed steps, after a warm-up */
-    int threads;                    /* 0: all cores */
-    const char *device, *precision; /* as in training */
+    const char *preset;    /* sizes of a known task: "ml-1m", "ml-1m-softmax", "so", "catalogue" */
+    const char *what;      /* "train": training steps; "predict": evaluation of the validation split */
+    int64_t items;         /* size of the catalogue; 0: the preset's */
+    int batch;             /* windows per step; 0: the preset's */
+    int shards;            /* parts of a batch; 0: as in training */
+    int rounds;            /* timed steps, after a warm-up */
+    int threads;           /* 0: all cores */
+    const char *device;    /* as in training */
+    const char *precision; /* as in training; NULL: chosen by the device */
     uint64_t seed;
 } lapse_bench_options;
 

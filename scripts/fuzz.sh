@@ -1,43 +1,93 @@
 #!/bin/bash
-# fuzz.sh: runs every fuzz target (tests/fuzz/fuzz_*.c) for a number of seconds. The seed corpus is tests/fuzz/corpus/NAME and
-# tests/hostile. Inputs that crash a target are saved in build-fuzz/found; add them to the corpus with the fix.
+# fuzz.sh: runs fuzz targets (tests/fuzz/fuzz_*.c) for a number of seconds each, one per core at a time. The seed corpus is
+# tests/fuzz/corpus/NAME; new inputs go to build-fuzz/corpus/NAME and are used by the next run. Inputs that crash a target, leak
+# memory or take too long are saved in build-fuzz/found; add them to the corpus with the fix. The last line of the output is
+# the total: `N targets, N findings`.
 #
-#   scripts/fuzz.sh [SECONDS]
+#   scripts/fuzz.sh [SECONDS] [together] [TARGET ...]
+#
+# together  all targets at once: the run takes SECONDS in all, and the targets share the cores
+# TARGET    csv, model, ...; default: all
+#
+# Targets train and predict with a share of their inputs. With FUZZ_ALL=1 in the environment they do with all, and are slower.
 set -u
-seconds=${1:-60}
-case $seconds in
-'' | *[!0-9]*)
-    echo "fuzz: '$seconds' is not a number of seconds" >&2
-    exit 2
-    ;;
-esac
 cd "$(dirname "$0")/.." || exit 1
-. scripts/build.sh
-build_configure build-fuzz -DCMAKE_C_COMPILER=clang -DLAPSE_FUZZ=ON -DLAPSE_SHARED=OFF -DLAPSE_CUDA=OFF \
-    -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g" || exit 1
-mapfile -t targets < <(for source in tests/fuzz/fuzz_*.c; do basename "$source" .c; done)
-build_quietly build-fuzz "${targets[@]}" || exit 1
-
-failed=0 count=0
-mkdir -p build-fuzz/found
-for source in tests/fuzz/fuzz_*.c; do
-    [ -e "$source" ] || continue
-    name=$(basename "$source" .c)
-    echo "== $name, $seconds s"
-    count=$((count + 1))
-    seeds=()
-    for folder in tests/fuzz/corpus/"$name" tests/fuzz/corpus/"${name#fuzz_}" tests/hostile; do
-        [ ! -d "$folder" ] || seeds+=("$folder")
-    done
-    # libFuzzer writes new inputs to the first folder, which is outside the source tree.
-    mkdir -p build-fuzz/corpus/"$name"
-    if build-fuzz/"$name" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 -verbosity=0 \
-        -artifact_prefix=build-fuzz/found/"$name"- build-fuzz/corpus/"$name" "${seeds[@]}" >build-fuzz/"$name".log 2>&1; then
-        grep -E 'number_of_executed_units|average_exec_per_sec|peak_rss' build-fuzz/"$name".log | sed 's/^stat::/   /'
+seconds=60 together=no targets=()
+for argument in "$@"; do
+    if [[ $argument =~ ^[0-9]+$ && $argument -gt 0 ]]; then
+        seconds=$argument
+    elif [ "$argument" = together ]; then
+        together=yes
+    elif [ -f "tests/fuzz/fuzz_$argument.c" ]; then
+        targets+=("$argument")
     else
-        failed=$((failed + 1))
-        tail -n 40 build-fuzz/"$name".log
+        echo "fuzz: '$argument' is neither a number of seconds, nor 'together', nor a target:" \
+            "$(cd tests/fuzz && echo fuzz_*.c | sed 's/fuzz_\([a-z_0-9]*\)\.c/\1/g')" >&2
+        exit 2
     fi
 done
-echo "$count fuzzed, $failed failed"
-[ $failed -eq 0 ]
+if [ ${#targets[@]} -eq 0 ]; then
+    mapfile -t targets < <(cd tests/fuzz && printf '%s\n' fuzz_*.c | sed 's/^fuzz_//; s/\.c$//')
+fi
+jobs=$(nproc)
+[ $together = no ] || jobs=${#targets[@]}
+
+. scripts/build.sh
+build_configure build-fuzz -DCMAKE_C_COMPILER=clang -DLAPSE_FUZZ=ON -DLAPSE_SHARED=OFF -DLAPSE_CUDA=OFF \
+    -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O2 -g" || exit 1
+build_quietly build-fuzz "${targets[@]/#/fuzz_}" || exit 1
+
+most_findings=8 # of a target, which then stops
+format='%-12s %12s %10s %10s %8s %8s %8s\n' # of a row
+mkdir -p build-fuzz/found
+export OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1
+# Faster allocations: no stacks of allocations in reports (a replay of the input shows them), and less freed memory held back.
+export ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=0:max_malloc_fill_size=0
+
+# stat_of LOG NAME: the sum of a final statistic of libFuzzer over all runs in a log.
+stat_of()
+{
+    sed -n "s/^stat::$2: *//p" "$1" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+# fuzz TARGET: runs one target until its time is over, again after each finding, and prints its row.
+fuzz()
+{
+    local name=$1 log=build-fuzz/fuzz_$1.log corpus=build-fuzz/corpus/$1 begin=$SECONDS left findings=0 seeds=()
+    # libFuzzer writes new inputs to the first folder, which is outside the source tree.
+    mkdir -p "$corpus"
+    [ ! -d tests/fuzz/corpus/"$name" ] || seeds+=(tests/fuzz/corpus/"$name")
+    : >"$log"
+    local TIMEFORMAT='cpu %U %S'
+    while left=$((seconds - (SECONDS - begin))) && [ $left -gt 0 ] && [ $findings -lt $most_findings ]; do
+        { time build-fuzz/fuzz_"$name" -max_total_time=$left -max_len=8192 -timeout=20 -rss_limit_mb=2048 -print_final_stats=1 \
+            -verbosity=0 -artifact_prefix=build-fuzz/found/"$name"- "$corpus" "${seeds[@]}" && break; } >>"$log" 2>&1
+        findings=$((findings + 1))
+    done
+    local runs wall=$((SECONDS - begin)) cpu rate cpu_rate peak
+    runs=$(stat_of "$log" number_of_executed_units)
+    cpu=$(awk '$1 == "cpu" { sum += $2 + $3 } END { print (sum > 0 ? sum : 1) }' "$log")
+    rate=$((runs / (wall > 0 ? wall : 1)))
+    cpu_rate=$(awk -v runs="$runs" -v cpu="$cpu" 'BEGIN { printf "%d", runs / cpu }')
+    peak=$(sed -n 's/^stat::peak_rss_mb: *//p' "$log" | sort -n | tail -n 1)
+    # shellcheck disable=SC2059 # the format is a variable
+    printf "$format" "$name" "$runs" $rate "$cpu_rate" "$(find "$corpus" -type f | wc -l)" "${peak:-0}" $findings |
+        tee "build-fuzz/fuzz_$name.row"
+    [ $findings -eq 0 ] || grep -hE 'SUMMARY|runtime error|^ *#[0-9]+ .*(src|tests)/' "$log" | head -n 20 | cut -c 1-160
+}
+
+# shellcheck disable=SC2059
+printf "$format" target executions per_s per_cpu_s inputs peak_mb findings
+running=0
+for name in "${targets[@]}"; do
+    [ $running -lt "$jobs" ] || { wait -n; running=$((running - 1)); }
+    rm -f "build-fuzz/fuzz_$name.row"
+    fuzz "$name" &
+    running=$((running + 1))
+done
+wait
+# A target without a row did not end as it should.
+found=$(for name in "${targets[@]}"; do cat "build-fuzz/fuzz_$name.row" || echo 1; done 2>/dev/null |
+    awk '{ sum += $NF } END { print sum }')
+echo "${#targets[@]} targets, $found findings"
+[ "$found" -eq 0 ]

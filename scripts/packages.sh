@@ -16,6 +16,7 @@ build|libjansson-dev|JSON|module jansson
 build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
 unit|libcmocka-dev|unit tests|module cmocka
+unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind
 full|valgrind|memory checker|tool valgrind
 full|g++|C++ compiler, to test the header|tool g++
@@ -37,6 +38,7 @@ packages_have()
 {
     case $1 in
     tool) command -v "$2" ;;
+    file) [ -e "$2" ] ;;
     module) command -v pkg-config && pkg-config --exists "$2" ;;
     compile)
         command -v "$2" && echo "#include <$3>" | "$2" -E -x c -
@@ -78,7 +80,7 @@ packages_need()
         echo "$update""sudo $install"
         exit 1
     fi >&2
-    echo "Installing missing packages (apt-get):" >&2
+    echo "Installing missing packages (apt-get, one to five minutes):" >&2
     printf '%s\n' "${reasons[@]}" >&2
     packages_install "$install"
 }
@@ -89,16 +91,36 @@ packages_listed()
     compgen -G '/var/lib/apt/lists/*Packages*' >/dev/null
 }
 
+# packages_progress: of the output of apt-get, the size of the download, and a line for every tenth package and for the last.
+packages_progress()
+{
+    awk '
+        /^Need to get / { print "  " $0; fflush() }
+        / newly installed/ { for (i = 2; i <= NF; i++) if ($i == "newly") all = $(i - 1) }
+        /^Get:/ && !/ (InRelease|Release|Packages|Translation-)/ { fetched++; report("fetched", fetched) }
+        /^Setting up / { ready++; report("set up", ready) }
+        function report(what, count) {
+            if (count % 10 == 0 || count == all) { print "  " what " " count (all ? " of " all : "") " packages"; fflush() }
+        }'
+}
+
+# packages_apt COMMAND...: runs apt-get, prints its progress, and appends its output to $log.
+packages_apt()
+{
+    "$@" 2>&1 | tee -a "$log" | packages_progress >&2
+    return "${PIPESTATUS[0]}"
+}
+
 # packages_install COMMAND: runs COMMAND as root, after `apt-get update` if there are no package lists or they are too old.
 packages_install()
 {
     local log
     log=$(mktemp)
     export DEBIAN_FRONTEND=noninteractive
-    local quiet="-qq -o Dpkg::Use-Pty=0"
+    local quiet="-q -o Dpkg::Use-Pty=0"
     # shellcheck disable=SC2086 # words on purpose
-    if ! packages_listed || ! ${1/install/install $quiet} >"$log" 2>&1; then
-        apt-get update $quiet >"$log" 2>&1 && ${1/install/install $quiet} >"$log" 2>&1 || {
+    if ! packages_listed || ! packages_apt ${1/install/install $quiet}; then
+        packages_apt apt-get update $quiet && packages_apt ${1/install/install $quiet} || {
             tail -n 20 "$log"
             echo "run: installation failed: $1"
             rm -f "$log"

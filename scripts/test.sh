@@ -4,8 +4,10 @@
 #   scripts/test.sh [quick|full|sanitize|valgrind]
 #
 # quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; under a minute after the build
-# full      quick, then every other suite (tests/*/run.sh), sanitizers, valgrind, an installed tree, clang, nvcc
-# sanitize  unit tests, command-line tests and known hostile files, built with the address and undefined-behaviour sanitizers
+# full      quick, then every other suite (tests/*/run.sh), known inputs of the fuzz targets, sanitizers, valgrind, an installed
+#           tree, clang, nvcc
+# sanitize  unit tests, command-line tests, failure injection and known hostile files, built with the address and undefined-behaviour
+#           sanitizers; concurrent sessions, trainers and verbs, built with the thread sanitizer
 # valgrind  unit tests under valgrind
 #
 # A suite is a script tests/NAME/run.sh. Its argument is the path of the tool, its last line is `N passed, N failed` (with
@@ -18,7 +20,7 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/build.sh
 . scripts/tally.sh
 
-quick_suites="cli scripts python"
+quick_suites="cli scripts faults python"
 limit=${LAPSE_TEST_LIMIT:-900} # timeout of a program, in seconds
 jobs=$(nproc)
 logs=$(mktemp -d)
@@ -103,11 +105,9 @@ replay()
 {
     local source name
     for source in tests/fuzz/fuzz_*.c; do
-        [ -e "$source" ] || continue
         name=$(basename "$source" .c)
         local files=()
-        mapfile -t files < <(find tests/fuzz/corpus/"${name#fuzz_}" tests/fuzz/corpus/"$name" tests/hostile -type f \
-            2>/dev/null | sort)
+        mapfile -t files < <(find tests/fuzz/corpus/"${name#fuzz_}" tests/hostile -type f 2>/dev/null | sort)
         check "$name on ${#files[@]} known files" timeout "$limit" "$1/$name" "${files[@]}"
     done
 }
@@ -122,10 +122,55 @@ sanitizers()
         -DCMAKE_BUILD_TYPE=None -DCMAKE_C_FLAGS="-O1 -g"; then
         unit build-sanitize
         [ -x tests/cli/run.sh ] && suite cli build-sanitize
+        [ -x tests/faults/run.sh ] && suite faults build-sanitize
         replay build-sanitize
     fi
     export LAPSE_TEST_UNDER=
     unset ASAN_OPTIONS UBSAN_OPTIONS
+}
+
+# Two programs and the tool, at the portable CPU level: the only one that is instrumented. OpenBLAS and libgomp are not: products run
+# in the calling thread, so they synchronize nothing, and no suppressions are needed.
+thread_sanitizer()
+{
+    local fixed=()
+    # Some versions of the sanitizer do not support all address-space layouts.
+    ! setarch -R true 2>/dev/null || fixed=(setarch -R)
+    check "build in build-thread" thread_build || return 0
+    export LAPSE_TEST_UNDER=sanitizers LAPSE_CPU_LEVEL=portable TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1
+    unit build-thread "${fixed[@]}"
+    check "verbs with 4 threads" thread_verbs "${fixed[@]}"
+    export LAPSE_TEST_UNDER=
+    unset LAPSE_CPU_LEVEL TSAN_OPTIONS
+}
+
+thread_build()
+{
+    build_configure build-thread -DLAPSE_SANITIZE=thread -DLAPSE_WERROR=OFF -DLAPSE_CUDA=OFF -DCMAKE_BUILD_TYPE=None \
+        -DCMAKE_C_FLAGS="-O1 -g" && build_quietly build-thread lapse_tool test_concurrent test_prefetch
+}
+
+# thread_verbs [wrapper ...]: every verb that has threads, on data of several chunks, shards and queries.
+thread_verbs()
+{
+    local folder=$logs/threads tool=$PWD/build-thread/lapse small="--threads 4 --dims 8 --context 8 --batch 16 --epochs 2" line
+    mkdir -p "$folder"
+    while read -r line; do
+        # shellcheck disable=SC2086 # word splitting is intended
+        (cd "$folder" && "$@" "$tool" $line </dev/null) || return
+    done <<END
+simulate --sequences 60 --days 40 -o shop.csv
+import shop.csv -o shop.lapse --event action,item --field category --threads 4
+train shop.lapse -o class.st $small --checkpoint-every 0s
+train shop.lapse -o rank.st $small --task recommend --loss sampled-softmax
+train shop.lapse -o lstm.st $small --model lstm
+eval class.st shop.lapse --threads 4
+eval rank.st shop.lapse --threads 4
+eval lstm.st shop.lapse --threads 4
+predict class.st shop.csv --at +1d --threads 4 --csv
+predict rank.st shop.csv --at +1d --threads 4 --json
+bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 4 --threads 4
+END
 }
 
 under_valgrind()
@@ -195,13 +240,16 @@ full)
     quick
     step "installed tree" check "install, build an example against it, run it" scripts/test_install.sh build
     step "other suites" other_suites
+    step "known inputs of the fuzz targets" replay build
     step "clang" with_clang
     step "nvcc" with_nvcc
     step "sanitizers" sanitizers
+    step "thread sanitizer" thread_sanitizer
     step "valgrind" under_valgrind
     ;;
 sanitize)
     step "sanitizers" sanitizers
+    step "thread sanitizer" thread_sanitizer
     ;;
 valgrind)
     step "build" build_all build || finish

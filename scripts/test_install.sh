@@ -16,21 +16,39 @@ export PKG_CONFIG_PATH=${pc%/*} LD_LIBRARY_PATH=$library
 version=$(sed -n 's/^#define LAPSE_VERSION "\(.*\)"/\1/p' include/lapse.h)
 [ "$(pkg-config --modversion lapse)" = "$version" ] || { echo "lapse.pc does not have version $version"; exit 1; }
 
-# Word splitting of the flags is intended.
+# use COMPILER LIBRARY SOURCE PROGRAM: compiles and links by the flags of pkg-config alone. Word splitting of the flags is intended.
 # shellcheck disable=SC2046
 use()
 {
     echo "$1 against the $2 library"
-    local static='' link=''
-    if [ "$2" = static ]; then
-        static=--static
-        # Links the archive by its name; its own dependencies stay shared.
-        link=s/-llapse/-l:liblapse.a/
-    fi
-    $1 "$3" -o "$prefix/$4" $(pkg-config --cflags lapse) $(pkg-config $static --libs lapse | sed "$link")
+    local static=
+    [ "$2" = shared ] || static=--static
+    $1 "$3" -o "$prefix/$4" $(pkg-config $static --cflags --libs lapse)
 }
+
+# loads PROGRAM: whether it needs the shared library at run time.
+loads()
+{
+    ldd "$prefix/$1" 2>&1 | grep -q liblapse
+}
+
+# check WHAT COMMAND...: exits if the command fails.
+check()
+{
+    local what=$1
+    shift
+    "$@" || { echo "failed: $what"; exit 1; }
+}
+
+not()
+{
+    ! "$@"
+}
+
 use cc shared tests/install/header_only.c shared
 use cc static tests/install/header_only.c static
+check "the shared library is used" loads shared
+check "--static links the static library" not loads static
 "$prefix/shared"
 LD_LIBRARY_PATH='' "$prefix/static"
 if command -v g++ >/dev/null; then
@@ -56,4 +74,17 @@ if [ -x "$tool" ] && [ -e examples/ask.c ]; then
     "$tool" train "$prefix/shop.lapse" -o "$prefix/shop.safetensors" --task classify --epochs 1
     "$prefix/ask" "$prefix/shop.safetensors" | tee "$prefix/answer"
     [ "$(grep -c ": .* (.*%)$" "$prefix/answer")" -eq 2 ]
+    use cc static examples/ask.c ask_archive
+    check "--static links the static library" not loads ask_archive
+    LD_LIBRARY_PATH='' "$prefix/ask_archive" "$prefix/shop.safetensors" | cmp - "$prefix/answer"
+    # A static program needs archives of all libraries, which Debian's development packages have. The linker warns that dlopen, by
+    # which the GPU plugin is loaded, needs the shared C library at run time.
+    if echo 'int main(void) { return 0; }' |
+        cc -static -x c - -o "$prefix/probe" -lopenblas -ljansson -lxxhash -lz -lm 2>/dev/null; then
+        use "cc -static" static examples/ask.c ask_static
+        check "-static links everything" not loads ask_static
+        env -i "$prefix/ask_static" "$prefix/shop.safetensors" | cmp - "$prefix/answer"
+    else
+        echo "skipped cc -static: there are no static libraries of the dependencies"
+    fi
 fi

@@ -14,7 +14,7 @@ from ._table import Table, is_table, stream_of
 FIELD_TYPES = ("action", "category", "number")
 
 # Options of an import by name, as in lapse_import_options; --time-unit is time_unit.
-IMPORT_OPTIONS = ("time_unit", "delimiter", "header", "skip_bad_rows", "min_events", "min_count", "min_rounds",
+IMPORT_OPTIONS = ("time_unit", "timezone", "delimiter", "header", "skip_bad_rows", "min_events", "min_count", "min_rounds",
                   "session_gap", "deduplicate", "threads")
 
 
@@ -40,6 +40,21 @@ def import_options(keeper: Keeper, given: Dict[str, Any]) -> Any:
     return options
 
 
+def report_of(report: Any) -> Dict[str, Any]:
+    """The counts of an import, and under "columns" by role: the column, the runner-up, and whether it was given."""
+    made = {}
+    for name, _ in ffi.typeof("lapse_import_report").fields:
+        value = getattr(report, name)
+        if name == "columns":
+            value = {role: {"column": text(value[i].column), "runner_up": text(value[i].runner_up) or None,
+                            "given": value[i].given} for i, role in enumerate(("sequence", "time", "event"))}
+        elif name != "first_bad_row" and isinstance(value, ffi.CData):
+            value = text(value)
+        if name != "first_bad_row":
+            made[name] = value
+    return made
+
+
 class Dataset:
     """Events sorted by sequence and time. Immutable: any number of threads may use one.
 
@@ -59,7 +74,8 @@ class Dataset:
                    **options: Any) -> "Dataset":
         """A dataset of a table with the Arrow protocol: of pandas, Polars, PyArrow, DuckDB, Ibis, ...
 
-        Columns that are not given are found by their usual names. `fields` are categories and `numbers` are numeric
+        Columns that are not given are found by their usual names and the values of the first rows; `report["columns"]`
+        says which. `fields` are categories and `numbers` are numeric
         columns of past events. `options` are those of `lapse import`: min_events, session_gap="30m",
         deduplicate="exact", skip_bad_rows=True, ... The table's memory is read in place.
 
@@ -77,7 +93,7 @@ class Dataset:
 
     @classmethod
     def read_csv(cls, path: Union[str, os.PathLike], **options: Any) -> "Dataset":
-        """A dataset of a CSV or TSV file, plain or gzip; the options are those of `from_arrow`, and delimiter, header.
+        """A dataset of a CSV, TSV or JSON Lines file, plain or gzip; the options are those of `from_arrow`, and delimiter, header.
 
         >>> lapse.read_csv("shop.csv", event=["action", "item"]).sequences > 0
         True
@@ -90,8 +106,7 @@ class Dataset:
         options = import_options(keeper, given)
         handle, report = ffi.new("lapse_dataset **"), ffi.new("lapse_import_report *")
         call(function, *([] if stream is None else [stream]), options, handle, report)
-        return cls(handle[0], {name: getattr(report, name) for name, _ in ffi.typeof("lapse_import_report").fields
-                               if name != "first_bad_row"})
+        return cls(handle[0], report_of(report))
 
     @classmethod
     def open(cls, path: Union[str, os.PathLike]) -> "Dataset":

@@ -93,12 +93,13 @@ class _Watch:
 
 
 def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: bool = True,
-          **options: Any) -> Model:
+          like: Optional[Model] = None, **options: Any) -> Model:
     """Trains a model, and returns the one with the best validation score.
 
     `data` is a Dataset, a table with the Arrow protocol or a path. `options` are those of `lapse train` by their names
     (`lapse.options()` lists them). `on_epoch` gets the row of each epoch, and stops training by returning False. Ctrl-C
-    stops training too, and the best model so far is returned.
+    stops training too, and the best model so far is returned. `like` is a model whose options are taken where none are
+    given.
 
     >>> model = lapse.train(data, task="classify", epochs=1, device="auto", progress=False)
     >>> model.history["epoch"].tolist()
@@ -111,6 +112,8 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
     if "checkpoint" in options and options["checkpoint"] is None:
         options["checkpoint"] = ""
     set_options(chosen, options)
+    if like is not None:
+        call(lib.lapse_train_options_like, chosen, like._handle, dataset._handle)
     watch = _Watch(on_epoch, progress)
     callback = ffi.callback("lapse_on_progress", lambda p, _: watch.step(p), error=False, onerror=watch.stop)
     model = ffi.new("lapse_model **")

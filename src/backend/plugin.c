@@ -32,25 +32,29 @@ static bool folder_of(char *path)
     return slash != NULL;
 }
 
-/* Opens the plugin in a folder, or in the library folder of the installed tree that the folder belongs to. */
-static void *open_in(const char *folder)
+/* Opens the plugin in a folder, or in the library folder of the installed tree that the folder belongs to. The reason is written
+ * to `why` if there is one that cannot be opened. */
+static void *open_in(const char *folder, char *why, size_t size)
 {
     static const char *const subfolders[] = {"", ("/../" LAPSE_LIBRARY_FOLDER), "/../lib"};
     void *handle = NULL;
     for (size_t i = 0; !handle && i < sizeof subfolders / sizeof *subfolders; i++) {
         char path[PATH_SIZE + 64];
         snprintf(path, sizeof path, "%s%s/%s", folder, subfolders[i], file);
-        if (access(path, R_OK) == 0)
-            handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (access(path, R_OK) != 0)
+            continue;
+        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        if (!handle)
+            snprintf(why, size, "the plugin could not be opened (%s)", dlerror());
     }
     return handle;
 }
 
-static void *open_beside(const char *path)
+static void *open_beside(const char *path, char *why, size_t size)
 {
     char folder[PATH_SIZE];
     snprintf(folder, sizeof folder, "%s", path);
-    return folder_of(folder) ? open_in(folder) : NULL;
+    return folder_of(folder) ? open_in(folder, why, size) : NULL;
 }
 
 /* From the path in LAPSE_CUDA_PLUGIN, or else beside the library, beside the program, or in the dynamic linker's path. */
@@ -64,17 +68,23 @@ static void *open_plugin(char *why, size_t size)
         Dl_info here;
         char program[PATH_SIZE];
         if (dladdr(file, &here) && here.dli_fname)
-            handle = open_beside(here.dli_fname);
+            handle = open_beside(here.dli_fname, why, size);
         ssize_t length = handle ? -1 : readlink("/proc/self/exe", program, sizeof program - 1);
         if (length > 0) {
             program[length] = '\0';
-            handle = open_beside(program);
+            handle = open_beside(program, why, size);
         }
         if (!handle)
             handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
     }
-    if (!handle)
-        snprintf(why, size, "the plugin '%s' could not be opened (%s)", wanted && *wanted ? wanted : file, dlerror());
+    if (!handle && wanted && *wanted)
+        snprintf(why, size, "LAPSE_CUDA_PLUGIN: the plugin could not be opened (%s)", dlerror());
+    else if (!handle && !*why)
+        snprintf(
+            why, size,
+            "the plugin %s was not found (%s). Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the "
+            "PATH: install them, then build Lapse again",
+            file, dlerror());
     return handle;
 }
 

@@ -19,6 +19,32 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer) && !defined(__SANITIZE_ADDRESS__)
+#define __SANITIZE_ADDRESS__ 1 /* as gcc defines it */
+#endif
+#endif
+#ifdef __SANITIZE_ADDRESS__
+#include <sanitizer/asan_interface.h>
+
+/* The bytes from the end of a mapped file to the end of its last page can be read, but are not the file's: marked, so that the
+ * address sanitizer reports a read. */
+static void mark_rest(const lp_map *map, bool marked)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), rest = (page - map->size % page) % page;
+    if (marked)
+        ASAN_POISON_MEMORY_REGION(map->data + map->size, rest);
+    else
+        ASAN_UNPOISON_MEMORY_REGION(map->data + map->size, rest);
+}
+#else
+static void mark_rest(const lp_map *map, bool marked)
+{
+    (void)map;
+    (void)marked;
+}
+#endif
+
 lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error)
 {
     *map = (lp_map){0};
@@ -38,6 +64,8 @@ lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error)
             status = lp_fail_errno(error, "map into memory", path);
         else
             *map = (lp_map){data, (size_t)stat.st_size};
+        if (map->data)
+            mark_rest(map, true);
     }
     close(handle);
     return status;
@@ -45,8 +73,10 @@ lapse_status lp_map_open(lp_map *map, const char *path, lapse_error *error)
 
 void lp_map_close(lp_map *map)
 {
-    if (map->data)
+    if (map->data) {
+        mark_rest(map, false);
         munmap((void *)(uintptr_t)map->data, map->size);
+    }
     *map = (lp_map){0};
 }
 
@@ -308,4 +338,16 @@ void lp_writer_abandon(lp_writer *writer)
     lp_free(writer->path);
     lp_free(writer->data);
     *writer = (lp_writer){.handle = -1};
+}
+
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error)
+{
+    LP_REQUIRE(error, path, data);
+    lp_writer writer;
+    LP_TRY(lp_writer_open(&writer, path, error));
+    lapse_status status = lp_writer_add(&writer, data, size, error);
+    if (status == LAPSE_OK)
+        return lp_writer_commit(&writer, error);
+    lp_writer_abandon(&writer);
+    return status;
 }

@@ -1,8 +1,9 @@
-/* timestamp.c: ISO 8601 timestamps and durations. strptime and timegm support neither fractions nor all zones. A fraction
- * is rounded once, with the whole seconds, so that the ISO and the decimal form of a timestamp give the same double. */
+/* timestamp.c: timestamps in ISO 8601 or with the day or month first, and durations. strptime and timegm support neither
+ * fractions nor all zones. A fraction is rounded once, with the whole seconds, so that the ISO and the decimal form of a
+ * timestamp give the same double. */
 #include "base/timestamp.h"
 
-#include "base/error.h"
+#include "base/calendar.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -11,38 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ------------------------------------------------------------------------------------------- the calendar ---- */
-
-/* Days from 1970-01-01 to a date of the Gregorian calendar. Years start in March, so that the leap day is the
- * last day. */
-static int64_t days_of_date(int64_t year, int month, int day)
-{
-    year -= month <= 2;
-    int64_t era = (year >= 0 ? year : year - 399) / 400, year_of_era = year - era * 400;
-    int64_t day_of_year = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1;
-    return era * 146097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719468;
-}
-
-static void date_of_days(int64_t days, int64_t *year, int *month, int *day)
-{
-    days += 719468;
-    int64_t era = (days >= 0 ? days : days - 146096) / 146097, day_of_era = days - era * 146097;
-    int64_t year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36524 - day_of_era / 146096) / 365;
-    int64_t day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    int64_t shifted = (5 * day_of_year + 2) / 153;
-    *day = (int)(day_of_year - (153 * shifted + 2) / 5 + 1);
-    *month = (int)(shifted < 10 ? shifted + 3 : shifted - 9);
-    *year = year_of_era + era * 400 + (*month <= 2);
-}
-
-static int days_in_month(int64_t year, int month)
-{
-    static const int days[] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31};
-    bool leap = (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-    return month == 2 && leap ? 29 : days[month - 1];
-}
-
-/* ----------------------------------------------------------------------------------------------- ISO 8601 ---- */
+/* ----------------------------------------------------------------------------------------------- dates ---- */
 
 typedef struct cursor {
     const char *at, *end;
@@ -129,51 +99,107 @@ static double with_fraction(int64_t seconds, int64_t value, int count)
 }
 
 static const char *const not_iso = "is not a time in ISO 8601 such as 2026-11-15T12:00:00Z";
+static const char *const no_such_date = "has a date that does not exist";
+static const char *const no_such_clock = "has an hour, minute or second that does not exist";
+static const char *const out_of_range = "lies outside the years 1 to 9999";
 
-static const char *parse_clock(cursor *text, int64_t *seconds, int64_t *part, int *part_digits)
+/* One or two digits. */
+static bool short_number(cursor *text, int *value)
+{
+    return number(text, 2, value) || number(text, 1, value);
+}
+
+/* "AM" or "PM" after an hour of 1 to 12; false if the hour is another. */
+static bool half_day(cursor *text, int *hour)
+{
+    char first = text->end - text->at >= 2 ? (char)(*text->at | 0x20) : 0;
+    if ((first != 'a' && first != 'p') || (text->at[1] | 0x20) != 'm')
+        return true;
+    text->at += 2;
+    if (*hour < 1 || *hour > 12)
+        return false;
+    *hour = *hour % 12 + (first == 'p' ? 12 : 0);
+    return true;
+}
+
+/* A time of day after the date; *zoned says whether a zone follows it, which is then subtracted. */
+static const char *parse_clock(cursor *text, bool iso, int64_t *seconds, int64_t *part, int *part_digits, bool *zoned)
 {
     int hour, minute, second = 0;
-    if (!character(text, "Tt ") || !number(text, 2, &hour) || !character(text, ":") || !number(text, 2, &minute))
+    if (!character(text, "Tt ") || !(iso ? number(text, 2, &hour) : short_number(text, &hour)) ||
+        !character(text, ":") || !number(text, 2, &minute))
         return not_iso;
     if (character(text, ":")) {
         if (!number(text, 2, &second) || (character(text, ".,") && !fraction(text, part, part_digits)))
             return not_iso;
     }
+    character(text, " ");
+    if (!iso && !half_day(text, &hour))
+        return no_such_clock;
     bool leap_second = second == 60 && minute == 59;
     if (hour > 23 || minute > 59 || (second > 59 && !leap_second))
-        return "has an hour, minute or second that does not exist";
+        return no_such_clock;
     *seconds += hour * 3600 + minute * 60 + second;
-    character(text, " ");
-    if (text->at == text->end)
-        return "has no zone: append Z for UTC, or an offset such as +02:00";
-    int offset;
-    if (!zone(text, &offset))
+    *zoned = text->at < text->end;
+    int offset = 0;
+    if (*zoned && !zone(text, &offset))
         return "has a zone that is not Z, UTC or an offset such as +02:00";
     *seconds -= offset;
     return NULL;
 }
 
-const char *lp_timestamp_parse(const char *begin, const char *end, double *time)
+/* A date with the year first: 2026-11-15 or 2026/11/15. */
+static bool year_first(cursor *text, int *year, int *month, int *day)
+{
+    if (!number(text, 4, year) || !character(text, "-/"))
+        return false;
+    bool slash = text->at[-1] == '/';
+    return (slash ? short_number(text, month) : number(text, 2, month)) && character(text, slash ? "/" : "-") &&
+           (slash ? short_number(text, day) : number(text, 2, day));
+}
+
+/* A date with the year last: its first two numbers. */
+static bool year_last(cursor *text, int *first, int *second, int *year)
+{
+    if (!short_number(text, first) || !character(text, "/.-"))
+        return false;
+    const char separator[] = {text->at[-1], 0};
+    return short_number(text, second) && character(text, separator) && number(text, 4, year);
+}
+
+const char *lp_timestamp_parse(const char *begin, const char *end, lp_date_order order, const lp_zone *local_zone,
+                               double *time, lp_local *local)
 {
     cursor text = {begin, end};
     int year, month, day, part_digits = 0;
     int64_t part = 0;
-    if (!number(&text, 4, &year) || !character(&text, "-") || !number(&text, 2, &month) || !character(&text, "-") ||
-        !number(&text, 2, &day))
-        return not_iso;
-    if (year < 1 || month < 1 || month > 12 || day < 1 || day > days_in_month(year, month))
-        return "has a date that does not exist";
-    int64_t seconds = days_of_date(year, month, day) * 86400;
+    if (order == LP_DATE_YEAR_FIRST ? !year_first(&text, &year, &month, &day) : !year_last(&text, &month, &day, &year))
+        return order == LP_DATE_YEAR_FIRST    ? not_iso
+               : order == LP_DATE_MONTH_FIRST ? "is not a date such as 11/15/2026 (month first)"
+                                              : "is not a date such as 15/11/2026 (day first)";
+    if (order == LP_DATE_DAY_FIRST) {
+        int swap = month;
+        month = day;
+        day = swap;
+    }
+    if (year < 1 || month < 1 || month > 12 || day < 1 || day > lp_days_in_month(year, month))
+        return no_such_date;
+    int64_t seconds = lp_days_of_date(year, month, day) * 86400;
+    bool zoned = false;
     if (text.at < text.end) {
-        const char *reason = parse_clock(&text, &seconds, &part, &part_digits);
+        const char *reason =
+            parse_clock(&text, order == LP_DATE_YEAR_FIRST && begin[4] == '-', &seconds, &part, &part_digits, &zoned);
         if (reason)
             return reason;
         if (text.at != text.end)
             return not_iso;
     }
+    *local = LP_LOCAL_NONE;
+    if (!zoned)
+        seconds -= lp_zone_offset(local_zone, seconds, local);
     double result = with_fraction(seconds, part, part_digits);
     if (result < LP_TIME_MIN || result > LP_TIME_MAX)
-        return "lies outside the years 1 to 9999";
+        return out_of_range;
     *time = result;
     return NULL;
 }
@@ -182,33 +208,70 @@ bool lp_timestamp_is_date(const char *begin, const char *end)
 {
     int year;
     cursor text = {begin, end};
-    return number(&text, 4, &year) && character(&text, "-");
+    return number(&text, 4, &year) && character(&text, "-/");
+}
+
+bool lp_timestamp_is_year_last(const char *begin, const char *end, bool *month_first, bool *day_first)
+{
+    int first, second, year;
+    cursor text = {begin, end};
+    if (!year_last(&text, &first, &second, &year))
+        return false;
+    bool equal = first == second; /* both orders are right */
+    *month_first = equal || (first <= 12 && second > 12);
+    *day_first = equal || (first > 12 && second <= 12);
+    return true;
+}
+
+/* A text with a date, in any order that is certain. */
+static lapse_status parse_date(const char *begin, const char *end, const lp_zone *local_zone, double *time,
+                               lapse_error *error)
+{
+    char shown[LP_EXCERPT_SIZE];
+    lp_text_excerpt(begin, end, shown);
+    lp_date_order order = LP_DATE_YEAR_FIRST;
+    bool month_first, day_first;
+    if (lp_timestamp_is_year_last(begin, end, &month_first, &day_first)) {
+        if (!month_first && !day_first)
+            return lp_fail(error, LAPSE_ERROR_INPUT,
+                           "'%s' may have the day or the month first: write the year first, such as 2026-11-15", shown);
+        order = month_first ? LP_DATE_MONTH_FIRST : LP_DATE_DAY_FIRST;
+    }
+    lp_local local;
+    const char *reason = lp_timestamp_parse(begin, end, order, local_zone, time, &local);
+    return reason ? lp_fail(error, LAPSE_ERROR_INPUT, "'%s' %s", shown, reason) : LAPSE_OK;
+}
+
+lapse_status lapse_time_parse_zone(const char *text, const char *timezone, double *time, lapse_error *error)
+{
+    LP_REQUIRE(error, text, time);
+    const char *begin = text, *end = text + strlen(text);
+    char shown[LP_EXCERPT_SIZE];
+    lp_text_trim(&begin, &end);
+    lp_text_excerpt(begin, end, shown);
+    lp_zone *local_zone = NULL;
+    if (timezone)
+        LP_TRY(lp_zone_open(&local_zone, timezone, error));
+    double value = 0;
+    bool month_first, day_first;
+    lapse_status status = LAPSE_OK;
+    if (lp_timestamp_is_date(begin, end) || lp_timestamp_is_year_last(begin, end, &month_first, &day_first))
+        status = parse_date(begin, end, local_zone, &value, error);
+    else if (!lp_number_parse(begin, end, &value))
+        status = lp_fail(error, LAPSE_ERROR_INPUT,
+                         "'%s' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z", shown);
+    else if (value < LP_TIME_MIN || value > LP_TIME_MAX)
+        status = lp_fail(error, LAPSE_ERROR_INPUT, "'%s' %s: unix times are seconds", shown, out_of_range);
+    lp_zone_free(local_zone);
+    if (status == LAPSE_OK)
+        *time = value;
+    return status;
 }
 
 lapse_status lapse_time_parse(const char *text, double *time, lapse_error *error)
 {
     LP_REQUIRE(error, text, time);
-    if (!text || !time)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "no time was given");
-    const char *begin = text, *end = text + strlen(text);
-    char shown[LP_EXCERPT_SIZE];
-    lp_text_trim(&begin, &end);
-    lp_text_excerpt(begin, end, shown);
-    double value;
-    if (lp_timestamp_is_date(begin, end)) {
-        const char *reason = lp_timestamp_parse(begin, end, &value);
-        if (reason)
-            return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' %s", shown, reason);
-    } else if (!lp_number_parse(begin, end, &value)) {
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "'%s' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z",
-                       shown);
-    } else if (value < LP_TIME_MIN || value > LP_TIME_MAX) {
-        return lp_fail(error, LAPSE_ERROR_INPUT, "'%s' lies outside the years 1 to 9999: unix times are seconds",
-                       shown);
-    }
-    *time = value;
-    return LAPSE_OK;
+    return lapse_time_parse_zone(text, NULL, time, error);
 }
 
 const char *lapse_time_format(double time, char *out, size_t out_size)
@@ -222,7 +285,7 @@ const char *lapse_time_format(double time, char *out, size_t out_size)
     part %= 1000;
     int64_t days = (whole >= 0 ? whole : whole - 86399) / 86400, second = whole - days * 86400, year;
     int month, day;
-    date_of_days(days, &year, &month, &day);
+    lp_date_of_days(days, &year, &month, &day);
     char text[64], milliseconds[8] = "";
     if (part)
         snprintf(milliseconds, sizeof milliseconds, ".%03d", (int)part);

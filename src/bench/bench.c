@@ -374,7 +374,8 @@ static lapse_status prepare(bench *b, lapse_error *error)
     const lp_bench_sizes *sizes = lp_bench_preset_sizes(b->preset);
     LP_TRY(lp_bench_preset_options(b->preset, &train, error));
     LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
-    LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
+    if (options->precision)
+        LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
     train.run.seed = options->seed;
     train.run.threads = options->threads ? options->threads : train.run.threads;
     train.run.batch = options->batch ? options->batch : train.run.batch;
@@ -436,8 +437,7 @@ const char *const *lapse_bench_what_names(void)
 
 void lapse_bench_options_default(lapse_bench_options *options)
 {
-    *options = (lapse_bench_options){
-        .preset = "ml-1m", .what = "train", .rounds = 20, .device = "cpu", .precision = "fp32", .seed = 1};
+    *options = (lapse_bench_options){.preset = "ml-1m", .what = "train", .rounds = 20, .device = "cpu", .seed = 1};
 }
 
 static lapse_status check_options(const lapse_bench_options *options, lapse_error *error)
@@ -462,7 +462,7 @@ static lapse_status check_options(const lapse_bench_options *options, lapse_erro
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error)
 {
     LP_REQUIRE(error, options, report);
-    LP_REQUIRE(error, options->preset, options->what, options->device, options->precision);
+    LP_REQUIRE(error, options->preset, options->what, options->device);
     LP_TRY(check_options(options, error));
     lapse_bench_report made = {0};
     bench b = {.preset = lp_bench_preset_find(options->preset),

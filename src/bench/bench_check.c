@@ -191,7 +191,8 @@ lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_opt
     items = items < ITEMS ? items : ITEMS;
     LP_TRY(lp_bench_preset_options(preset, &train, error));
     LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
-    LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
+    if (options->precision)
+        LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
     train.run.seed = options->seed;
     train.run.shards = train.run.threads = 1;
     train.run.batch = SEQUENCES;

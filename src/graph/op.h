@@ -55,7 +55,9 @@
     X(MASK, mask)                                     \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
-    X(LSTM_GRADIENT, lstm_gradient)
+    X(LSTM_GRADIENT, lstm_gradient)                   \
+    X(GRU, gru)                                       \
+    X(GRU_GRADIENT, gru_gradient)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -236,6 +238,12 @@ lp_value *lp_shift_rows(lp_graph *graph, lp_value *x, int k);
  *     (i, f, g, o)_t = x_t + weight_hh h_{t-1};  c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g);  h_t = sigmoid(o) tanh(c_t)
  * x [T x 4H] holds the input part of the gates with both biases, weight_hh [4H x H]. Returns the hidden states h [T x H]. */
 lp_value *lp_lstm(lp_graph *graph, lp_value *x, lp_value *weight_hh);
+
+/* A gated recurrent unit over each segment, from a zero state. Gates in PyTorch's order (r, z, n):
+ *     a = weight_hh h_{t-1} + bias_hh;  r = sigmoid(x_r + a_r);  z = sigmoid(x_z + a_z);  n = tanh(x_n + r a_n)
+ *     h_t = (1 - z) n + z h_{t-1}
+ * x [T x 3H] holds the input part of the gates with its bias, weight_hh [3H x H], bias_hh [1 x 3H]. Returns h [T x H]. */
+lp_value *lp_gru(lp_graph *graph, lp_value *x, lp_value *weight_hh, lp_value *bias_hh);
 
 /* ---- for the files that define the rows ------------------------------------------------------------------------ */
 

@@ -1,8 +1,7 @@
-/* op_recurrent.c: ops that carry a state from token to token of a packed sequence: shift_rows and the LSTM.
+/* op_recurrent.c: ops that carry a state from token to token of a packed sequence: shift_rows, the LSTM and the GRU.
  *
  * A recurrent layer is two ops: `linear` computes the input part of all gates for all tokens at once, and the scan here
- * adds the recurrent part token by token. Every segment starts from a zero state. A GRU differs in its number of gates
- * and in its cell alone: recurrent_shape, recurrent_cost and recurrent_scratch take the number of gates.
+ * adds the recurrent part token by token. Every segment starts from a zero state.
  */
 #include "graph/op_rows.h"
 
@@ -47,11 +46,12 @@ const lp_op lp_op_shift_rows = {.id = LP_OP_SHIFT_ROWS,
 
 /* ------------------------------------------------------------------------------------- recurrent layers ------ */
 
-enum { LSTM_GATES = 4 };
+/* stored: columns of H that the second output has: the activated gates, and for a GRU the recurrent part of its third. */
+enum { LSTM_GATES = 4, LSTM_STORED = 4, GRU_GATES = 3, GRU_STORED = 4 };
 
-/* Checks x [T x gates*H] and weight_hh [gates*H x H]; the outputs are the hidden states [T x H] and the activated gates
- * [T x gates*H]. */
-static bool recurrent_shape(lp_graph *graph, lp_node *node, int gates)
+/* Checks x [T x gates*H] and weight_hh [gates*H x H]; the outputs are the hidden states [T x H] and what the gradient
+ * needs of the gates [T x stored*H]. */
+static bool recurrent_shape(lp_graph *graph, lp_node *node, int gates, int stored)
 {
     const lp_value *x = node->inputs[0], *weight = node->inputs[1];
     if (!x || !weight || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || weight->rows_of != LP_ROWS_FIXED ||
@@ -62,7 +62,7 @@ static bool recurrent_shape(lp_graph *graph, lp_node *node, int gates)
         return false;
     }
     lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, weight->cols);
-    lp_op_output_like(graph, node, 1, x);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, stored * weight->cols);
     return true;
 }
 
@@ -86,7 +86,7 @@ static size_t recurrent_scratch(const lp_extent *extent, int held, size_t real_s
 
 static void lstm_shape(lp_graph *graph, lp_node *node)
 {
-    if (recurrent_shape(graph, node, LSTM_GATES))
+    if (recurrent_shape(graph, node, LSTM_GATES, LSTM_STORED))
         lp_op_output_like(graph, node, 2, node->outputs[0]);
 }
 
@@ -166,3 +166,91 @@ const lp_op lp_op_lstm_gradient = {.id = LP_OP_LSTM_GRADIENT,
                                    .output_count = 2,
                                    .cost = lstm_gradient_cost,
                                    .scratch = lstm_gradient_scratch};
+
+/* -------------------------------------------------------------------------------------------------- gru ------ */
+
+static void gru_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *bias = node->inputs[2];
+    if (!recurrent_shape(graph, node, GRU_GATES, GRU_STORED))
+        return;
+    if (!bias || bias->rows_of != LP_ROWS_FIXED || bias->rows != 1 || bias->cols != node->inputs[1]->rows)
+        lp_graph_fail(graph, "gru needs a bias [1 x %d]", node->inputs[1]->rows);
+}
+
+static void gru_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *h = node->outputs[0], *gates = node->outputs[1];
+    lp_value *inputs[] = {gates, h, node->inputs[1], h->gradient};
+    if (!h->gradient || gates->gradient)
+        lp_graph_fail(graph, "gru: a gradient flows through the hidden states alone");
+    else
+        lp_graph_gradient_node(graph, &lp_op_gru_gradient, inputs, NULL, node->inputs);
+}
+
+static lp_cost gru_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[1], 1);
+}
+
+static lp_cost gru_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[2], node->outputs[1] ? 2 : 1);
+}
+
+/* Of a segment the gates and the hidden state; and the transposed weight. */
+static size_t gru_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    int hidden = node->inputs[1]->cols;
+    return recurrent_scratch(extent, (GRU_GATES + 1) * hidden, real_size) +
+           (size_t)GRU_GATES * (size_t)hidden * (size_t)hidden * real_size;
+}
+
+/* Of a segment the gradients of the recurrent parts of the gates and two parts of that of the hidden state; of all tokens the
+ * previous hidden states, the gradients of the recurrent parts and a row of their sums. */
+static size_t gru_gradient_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    int hidden = node->inputs[2]->cols;
+    return recurrent_scratch(extent, (GRU_GATES + 2) * hidden, real_size) +
+           (size_t)(extent->rows[LP_ROWS_TOKENS] + 1) * (size_t)(1 + GRU_GATES) * (size_t)hidden * real_size;
+}
+
+static lp_value *gru_example(lp_graph *graph, lp_random *random)
+{
+    static const int sizes[] = {1, 2, 3, 5, 8, 11};
+    int hidden = sizes[lp_random_below(random, 6)], gates = GRU_GATES * hidden;
+    int given = (int)lp_random_below(random, 6); /* the input that requires no gradient, if below 3 */
+    lp_value *x = given == 0 ? lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, gates)
+                             : lp_example_tokens(graph, "x", gates);
+    lp_value *weight = given == 1 ? lp_graph_input(graph, "weight_hh", LP_TYPE_REAL, LP_ROWS_FIXED, gates, hidden)
+                                  : lp_example_fixed(graph, "weight_hh", gates, hidden);
+    lp_value *bias = given == 2 ? lp_graph_input(graph, "bias_hh", LP_TYPE_REAL, LP_ROWS_FIXED, 1, gates)
+                                : lp_example_fixed(graph, "bias_hh", 1, gates);
+    lp_value *h = lp_gru(graph, x, weight, bias);
+    /* A second layer on the same inputs makes all gradients add. */
+    return lp_add(graph, h, lp_random_below(random, 2) ? lp_gru(graph, x, weight, bias) : h);
+}
+
+lp_value *lp_gru(lp_graph *graph, lp_value *x, lp_value *weight_hh, lp_value *bias_hh)
+{
+    return lp_graph_node(graph, &lp_op_gru, (lp_value *[]){x, weight_hh, bias_hh}, NULL);
+}
+
+/* (x, weight_hh, bias_hh) -> hidden states h [T x H]; r, z, n and the recurrent part of n [T x 4H] */
+const lp_op lp_op_gru = {.id = LP_OP_GRU,
+                         .name = "gru",
+                         .input_count = 3,
+                         .output_count = 2,
+                         .shape = gru_shape,
+                         .gradient = gru_gradient,
+                         .cost = gru_cost,
+                         .scratch = gru_scratch,
+                         .example = gru_example};
+
+/* (gates, h, weight_hh, dh) -> dx [T x 3H], dweight_hh [3H x H], dbias_hh [1 x 3H] */
+const lp_op lp_op_gru_gradient = {.id = LP_OP_GRU_GRADIENT,
+                                  .name = "gru_gradient",
+                                  .input_count = 4,
+                                  .output_count = 3,
+                                  .cost = gru_gradient_cost,
+                                  .scratch = gru_gradient_scratch};

@@ -82,6 +82,7 @@ typedef struct lp_model_config {
     double popularity_power;    /* exponent of an item's count when negatives are sampled by popularity */
     bool negatives_unseen;      /* negatives exclude the items of the sequence */
     lp_model_settings settings; /* the model's own: only its file reads them */
+    int category_count; /* categorical fields of the dataset, the action included; set when options are resolved */
     int field_count;
     const lp_model_field *fields; /* the action first, then categories, then numbers; in the model's arena */
 } lp_model_config;

@@ -71,6 +71,11 @@ lapse_status lp_model_property_option(lapse_model *model, const lp_option *optio
     return lp_model_property_set(model, error, option_key_of(option).text, "%s", text);
 }
 
+const char *lp_model_option_text(const lapse_model *model, const lp_option *option)
+{
+    return option->stored == LP_STORED_NO ? NULL : lp_model_property_find(model, option_key_of(option).text);
+}
+
 static lapse_status describe_fields(lapse_model *model, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
@@ -404,7 +409,8 @@ static lapse_status take_history(lapse_model *model, const lp_container *contain
     const lp_tensor *found = lp_container_tensor(container, HISTORY);
     if (!found || !lp_model_is_network(&model->config))
         return LAPSE_OK;
-    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows > INT32_MAX)
+    if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows < 1 ||
+        found->rows > INT32_MAX)
         return wrong(error, path, HISTORY);
     LP_TRY(lp_history_reserve(model, (int)found->rows, error));
     memcpy(model->history, found->data, lp_tensor_bytes(found));

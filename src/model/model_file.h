@@ -12,6 +12,9 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error);
 lapse_status lp_model_property_option(lapse_model *model, const lp_option *option, const void *settings,
                                       lapse_error *error);
 
+/* The value of an option in the run that trained the model, as text; NULL: the file does not have it. */
+const char *lp_model_option_text(const lapse_model *model, const lp_option *option);
+
 /* Lists a model's tensors and properties, with `extra` further tensors to be added by the caller. Lists are in the
  * container's arena. */
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error);

@@ -37,6 +37,12 @@ static bool has_fields(const void *settings)
     return lp_model_is_network(config) && config->field_count > 0;
 }
 
+static bool has_categories(const void *settings)
+{
+    const lp_model_config *config = settings;
+    return lp_model_is_network(config) && config->category_count > 0;
+}
+
 static bool ranks(const void *settings)
 {
     return lp_model_ranks(settings);
@@ -70,7 +76,8 @@ static bool is_bce(const void *settings)
 const lp_option lp_model_options[] = {
     {.name = "task", .type = LAPSE_OPTION_CHOICE, AT(task), FORWARD, .placeholder = "NAME", .choices = task_names,
      .initial = "classify",
-     .help = "task: classify predicts which of a few event types comes next, recommend ranks a catalogue of items"},
+     .help = "task: classify predicts which of a few event types comes next, recommend ranks a catalogue of items; a "
+     "model with one task needs no --task"},
     {.name = "target-time", .type = LAPSE_OPTION_CHOICE, AT(target_time), FORWARD, .placeholder = "RULE",
      .choices = target_time_names, .initial = "known",
      .help = "target time: known conditions on the time of the predicted event, unknown on the last event's time"},
@@ -88,7 +95,8 @@ const lp_option lp_model_options[] = {
      .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
      .help = "prediction target: the event, its action (the column of --action at import), or both"},
     {.name = "field-dims", .type = LAPSE_OPTION_INTEGER, AT(field_dims), .group = "Model", .placeholder = "N",
-     .least = 0, .most = 4096, .initial = "0", .applies = has_fields, .advanced = true,
+     .stored = LP_STORED_TRAINING, .least = 0, .most = 4096, .initial = "0", .applies = has_categories,
+     .advanced = true,
      .help = "embedding dimensions of each categorical field; 0 chooses them by the number of categories"},
     {.name = "item-output", .type = LAPSE_OPTION_CHOICE, AT(output), FORWARD, .placeholder = "NAME",
      .choices = output_names, .initial = "shared", .applies = ranks, .advanced = true,

@@ -106,9 +106,10 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target;
     inputs[LP_FEED_TARGET] = batch->target + target;
     inputs[LP_FEED_ACTION] = batch->action + target;
-    inputs[LP_FEED_NEGATIVE] = batch->negative + (size_t)target * (size_t)batch->negative_count;
-    inputs[LP_FEED_ITEM] = batch->item + item;
-    inputs[LP_FEED_LOGQ] = batch->logq + item;
+    inputs[LP_FEED_NEGATIVE] =
+        batch->negative ? batch->negative + (size_t)target * (size_t)batch->negative_count : NULL;
+    inputs[LP_FEED_ITEM] = batch->item ? batch->item + item : NULL;
+    inputs[LP_FEED_LOGQ] = batch->logq ? batch->logq + item : NULL;
     inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
     inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
     inputs[LP_FEED_GAP] = batch->gap ? batch->gap + (size_t)token * LP_GAP_COLUMNS : NULL;

@@ -174,6 +174,12 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     LP_TRY(load_buffer(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
+    /* The properties that are compared above do not fix the size: the numbers of categories are in the vocabularies alone. */
+    if (best->network.graph.parameter_size != size) {
+        lapse_model_free(best);
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: its model does not have the sizes of this run's");
+    }
     memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);
     trainer->state = (lp_trainer_state){
         .step = (uint64_t)numbers[STEP],

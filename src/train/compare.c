@@ -272,6 +272,7 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
 lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
                            const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error)
 {
+    LP_REQUIRE(error, model, dataset, options, comparison);
     uint8_t *split;
     const lp_model_config *config = &model->config;
     comparing c = {.model = model, .dataset = dataset, .ranks = lp_model_ranks(config)};

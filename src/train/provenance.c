@@ -1,12 +1,30 @@
 /* provenance.c: what a model file records of the run that made it. */
 #include "train/provenance.h"
 
+#include "train/build_commit.h"
 #include "model/model_file.h"
 
 #include <stdio.h>
 
-lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *dataset, const lapse_train_options *options,
+/* Sequences and events of the dataset, and the events of each split. */
+static lapse_status record_counts(lapse_model *model, const lapse_dataset *dataset, const uint8_t *split,
                                   lapse_error *error)
+{
+    int64_t counts[LP_SPLIT_COUNT] = {0};
+    for (int64_t event = 0; event < dataset->event_count; event++)
+        counts[split[event]]++;
+    LP_TRY(lp_model_property_number(model, error, "dataset.sequences", (double)dataset->sequence_count));
+    LP_TRY(lp_model_property_number(model, error, "dataset.events", (double)dataset->event_count));
+    for (int i = 0; i < LP_SPLIT_COUNT; i++) {
+        char key[32];
+        snprintf(key, sizeof key, "dataset.events.%s", lp_split_name((lp_split)i));
+        LP_TRY(lp_model_property_number(model, error, key, (double)counts[i]));
+    }
+    return LAPSE_OK;
+}
+
+lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *dataset, const uint8_t *split,
+                                  const lapse_train_options *options, lapse_error *error)
 {
     static const char *const columns[] = {"source", "column.sequence", "column.time", "column.event", "column.split"};
     LP_TRY(lp_model_describe(model, error));
@@ -17,7 +35,13 @@ lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *datas
     }
     for (const lp_option *option = lp_run_options; option->name; option++)
         LP_TRY(lp_model_property_option(model, option, &options->run, error));
-    return LAPSE_OK;
+    return record_counts(model, dataset, split, error);
+}
+
+lapse_status lp_provenance_build(lapse_model *model, lapse_error *error)
+{
+    LP_TRY(lp_model_property_set(model, error, "version", "%s", LAPSE_VERSION));
+    return lp_model_property_set(model, error, "commit", "%s", LP_COMMIT);
 }
 
 static void replace(char *text, char from, char to)
@@ -44,6 +68,7 @@ static lapse_status record_mean(lapse_model *model, const char *name, const char
 
 lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error)
 {
+    LP_REQUIRE(error, model, comparison);
     char name[96];
     bool both = model->config.predict == LP_PREDICT_BOTH;
     snprintf(name, sizeof name, "score.%s.cases", comparison->split);

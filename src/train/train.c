@@ -1,6 +1,7 @@
 /* train.c: lapse_trainer and lapse_train: the loop around the trainer with progress, checkpoints and early stopping. */
 #include "base/clock.h"
 #include "train/checkpoint.h"
+#include "train/provenance.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -210,6 +211,8 @@ lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_prog
     lapse_status status = row->build
                               ? train_network(trainer, on_progress, context, error)
                               : row->fit(trainer->model, &(lp_fit_data){trainer->dataset, trainer->split}, error);
+    if (status == LAPSE_OK)
+        status = lp_provenance_build(trainer->model, error);
     if (status == LAPSE_OK) {
         *model = trainer->model;
         trainer->model = NULL;

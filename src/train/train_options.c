@@ -8,6 +8,7 @@
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
 #include "model/metric.h"
+#include "model/model_file.h"
 #include "model/model_options.h"
 
 #include <math.h>
@@ -122,7 +123,7 @@ const lp_option lp_run_options[] = {
      .choices = lapse_device_names, .initial = "cpu", .applies = trains,
      .help = "device: cpu, cuda (an NVIDIA GPU), or auto (a GPU where one can be used)"},
     {.name = "precision", .type = LAPSE_OPTION_CHOICE, AT(precision), RUN, .placeholder = "NAME",
-     .choices = lapse_precision_names, .initial = "fp32", .applies = on_gpu, .advanced = true,
+     .choices = lapse_precision_names, .rule = "tf32 on a GPU, fp32 on the CPU", .applies = on_gpu, .advanced = true,
      .help = "precision of matrix products on a GPU; the CPU's are fp32"},
     {.name = "threads", .type = LAPSE_OPTION_INTEGER, AT(threads), RUN, .placeholder = "N", .least = 1,
      .most = LP_THREADS_MAX, .rule = "all cores", .help = "number of threads; does not change the result"},
@@ -318,6 +319,60 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     return lp_option_applies(found.option, found.settings);
 }
 
+/* --------------------------------------------------------------------------------- an earlier run's options ---- */
+
+/* The dataset must have the fields that the model reads. */
+static lapse_status check_fields(const lapse_model *model, const lapse_dataset *dataset, lapse_error *error)
+{
+    static const char *const flags[] = {"--action", "--field", "--number"};
+    for (int f = 0; f < model->config.field_count; f++) {
+        const lp_model_field *field = &model->config.fields[f];
+        bool found = false;
+        for (int i = 0; i < dataset->field_count && !found; i++)
+            found = dataset->fields[i].type == field->type && strcmp(dataset->fields[i].name, field->name) == 0;
+        if (!found)
+            return lp_fail(error, LAPSE_ERROR_INPUT,
+                           "the model reads the field '%.80s' (%s), and the dataset does not have it: import it with "
+                           "%s %.80s",
+                           field->name, lp_field_type_name(field->type), flags[field->type], field->name);
+    }
+    return LAPSE_OK;
+}
+
+/* The value of an option in the model's run; NULL: it is not known, or it belongs to the model's task and not to this
+ * run's. */
+static const char *earlier_value(const lapse_train_options *options, const lapse_model *model, const lp_option *option)
+{
+    bool other_task = options->given[listed_index("task")] && options->model.task != model->config.task;
+    bool of_task = strcmp(option->name, "select") == 0 ||
+                   (option->stored == LP_STORED_TRAINING && lp_options_find(lp_model_options, option->name) == option);
+    if (other_task && of_task)
+        return NULL;
+    if (strcmp(option->name, "model") == 0)
+        return model->config.row->name;
+    if (strcmp(option->name, "seed") == 0)
+        return lp_model_property_find(model, "seed");
+    if (strcmp(option->name, "split-by") == 0)
+        return lp_split_rule_name(model->split_by);
+    return lp_model_option_text(model, option);
+}
+
+lapse_status lapse_train_options_like(lapse_train_options *options, const lapse_model *model,
+                                      const lapse_dataset *dataset, lapse_error *error)
+{
+    LP_REQUIRE(error, options, model, dataset);
+    pthread_once(&listed_once, list_all);
+    LP_TRY(check_fields(model, dataset, error));
+    for (int i = 0; i < listed_count; i++) {
+        const char *value = options->given[i] ? NULL : earlier_value(options, model, listed[i]);
+        if (!value)
+            continue;
+        LP_TRY(lapse_train_options_set(options, listed[i]->name, value, error));
+        options->given[i] = false; /* a model without this option does not refuse it */
+    }
+    return LAPSE_OK;
+}
+
 /* ------------------------------------------------------------------------------------------- resolving ------- */
 
 /* Refuses options that the caller set and the chosen model does not have. */
@@ -328,6 +383,15 @@ static lapse_status check_given(const lapse_train_options *options, lapse_error 
         if (options->given[i] && !lapse_model_has_option(row->name, listed[i]->name))
             return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no option --%s", row->name, listed[i]->name);
     return LAPSE_OK;
+}
+
+/* A model for one task alone needs no --task. */
+static void resolve_task(lapse_train_options *options)
+{
+    lp_model_config *config = &options->model;
+    for (int task = 0; !options->given[listed_index("task")] && lp_task_names[task]; task++)
+        if (config->row->tasks == 1 << task)
+            config->task = (lp_task)task;
 }
 
 static lapse_status check_loss(const lapse_train_options *options, lapse_error *error)
@@ -382,7 +446,8 @@ static lapse_status resolve_select(lapse_train_options *options, lapse_error *er
                    task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
 }
 
-/* Opens the device; on a GPU a batch is one shard. Baselines need none. */
+/* Opens the device; on a GPU a batch is one shard, and products are in tf32, the fastest precision there whose scores are within
+ * the noise of fp32 (docs/performance.md). Baselines need none. */
 static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
 {
     lp_run_settings *run = &options->run;
@@ -393,6 +458,8 @@ static lapse_status resolve_device(lapse_train_options *options, lapse_error *er
     run->device = backend->host ? LP_DEVICE_CPU : LP_DEVICE_CUDA;
     if (!backend->host)
         run->shards = 1;
+    if (run->precision == LP_UNSET)
+        run->precision = backend->host ? LP_PRECISION_FP32 : LP_PRECISION_TF32;
     return LAPSE_OK;
 }
 
@@ -484,8 +551,12 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     config->settings = options->own[run->model];
     config->event_types = (int)dataset->types.count;
     config->field_count = lp_model_is_network(config) ? dataset->field_count : 0;
+    config->category_count = 0;
+    for (int f = 0; f < config->field_count; f++)
+        config->category_count += dataset->fields[f].type != LAPSE_FIELD_NUMBER;
     if (strcmp(run->checkpoint, "none") == 0)
         run->checkpoint[0] = 0;
+    resolve_task(options);
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
     LP_TRY(check_loss(options, error));

@@ -30,7 +30,7 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     trainer->model->seed = trainer->options.run.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
     trainer->model->split_by = lp_split_rule_find(lapse_split_by_names()[trainer->options.run.split_by]);
-    return lp_provenance_record(trainer->model, trainer->dataset, &trainer->options, error);
+    return lp_provenance_record(trainer->model, trainer->dataset, trainer->split, &trainer->options, error);
 }
 
 /* Negative sampling and the batch vocabularies of a sampled loss. */

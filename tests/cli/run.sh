@@ -14,7 +14,7 @@
 #
 # Seconds and speeds differ from run to run and are replaced by N on both sides. Every command is one test. A case NAME_cuda.t uses the
 # emulated GPU plugin next to the tool. It is skipped if there is no plugin, and under valgrind and sanitizers, which do not support the
-# plugin's stacks.
+# plugin's stacks. A case NAME_terminal.t uses script(1). It is skipped where there is no pseudo-terminal, as in a chroot without devpts.
 set -u
 export LC_ALL=C
 
@@ -118,14 +118,33 @@ else
     set -- "${@/#/$here/cases/}"
     set -- "${@/%/.t}"
 fi
+# skip CASE WHY
+skip() {
+    skipped=$((skipped + 1))
+    echo "skipped $(basename "$1" .t): $2"
+}
+terminal=no
+[ "$(script -qec 'test -t 1 && echo yes' /dev/null </dev/null 2>/dev/null | tr -d '\r')" = yes ] && terminal=yes
 for case_file in "$@"; do
-    if [[ $case_file != *_cuda.t ]]; then
-        run_case "$case_file"
-    elif [ -e "$plugin" ] && [ -z "${LAPSE_TEST_UNDER:-}" ]; then
-        LAPSE_CUDA_PLUGIN=$plugin run_case "$case_file"
-    else
-        skipped=$((skipped + 1))
-    fi
+    case $case_file in
+    *_cuda.t)
+        if [ ! -e "$plugin" ]; then
+            skip "$case_file" "there is no emulated GPU plugin"
+        elif [ -n "${LAPSE_TEST_UNDER:-}" ]; then
+            skip "$case_file" "the emulated GPU plugin does not run under $LAPSE_TEST_UNDER"
+        else
+            LAPSE_CUDA_PLUGIN=$plugin run_case "$case_file"
+        fi
+        ;;
+    *_terminal.t)
+        if [ $terminal = yes ]; then
+            run_case "$case_file"
+        else
+            skip "$case_file" "there is no pseudo-terminal"
+        fi
+        ;;
+    *) run_case "$case_file" ;;
+    esac
 done
 if [ -n "$record" ]; then
     echo "recorded; read what changed with git diff"

@@ -56,6 +56,23 @@ done
 check "nothing is better than the best possible" holds \
     "$(value mercer log_loss) > $(value 'best possible' log_loss) && $(value bochner log_loss) > $(value 'best possible' log_loss)"
 
+# The text explains the two encodings and ends with three commands, which work as printed on a CSV of the shop.
+"$tool" demo --keep "$work/shop" >"$work/text" 2>"$work/err"
+check "the demo in words ends with 0" test $? -eq 0
+for word in "bochner by" "mercer by"; do
+    check "the demo explains '$word'" grep -q "$word" "$work/text"
+done
+tail -n 3 "$work/text" | sed 's/^ *//' >"$work/commands"
+check "three commands are about a CSV" test "$(grep -c "^$tool [a-z]* .*events.csv" "$work/commands")" -eq 3
+(
+    cd "$work/shop" && head -n 2000 shop.csv | cut -d , -f 1-3 >events.csv && set -e
+    while read -r line; do
+        timeout 120 bash -c "$line"
+    done <"$work/commands"
+) >"$work/tried" 2>&1
+check "the commands work" test $? -eq 0
+check "the last one predicts" grep -q "^sequence *rank *at +1h *at +7d" "$work/tried"
+
 "$tool" demo >"$work/out" 2>"$work/err" &
 demo=$!
 for _ in $(seq 600); do

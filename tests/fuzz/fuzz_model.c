@@ -1,56 +1,28 @@
-/* fuzz_model.c: fuzz target: loads any bytes as a model file and predicts with the model. Corrects the checksum first, because a
- * mutated input would otherwise be refused before anything else is read.
- *
- *   clang -g -O1 -fsanitize=fuzzer,address,undefined -Iinclude -Isrc tests/fuzz/fuzz_model.c LIBRARY -o fuzz_model
- */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memfd_create */
-#endif
+/* fuzz_model.c: fuzzes the model file. A model that loads is read completely; a share of them predicts in a session, whatever
+ * its weights and sizes are. */
+#include "fuzz/support/fuzz.h"
 #include "model/model.h"
 
-#define XXH_INLINE_ALL
-#include <xxhash.h>
-
-#include <stdio.h>
-#include <stdlib.h>
+#include <math.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
-
-static const char BEGINNING[] = "{\"__metadata__\":{\"checksum\":\"";
 enum {
-    CHECKSUM_AT = 8 + sizeof BEGINNING - 1,
-    DIGITS = 16,
-    LARGEST_CONTEXT = 64,
-    LARGEST_WIDTH = 1000,
-    LARGEST_PARAMETERS = 1 << 16
+    SHARE = 8,              /* inputs per session */
+    LARGEST_STATE = 1 << 18 /* numbers in a session's cache: beyond, a session is slow but no different */
 };
 
-/* Writes the checksum of the bytes into their header. */
-static void seal(char *bytes, size_t size)
+/* Numbers in the cache of a session, about. */
+static double state_size(const lapse_model *model)
 {
-    if (size < CHECKSUM_AT + DIGITS)
-        return;
-    memcpy(bytes + 8, BEGINNING, sizeof BEGINNING - 1);
-    memset(bytes + CHECKSUM_AT, '0', DIGITS);
-    char digits[DIGITS + 1];
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)XXH3_64bits(bytes + 8, size - 8));
-    memcpy(bytes + CHECKSUM_AT, digits, DIGITS);
-}
-
-/* Whether all parameters are small enough that no intermediate result overflows, as in any trained model. */
-static bool parameters_are_small(const lapse_model *model)
-{
-    for (size_t i = 0; i < model->network.graph.parameter_size; i++)
-        if (!(fabsf(model->parameters[i]) < 1e4f))
-            return false;
-    return true;
+    double width = 2 * model->config.dims;
+    for (int f = 0; f < model->config.field_count; f++)
+        width += model->config.fields[f].dims;
+    return 2.0 * model->config.context * width + (double)model->network.graph.parameter_size +
+           model->config.event_types;
 }
 
 /* Appends an event whose type and categories are in the model's vocabularies. */
-static void append(lapse_session *session, const lapse_model *model, int number)
+static void append(lapse_session *session, const lapse_model *model, int number, double time)
 {
     lapse_value values[LP_FIELD_LIMIT] = {{0}};
     lapse_field field;
@@ -59,62 +31,95 @@ static void append(lapse_session *session, const lapse_model *model, int number)
         if (field.category_count > 0)
             values[count].text = lapse_model_category_name(model, count, number % field.category_count);
         else
-            values[count].number = number * 1e6;
-    lapse_event event = {number * 1e8, lapse_model_event_type_name(model, number % model->config.event_types), values,
-                         count};
-    if (lapse_session_append_event(session, &event, NULL) != LAPSE_OK)
-        abort();
+            values[count].number = number % 3 ? number * 1e6 : NAN;
+    lapse_event event = {time, lapse_model_event_type_name(model, number % model->config.event_types), values, count};
+    FUZZ_CHECK(lapse_session_append_event(session, &event, NULL) == LAPSE_OK);
 }
 
-/* Predicts with every target of the model after each of 5 events. Skips models that are too large to be fast. */
-static void predict(const lapse_model *model)
+/* Weights of any size may overflow, which is an error; a prediction has no other numbers than probabilities. */
+static void predict(lapse_session *session, double time, const char *target, double *probabilities, int64_t size)
 {
-    const lp_model_config *config = &model->config;
+    double sum = 0;
+    if (lapse_session_predict_target(session, time, target, probabilities, NULL) != LAPSE_OK)
+        return;
+    for (int64_t i = 0; i < size; i++) {
+        FUZZ_CHECK(probabilities[i] >= 0 && probabilities[i] <= 1 + 1e-6);
+        sum += probabilities[i];
+    }
+    FUZZ_CHECK(fabs(sum - 1) < 1e-3);
+}
+
+static void recommend(lapse_session *session, const lapse_model *model, double time)
+{
+    lapse_recommendation best[4];
+    int64_t count = 0;
+    for (int unseen = 0; unseen < 2; unseen++) {
+        if (lapse_session_recommend(session, time, 4, unseen, best, &count, NULL) != LAPSE_OK)
+            continue;
+        FUZZ_CHECK(count >= 0 && count <= 4);
+        for (int64_t i = 0; i < count; i++)
+            FUZZ_CHECK(best[i].item >= 0 && best[i].item < model->config.event_types &&
+                       (i == 0 || best[i - 1].score >= best[i].score));
+    }
+}
+
+/* Queries a session with every target of the model. Contexts up to 3 events drop events, too. */
+static void query(const lapse_model *model, uint64_t choice)
+{
+    static const double gaps[] = {1e8, 0, 1, 1e-300, 1e15, 1e300};
+    double gap = gaps[choice % (sizeof gaps / sizeof *gaps)];
+    int events = 1 + (int)(choice / 8 % 8);
     const char *target;
     int64_t largest = 0;
     for (int t = 0; (target = lapse_model_target(model, t)); t++)
         largest = lapse_model_target_size(model, target) > largest ? lapse_model_target_size(model, target) : largest;
-    for (int f = 0; f < config->field_count; f++)
-        if (config->fields[f].dims > LARGEST_WIDTH || config->fields[f].categories.count > LARGEST_WIDTH)
-            return;
-    if (config->context > LARGEST_CONTEXT || config->event_types > LARGEST_WIDTH || config->dims > LARGEST_WIDTH ||
-        model->network.graph.parameter_size > LARGEST_PARAMETERS || !parameters_are_small(model))
-        return;
     lapse_session *session = NULL;
     double *probabilities = malloc((size_t)largest * sizeof *probabilities);
-    if (!probabilities || lapse_session_new(model, &session, NULL) != LAPSE_OK)
-        abort();
-    for (int i = 0; i < 5; i++) {
-        append(session, model, i);
-        for (int t = 0; (target = lapse_model_target(model, t)); t++)
-            if (lapse_session_predict_target(session, i * 1e8 + 0.5, target, probabilities, NULL) != LAPSE_OK)
-                abort();
-    }
+    FUZZ_CHECK(probabilities && lapse_session_new(model, &session, NULL) == LAPSE_OK);
+    for (int i = 0; i < events; i++)
+        append(session, model, i, i * gap);
+    double time = (events - 0.5) * gap;
+    for (int t = 0; (target = lapse_model_target(model, t)); t++)
+        predict(session, time, target, probabilities, lapse_model_target_size(model, target));
+    recommend(session, model, time);
     lapse_session_free(session);
     free(probabilities);
 }
 
+static size_t read_whole(const lapse_model *model)
+{
+    const char *name, *value;
+    size_t sum = 0;
+    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
+        sum += strlen(name) + strlen(value);
+    for (int64_t i = 0; (name = lapse_model_event_type_name(model, i)); i++)
+        sum += strlen(name) + (size_t)lapse_model_event_type_find(model, name);
+    lapse_field field;
+    for (int f = 0; lapse_model_field(model, f, &field); f++)
+        for (int64_t i = 0; i < field.category_count; i++)
+            sum += strlen(lapse_model_category_name(model, f, i));
+    return sum;
+}
+
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max_size, unsigned seed)
+{
+    return fuzz_container_mutate(data, size, max_size, seed);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size == 0)
-        return 0;
-    char *bytes = malloc(size), path[64];
-    int handle = memfd_create("fuzz", 0);
-    if (!bytes || handle < 0)
-        abort();
-    memcpy(bytes, data, size);
-    seal(bytes, size);
-    if (write(handle, bytes, size) != (ssize_t)size)
-        abort();
-    snprintf(path, sizeof path, "/proc/self/fd/%d", handle);
+    fuzz_json_start();
     lapse_model *model = NULL;
     lapse_error error;
-    if (lapse_model_load(path, &model, &error) == LAPSE_OK)
-        predict(model);
-    else if (error.status != LAPSE_ERROR_FORMAT)
-        abort();
+    if (lapse_model_load(fuzz_file(data, size), &model, &error) != LAPSE_OK) {
+        FUZZ_CHECK(error.status == LAPSE_ERROR_FORMAT);
+        return 0;
+    }
+    static volatile size_t kept;
+    kept = read_whole(model);
+    (void)kept;
+    if (fuzz_takes(data, size, SHARE) && state_size(model) < LARGEST_STATE)
+        query(model, fuzz_hash(data, size) / SHARE);
     lapse_model_free(model);
-    close(handle);
-    free(bytes);
     return 0;
 }

@@ -242,6 +242,30 @@ def lstm(model, history, target):
     return output_layer(model, [x[-1]], target)
 
 
+# ---- gru4rec ----
+
+
+def gru_layer(model, name, x):
+    weight_ih, weight_hh = model.double(name + ".weight_ih"), model.double(name + ".weight_hh")
+    bias_ih, bias_hh = model.double(name + ".bias_ih")[0], model.double(name + ".bias_hh")[0]
+    h = np.zeros(weight_hh.shape[1])
+    y = []
+    for x_q in x:
+        x_r, x_z, x_n = np.split(x_q @ weight_ih.T + bias_ih, 3)
+        a_r, a_z, a_n = np.split(h @ weight_hh.T + bias_hh, 3)
+        r, z = sigmoid(x_r + a_r), sigmoid(x_z + a_z)
+        h = (1 - z) * np.tanh(x_n + r * a_n) + z * h
+        y.append(h)
+    return np.array(y)
+
+
+def gru4rec(model, history, target):
+    x = input_layer(model, history.window(model.number("context")))
+    for number in range(model.number("layers")):
+        x = gru_layer(model, f"gru.{number}", x)
+    return output_layer(model, [x[-1]], target)
+
+
 # ---- baselines ----
 
 
@@ -288,7 +312,7 @@ def item_markov(model, history, target):
 
 
 # Every row of the table of models in docs/model.md.
-MODELS = {"attention": attention, "lstm": lstm, "markov": markov, "item-markov": item_markov, "recency": recency,
+MODELS = {"attention": attention, "lstm": lstm, "gru4rec": gru4rec, "markov": markov, "item-markov": item_markov, "recency": recency,
           "popularity": popularity, "majority": majority}
 
 

@@ -173,7 +173,36 @@ def test_integers_and_filters_are_those_of_the_csv_file():
                     {"numbers": ["price"]}, {"min_count": 60, "min_rounds": "iterated", "threads": 1}):
         a = lapse.Dataset.from_arrow(table, sequence="user", time="time", event="item", **options)
         b = lapse.read_csv("numbers.csv", sequence="user", time="time", event="item", **options)
-        assert a.fingerprint == b.fingerprint and a.report == {**b.report, "bytes": 0}, options
+        assert a.fingerprint == b.fingerprint and a.report == {**b.report, "bytes": 0, "format": "Arrow"}, options
+
+
+def test_columns_are_found_as_those_of_the_csv_file():
+    # The sample of 256 KiB ends where that of the file does: up to `known` rows have an event, and decide the column.
+    for rows, known in ((9000, 4000), (20000, 19000), (20000, 4000)):
+        users, events = [f"user {i % 700}" for i in range(rows)], [["view", "buy"][i % 2] for i in range(rows)]
+        table = {"user": users, "id": np.arange(rows), "timestamp": np.arange(rows) + 10**9,
+                 "item": [f"item {i % 90}" for i in range(rows)], "action": events[:known] + [""] * (rows - known)}
+        with open("found.csv", "w") as file:
+            print(*table, sep=",", file=file)
+            for row in zip(*table.values()):
+                print(*row, sep=",", file=file)
+        results = []
+        for read, source in ((lapse.read_csv, "found.csv"), (lapse.Dataset.from_arrow, lapse.Table(table))):
+            try:
+                report = read(source, skip_bad_rows=True).report
+                results.append({**report, "bytes": 0, "format": ""})
+            except lapse.InputError as error:
+                results.append(error.message)
+        assert results[0] == results[1], results
+
+
+def test_times_without_a_zone_are_local():
+    times = np.array(["2026-07-01T12:00:00", "2026-10-25T02:30:00", "2026-03-29T02:30:00"], dtype="datetime64[ms]")
+    with open("local.csv", "w") as file:
+        print("user,time,event", *(f"a,{when},x" for when in times), sep="\n", file=file)
+    data = lapse.read_csv("local.csv", timezone="Europe/Berlin")
+    assert [data.report[name] for name in ("local_rows", "ambiguous_rows", "missing_rows")] == [3, 1, 1]
+    assert data.report["timezone"] == "Europe/Berlin" and data.report["columns"]["time"]["column"] == "time"
 
 
 def test_errors_are_exceptions_with_their_place():
@@ -230,6 +259,13 @@ def test_epochs_are_reported_and_can_stop_training():
         raise RuntimeError("no")
 
     raises(RuntimeError, small_model, on_epoch=fail)
+
+
+def test_training_like_a_model_takes_its_options():
+    model = small_model(encoding="bochner", dims=16)
+    again = small_model(like=model)
+    assert again.properties["encoding"] == "bochner" and again.to_bytes() == model.to_bytes()
+    assert small_model(like=model, encoding="mercer").properties["encoding"] == "mercer"
 
 
 def test_an_interrupt_keeps_the_best_model():

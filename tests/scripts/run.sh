@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, ./run installs only missing
-# packages.
+# packages, cmake/commit.cmake finds the commit of the build.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
@@ -166,11 +166,20 @@ expect "run: the exit status of an unknown task" 2 $?
 got=$(./run test everything 2>&1)
 expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize or valgrind (2)" "$got ($?)"
 
+got="$(scripts/fuzz.sh everything 2>&1) ($?)"
+known=$(cd tests/fuzz && for each in fuzz_*.c; do basename "${each#fuzz_}" .c; done | xargs)
+expect "fuzz: an unknown target" \
+    "fuzz: 'everything' is neither a number of seconds, nor 'together', nor a target: $known (2)" "$got"
+for each in tests/fuzz/corpus/*; do
+    expect "fuzz: the corpus $(basename "$each") has a target" yes "$([ -f "tests/fuzz/fuzz_$(basename "$each").c" ] && echo yes)"
+done
+
 # needing ID HAVE FAILING: packages_need on a system where the user is ID, the requirements that match HAVE are met, and the
 # first FAILING calls of apt-get install fail. Prints the messages and every call of apt-get.
 needing()
 {
-    local user=$1 have=$2 failing=$3
+    local user=$1 have=$2
+    echo "$3" >"$work/failing"
     (
         . scripts/packages.sh
         id() { echo "$user"; }
@@ -179,41 +188,84 @@ needing()
         apt-get()
         {
             echo "apt-get $*" >&3
-            if [ "$1" = install ] && [ "$failing" -gt 0 ]; then
-                failing=$((failing - 1))
+            # A pipeline runs this in a process of its own.
+            if [ "$1" = install ] && [ "$(cat "$work/failing")" -gt 0 ]; then
+                echo $(($(cat "$work/failing") - 1)) >"$work/failing"
+                echo "E: no such package"
                 return 1
             fi
+            [ "$1" != install ] || printf '%s\n' "${installing[@]}"
         }
         packages_need build unit
         echo "continues"
     ) 3>&1 2>&1
 }
+installing=()
 listed=yes
 expect "packages: nothing is missing" "continues (0)" "$(needing 1000 . 0) ($?)"
 expect "packages: without root" "Missing packages:
   cmake: configuration
   libcmocka-dev: unit tests
 Install them, then start ./run again:
-sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0) ($?)"
 listed=no
 expect "packages: without root or lists" \
     "sudo apt-get update && sudo apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0 | tail -n 1)"
-expect "packages: as root, a new system" "Installing missing packages (apt-get):
+    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0 | tail -n 1)"
+expect "packages: as root, a new system" "Installing missing packages (apt-get, one to five minutes):
   libcmocka-dev: unit tests
-apt-get update -qq -o Dpkg::Use-Pty=0
-apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 0) ($?)"
+apt-get update -q -o Dpkg::Use-Pty=0
+apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0) ($?)"
 listed=yes
-expect "packages: as root, old lists" "Installing missing packages (apt-get):
+expect "packages: as root, old lists" "Installing missing packages (apt-get, one to five minutes):
   libcmocka-dev: unit tests
-apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-apt-get update -qq -o Dpkg::Use-Pty=0
-apt-get install -qq -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 1) ($?)"
+apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+apt-get update -q -o Dpkg::Use-Pty=0
+apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 1) ($?)"
+mapfile -t installing < <(
+    echo "0 upgraded, 12 newly installed, 0 to remove and 3 not upgraded."
+    echo "Need to get 34.5 MB of archives."
+    seq -f 'Get:%.0f http://mirror.example/debian bookworm/main amd64 package 1.0 [1 kB]' 12
+    seq -f 'Setting up package%.0f (1.0) ...' 12
+)
+expect "packages: progress" "  Need to get 34.5 MB of archives.
+  fetched 10 of 12 packages
+  fetched 12 of 12 packages
+  set up 10 of 12 packages
+  set up 12 of 12 packages
+continues" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 0 | tail -n 6)"
+installing=()
 expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash' 2 | tail -n 1)"
+    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 2 | tail -n 1)"
+
+# -------------------------------------------------------------------------------------------------- commit ------
+
+# commit_of FOLDER: what cmake/commit.cmake writes for this source folder, as "unknown", "HASH" or "HASH+".
+commit_of()
+{
+    cmake -DSOURCE="$1" -DOUTPUT="$work/commit.h" -P "$root/cmake/commit.cmake"
+    sed -nE 's/^#define LP_COMMIT "(.*)"$/\1/p' "$work/commit.h" | sed -E 's/^[0-9a-f]{12}/HASH/'
+}
+
+if command -v cmake >/dev/null && command -v git >/dev/null; then
+    repository=$work/repository
+    mkdir -p "$repository/inside"
+    expect "commit: outside git" unknown "$(GIT_CEILING_DIRECTORIES=$work commit_of "$repository")"
+    git -C "$repository" init -q
+    echo text >"$repository/file"
+    git -C "$repository" add file
+    git -C "$repository" -c user.name=n -c user.email=e commit -qm first
+    expect "commit: a clean checkout" HASH "$(commit_of "$repository")"
+    expect "commit: a folder within another project" unknown "$(commit_of "$repository/inside")"
+    before=$(stat -c %Y.%i "$work/commit.h")
+    commit_of "$repository/inside" >/dev/null
+    expect "commit: an equal header is not written again" "$before" "$(stat -c %Y.%i "$work/commit.h")"
+    echo more >>"$repository/file"
+    expect "commit: a changed checkout" HASH+ "$(commit_of "$repository")"
+fi
 
 echo "$passed passed, $failed failed"
 [ $failed -eq 0 ]

@@ -27,6 +27,34 @@ static lapse_status import(const char *text, const char *const *formats, const l
     return status;
 }
 
+static bool has_typed_times(const lapse_import_report *report)
+{
+    return strcmp(report->time_unit, "timestamp") == 0 || strcmp(report->time_unit, "date") == 0;
+}
+
+/* The columns are found as those of the text are. */
+static void same_columns(const lapse_import_report *report, const lapse_import_report *wanted)
+{
+    for (int role = 0; role < 3; role++) {
+        assert_string_equal(report->columns[role].column, wanted->columns[role].column);
+        assert_string_equal(report->columns[role].runner_up, wanted->columns[role].runner_up);
+        assert_int_equal(report->columns[role].given, wanted->columns[role].given);
+    }
+    assert_string_equal(report->ignored, wanted->ignored);
+    assert_int_equal(report->ignored_count, wanted->ignored_count);
+    assert_string_equal(report->timezone, wanted->timezone);
+    assert_string_equal(report->format, "Arrow");
+    if (!has_typed_times(report))
+        assert_string_equal(report->time_unit, wanted->time_unit);
+}
+
+static void same_local_rows(const lapse_import_report *report, const lapse_import_report *wanted)
+{
+    assert_int_equal(report->local_rows, wanted->local_rows);
+    assert_int_equal(report->ambiguous_rows, wanted->ambiguous_rows);
+    assert_int_equal(report->missing_rows, wanted->missing_rows);
+}
+
 /* The stream gives the dataset of the CSV text, whatever its arrays, batches, threads and sizes of ids. */
 static void same_as(const char *csv, const char *text, const char *const *formats, lapse_import_options options)
 {
@@ -51,6 +79,9 @@ static void same_as(const char *csv, const char *text, const char *const *format
         assert_int_equal(report.bad_rows, wanted_report.bad_rows);
         assert_int_equal(report.moved_rows, wanted_report.moved_rows);
         assert_int_equal(report.short_rows, wanted_report.short_rows);
+        same_columns(&report, &wanted_report);
+        if (options.timezone || !has_typed_times(&report)) /* otherwise the text may have a zone, and the type none */
+            same_local_rows(&report, &wanted_report);
         lp_free(made_text);
         lapse_dataset_close(made);
     }
@@ -104,7 +135,7 @@ static void floats_are_named_with_the_fewest_digits(void **state)
         char name[LP_ARROW_NAME_SIZE];
         int64_t value;
         memcpy(&value, &cases[i].number, sizeof value);
-        size_t size = lp_arrow_name((lp_arrow_type){LP_ARROW_FLOAT, cases[i].size, 0}, value, name);
+        size_t size = lp_arrow_name((lp_arrow_type){.kind = LP_ARROW_FLOAT, .size = cases[i].size}, value, name);
         assert_string_equal(name, cases[i].name);
         assert_int_equal(size, strlen(name));
     }
@@ -135,6 +166,82 @@ static void every_type_of_time_gives_the_same_times(void **state)
         same_as(fractions, fractions, FORMATS("u", numbers[i], "u"), defaults());
 }
 
+static void times_without_a_zone_are_local_times(void **state)
+{
+    (void)state;
+    /* The second one occurs twice, the third does not occur. */
+    static const char text[] = "user,time,event\na,2026-07-01T12:00:00,x\na,2026-10-25T02:30:00.125,y\n"
+                               "b,2026-03-29T02:30:00,x\nb,1970-01-01T00:00:00.001,x\nb,,x\n";
+    static const char days[] = "user,time,event\na,2026-07-01,x\na,2026-01-01,y\nb,1900-05-01,x\n";
+    static const char *const types[] = {"tsm:", "tsu:", "tsn:", "u", "i>u", "i>tsn:", "vu"};
+    static const char *const zones[] = {"Europe/Berlin", "UTC", "-03:30"};
+    for (size_t z = 0; z < sizeof zones / sizeof *zones; z++) {
+        lapse_import_options options = defaults();
+        options.skip_bad_rows = true;
+        options.timezone = zones[z];
+        for (size_t i = 0; i < sizeof types / sizeof *types; i++)
+            same_as(text, text, FORMATS("u", types[i], "u"), options);
+        same_as(days, days, FORMATS("u", "tdD", "u"), options);
+        same_as(days, days, FORMATS("u", "tdm", "u"), options);
+        same_as(days, days, FORMATS("u", "i>tdD", "u"), options);
+    }
+    /* An instant has no local time. */
+    static const char instants[] = "user,time,event\na,2026-07-01T12:00:00Z,x\na,2026-10-25T02:30:00Z,y\n";
+    lapse_import_options options = defaults();
+    options.timezone = "Europe/Berlin";
+    same_as(instants, instants, FORMATS("u", "tsm:UTC", "u"), options);
+    same_as(instants, instants, FORMATS("u", "tsn:America/New_York", "u"), options);
+    options.timezone = "Nowhere/Land";
+    lapse_dataset *made = NULL;
+    lapse_error error = {0};
+    assert_int_not_equal(
+        import(instants, FORMATS("u", "tsm:", "u"), &options, 2, 0, NULL, 16384, 1 << 24, &made, NULL, &error),
+        LAPSE_OK);
+    assert_non_null(strstr(error.message, "Nowhere/Land"));
+}
+
+static void units_of_numbers_are_those_of_the_text(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *unit;
+    } cases[] = {
+        {"user,time,event\na,1794744000123456789,x\na,1794744000123456788,y\nb,-1794744000123456789,x\n", "auto"},
+        {"user,time,event\na,2794744000123456789,x\na,9223372036854775807,y\nb,17,x\n", "ns"},
+        {"user,time,event\na,1794744000123456,x\na,1794744000123457,y\n", "auto"},
+        {"user,time,event\na,,x\na,1794744000,x\na,1794744000123,y\nb,1794744001,z\n", "auto"},
+        {"user,time,event\na,1794744000,x\na,17,y\n", "ms"},
+        {"user,time,event\na,1794744000,x\na,99999999999999,y\n", "s"},
+    };
+    static const char *const types[] = {"l", "u", "i>l"};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        for (size_t t = 0; t < sizeof types / sizeof *types; t++) {
+            lapse_import_options options = defaults();
+            options.time_unit = cases[i].unit;
+            options.skip_bad_rows = true;
+            same_as(cases[i].text, cases[i].text, FORMATS("u", types[t], "u"), options);
+        }
+    }
+}
+
+/* Values decide where names do not: the report has the same choices, runners-up and ignored columns. */
+static void columns_are_found_as_those_of_the_text_are(void **state)
+{
+    (void)state;
+    lp_buffer text = {0};
+    lp_buffer_print(&text, "id,user_id,session,timestamp,created,item,action,note\n");
+    for (int i = 0; i < 60; i++)
+        lp_buffer_print(&text, "%d,u%d,s%d,%d,2026-11-%02dT12:00:00Z,i%d,%s,\n", i, i % 5, i % 9, 1000 + i, 1 + i % 28,
+                        i % 7, i % 2 ? "view" : "buy");
+    lp_buffer_add(&text, "", 1);
+    lapse_import_options options = defaults();
+    options.event = "item";
+    same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "tsm:UTC", "vu", "c>u", "n"), options);
+    options.time = "created";
+    same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "u", "vu", "c>u", "n"), options);
+    lp_buffer_clear(&text);
+}
+
 static void numbers_are_rounded_as_their_text_is(void **state)
 {
     (void)state;
@@ -153,7 +260,8 @@ static void numbers_are_rounded_as_their_text_is(void **state)
                  {9007199254740993000, 3, 9007199254740993.0},
                  {1, 9, 1e-9}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        double made = lp_arrow_number((lp_arrow_type){LP_ARROW_TIMESTAMP, 8, cases[i].scale}, cases[i].value);
+        double made = lp_arrow_number((lp_arrow_type){.kind = LP_ARROW_TIMESTAMP, .size = 8, .scale = cases[i].scale},
+                                      cases[i].value);
         assert_memory_equal(&made, &cases[i].number, sizeof made);
     }
 }
@@ -383,6 +491,9 @@ int main(void)
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
         cmocka_unit_test(floats_are_named_with_the_fewest_digits),
         cmocka_unit_test(every_type_of_time_gives_the_same_times),
+        cmocka_unit_test(times_without_a_zone_are_local_times),
+        cmocka_unit_test(units_of_numbers_are_those_of_the_text),
+        cmocka_unit_test(columns_are_found_as_those_of_the_text_are),
         cmocka_unit_test(numbers_are_rounded_as_their_text_is),
         cmocka_unit_test(fields_splits_and_filters_are_those_of_the_text),
         cmocka_unit_test(bad_rows_are_dropped_or_errors_as_in_a_text),

@@ -78,9 +78,9 @@ static void nothing_is_found_where_nothing_is(void **state)
     static const int32_t type[] = {0, 1, 2, 0, 1, 2, 0, 1, 2, 0, 1, 2, 2, 1, 0};
     lapse_dataset *dataset = small_dataset(5, lengths, time, type, 3, NULL);
     lapse_check check = check_of(dataset, "time");
-    static const char *const names[] = {
-        "tied-times",        "future-times", "duplicates",   "repeats",        "untrained-event-types",
-        "divided-sequences", "past-targets", "tied-targets", "later-training", "leaking-fields"};
+    static const char *const names[] = {"tied-times",    "future-times",          "duplicates",        "repeats",
+                                        "single-events", "untrained-event-types", "divided-sequences", "past-targets",
+                                        "tied-targets",  "later-training",        "leaking-fields"};
     assert_int_equal(check.finding_count, sizeof names / sizeof *names);
     for (int i = 0; i < check.finding_count; i++) {
         assert_string_equal(check.findings[i].name, names[i]);
@@ -108,6 +108,31 @@ static void events_are_looked_at(void **state)
     expect(&check, "duplicates", "warning", 1, 11,
            "Events with the same sequence, timestamp and event type as an earlier event.");
     expect(&check, "repeats", "note", 3, 11, "Events with the event type of the event before them in their sequence.");
+}
+
+/* A row number taken for the sequence. */
+static void sequences_of_one_event(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    static const struct {
+        int sequences, single; /* of these sequences, the first have one event */
+        const char *severity;
+    } cases[] = {{20, 20, "warning"}, {20, 18, "warning"}, {20, 17, "note"}, {20, 1, "note"}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lp_buffer text = {0};
+        lp_buffer_print(&text, "user,time,event\n");
+        for (int s = 0; s < cases[i].sequences; s++) {
+            lp_buffer_print(&text, "u%d,1,x\n", s);
+            if (s >= cases[i].single)
+                lp_buffer_print(&text, "u%d,2,y\n", s);
+        }
+        lp_buffer_add(&text, "", 1);
+        lapse_check check = check_text(text.data, "sequence", options);
+        expect(&check, "single-events", cases[i].severity, cases[i].single, cases[i].sequences,
+               "Sequences of one event, which have no history; the sequence column is 'user'.");
+        lp_buffer_clear(&text);
+    }
 }
 
 /* Few ties and duplicates are a note. Control characters of the file are replaced. */
@@ -347,6 +372,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_is_found_where_nothing_is),
         cmocka_unit_test(events_are_looked_at),
+        cmocka_unit_test(sequences_of_one_event),
         cmocka_unit_test(few_are_a_note),
         cmocka_unit_test(splits_are_looked_at),
         cmocka_unit_test(tied_targets_are_told),

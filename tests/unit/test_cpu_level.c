@@ -1,10 +1,17 @@
 /* test_cpu_level.c: LAPSE_CPU_LEVEL lowers the selected level, and never raises it. The level is selected once per process,
- * so every case runs in a child process. */
-#include "backend/cpu/cpu.h"
+ * so every case runs in a child process. Products stay in the thread that calls them. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* RTLD_DEFAULT */
+#endif
+#include "backend/cpu/fast/fast_product.h"
+#include "base/memory.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
 #include <cmocka.h>
+#include <dirent.h>
+#include <dlfcn.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -71,8 +78,52 @@ static void test_names(void **state)
     assert_null(lp_backend_find("abacus"));
 }
 
+static int count_threads(void)
+{
+    int count = 0;
+    DIR *listing = opendir("/proc/self/task");
+    for (struct dirent *entry; listing && (entry = readdir(listing)) != NULL;)
+        count += entry->d_name[0] != '.';
+    if (listing)
+        closedir(listing);
+    return count;
+}
+
+/* A product that is large enough for BLAS. *context is the number of threads that it has started, or -1 if it has changed
+ * the number of OpenMP threads. */
+static void *multiply(void *context)
+{
+    enum { SIZE = 600 };
+    int (*omp_threads)(void) = (int (*)(void))(uintptr_t)dlsym(RTLD_DEFAULT, "omp_get_max_threads");
+    void (*set_omp_threads)(int) = (void (*)(int))(uintptr_t)dlsym(RTLD_DEFAULT, "omp_set_num_threads");
+    if (set_omp_threads)
+        set_omp_threads(3); /* on one core too */
+    int before = count_threads(), allowed = omp_threads ? omp_threads() : 0;
+    float *data = lp_alloc((size_t)3 * SIZE * SIZE, sizeof *data);
+    matrix a = {data, SIZE, false}, b = {data + SIZE * SIZE, SIZE, false};
+    if (data)
+        fast_product(SIZE, SIZE, SIZE, 1, a, b, false, data + 2 * SIZE * SIZE, SIZE);
+    lp_free(data);
+    *(int *)context = omp_threads && omp_threads() != allowed ? -1 : count_threads() - before;
+    return NULL;
+}
+
+static void products_start_no_threads(void **state)
+{
+    (void)state;
+    int started[2] = {-2, -2};
+    pthread_t thread;
+    assert_non_null(lp_cpu_kernels());
+    multiply(&started[0]);
+    assert_int_equal(pthread_create(&thread, NULL, multiply, &started[1]), 0);
+    assert_int_equal(pthread_join(thread, NULL), 0);
+    assert_int_equal(started[0], 0);
+    assert_int_equal(started[1], 0);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_environment), cmocka_unit_test(test_names)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_environment), cmocka_unit_test(test_names),
+                                       cmocka_unit_test(products_start_no_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

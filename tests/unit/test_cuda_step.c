@@ -56,6 +56,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.run.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
     options.model.dropout = 0.2;
     small_set(&options, "device", device);
+    small_set(&options, "precision", "fp32"); /* the default on a GPU is less precise than the comparisons */
     return options;
 }
 
@@ -406,6 +407,16 @@ static void test_resolved(void **state)
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
     assert_int_equal(options.run.device, LP_DEVICE_CUDA);
     assert_int_equal(options.run.shards, 1);
+    assert_int_equal(options.run.precision, LP_PRECISION_TF32);
+    options = small_train_options();
+    small_set(&options, "device", "cuda");
+    small_set(&options, "precision", "fp32");
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
+    assert_int_equal(options.run.precision, LP_PRECISION_FP32);
+    options = small_train_options();
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
+    assert_int_equal(options.run.device, LP_DEVICE_CPU);
+    assert_int_equal(options.run.precision, LP_PRECISION_FP32);
     options = small_train_options();
     small_set(&options, "device", "cuda");
     small_set(&options, "model", "majority");

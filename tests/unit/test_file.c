@@ -379,6 +379,26 @@ static void test_writer_to_a_full_standard_output(void **state)
     assert_string_equal(error.file, "-");
 }
 
+/* The public function replaces a file as a whole, and leaves it and the folder alone where it cannot. */
+static void test_file_write(void **state)
+{
+    (void)state;
+    char path[300], missing[310];
+    lapse_error error;
+    snprintf(path, sizeof path, "%s/out", folder);
+    snprintf(missing, sizeof missing, "%s/none/out", folder);
+    put(path, "old");
+    assert_int_equal(lapse_file_write(path, "new text", 8, &error), LAPSE_OK);
+    assert_holds(path, "new text");
+    assert_int_equal(lapse_file_write(path, "", 0, &error), LAPSE_OK);
+    assert_holds(path, "");
+    assert_int_equal(lapse_file_write(missing, "x", 1, &error), LAPSE_ERROR_FILE);
+    assert_int_equal(lapse_file_write("/dev/full", "x", 1, &error), LAPSE_ERROR_FILE);
+    assert_string_equal(error.message, "cannot write: No space left on device");
+    assert_int_equal(count_files(), 1);
+    unlink(path);
+}
+
 /* The writer never opens a file that exists: a regular file, a link and a FIFO at PATH.tmp stay as they are. */
 static void test_writer_touches_no_other_file(void **state)
 {
@@ -500,6 +520,7 @@ static void test_file_versions(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_file_write),
         cmocka_unit_test(test_writer_touches_no_other_file),
         cmocka_unit_test(test_writers_at_once),
         cmocka_unit_test(test_writer_refuses_a_dangling_link),

@@ -10,90 +10,44 @@
 #include <string.h>
 
 #include <cmocka.h>
-#include <jansson.h>
 
 #include "backend/backend.h"
-#include "base/file.h"
+#include "support/golden_file.h"
 #include "support/small_model.h"
 #include "model/model.h"
 
-static const char GOLDEN[] = "tests/golden/step.safetensors";
-enum { NAME_SIZE = 128, SHARDS = 2 };
+enum { NAME_SIZE = GOLDEN_NAME_SIZE, SHARDS = 2 };
 
 /* ---------------------------------------------------------------------------------------- the golden file ----- */
 
-/* Parsed here: lp_container_open needs a checksum, which this file does not have. */
-static lp_map map;
-static json_t *header;
-static const char *data;
+static golden_file golden;
 
 static int open_golden(void **state)
 {
     (void)state;
-    lapse_error error;
-    if (lp_map_open(&map, GOLDEN, &error) != LAPSE_OK) {
-        print_error("%s: %s (run the tests in the root of the repository)\n", error.file, error.message);
-        return -1;
-    }
-    uint64_t size = 0;
-    for (int i = 0; i < 8; i++)
-        size |= (uint64_t)(unsigned char)map.data[i] << (8 * i);
-    header = size <= map.size - 8 ? json_loadb(map.data + 8, size, JSON_REJECT_DUPLICATES, NULL) : NULL;
-    data = map.data + 8 + size;
-    return header ? 0 : -1;
+    return golden_open(&golden, "tests/golden/step.safetensors");
 }
 
 static int close_golden(void **state)
 {
     (void)state;
-    json_decref(header);
-    lp_map_close(&map);
+    golden_close(&golden);
     return 0;
 }
 
 static double setting(const char *case_name, const char *name)
 {
-    char full[NAME_SIZE];
-    snprintf(full, sizeof full, "%s%s%s", case_name, *case_name ? "." : "", name);
-    const char *text = json_string_value(json_object_get(json_object_get(header, "__metadata__"), full));
-    if (!text)
-        fail_msg("%s has no setting '%s'", GOLDEN, full);
-    return strtod(text, NULL);
-}
-
-static double element(const char *type, const char *bytes, size_t i)
-{
-    float single;
-    double wide;
-    int32_t whole;
-    if (strcmp(type, "F64") == 0)
-        return memcpy(&wide, bytes + i * sizeof wide, sizeof wide), wide;
-    if (strcmp(type, "F32") == 0)
-        return memcpy(&single, bytes + i * sizeof single, sizeof single), (double)single;
-    assert_string_equal(type, "I32");
-    return memcpy(&whole, bytes + i * sizeof whole, sizeof whole), (double)whole;
+    return golden_setting(&golden, case_name, name);
 }
 
 /* Copies tensor <case>.<part> to out as doubles. Checks its shape; rows -1 accepts any number. Returns the number of elements. */
 static size_t tensor(const char *case_name, const char *part, int64_t rows, int64_t cols, double *out, size_t capacity)
 {
-    char full[NAME_SIZE];
-    const char *type;
-    json_int_t found_rows, found_cols, begin, end;
-    snprintf(full, sizeof full, "%s.%s", case_name, part);
-    json_t *entry = json_object_get(header, full);
-    if (!entry)
-        fail_msg("%s has no tensor '%s'", GOLDEN, full);
-    assert_int_equal(json_unpack(entry, "{s:s, s:[I,I], s:[I,I]}", "dtype", &type, "shape", &found_rows, &found_cols,
-                                 "data_offsets", &begin, &end),
-                     0);
-    if ((rows >= 0 && found_rows != rows) || found_cols != cols)
-        fail_msg("'%s' is %lld x %lld, and should be %lld x %lld", full, (long long)found_rows, (long long)found_cols,
-                 (long long)rows, (long long)cols);
-    size_t count = (size_t)(found_rows * found_cols);
-    assert_true(count <= capacity && data + end <= map.data + map.size);
-    for (size_t i = 0; i < count; i++)
-        out[i] = element(type, data + begin, i);
+    size_t count;
+    double *numbers = golden_tensor(&golden, case_name, part, rows, cols, &count);
+    assert_true(count <= capacity);
+    memcpy(out, numbers, count * sizeof *out);
+    free(numbers);
     return count;
 }
 
@@ -135,7 +89,7 @@ static int count_part(const char *case_name, const char *part)
     json_t *entry;
     int count = 0;
     snprintf(prefix, sizeof prefix, "%s.%s.", case_name, part);
-    json_object_foreach(header, name, entry)
+    json_object_foreach(golden.header, name, entry)
     {
         count += strncmp(name, prefix, strlen(prefix)) == 0;
     }

@@ -51,7 +51,12 @@ static _Alignas(64) char dummy[1 << 16];
     }
 
 CALL(time_parse, (P(0), P(1), error))
+CALL(time_parse_zone, (P(0), NULL, P(1), error))
 CALL(duration_parse, (P(0), P(1), error))
+CALL(file_write, (P(0), P(1), 1, error))
+CALL(train_options_like, (P(0), P(1), P(2), error))
+CALL(compare, (P(0), P(1), P(2), P(3), error))
+CALL(model_record, (P(0), P(1), error))
 CALL(dataset_read, (P(0), P(1), NULL, error))
 CALL(dataset_from_arrow, (P(0), P(1), P(2), NULL, error))
 CALL(dataset_save, (P(0), P(1), error))
@@ -99,7 +104,12 @@ static const struct {
     lapse_status (*call)(int null, lapse_error *error);
 } calls[] = {
     ROW(time_parse, "text time"),
+    ROW(time_parse_zone, "text [timezone] time"),
     ROW(duration_parse, "text seconds"),
+    ROW(file_write, "path data"),
+    ROW(train_options_like, "options model dataset"),
+    ROW(compare, "model dataset options comparison"),
+    ROW(model_record, "model comparison"),
     ROW(dataset_read, "options dataset [report]"),
     ROW(dataset_from_arrow, "stream options dataset [report]"),
     ROW(dataset_save, "dataset path"),

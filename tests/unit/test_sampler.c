@@ -75,6 +75,10 @@ static lapse_train_options sampled_options(const lp_encoding *encoding, const lp
     small_set(&options, "inverse-cdf", map->name);
     small_set_number(&options, "hidden", 6);
     small_set_number(&options, "periods", 5);
+    /* A small network, for finite differences in float. */
+    small_set_number(&options, "blocks", 1);
+    small_set_number(&options, "dims", 16);
+    small_set(&options, "gap-input", "off");
     options.model.dropout = 0;
     options.run.clip = 0;
     return options;

@@ -4,7 +4,7 @@
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/table_text.h"
-#include "train/evaluator.h"
+#include "train/checkpoint.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -472,6 +472,43 @@ static void every_allocation_may_fail(void **state)
     lp_buffer_clear(&text);
 }
 
+/* A file that is whole and has every property of the run, but a model with fewer categories: its parameters are fewer. */
+static void checkpoints_with_other_categories(void **state)
+{
+    (void)state;
+    lp_buffer text = make_table(BY_DEVICE, 6, 5), more = make_table(BY_DEVICE, 6, 5);
+    for (int i = 0; i < 20; i++)
+        lp_buffer_print(&more, "u0,500,x,view,tablet %d,1\n", i);
+    lapse_dataset *fewer_data = import_table(&text, false, true, false),
+                  *data = import_table(&more, false, true, false);
+    lapse_train_options options = small_train_options();
+    small_set(&options, "field-dims", "2");
+    lp_trainer fewer, trainer;
+    assert_int_equal(lp_trainer_init(&fewer, fewer_data, &options, NULL), LAPSE_OK);
+    assert_int_equal(lp_trainer_init(&trainer, data, &options, NULL), LAPSE_OK);
+    assert_true(fewer.adam.size < trainer.adam.size);
+    for (int i = 0; i < trainer.model->property_count; i++)
+        assert_int_equal(lp_model_property_set(fewer.model, NULL, trainer.model->property_name[i], "%s",
+                                               trainer.model->property_value[i]),
+                         LAPSE_OK);
+    const char *path = small_path("checkpoint");
+    lapse_model *own = trainer.model;
+    trainer.model = fewer.model;
+    assert_int_equal(lp_checkpoint_save(&trainer, path, NULL), LAPSE_OK);
+    trainer.model = own;
+    bool found;
+    lapse_error error = {0};
+    assert_int_equal(lp_checkpoint_load(&trainer, path, &found, &error), LAPSE_ERROR_FORMAT);
+    assert_string_equal(error.message,
+                        "this is not a checkpoint that can be used: its model does not have the sizes of this run's");
+    lp_trainer_clear(&fewer);
+    lp_trainer_clear(&trainer);
+    lapse_dataset_close(fewer_data);
+    lapse_dataset_close(data);
+    lp_buffer_clear(&text);
+    lp_buffer_clear(&more);
+}
+
 static int remove_files(void **state)
 {
     (void)state;
@@ -490,6 +527,7 @@ int main(void)
         cmocka_unit_test(threads_files_and_resuming_do_not_show),
         cmocka_unit_test(numbers_are_standardized_by_the_training_split),
         cmocka_unit_test(what_does_not_fit_is_named),
+        cmocka_unit_test(checkpoints_with_other_categories),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);

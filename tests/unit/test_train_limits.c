@@ -142,12 +142,12 @@ static void defaults_come_from_the_data(void **state)
     assert_true(small_get_number(&options, "period-min") > 0.5 && small_get_number(&options, "period-min") < 50);
     assert_true(small_get_number(&options, "period-max") > 500 && small_get_number(&options, "period-max") < 10000);
     assert_true(options.model.context >= 8 && options.model.context <= 13);
-    assert_int_equal(options.model.dims, 32);
+    assert_int_equal(options.model.dims, 64);
     assert_int_equal(small_get_number(&options, "periods"), 16);
     assert_int_equal(small_get_number(&options, "harmonics"), 5);
     assert_int_equal(options.run.batch, 16);
-    assert_true(options.run.threads >= 1 && options.model.dropout == 0.2 && small_get_number(&options, "blocks") == 1 &&
-                small_get_number(&options, "heads") == 1);
+    assert_true(options.run.threads >= 1 && options.model.dropout == 0.3 && small_get_number(&options, "blocks") == 2 &&
+                small_get_number(&options, "heads") == 2);
     lapse_train_options again = options;
     assert_int_equal(small_resolve(&again, dataset, NULL), LAPSE_OK);
     assert_memory_equal(&again, &options, sizeof options); /* what is resolved stays */

@@ -61,4 +61,10 @@ void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *ro
  * results. */
 bool lp_cpu_threads_safe(void);
 
+/* Called once, before any product. */
+void lp_cpu_blas_init(void);
+/* Before and after a call of OpenBLAS: the call uses the calling thread alone. `end` takes the result of `begin`. */
+int lp_cpu_blas_begin(void);
+void lp_cpu_blas_end(int threads);
+
 #endif

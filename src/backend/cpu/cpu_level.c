@@ -60,8 +60,7 @@ static void select_level(void)
     for (int i = 0; wanted && i < highest; i++)
         if (strcmp(levels[i].name, wanted) == 0)
             selected = i;
-    /* Shards run in parallel; a product within one must not start threads of its own. */
-    openblas_set_num_threads(1);
+    lp_cpu_blas_init();
 }
 
 const lp_kernel *lp_cpu_kernels(void)

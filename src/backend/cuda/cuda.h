@@ -237,6 +237,9 @@ LP_CUDA_OP(softmax_loss_gradient);
 LP_CUDA_OP(shift_rows);
 LP_CUDA_OP(lstm);
 LP_CUDA_OP(lstm_gradient);
+/* cuda_gru.cu */
+LP_CUDA_OP(gru);
+LP_CUDA_OP(gru_gradient);
 
 /* NULL where the op has no kernel (cuda_table.cu). */
 lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);

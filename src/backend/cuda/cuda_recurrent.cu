@@ -1,20 +1,8 @@
-/* cuda_recurrent.cu: shifts of rows, and recurrent scans.
- *
- * A block takes one to four segments through all of their time steps. A step is a product of the hidden states with W_hh, of which
- * every thread computes one gate, a barrier, the cells, and another barrier. The block reads all of W_hh in every step, so as many
- * rows of it as fit stay in shared memory (all of them up to H = 116), and the rest comes from the L2 cache. Sums are in float
- * and in a fixed order, whatever the number of segments in a block.
- *
- * The gradient of W_hh is the product of the gates' gradients with the previous hidden states, over all tokens: linear_outer.
- */
+/* cuda_recurrent.cu: shifts of rows, and the LSTM by the scan of cuda_scan.h. */
 #include "backend/cuda/cuda_reduction.h"
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_scan.h"
 
-enum { GATES = 4, MOST_THREADS = LP_RECURRENT_HIDDEN };
-/* Bytes of shared memory that a block may use, on devices that have 227 KiB for it. */
-enum { MOST_SHARED = 220 * 1024 };
-/* Blocks that run at once: a block takes more than one segment only where there are more segments than this. */
-enum { BLOCKS = 132 };
+enum { GATES = 4 };
 
 /* ---- shift_rows ---------------------------------------------------------------------------------------------- */
 
@@ -56,109 +44,7 @@ void lp_cuda_shift_rows(const lp_node *node, const lp_cuda_run *run)
     shift_rows(run, node->outputs[0]->cols, (int)node->attributes.shift, LP_INPUT(0), LP_OUTPUT(0), LP_ADDS(0));
 }
 
-/* ---- scans --------------------------------------------------------------------------------------------------- */
-
-/* A scan over segments, with `gates` gates of `hidden` columns. The terms of a product are the rows of a matrix
- * [terms x cols]: `resident` of every `hidden` terms lie in shared memory, all of them or a multiple of four. */
-typedef struct scan_form {
-    const lp_cuda_shard *shard;
-    const int32_t *segment;
-    int hidden, padded; /* padded: to four, for reads of 16 bytes */
-    int resident;
-    int each; /* segments of a block */
-    int threads;
-    size_t shared; /* bytes */
-} scan_form;
-
-/* state: floats that a segment has in shared memory. */
-static scan_form make_form(const lp_cuda_run *run, int hidden, int gates, int state)
-{
-    scan_form form = {};
-    form.shard = run->shard;
-    form.segment = run->segment;
-    form.hidden = hidden;
-    form.padded = (hidden + 3) / 4 * 4;
-    form.threads = gates * hidden < MOST_THREADS ? (gates * hidden + 31) / 32 * 32 : MOST_THREADS;
-    form.each = 1;
-    /* A thread has the cell of at most one segment. */
-    while (form.each < 4 && run->largest_segments > form.each * BLOCKS && 2 * form.each * hidden <= form.threads)
-        form.each *= 2;
-    size_t row = (size_t)gates * (size_t)hidden * sizeof(float), held = (size_t)form.each * state * sizeof(float);
-    size_t fit = (MOST_SHARED - held) / row;
-    form.resident = fit >= (size_t)hidden ? hidden : (int)(fit / 4 * 4);
-    form.shared = held + (size_t)form.resident * row;
-    return form;
-}
-
-/* The segments of a block, and the one whose cell this thread has. */
-template <int each> struct scan_segments {
-    int first[each], length[each], longest;
-    int e, j;            /* the segment of this thread's cell, and its column */
-    int my_first, steps; /* of that segment; steps is 0 for threads without a cell */
-};
-
-template <int each> __device__ static inline scan_segments<each> scan_begin(const scan_form &form)
-{
-    scan_segments<each> mine;
-    mine.longest = 0;
-    mine.e = (int)threadIdx.x / form.hidden;
-    mine.j = (int)threadIdx.x % form.hidden;
-    mine.my_first = mine.steps = 0;
-#pragma unroll
-    for (int e = 0; e < each; e++) {
-        int s = (int)blockIdx.x * each + e;
-        bool there = s < form.shard->segments;
-        mine.first[e] = there ? form.segment[s] : 0;
-        mine.length[e] = there ? form.segment[s + 1] - form.segment[s] : 0;
-        mine.longest = max(mine.longest, mine.length[e]);
-        if (e == mine.e) {
-            mine.my_first = mine.first[e];
-            mine.steps = mine.length[e];
-        }
-    }
-    return mine;
-}
-
-/* sum[e] += the products of `count` terms: weight[k * stride] with state e's element k. States lie `padded` floats apart and
- * begin at multiples of 16 bytes. */
-template <int each>
-__device__ static inline void add_terms(float (&sum)[each], const float *weight, int stride, const float *state,
-                                        int apart, int count)
-{
-    int k = 0;
-#pragma unroll 2
-    for (; k + 4 <= count; k += 4) {
-        float w[4];
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            w[i] = weight[(k + i) * stride];
-#pragma unroll
-        for (int e = 0; e < each; e++) {
-            float4 x = *(const float4 *)(state + e * apart + k);
-            sum[e] += w[0] * x.x;
-            sum[e] += w[1] * x.y;
-            sum[e] += w[2] * x.z;
-            sum[e] += w[3] * x.w;
-        }
-    }
-    for (; k < count; k++)
-#pragma unroll
-        for (int e = 0; e < each; e++)
-            sum[e] += weight[k * stride] * state[e * apart + k];
-}
-
-/* Copies `count` floats to shared memory; the caller waits for it. */
-__device__ static inline void copy_in(float *to, const float *from, int count)
-{
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        to[i] = from[i];
-}
-
-__device__ static inline void clear_in(float *to, int count)
-{
-    for (int i = (int)threadIdx.x; i < count; i += (int)blockDim.x)
-        to[i] = 0;
-}
+/* ---- what the scans share ------------------------------------------------------------------------------------ */
 
 /* out [cols x rows] = in [rows x cols] */
 __global__ void transpose_kernel(int rows, int cols, const float *in, float *out)
@@ -174,6 +60,47 @@ __global__ void transpose_kernel(int rows, int cols, const float *in, float *out
             out[(size_t)(col + i) * rows + row + x] = tile[x][i];
 }
 
+void lp_cuda_transpose_weight(const lp_cuda_run *run, int rows, int cols, const float *in, float *out)
+{
+    LP_LAUNCH(run, transpose_kernel, dim3(lp_blocks(cols, 32), lp_blocks(rows, 32)), dim3(32, 8), 0, rows, cols, in,
+              out);
+}
+
+/* linear_outer, whose two inputs are given to it as inputs of a run; column_sum where only the bias is trained. */
+void lp_cuda_recurrent_weight_gradient(const lp_node *node, const lp_cuda_run *run, const float *h, float *dgates,
+                                       float *previous_h)
+{
+    lp_value inputs[2] = {}, *dweight = node->outputs[1], *dbias = node->op->output_count > 2 ? node->outputs[2] : NULL;
+    void *data[2] = {dgates, previous_h};
+    if (!dweight && !dbias)
+        return;
+    for (int i = 0; i < 2; i++) {
+        inputs[i].storage = LP_STORAGE_INPUT;
+        inputs[i].rows_of = LP_ROWS_TOKENS;
+        inputs[i].slot = i;
+    }
+    inputs[0].cols = dweight ? dweight->rows : dbias->cols;
+    inputs[1].cols = dweight ? dweight->cols : 0;
+    lp_op op = {}; /* the plugin has no op table */
+    op.id = dweight ? LP_OP_LINEAR_OUTER : LP_OP_COLUMN_SUM;
+    op.input_count = op.output_count = dweight ? 2 : 1;
+    lp_node sums = {};
+    sums.op = &op;
+    sums.inputs[0] = &inputs[0];
+    sums.inputs[1] = dweight ? &inputs[1] : NULL;
+    sums.outputs[0] = dweight ? dweight : dbias;
+    sums.outputs[1] = dweight ? dbias : NULL;
+    sums.accumulate = node->accumulate >> (dweight ? 1 : 2) & 3;
+    sums.attributes.heads = 1;
+    lp_run given = *run->run;
+    given.inputs = data;
+    lp_cuda_run with = *run;
+    with.run = &given;
+    if (dweight)
+        shift_rows(run, dweight->cols, 1, h, previous_h, 0);
+    lp_cuda_reduce_node(&sums, &with);
+}
+
 /* ---- lstm ---------------------------------------------------------------------------------------------------- */
 
 typedef struct lstm_task {
@@ -181,11 +108,6 @@ typedef struct lstm_task {
     const float *x, *transposed; /* [T x 4H]; [H x 4H]: W_hh^T */
     float *h, *gates, *c;
 } lstm_task;
-
-__device__ static inline float sigmoid(float x)
-{
-    return 1 / (1 + expf(-x));
-}
 
 /* Shared memory: resident rows of W_hh^T, then for each segment its hidden state [padded] and its activated gates [4H]. */
 template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_kernel(lstm_task task)
@@ -217,7 +139,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_kern
             bool is_cell = r / hidden == 2;
 #pragma unroll
             for (int e = 0; e < each; e++) {
-                float gate = is_cell ? tanhf(x[e] + sum[e]) : sigmoid(x[e] + sum[e]);
+                float gate = is_cell ? tanhf(x[e] + sum[e]) : scan_sigmoid(x[e] + sum[e]);
                 gates[e * wide + r] = gate;
                 if (t < mine.length[e])
                     task.gates[(size_t)(mine.first[e] + t) * wide + r] = gate;
@@ -236,12 +158,6 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_kern
     }
 }
 
-template <int each> static void launch_lstm(const lp_cuda_run *run, const lstm_task &task)
-{
-    LP_LAUNCH(run, lstm_kernel<each>, lp_blocks(run->largest_segments, each), (unsigned)task.form.threads,
-              task.form.shared, task);
-}
-
 void lp_cuda_lstm(const lp_node *node, const lp_cuda_run *run)
 {
     int hidden = node->inputs[1]->cols, wide = GATES * hidden;
@@ -255,14 +171,11 @@ void lp_cuda_lstm(const lp_node *node, const lp_cuda_run *run)
     task.h = LP_OUTPUT(0);
     task.gates = LP_OUTPUT(1);
     task.c = LP_OUTPUT(2);
-    LP_LAUNCH(run, transpose_kernel, dim3(lp_blocks(hidden, 32), lp_blocks(wide, 32)), dim3(32, 8), 0, wide, hidden,
-              LP_INPUT(1), transposed);
-    if (task.form.each == 1)
-        launch_lstm<1>(run, task);
-    else if (task.form.each == 2)
-        launch_lstm<2>(run, task);
-    else
-        launch_lstm<4>(run, task);
+    lp_cuda_transpose_weight(run, wide, hidden, LP_INPUT(1), transposed);
+    scan_launch(task.form, [&](auto each) {
+        LP_LAUNCH(run, lstm_kernel<decltype(each)::value>, lp_blocks(run->largest_segments, task.form.each),
+                  (unsigned)task.form.threads, task.form.shared, task);
+    });
 }
 
 /* ---- lstm_gradient ------------------------------------------------------------------------------------------- */
@@ -349,41 +262,6 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_grad
     }
 }
 
-template <int each> static void launch_lstm_gradient(const lp_cuda_run *run, const lstm_gradient_task &task)
-{
-    LP_LAUNCH(run, lstm_gradient_kernel<each>, lp_blocks(run->largest_segments, each), (unsigned)task.form.threads,
-              task.form.shared, task);
-}
-
-/* Output 1 of the node: dgates^T previous_h, by linear_outer, whose two inputs are given to it as inputs of a run. */
-static void weight_gradient(const lp_node *node, const lp_cuda_run *run, float *dgates, float *previous_h)
-{
-    lp_value inputs[2] = {};
-    void *data[2] = {dgates, previous_h};
-    for (int i = 0; i < 2; i++) {
-        inputs[i].storage = LP_STORAGE_INPUT;
-        inputs[i].rows_of = LP_ROWS_TOKENS;
-        inputs[i].slot = i;
-    }
-    inputs[0].cols = node->outputs[1]->rows;
-    inputs[1].cols = node->outputs[1]->cols;
-    lp_op op = {}; /* the plugin has no op table */
-    op.id = LP_OP_LINEAR_OUTER;
-    op.input_count = op.output_count = 2;
-    lp_node outer = {};
-    outer.op = &op;
-    outer.inputs[0] = &inputs[0];
-    outer.inputs[1] = &inputs[1];
-    outer.outputs[0] = node->outputs[1];
-    outer.accumulate = node->accumulate >> 1 & 1;
-    outer.attributes.heads = 1;
-    lp_run given = *run->run;
-    given.inputs = data;
-    lp_cuda_run with = *run;
-    with.run = &given;
-    lp_cuda_reduce_node(&outer, &with);
-}
-
 void lp_cuda_lstm_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int hidden = node->inputs[3]->cols, wide = GATES * hidden;
@@ -406,14 +284,9 @@ void lp_cuda_lstm_gradient(const lp_node *node, const lp_cuda_run *run)
         if (tokens && (!previous_h || (!task.dgates && (!task.dx || task.adds))))
             return;
     }
-    if (task.form.each == 1)
-        launch_lstm_gradient<1>(run, task);
-    else if (task.form.each == 2)
-        launch_lstm_gradient<2>(run, task);
-    else
-        launch_lstm_gradient<4>(run, task);
-    if (!node->outputs[1])
-        return;
-    shift_rows(run, hidden, 1, LP_INPUT(2), previous_h, 0);
-    weight_gradient(node, run, task.dgates ? task.dgates : task.dx, previous_h);
+    scan_launch(task.form, [&](auto each) {
+        LP_LAUNCH(run, lstm_gradient_kernel<decltype(each)::value>, lp_blocks(run->largest_segments, task.form.each),
+                  (unsigned)task.form.threads, task.form.shared, task);
+    });
+    lp_cuda_recurrent_weight_gradient(node, run, LP_INPUT(2), task.dgates ? task.dgates : task.dx, previous_h);
 }

@@ -47,6 +47,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_SHIFT_ROWS] = lp_cuda_shift_rows;
     table.by_op[LP_OP_LSTM] = lp_cuda_lstm;
     table.by_op[LP_OP_LSTM_GRADIENT] = lp_cuda_lstm_gradient;
+    table.by_op[LP_OP_GRU] = lp_cuda_gru;
+    table.by_op[LP_OP_GRU_GRADIENT] = lp_cuda_gru_gradient;
     return table;
 }
 

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <time.h>
 
-/* Fractions of the events from which a finding is a warning. */
-static const double many_ties = 0.05, many_duplicates = 0.01;
+/* Fractions of the events (of the sequences: many_single) from which a finding is a warning. */
+static const double many_ties = 0.05, many_duplicates = 0.01, many_single = 0.9;
 
 const char *lapse_severity_name(lapse_severity severity)
 {
@@ -152,6 +152,29 @@ static void check_repeats(lp_check_context *c)
                               : "Events with the event type of the event before them in their sequence.");
 }
 
+/* Sequences of one event have no history: a column that differs in every row was taken for the sequence. */
+static void check_single(lp_check_context *c)
+{
+    const lapse_dataset *dataset = c->dataset;
+    int64_t single = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        single += dataset->start[s + 1] - dataset->start[s] == 1;
+    const lp_check_result found = {
+        .name = "single-events",
+        .unit = "sequences",
+        .count = single,
+        .total = dataset->sequence_count,
+        .warn = lp_check_fraction(single, dataset->sequence_count) >= many_single,
+        .advice = "If the sequence column is a row or order number, import with --sequence and the column of the user; "
+                  "--min-events 2 drops such sequences.",
+    };
+    const char *column = lp_dataset_property_find(dataset, "column.sequence");
+    lp_check_add(c, &found,
+                 single == 0 ? "Every sequence has several events."
+                             : "Sequences of one event, which have no history; the sequence column is '%.80s'.",
+                 column ? column : "not recorded");
+}
+
 static bool check_all(lp_check_context *c)
 {
     check_ties(c);
@@ -159,6 +182,7 @@ static bool check_all(lp_check_context *c)
     if (!check_duplicates(c))
         return false;
     check_repeats(c);
+    check_single(c);
     return lp_check_splits(c) && lp_check_fields(c);
 }
 

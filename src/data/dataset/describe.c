@@ -53,11 +53,12 @@ static void add_source(description *d, const lp_reader_shared *shared)
         add(d, "column.event", "%s", events);
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
-    static const char *const units[] = {"unknown", "seconds", "milliseconds", "ISO 8601"};
-    add(d, "time.unit", "%s", shared->time_type ? shared->time_type : units[shared->unit]);
+    add(d, "time.unit", "%s", shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit));
+    if (options->timezone)
+        add(d, "time.zone", "%s", options->timezone);
     char delimiter = shared->chunks.delimiter;
     if (!delimiter)
-        ; /* not a text */
+        add(d, "format", "%s", shared->format);
     else if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
         add(d, "delimiter", "%s", delimiter == '\t' ? "tab" : delimiter == ' ' ? "space" : "comma");
     else

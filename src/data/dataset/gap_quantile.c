@@ -11,11 +11,13 @@ int lp_compare_numbers(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double *sample_new(lapse_error *error)
+/* A sample of `count` values, or of SAMPLE if that is less. */
+static double *sample_new(int64_t count, lapse_error *error)
 {
-    double *sample = lp_alloc(SAMPLE, sizeof *sample);
+    size_t size = count < SAMPLE ? (size_t)count : SAMPLE;
+    double *sample = lp_alloc(size, sizeof *sample);
     if (!sample)
-        lp_fail_memory(error, "a sample of the data", SAMPLE * sizeof *sample);
+        lp_fail_memory(error, "a sample of the data", size * sizeof *sample);
     return sample;
 }
 
@@ -32,7 +34,7 @@ lapse_status lp_gap_quantile(const lapse_dataset *dataset, const uint8_t *split,
                              double *gap, lapse_error *error)
 {
     int64_t step = dataset->event_count / SAMPLE + 1, count = 0;
-    double *sample = sample_new(error);
+    double *sample = sample_new(dataset->event_count, error);
     if (!sample)
         return LAPSE_ERROR_MEMORY;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
@@ -51,7 +53,7 @@ lapse_status lp_gap_quantile(const lapse_dataset *dataset, const uint8_t *split,
 lapse_status lp_length_quantile(const lapse_dataset *dataset, double fraction, double *length, lapse_error *error)
 {
     int64_t step = dataset->sequence_count / SAMPLE + 1, count = 0;
-    double *sample = sample_new(error);
+    double *sample = sample_new(dataset->sequence_count, error);
     if (!sample)
         return LAPSE_ERROR_MEMORY;
     for (int64_t s = 0; s < dataset->sequence_count && count < SAMPLE; s += step)

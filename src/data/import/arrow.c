@@ -4,6 +4,7 @@
 
 #include "base/threads.h"
 #include "data/import/arrow_reader.h"
+#include "data/import/arrow_sample.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -41,10 +42,13 @@ static lapse_status choose_columns(struct import *all, lapse_error *error)
         names.begin[i] = lp_arrow_table_name(table, i);
         names.end[i] = names.begin[i] + strlen(names.begin[i]);
     }
+    if (status == LAPSE_OK && !lp_arrow_sample(&all->reader.sample, table, &all->reader.arena))
+        status = lp_fail_memory(error, "the first rows", (size_t)width * sizeof(lp_arrow_values));
+    const lp_columns_input input = {.options = all->reader.options, .first = &names, .sample = &all->reader.sample};
     if (status == LAPSE_OK)
-        status =
-            lp_columns_choose(&all->reader.columns, &all->reader.arena, all->reader.options, &names, NULL, 0, error);
+        status = lp_columns_choose(&all->reader.columns, &all->reader.arena, &input, error);
     lp_csv_record_clear(&names);
+    all->reader.have_columns = status == LAPSE_OK;
     return status;
 }
 
@@ -70,6 +74,8 @@ static lapse_status use_columns(struct import *all, lapse_error *error)
         LP_TRY(lp_arrow_table_use(table, columns->field[f], names, roles[columns->field_type[f]], error));
     lp_arrow_kind kind = table->used[shared->time].type.kind;
     all->reader.time_type = kind == LP_ARROW_TIMESTAMP ? "timestamp" : kind == LP_ARROW_DATE ? "date" : NULL;
+    if (!all->reader.time_type)
+        lp_time_detect(&all->reader.time, &all->reader.sample, columns->time);
     return LAPSE_OK;
 }
 
@@ -160,9 +166,11 @@ static lapse_status fill_report(const struct import *all, lapse_import_report *r
 {
     const lp_arrow_reader *first = NULL;
     *report = (lapse_import_report){.rows = all->shared.table.row_count};
+    lp_import_report_columns(&all->reader, report);
     for (int i = 0; i < all->count; i++) {
         const lp_arrow_reader *reader = &all->readers[i];
         report->bad_rows += reader->bad_count;
+        lp_import_report_local(reader->local_count, report);
         if (reader->first_bad_batch >= 0 && (!first || reader->first_bad_batch < first->first_bad_batch))
             first = reader;
     }
@@ -220,9 +228,13 @@ static lapse_status import_stream(struct import *all, struct ArrowArrayStream *s
                                   lapse_dataset *dataset, lapse_import_report *report, lapse_error *error)
 {
     int threads;
-    LP_TRY(lp_import_check(all->reader.options, &all->reader.unit, error));
+    LP_TRY(lp_import_check(all->reader.options, &all->reader.time.unit, error));
     LP_TRY(lp_import_threads(all->reader.options, &threads, error));
+    if (all->reader.options->timezone)
+        LP_TRY(lp_zone_open(&all->reader.time.zone, all->reader.options->timezone, error));
     LP_TRY(lp_arrow_table_open(&all->shared.table, stream, error));
+    int64_t width = lp_arrow_table_width(&all->shared.table);
+    LP_TRY(lp_arrow_table_begin(&all->shared.table, stream, lp_arrow_sample_rows(width), error));
     LP_TRY(choose_columns(all, error));
     LP_TRY(use_columns(all, error));
     LP_TRY(lp_arrow_table_read(&all->shared.table, stream, error));
@@ -241,6 +253,8 @@ static void clear(struct import *all)
         lp_free(all->shared.batches[b].bad);
     lp_free(all->shared.batches);
     lp_arrow_table_clear(&all->shared.table);
+    lp_sample_clear(&all->reader.sample);
+    lp_zone_free(all->reader.time.zone);
     lp_arena_clear(&all->reader.arena);
 }
 
@@ -253,7 +267,8 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
         return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream was already released");
     lapse_import_options with_header = *options;
     with_header.header = true; /* a schema always has names */
-    struct import all = {.reader = {.options = &with_header, .file = source_name}, .shared = {.reader = &all.reader}};
+    struct import all = {.reader = {.options = &with_header, .file = source_name, .format = "Arrow"},
+                         .shared = {.reader = &all.reader}};
     lapse_import_report made_report = {0};
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     lapse_status status = made ? import_stream(&all, stream, tuning ? tuning : &usual, made, &made_report, error)

@@ -2,6 +2,7 @@
 #include "data/import/arrow_column.h"
 
 #include "base/text.h"
+#include "base/timestamp.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -19,7 +20,7 @@ static bool parse_timestamp(const char *format, lp_arrow_type *type)
     } units[] = {{'s', 0}, {'m', 3}, {'u', 6}, {'n', 9}};
     for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
         if (format[2] == units[i].letter && format[3] == ':') {
-            *type = (lp_arrow_type){LP_ARROW_TIMESTAMP, 8, units[i].scale};
+            *type = (lp_arrow_type){LP_ARROW_TIMESTAMP, 8, units[i].scale, !format[4]};
             return true;
         }
     }
@@ -31,7 +32,7 @@ static bool parse_decimal(const char *format, lp_arrow_type *type)
 {
     int precision, scale, width = 128;
     int found = sscanf(format, "d:%d,%d,%d", &precision, &scale, &width);
-    *type = (lp_arrow_type){LP_ARROW_DECIMAL, width / 8, scale};
+    *type = (lp_arrow_type){LP_ARROW_DECIMAL, width / 8, scale, false};
     return found >= 2 && (width == 32 || width == 64 || width == 128) && scale >= 0 && scale <= 18;
 }
 
@@ -41,13 +42,17 @@ bool lp_arrow_type_parse(const char *format, lp_arrow_type *type)
         const char *format;
         lp_arrow_type type;
     } plain[] = {
-        {"n", {LP_ARROW_NULL, 0, 0}},     {"b", {LP_ARROW_BOOL, 0, 0}},     {"c", {LP_ARROW_INTEGER, 1, 0}},
-        {"s", {LP_ARROW_INTEGER, 2, 0}},  {"i", {LP_ARROW_INTEGER, 4, 0}},  {"l", {LP_ARROW_INTEGER, 8, 0}},
-        {"C", {LP_ARROW_UNSIGNED, 1, 0}}, {"S", {LP_ARROW_UNSIGNED, 2, 0}}, {"I", {LP_ARROW_UNSIGNED, 4, 0}},
-        {"L", {LP_ARROW_UNSIGNED, 8, 0}}, {"e", {LP_ARROW_FLOAT, 2, 0}},    {"f", {LP_ARROW_FLOAT, 4, 0}},
-        {"g", {LP_ARROW_FLOAT, 8, 0}},    {"u", {LP_ARROW_TEXT, 4, 0}},     {"U", {LP_ARROW_TEXT, 8, 0}},
-        {"z", {LP_ARROW_TEXT, 4, 0}},     {"Z", {LP_ARROW_TEXT, 8, 0}},     {"vu", {LP_ARROW_VIEW, 16, 0}},
-        {"vz", {LP_ARROW_VIEW, 16, 0}},   {"tdD", {LP_ARROW_DATE, 4, 0}},   {"tdm", {LP_ARROW_DATE, 8, 3}},
+        {"n", {LP_ARROW_NULL, 0, 0, false}},     {"b", {LP_ARROW_BOOL, 0, 0, false}},
+        {"c", {LP_ARROW_INTEGER, 1, 0, false}},  {"s", {LP_ARROW_INTEGER, 2, 0, false}},
+        {"i", {LP_ARROW_INTEGER, 4, 0, false}},  {"l", {LP_ARROW_INTEGER, 8, 0, false}},
+        {"C", {LP_ARROW_UNSIGNED, 1, 0, false}}, {"S", {LP_ARROW_UNSIGNED, 2, 0, false}},
+        {"I", {LP_ARROW_UNSIGNED, 4, 0, false}}, {"L", {LP_ARROW_UNSIGNED, 8, 0, false}},
+        {"e", {LP_ARROW_FLOAT, 2, 0, false}},    {"f", {LP_ARROW_FLOAT, 4, 0, false}},
+        {"g", {LP_ARROW_FLOAT, 8, 0, false}},    {"u", {LP_ARROW_TEXT, 4, 0, false}},
+        {"U", {LP_ARROW_TEXT, 8, 0, false}},     {"z", {LP_ARROW_TEXT, 4, 0, false}},
+        {"Z", {LP_ARROW_TEXT, 8, 0, false}},     {"vu", {LP_ARROW_VIEW, 16, 0, false}},
+        {"vz", {LP_ARROW_VIEW, 16, 0, false}},   {"tdD", {LP_ARROW_DATE, 4, 0, true}},
+        {"tdm", {LP_ARROW_DATE, 8, 3, true}},
     };
     if (!format)
         return false;
@@ -209,6 +214,18 @@ int64_t lp_arrow_term(const lp_arrow_values *values, int64_t i)
     return index >= 0 && index < values->terms->length ? index : -1;
 }
 
+bool lp_arrow_resolve(const lp_arrow_values **values, int64_t *i)
+{
+    if (lp_arrow_missing(*values, *i))
+        return false;
+    if ((*values)->terms) {
+        *i = lp_arrow_term(*values, *i);
+        *values = (*values)->terms;
+        return *i >= 0 && !lp_arrow_missing(*values, *i);
+    }
+    return true;
+}
+
 const char *lp_arrow_text(const lp_arrow_values *values, int64_t i, const char **begin, const char **end)
 {
     static const char broken[] = "the offsets of the strings are not valid";
@@ -297,6 +314,23 @@ double lp_arrow_number(lp_arrow_type type, int64_t value)
     default:
         return (double)value;
     }
+}
+
+double lp_arrow_instant(lp_arrow_type type, int64_t value, const lp_zone *zone, lp_local *local)
+{
+    double time = lp_arrow_number(type, value);
+    *local = LP_LOCAL_NONE;
+    if (!type.local || !(time >= LP_TIME_MIN && time <= LP_TIME_MAX))
+        return time;
+    int64_t offset = lp_zone_offset(zone, (int64_t)floor(time), local), moved;
+    if (offset == 0)
+        return time;
+    /* The integer is moved, so that the time is rounded once; days are not rounded. */
+    bool days = type.kind == LP_ARROW_DATE && type.size == 4;
+    int scale = type.kind == LP_ARROW_DATE ? 3 : type.scale;
+    if (days || __builtin_sub_overflow(value, offset * powers[scale], &moved))
+        return time - (double)offset;
+    return lp_arrow_number(type, moved);
 }
 
 /* A loop for one type of element. */
@@ -395,5 +429,21 @@ size_t lp_arrow_name(lp_arrow_type type, int64_t value, char out[LP_ARROW_NAME_S
         return strlen(out);
     default:
         return (size_t)snprintf(out, LP_ARROW_NAME_SIZE, "%" PRId64, value);
+    }
+}
+
+void lp_arrow_value_text(const lp_arrow_values *values, int64_t i, char out[LP_ARROW_NAME_SIZE], const char **begin,
+                         const char **end)
+{
+    int64_t value;
+    *begin = *end = "";
+    if (!lp_arrow_resolve(&values, &i))
+        return;
+    if (lp_arrow_is_text(values)) {
+        lp_arrow_text(values, i, begin, end);
+    } else if (lp_arrow_integer(values, i, &value) &&
+               !(values->type.kind == LP_ARROW_FLOAT && isnan(lp_arrow_number(values->type, value)))) {
+        *begin = out;
+        *end = out + lp_arrow_name(values->type, value, out);
     }
 }

@@ -7,6 +7,7 @@
 #define LP_ARROW_COLUMN_H
 
 #include "base/error.h"
+#include "base/zone.h"
 #include "data/import/arrow_abi.h"
 
 typedef enum lp_arrow_kind {
@@ -24,8 +25,9 @@ typedef enum lp_arrow_kind {
 
 typedef struct lp_arrow_type {
     lp_arrow_kind kind;
-    int size;  /* bytes of an element; 0: bits */
-    int scale; /* of LP_ARROW_DECIMAL and LP_ARROW_TIMESTAMP */
+    int size;   /* bytes of an element; 0: bits */
+    int scale;  /* of LP_ARROW_DECIMAL and LP_ARROW_TIMESTAMP */
+    bool local; /* a date, or a timestamp without a zone: seconds since 1970 on a local clock */
 } lp_arrow_type;
 
 /* The type of a format string of the C data interface; false: not supported. */
@@ -71,8 +73,20 @@ bool lp_arrow_integer(const lp_arrow_values *values, int64_t i, int64_t *value);
 /* The index of element i of a dictionary-encoded array, which is not missing; -1: outside the dictionary. */
 int64_t lp_arrow_term(const lp_arrow_values *values, int64_t i);
 
+/* Follows a dictionary: the values and the index of element i. False: it is missing, or outside the dictionary. */
+bool lp_arrow_resolve(const lp_arrow_values **values, int64_t *i);
+
+static inline bool lp_arrow_is_text(const lp_arrow_values *values)
+{
+    return values->type.kind == LP_ARROW_TEXT || values->type.kind == LP_ARROW_VIEW;
+}
+
 /* The number of an integer of lp_arrow_integer: of a date or timestamp the unix time in seconds; rounded once. */
 double lp_arrow_number(lp_arrow_type type, int64_t value);
+
+/* The unix time of an integer of a date or timestamp; one without a zone is a local time of this zone, NULL: UTC. Outside
+ * the years 1 to 9999 it is not moved. */
+double lp_arrow_instant(lp_arrow_type type, int64_t value, const lp_zone *zone, lp_local *local);
 
 /* Fills out with lp_arrow_number of elements first .. first + count - 1; NaN where one is missing. False: the type is not
  * one of those that this function converts fast. */
@@ -82,5 +96,9 @@ bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t coun
  * such as 5.0 or 1e+16; true or false; ISO 8601. Returns the size. */
 enum { LP_ARROW_NAME_SIZE = 64 };
 size_t lp_arrow_name(lp_arrow_type type, int64_t value, char out[LP_ARROW_NAME_SIZE]);
+
+/* The text of element i of any type: as it is, or as lp_arrow_name makes it, in out; "" where it is missing or invalid. */
+void lp_arrow_value_text(const lp_arrow_values *values, int64_t i, char out[LP_ARROW_NAME_SIZE], const char **begin,
+                         const char **end);
 
 #endif

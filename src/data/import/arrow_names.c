@@ -107,7 +107,7 @@ static lp_arrow_check check_text(const lp_arrow_values *values, int64_t i)
 static lp_arrow_check check_value(const lp_arrow_values *values, int64_t i)
 {
     int64_t value;
-    if (values->type.kind == LP_ARROW_TEXT || values->type.kind == LP_ARROW_VIEW)
+    if (lp_arrow_is_text(values))
         return check_text(values, i);
     if (!lp_arrow_integer(values, i, &value))
         return LP_ARROW_BAD;
@@ -224,23 +224,6 @@ static uint32_t intern(lp_rows_names *table, const char *begin, const char *end,
     return lp_rows_name(table, begin, size, lp_intern_key(begin, size), position);
 }
 
-/* A text of any type of value but a dictionary's index; "" where it is missing. */
-static void text_of(const lp_arrow_values *values, int64_t i, char out[LP_ARROW_NAME_SIZE], const char **begin,
-                    const char **end)
-{
-    int64_t value;
-    *begin = *end = "";
-    if (lp_arrow_missing(values, i))
-        return;
-    if (values->type.kind == LP_ARROW_TEXT || values->type.kind == LP_ARROW_VIEW) {
-        lp_arrow_text(values, i, begin, end);
-    } else if (lp_arrow_integer(values, i, &value) &&
-               !(values->type.kind == LP_ARROW_FLOAT && isnan(lp_arrow_number(values->type, value)))) {
-        *begin = out;
-        *end = out + lp_arrow_name(values->type, value, out);
-    }
-}
-
 /* Batches rows so that the prefetches of lp_intern slots have completed: a table of many names exceeds the cache. */
 static bool ids_of_texts(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
                          int64_t count, uint64_t position, uint32_t *ids)
@@ -283,7 +266,7 @@ static uint32_t id_of_term(lp_arrow_names *names, lp_rows_names *table, const lp
     int64_t term = lp_arrow_term(values, i);
     if (names->by_term[term] < TERM_STATES)
         return names->by_term[term];
-    text_of(values->terms, term, text, &begin, &end);
+    lp_arrow_value_text(values->terms, term, text, &begin, &end);
     uint32_t id = intern(table, begin, end, position);
     if (begin < end && id != LP_INTERN_NONE) /* an empty entry keeps its state: other rows are checked for it */
         names->by_term[term] = id;
@@ -300,7 +283,7 @@ static uint32_t id_of_value(lp_arrow_names *names, lp_rows_names *table, const l
         return intern(table, "", "", position);
     uint32_t *id = map_find(&names->by_value, (uint64_t)value);
     if (id && *id == LP_INTERN_NONE) {
-        text_of(values, i, text, &begin, &end);
+        lp_arrow_value_text(values, i, text, &begin, &end);
         *id = intern(table, begin, end, position);
     }
     return id ? *id : LP_INTERN_NONE;
@@ -309,7 +292,7 @@ static uint32_t id_of_value(lp_arrow_names *names, lp_rows_names *table, const l
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
-    if (!values->terms && (values->type.kind == LP_ARROW_TEXT || values->type.kind == LP_ARROW_VIEW))
+    if (!values->terms && lp_arrow_is_text(values))
         return ids_of_texts(table, values, row, first, count, position, ids);
     bool good = true;
     for (int64_t i = 0; good && i < count; i++) {

@@ -20,10 +20,11 @@ lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shar
     reader->bad = lp_grow(NULL, LP_ARROW_BATCH, 1);
     reader->empty = lp_grow(NULL, LP_ARROW_BATCH, 1);
     reader->splits = lp_grow(NULL, LP_ARROW_BATCH, 1);
+    reader->local = lp_grow(NULL, LP_ARROW_BATCH, 1);
     reader->numbers = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->numbers);
     const lp_columns *columns = &shared->reader->columns;
     if (!reader->names || !reader->ids || !reader->further || !reader->row || !reader->check || !reader->bad ||
-        !reader->empty || !reader->splits || !reader->numbers ||
+        !reader->empty || !reader->splits || !reader->local || !reader->numbers ||
         !lp_rows_fields(&reader->rows, columns->field_type, columns->field_count))
         return lp_fail_memory(error, "a batch of rows", (size_t)LP_ARROW_BATCH * 16);
     return LAPSE_OK;
@@ -41,6 +42,7 @@ void lp_arrow_reader_clear(lp_arrow_reader *reader)
     lp_free(reader->bad);
     lp_free(reader->empty);
     lp_free(reader->splits);
+    lp_free(reader->local);
     lp_free(reader->numbers);
     lp_rows_clear(&reader->rows);
     *reader = (lp_arrow_reader){0};
@@ -82,22 +84,9 @@ __attribute__((format(printf, 5, 6))) static void bad_row(lp_arrow_reader *reade
 
 /* ------------------------------------------------------------------------------------------ single values ---- */
 
-/* Follows a dictionary: the values and the index of element i. False: missing, or outside the dictionary. */
-static bool resolve(const lp_arrow_values **values, int64_t *i)
+static bool is_time(lp_arrow_type type)
 {
-    if (lp_arrow_missing(*values, *i))
-        return false;
-    if ((*values)->terms) {
-        *i = lp_arrow_term(*values, *i);
-        *values = (*values)->terms;
-        return *i >= 0 && !lp_arrow_missing(*values, *i);
-    }
-    return true;
-}
-
-static bool is_text(const lp_arrow_values *values)
-{
-    return values->type.kind == LP_ARROW_TEXT || values->type.kind == LP_ARROW_VIEW;
+    return type.kind == LP_ARROW_DATE || type.kind == LP_ARROW_TIMESTAMP;
 }
 
 /* Element i, which is not missing, for a message. */
@@ -106,7 +95,7 @@ static const char *excerpt(const lp_arrow_values *values, int64_t i, char out[LP
     char name[LP_ARROW_NAME_SIZE];
     const char *begin = name, *end = name;
     int64_t value;
-    if (is_text(values))
+    if (lp_arrow_is_text(values))
         lp_arrow_text(values, i, &begin, &end);
     else if (lp_arrow_integer(values, i, &value))
         end = name + lp_arrow_name(values->type, value, name);
@@ -114,24 +103,26 @@ static const char *excerpt(const lp_arrow_values *values, int64_t i, char out[LP
 }
 
 /* The time of element i of resolved values. Returns NULL, or the end of a sentence that begins with the value. */
-static const char *time_at(lp_reader_shared *shared, const lp_arrow_values *values, int64_t i, double *time)
+static const char *time_at(lp_reader_shared *shared, const lp_arrow_values *values, int64_t i, double *time,
+                           lp_local *local)
 {
     const char *begin, *end;
     int64_t value;
-    if (is_text(values)) {
+    *local = LP_LOCAL_NONE;
+    if (lp_arrow_is_text(values)) {
         const char *broken = lp_arrow_text(values, i, &begin, &end);
-        return broken ? broken : lp_reader_time(shared, begin, end, time);
+        return broken ? broken : lp_time_read(&shared->time, begin, end, time, local);
     }
     if (!lp_arrow_integer(values, i, &value))
         return "is a decimal of more than 18 digits";
-    double number = lp_arrow_number(values->type, value);
-    if (values->type.kind == LP_ARROW_DATE || values->type.kind == LP_ARROW_TIMESTAMP) {
-        *time = number;
-        return number >= LP_TIME_MIN && number <= LP_TIME_MAX ? NULL : "lies outside the years 1 to 9999";
+    if (is_time(values->type)) {
+        *time = lp_arrow_instant(values->type, value, shared->time.zone, local);
+        return lp_time_check(*time);
     }
-    if (shared->unit == LP_TIME_ISO)
-        return "is a number, but the time unit is iso";
-    return isnan(number) ? "is not a time: it is missing" : lp_reader_time_number(shared, number, time);
+    if (values->type.kind == LP_ARROW_INTEGER)
+        return lp_time_integer(&shared->time, value, time);
+    double number = lp_arrow_number(values->type, value);
+    return isnan(number) ? "is not a time: it is missing" : lp_time_number(&shared->time, number, time);
 }
 
 /* The number of element i of resolved values; NaN: missing. False: it is not a finite number. */
@@ -140,11 +131,10 @@ static bool number_at(const lp_arrow_values *values, int64_t i, double *number)
     const char *begin, *end;
     int64_t value;
     *number = NAN;
-    if (is_text(values)) {
+    if (lp_arrow_is_text(values)) {
         if (lp_arrow_text(values, i, &begin, &end))
             return false;
-        lp_text_trim(&begin, &end);
-        return begin == end || lp_number_parse(begin, end, number);
+        return lp_reader_number(begin, end, number);
     }
     if (!lp_arrow_integer(values, i, &value))
         return false;
@@ -209,20 +199,29 @@ static void check_time(lp_arrow_reader *reader, const lp_arrow_batch *batch, int
     const lp_arrow_values *values = lp_arrow_table_values(&shared->table, batch->array, shared->time);
     int64_t column = shared->table.used[shared->time].column + 1, at = batch->first + row;
     double time;
+    lp_local local = LP_LOCAL_NONE;
     char shown[LP_EXCERPT_SIZE];
     const char *reason = NULL;
-    if (!resolve(&values, &at))
+    if (!lp_arrow_resolve(&values, &at))
         bad_row(reader, batch, row, column, "the time is missing");
-    else if ((reason = time_at(shared->reader, values, at, &time)))
+    else if ((reason = time_at(shared->reader, values, at, &time, &local)))
         bad_row(reader, batch, row, column, "'%s' %s", excerpt(values, at, shown), reason);
+    reader->local[row] = (uint8_t)local;
+}
+
+/* Whether the times of these values are their numbers: typed, and not on the clock of a zone. */
+static bool times_are_numbers(const lp_arrow_shared *shared, const lp_arrow_values *values)
+{
+    return is_time(values->type) && !(values->type.local && shared->reader->time.zone);
 }
 
 static void check_times(lp_arrow_reader *reader, const lp_arrow_batch *batch)
 {
     const lp_arrow_shared *shared = reader->shared;
     const lp_arrow_values *values = lp_arrow_table_values(&shared->table, batch->array, shared->time);
-    bool typed = values->type.kind == LP_ARROW_DATE || values->type.kind == LP_ARROW_TIMESTAMP;
-    bool fast = typed && lp_arrow_numbers(values, batch->first, batch->count, reader->numbers);
+    bool fast =
+        times_are_numbers(shared, values) && lp_arrow_numbers(values, batch->first, batch->count, reader->numbers);
+    memset(reader->local, values->type.local ? LP_LOCAL_UNIQUE : LP_LOCAL_NONE, (size_t)batch->count);
     for (int i = 0; i < batch->count; i++)
         if (!fast || !(reader->numbers[i] >= LP_TIME_MIN && reader->numbers[i] <= LP_TIME_MAX))
             check_time(reader, batch, i);
@@ -238,7 +237,7 @@ static void check_splits(lp_arrow_reader *reader, const lp_arrow_batch *batch)
         const char *begin = "", *end = begin;
         char shown[LP_EXCERPT_SIZE];
         uint32_t split = 0;
-        if (resolve(&values, &at) && is_text(values))
+        if (lp_arrow_resolve(&values, &at) && lp_arrow_is_text(values))
             lp_arrow_text(values, at, &begin, &end);
         if (!lp_reader_split(begin, end, &split))
             bad_row(reader, batch, i, shared->table.used[shared->split].column + 1,
@@ -259,10 +258,8 @@ static void check_numbers(lp_arrow_reader *reader, const lp_arrow_batch *batch, 
         char shown[LP_EXCERPT_SIZE];
         if (fast && !isinf(reader->numbers[i]))
             continue;
-        if (resolve(&values, &at) && !number_at(values, at, &number))
-            bad_row(reader, batch, i, shared->table.used[used].column + 1,
-                    "'%s' is not a number: expected a decimal such as 12.5, or nothing if it is missing",
-                    excerpt(values, at, shown));
+        if (lp_arrow_resolve(&values, &at) && !number_at(values, at, &number))
+            bad_row(reader, batch, i, shared->table.used[used].column + 1, LP_NOT_A_NUMBER, excerpt(values, at, shown));
     }
 }
 
@@ -411,9 +408,12 @@ static int64_t select_rows(lp_arrow_reader *reader, int64_t index)
         }
         memcpy(batch->bad, reader->bad, (size_t)batch->count);
     }
-    for (int i = 0; i < batch->count; i++)
-        if (!reader->bad[i])
-            reader->row[count++] = i;
+    for (int i = 0; i < batch->count; i++) {
+        if (reader->bad[i])
+            continue;
+        reader->row[count++] = i;
+        reader->local_count[reader->local[i]]++;
+    }
     reader->bad_count += batch->count - count;
     return count;
 }
@@ -439,16 +439,18 @@ bool lp_arrow_reader_step(lp_arrow_reader *reader)
 
 void lp_arrow_find_unit(lp_arrow_shared *shared)
 {
-    for (int64_t a = 0; a < shared->table.array_count && shared->reader->unit == LP_TIME_AUTO; a++) {
+    lp_reader_shared *reader = shared->reader;
+    if (reader->time_type)
+        return;
+    for (int64_t a = 0; a < shared->table.array_count && reader->time.unit == LP_TIME_AUTO; a++) {
         const lp_arrow_values *all = lp_arrow_table_values(&shared->table, a, shared->time);
-        for (int64_t i = 0; i < all->length && shared->reader->unit == LP_TIME_AUTO; i++) {
+        for (int64_t i = 0; i < all->length && reader->time.unit == LP_TIME_AUTO; i++) {
             const lp_arrow_values *values = all;
             int64_t at = i;
             double time;
-            if (resolve(&values, &at))
-                time_at(shared->reader, values, at, &time);
-            if (values->type.kind == LP_ARROW_DATE || values->type.kind == LP_ARROW_TIMESTAMP)
-                return;
+            lp_local local;
+            if (lp_arrow_resolve(&values, &at))
+                time_at(reader, values, at, &time, &local);
         }
     }
 }
@@ -459,9 +461,10 @@ static void load_numbers(const lp_arrow_shared *shared, const lp_arrow_batch *ba
 {
     const lp_arrow_values *all = lp_arrow_table_values(&shared->table, batch->array, used);
     bool time = used == shared->time;
-    bool typed = all->type.kind == LP_ARROW_DATE || all->type.kind == LP_ARROW_TIMESTAMP;
     int64_t count = 0;
-    if (!batch->bad && (typed || !time) && lp_arrow_numbers(all, batch->first, batch->count, out))
+    lp_local local;
+    if (!batch->bad && (!time || times_are_numbers(shared, all)) &&
+        lp_arrow_numbers(all, batch->first, batch->count, out))
         return;
     for (int i = 0; i < batch->count; i++) {
         const lp_arrow_values *values = all;
@@ -469,9 +472,9 @@ static void load_numbers(const lp_arrow_shared *shared, const lp_arrow_batch *ba
         double number = NAN;
         if (batch->bad && batch->bad[i])
             continue;
-        if (resolve(&values, &at)) {
+        if (lp_arrow_resolve(&values, &at)) {
             if (time)
-                time_at(shared->reader, values, at, &number);
+                time_at(shared->reader, values, at, &number, &local);
             else
                 number_at(values, at, &number);
         }

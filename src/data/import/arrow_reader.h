@@ -39,13 +39,15 @@ typedef struct lp_arrow_reader {
     lp_arrow_shared *shared;
     lp_rows rows;          /* names and chunks; no segments */
     lp_arrow_names *names; /* owned; [used] */
-    uint32_t *ids;         /* owned; scratch of LP_ARROW_BATCH elements, as are the next seven */
+    uint32_t *ids;         /* owned; scratch of LP_ARROW_BATCH elements, as are the next eight */
     uint32_t *further;
     double *numbers;
     int32_t *row;
     uint8_t *check, *bad, *empty;
     uint8_t *splits;
+    uint8_t *local; /* lp_local of the times */
     int64_t bad_count;
+    int64_t local_count[LP_LOCALS]; /* [lp_local]: good rows */
 
     lapse_error first_bad; /* with skip_bad_rows */
     int64_t first_bad_batch;
@@ -63,7 +65,7 @@ void lp_arrow_reader_clear(lp_arrow_reader *reader);
 /* Reads the next batch. False at the end, and after an error. */
 bool lp_arrow_reader_step(lp_arrow_reader *reader);
 
-/* Detects the unit of numeric or textual times from the first row that has a time. */
+/* Detects the unit of numeric or textual times from the first row that has a time, where the sample had none. */
 void lp_arrow_find_unit(lp_arrow_shared *shared);
 
 /* For lp_rows_loader; context is the lp_arrow_shared. */

@@ -94,7 +94,7 @@ static const char *open_column(const lp_arrow_used *used, const struct ArrowArra
     return lp_arrow_open(values + 1, terms, used->type, 0, terms->length);
 }
 
-static lapse_status open_array(const lp_arrow_table *table, lp_arrow_array *open, lapse_error *error)
+static lapse_status check_array(const lp_arrow_table *table, lp_arrow_array *open, lapse_error *error)
 {
     const struct ArrowArray *array = &open->array;
     int64_t end;
@@ -103,6 +103,12 @@ static lapse_status open_array(const lp_arrow_table *table, lp_arrow_array *open
         return lp_fail_at(error, LAPSE_ERROR_INPUT, NULL, open->first + 1, 0,
                           "an array of the Arrow stream is invalid: wrong length, offset or number of columns");
     open->valid = array->null_count != 0 && array->n_buffers > 0 && array->buffers ? array->buffers[0] : NULL;
+    return LAPSE_OK;
+}
+
+static lapse_status open_array(const lp_arrow_table *table, lp_arrow_array *open, lapse_error *error)
+{
+    const struct ArrowArray *array = &open->array;
     open->values = lp_alloc((size_t)table->used_count * 2, sizeof *open->values);
     if (!open->values)
         return lp_fail_memory(error, "the columns", (size_t)table->used_count * 2 * sizeof *open->values);
@@ -117,24 +123,52 @@ static lapse_status open_array(const lp_arrow_table *table, lp_arrow_array *open
     return LAPSE_OK;
 }
 
+bool lp_arrow_table_peek(const lp_arrow_table *table, int64_t array, int64_t column, lp_arrow_values values[2])
+{
+    const struct ArrowArray *rows = &table->arrays[array].array;
+    lp_arrow_used used = {.column = column};
+    return column_type(table->schema.children[column], &used) &&
+           !open_column(&used, rows->children[column], rows->offset, rows->length, values);
+}
+
+/* Takes the next array. */
+static lapse_status take_array(lp_arrow_table *table, struct ArrowArrayStream *stream, lapse_error *error)
+{
+    size_t need = (size_t)table->array_count + 1;
+    if (!lp_reserve(&table->arrays, &table->array_capacity, need, sizeof *table->arrays))
+        return lp_fail_memory(error, "the arrays", need * sizeof *table->arrays);
+    lp_arrow_array *next = &table->arrays[table->array_count];
+    *next = (lp_arrow_array){.first = table->row_count};
+    int code = stream->get_next(stream, &next->array);
+    if (code != 0)
+        return fail_stream(stream, "rows", code, error);
+    table->ended = !next->array.release;
+    if (table->ended)
+        return LAPSE_OK;
+    table->array_count++;
+    LP_TRY(check_array(table, next, error));
+    if (__builtin_add_overflow(table->row_count, next->array.length, &table->row_count) ||
+        table->row_count > INT64_MAX / 64)
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream is invalid: it has too many rows");
+    return LAPSE_OK;
+}
+
+lapse_status lp_arrow_table_begin(lp_arrow_table *table, struct ArrowArrayStream *stream, int64_t rows,
+                                  lapse_error *error)
+{
+    while (!table->ended && table->row_count < rows)
+        LP_TRY(take_array(table, stream, error));
+    return LAPSE_OK;
+}
+
 lapse_status lp_arrow_table_read(lp_arrow_table *table, struct ArrowArrayStream *stream, lapse_error *error)
 {
-    for (;;) {
-        size_t need = (size_t)table->array_count + 1;
-        if (!lp_reserve(&table->arrays, &table->array_capacity, need, sizeof *table->arrays))
-            return lp_fail_memory(error, "the arrays", need * sizeof *table->arrays);
-        lp_arrow_array *next = &table->arrays[table->array_count];
-        *next = (lp_arrow_array){.first = table->row_count};
-        int code = stream->get_next(stream, &next->array);
-        if (code != 0)
-            return fail_stream(stream, "rows", code, error);
-        if (!next->array.release)
+    for (int64_t i = 0;; i++) {
+        if (i == table->array_count && !table->ended)
+            LP_TRY(take_array(table, stream, error));
+        if (i == table->array_count)
             return LAPSE_OK;
-        table->array_count++;
-        LP_TRY(open_array(table, next, error));
-        if (__builtin_add_overflow(table->row_count, next->array.length, &table->row_count) ||
-            table->row_count > INT64_MAX / 64)
-            return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream is invalid: it has too many rows");
+        LP_TRY(open_array(table, &table->arrays[i], error));
     }
 }
 

@@ -29,6 +29,7 @@ typedef struct lp_arrow_table {
     int64_t array_count;
     size_t array_capacity;
     int64_t row_count;
+    bool ended;          /* the stream has no further array */
     lp_arrow_used *used; /* owned */
     int used_count;
 } lp_arrow_table;
@@ -45,7 +46,15 @@ const char *lp_arrow_table_name(const lp_arrow_table *table, int64_t column);
 lapse_status lp_arrow_table_use(lp_arrow_table *table, int64_t column, unsigned kinds, const char *role,
                                 lapse_error *error);
 
-/* Reads all arrays and opens the used columns. */
+/* Reads arrays until there are this many rows, or to the end. */
+lapse_status lp_arrow_table_begin(lp_arrow_table *table, struct ArrowArrayStream *stream, int64_t rows,
+                                  lapse_error *error);
+
+/* Opens any column of an array that was read; values[1] is its dictionary. False: its type is not supported, or the array is
+ * invalid. */
+bool lp_arrow_table_peek(const lp_arrow_table *table, int64_t array, int64_t column, lp_arrow_values values[2]);
+
+/* Reads the arrays that are left, and opens the used columns of all. */
 lapse_status lp_arrow_table_read(lp_arrow_table *table, struct ArrowArrayStream *stream, lapse_error *error);
 
 static inline const lp_arrow_values *lp_arrow_table_values(const lp_arrow_table *table, int64_t array, int used)

@@ -30,7 +30,7 @@ typedef struct reading {
     const lp_catalogue_columns *wanted;
     const char *file;
     lp_chunks chunks;
-    char *buffer; /* owned; LP_CHUNK_BUFFER bytes */
+    char *buffer; /* owned; lp_chunks_buffer_size bytes */
     lp_csv_record record;
     lp_arena arena;
     column *columns; /* in the arena; NULL before the header is read */
@@ -326,9 +326,9 @@ static lapse_status read_all(reading *r, lp_source *source)
     LP_TRY(lp_chunks_open(&r->chunks, source, LP_CHUNK_SIZE, r->error));
     LP_TRY(lp_chunks_check(&r->chunks, r->file, r->error));
     r->chunks.delimiter = lp_csv_guess(r->chunks.carry + r->chunks.at, r->chunks.left);
-    r->buffer = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
+    r->buffer = lp_grow(NULL, lp_chunks_buffer_size(&r->chunks), 1);
     if (!r->buffer)
-        return lp_fail_memory(r->error, "a chunk of text", LP_CHUNK_BUFFER);
+        return lp_fail_memory(r->error, "a chunk of text", lp_chunks_buffer_size(&r->chunks));
     lp_chunk chunk;
     while (lp_chunks_take(&r->chunks, r->buffer, &chunk))
         LP_TRY(read_chunk(r, &chunk));

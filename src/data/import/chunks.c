@@ -1,13 +1,15 @@
 /* chunks.c: divides a text into chunks of whole records. Only taking a chunk is serialized: copying bytes (or
  * decompressing gzip) and finding the last whole record, a small part of the cost of reading the rows. */
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* memrchr */
+#endif
 #include "data/import/chunks.h"
 
 #include "base/memory.h"
 #include "data/import/csv.h"
+#include "data/import/file_kind.h"
 
 #include <string.h>
-
-enum { PEEK = 4096 };
 
 static lapse_status fill(lp_chunks *chunks, char *into, size_t size, size_t *count, lapse_error *error)
 {
@@ -17,14 +19,31 @@ static lapse_status fill(lp_chunks *chunks, char *into, size_t size, size_t *cou
     return LAPSE_OK;
 }
 
+static size_t limit_of_new = LP_CHUNK_LIMIT;
+
+void lp_chunks_set_limit(size_t limit)
+{
+    limit_of_new = limit ? limit : LP_CHUNK_LIMIT;
+}
+
+size_t lp_chunks_buffer_size(const lp_chunks *chunks)
+{
+    return chunks->limit + 1 + LP_CSV_PADDING;
+}
+
 lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_size, lapse_error *error)
 {
-    *chunks = (lp_chunks){.source = source, .chunk_size = chunk_size, .stop = INT64_MAX, .delimiter = ','};
+    *chunks = (lp_chunks){.source = source,
+                          .chunk_size = chunk_size < limit_of_new ? chunk_size : limit_of_new,
+                          .limit = limit_of_new,
+                          .stop = INT64_MAX,
+                          .delimiter = ','};
     pthread_mutex_init(&chunks->lock, NULL);
-    chunks->carry = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
+    chunks->carry = lp_grow(NULL, lp_chunks_buffer_size(chunks), 1);
     if (!chunks->carry)
-        return lp_fail_memory(error, "a chunk of text", LP_CHUNK_BUFFER);
-    for (size_t goal = PEEK; !chunks->ended && goal <= LP_CHUNK_LIMIT; goal *= 2) {
+        return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(chunks));
+    for (size_t goal = LP_CHUNK_PEEK < chunks->limit ? LP_CHUNK_PEEK : chunks->limit;
+         !chunks->ended && goal <= chunks->limit; goal *= 2) {
         size_t count;
         LP_TRY(fill(chunks, chunks->carry + chunks->left, goal - chunks->left, &count, error));
         chunks->left += count;
@@ -43,6 +62,7 @@ lapse_status lp_chunks_check(const lp_chunks *chunks, const char *file, lapse_er
     const char *text = chunks->carry + chunks->at;
     if (chunks->left == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file is empty: it must have a header and rows");
+    LP_TRY(lp_file_kind_check(text, chunks->left, file, error));
     if (chunks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1, 0, "this is UTF-16 text: save it as UTF-8");
     const char *bare_return = memchr(text, '\n', chunks->left) ? NULL : memchr(text, '\r', chunks->left - 1);
@@ -89,7 +109,7 @@ static lapse_status skip_line(lp_chunks *chunks, char *buffer, lapse_error *erro
         chunks->skipping = !found && !chunks->ended;
         if (chunks->skipping) {
             size_t count;
-            LP_TRY(fill(chunks, buffer, LP_CHUNK_LIMIT, &count, error));
+            LP_TRY(fill(chunks, buffer, chunks->limit, &count, error));
             set_carry(chunks, buffer, count);
         }
     }
@@ -109,6 +129,14 @@ static void take_faulty(lp_chunks *chunks, char *buffer, size_t size, lp_csv_cut
     chunk->size = size; /* the quote may be after the end of the line */
 }
 
+static lp_csv_cut cut_whole(const lp_chunks *chunks, const char *text, size_t size)
+{
+    if (!chunks->lines)
+        return lp_csv_cut_text(text, size, chunks->delimiter);
+    const char *last = memrchr(text, '\n', size);
+    return (lp_csv_cut){last ? (size_t)(last - text) + 1 : 0, SIZE_MAX};
+}
+
 /* Fills buffer until it has at least one whole record; the chunk is all whole records in it. */
 static lapse_status take(lp_chunks *chunks, char *buffer, lp_chunk *chunk, lapse_error *error)
 {
@@ -116,8 +144,8 @@ static lapse_status take(lp_chunks *chunks, char *buffer, lp_chunk *chunk, lapse
     size_t size = 0;
     lp_csv_cut cut = {0, SIZE_MAX};
     bool all = false; /* carry and source are used up */
-    for (size_t goal = chunks->chunk_size; cut.size == 0 && !all && size < LP_CHUNK_LIMIT; goal *= 2) {
-        goal = goal < LP_CHUNK_LIMIT ? goal : LP_CHUNK_LIMIT;
+    for (size_t goal = chunks->chunk_size; cut.size == 0 && !all && size < chunks->limit; goal *= 2) {
+        goal = goal < chunks->limit ? goal : chunks->limit;
         size_t part = goal - size < chunks->left ? goal - size : chunks->left;
         memcpy(buffer + size, chunks->carry + chunks->at, part);
         chunks->at += part;
@@ -128,10 +156,10 @@ static lapse_status take(lp_chunks *chunks, char *buffer, lp_chunk *chunk, lapse
             size += part;
         }
         all = chunks->ended && chunks->left == 0;
-        cut = lp_csv_cut_text(buffer, size, chunks->delimiter);
+        cut = cut_whole(chunks, buffer, size);
     }
     chunk->size = cut.size;
-    if (cut.size < size && all && cut.quote == SIZE_MAX && size < LP_CHUNK_LIMIT) {
+    if (cut.size < size && all && cut.quote == SIZE_MAX && size < chunks->limit) {
         buffer[size++] = '\n';
         chunk->size = size;
     } else if (cut.size == 0 && size > 0) {

@@ -11,9 +11,9 @@
 #include <pthread.h>
 
 enum {
-    LP_CHUNK_LIMIT = 1 << 20,                  /* limit of a record, and so of a chunk */
-    LP_CHUNK_BUFFER = LP_CHUNK_LIMIT + 1 + 64, /* size of a worker's buffer: a line end and LP_CSV_PADDING more */
-    LP_CHUNK_SIZE = LP_CHUNK_LIMIT             /* default size of a chunk */
+    LP_CHUNK_LIMIT = 1 << 20,       /* limit of a record, and so of a chunk */
+    LP_CHUNK_SIZE = LP_CHUNK_LIMIT, /* default size of a chunk */
+    LP_CHUNK_PEEK = 1 << 18         /* bytes that lp_chunks_open reads */
 };
 
 /* A malformed record is a chunk of its own. */
@@ -33,7 +33,9 @@ typedef struct lp_chunk {
 typedef struct lp_chunks {
     lp_source *source; /* the caller's */
     char delimiter;
+    bool lines; /* a record is a line: quotes have no meaning */
     size_t chunk_size;
+    size_t limit;         /* of a record: LP_CHUNK_LIMIT */
     pthread_mutex_t lock; /* guards all that follows */
     char *carry;          /* owned; bytes read but not yet handed out: carry + at .. carry + at + left */
     size_t at, left;
@@ -46,17 +48,25 @@ typedef struct lp_chunks {
     lapse_error error; /* of the source */
 } lp_chunks;
 
-/* Reads the beginning of the text: chunks->carry then has at least its first 4096 bytes and its first line (unless
- * that is too long), without a byte-order mark. The caller sets the delimiter before it takes the first chunk. */
+/* Reads the beginning of the text: chunks->carry then has at least its first LP_CHUNK_PEEK bytes and its first line
+ * (unless that is too long), without a byte-order mark. The caller sets delimiter and lines before it takes the first
+ * chunk. */
 lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_size, lapse_error *error);
 
-/* Rejects binary files, UTF-16 and bare carriage returns before the header is parsed. `file` is for messages. */
+/* Rejects files of other kinds (file_kind.h), binary files, UTF-16 and bare carriage returns before the header is parsed.
+ * `file` is for messages. */
 lapse_status lp_chunks_check(const lp_chunks *chunks, const char *file, lapse_error *error);
 
 /* Error message of a malformed record. */
 const char *lp_chunk_fault_text(lp_chunk_fault fault);
 
-/* Copies the next chunk into buffer (LP_CHUNK_BUFFER bytes), followed by LP_CSV_PADDING zero bytes. False at the end,
+/* Size of a worker's buffer: a line end and LP_CSV_PADDING more than the limit. */
+size_t lp_chunks_buffer_size(const lp_chunks *chunks);
+
+/* For tests: the limit of chunks that are opened from now on, so that small texts reach it. 0: LP_CHUNK_LIMIT. */
+void lp_chunks_set_limit(size_t limit);
+
+/* Copies the next chunk into buffer (lp_chunks_buffer_size bytes), followed by LP_CSV_PADDING zero bytes. False at the end,
  * at the stop, or after a failure of the source (see chunks->status). Thread-safe. */
 bool lp_chunks_take(lp_chunks *chunks, char *buffer, lp_chunk *chunk);
 

@@ -31,6 +31,7 @@ typedef struct lp_csv_record {
     int64_t capacity;
     int64_t count;    /* number of fields, may exceed capacity */
     int64_t lines;    /* line ends in the record */
+    const char *text; /* JSON Lines: the beginning of the line */
     bool after_quote; /* text follows the closing quote of field fault_field */
     int64_t fault_field;
 } lp_csv_record;

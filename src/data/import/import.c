@@ -1,16 +1,18 @@
 /* import.c: the import: checks the options, parses the text with several workers, groups their rows into a dataset,
- * and describes it. One worker reads the first chunks until the columns and the time unit are known; from then on
- * workers share only the queue of chunks. */
+ * and describes it. The format, the columns and the time unit come from the beginning of the text, or else one worker
+ * reads the first chunks until they are known; from then on workers share only the queue of chunks. */
 #include "data/import/import.h"
 
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/describe.h"
+#include "data/import/file_kind.h"
 #include "data/import/reader.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 enum { MOST_THREADS = 64 };
@@ -35,10 +37,10 @@ static int option_index(const char *text, const char *const *names)
 
 static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error *error)
 {
-    static const char *const names[] = {"auto", "s", "ms", "iso", NULL};
-    int index = option_index(text, names);
+    int index = option_index(text, lp_time_unit_names);
     if (index < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "time-unit is '%.40s'; it must be auto, s, ms or iso", text);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "time-unit is '%.40s'; it must be auto, s, ms, us, ns, iso, mdy or dmy", text);
     *unit = (lp_time_unit)index;
     return LAPSE_OK;
 }
@@ -132,6 +134,9 @@ static void clear_workers(struct workers *workers)
     lp_free(workers->readers);
     lp_free(workers->rows);
     lp_chunks_close(&workers->shared.chunks);
+    lp_sample_clear(&workers->shared.sample);
+    lp_json_keys_clear(&workers->shared.keys);
+    lp_zone_free(workers->shared.time.zone);
     lp_arena_clear(&workers->shared.arena);
 }
 
@@ -164,14 +169,35 @@ static lapse_status first_failure(const struct workers *workers, lapse_error *er
     return status;
 }
 
+void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_report *report)
+{
+    if (!shared->have_columns)
+        return;
+    memcpy(report->columns, shared->columns.choice, sizeof report->columns);
+    report->ignored_count = lp_columns_ignored(&shared->columns, report->ignored, sizeof report->ignored);
+    report->format = shared->format;
+    report->time_unit = shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit);
+    snprintf(report->timezone, sizeof report->timezone, "%s",
+             shared->options->timezone ? shared->options->timezone : "UTC");
+}
+
+void lp_import_report_local(const int64_t local[LP_LOCALS], lapse_import_report *report)
+{
+    report->ambiguous_rows += local[LP_LOCAL_AMBIGUOUS];
+    report->missing_rows += local[LP_LOCAL_MISSING];
+    report->local_rows += local[LP_LOCAL_UNIQUE] + local[LP_LOCAL_AMBIGUOUS] + local[LP_LOCAL_MISSING];
+}
+
 static void fill_report(const struct workers *workers, lapse_import_report *report)
 {
     const lp_reader *first = NULL;
     *report = (lapse_import_report){.bytes = workers->shared.chunks.bytes};
+    lp_import_report_columns(&workers->shared, report);
     for (int i = 0; i < workers->count; i++) {
         const lp_reader *reader = &workers->readers[i];
         report->rows += reader->seen;
         report->bad_rows += reader->bad;
+        lp_import_report_local(reader->local, report);
         if (reader->first_bad_chunk >= 0 && (!first || reader->first_bad_chunk < first->first_bad_chunk))
             first = reader;
     }
@@ -196,24 +222,121 @@ static lapse_status check_rows(const struct workers *workers, const lapse_import
     return LAPSE_OK;
 }
 
+/* Keys that the options name must occur in some object. */
+static lapse_status check_keys(const struct workers *workers, lapse_error *error)
+{
+    const lp_reader_shared *shared = &workers->shared;
+    for (int64_t c = shared->json ? (int64_t)shared->keys.names.count : INT64_MAX; c < shared->columns.count; c++) {
+        bool present = c == shared->columns.split; /* rows without it are malformed */
+        for (int i = 0; i < workers->count; i++)
+            present = present || (workers->readers[i].present && workers->readers[i].present[c]);
+        if (!present)
+            return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0, "no object has a value for the key '%.60s'",
+                              shared->columns.name[c]);
+    }
+    return LAPSE_OK;
+}
+
+/* -------------------------------------------------------------------------------------------- beginning ------ */
+
+/* The error of the first malformed line of the sample, if there is one. */
+static lapse_status find_malformed(lp_reader_shared *shared, const char *text, size_t size, lapse_error *error)
+{
+    lp_jsonl parser = {0};
+    char *copy = lp_alloc(size + LP_CSV_PADDING, 1);
+    lapse_status status = LAPSE_OK;
+    if (!copy || !lp_jsonl_init(&parser, &shared->keys, NULL)) {
+        status = lp_fail_memory(error, "the first rows", size);
+    } else {
+        memcpy(copy, text, size);
+        parser.growing = &shared->keys; /* which has all keys */
+        parser.lenient = true;
+        lp_jsonl_start(&parser, copy, size);
+        lp_jsonl_result result;
+        for (int64_t line = 1; status == LAPSE_OK && (result = lp_jsonl_next(&parser)) != LP_JSONL_END; line++)
+            if (result == LP_JSONL_MALFORMED)
+                status = parser.message ? lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, line, parser.position,
+                                                     "%s", parser.message)
+                                        : lp_fail_memory(error, "the first rows", size);
+    }
+    lp_jsonl_clear(&parser);
+    lp_free(copy);
+    return status;
+}
+
+/* Chooses the columns of JSON Lines from the keys of the first lines. */
+static lapse_status begin_json(lp_reader_shared *shared, const char *text, size_t size, lapse_error *error)
+{
+    if (!lp_json_keys_init(&shared->keys) || !lp_jsonl_discover(&shared->keys, &shared->sample, text, size))
+        return lp_fail_memory(error, "the first rows", size);
+    const lp_names names = lp_intern_names(&shared->keys.names);
+    lp_csv_record first;
+    lapse_status status =
+        lp_csv_record_init(&first, names.count) ? LAPSE_OK : lp_fail_memory(error, "the columns", (size_t)names.count);
+    for (int64_t i = 0; status == LAPSE_OK && i < names.count; i++) {
+        first.begin[i] = lp_names_get(&names, i);
+        first.end[i] = first.begin[i] + strlen(first.begin[i]);
+        first.count++;
+    }
+    const lp_columns_input input = {shared->options, &first, &shared->sample, true, shared->file, 1};
+    if (status == LAPSE_OK)
+        status = lp_columns_choose(&shared->columns, &shared->arena, &input, error);
+    lp_csv_record_clear(&first);
+    /* A column may be missing because the line that has it is malformed. */
+    if (status == LAPSE_ERROR_INPUT && (!shared->options->skip_bad_rows || names.count == 0))
+        LP_TRY(find_malformed(shared, text, size, error));
+    LP_TRY(status);
+    shared->have_columns = true;
+    lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
+    return lp_json_keys_select(&shared->keys, &shared->columns) ? LAPSE_OK : lp_fail_memory(error, "the columns", size);
+}
+
+/* Detects the format from the beginning of the text, and samples its rows. */
+static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
+{
+    lp_chunks *chunks = &shared->chunks;
+    LP_TRY(lp_chunks_check(chunks, shared->file, error));
+    char *text = chunks->carry + chunks->at;
+    if (!chunks->delimiter && lp_is_json_lines(text, chunks->left)) {
+        if (!shared->options->header)
+            return lp_fail_at(error, LAPSE_ERROR_USAGE, shared->file, 0, 0,
+                              "this is JSON Lines, whose columns have names: --no-header is for CSV");
+        shared->json = chunks->lines = true;
+        shared->format = "JSON Lines";
+        size_t whole = chunks->left;
+        if (chunks->ended && text[whole - 1] != '\n' && whole < LP_CHUNK_LIMIT)
+            text[whole++] = '\n'; /* carry has space for it; it is not part of the text */
+        while (whole > 0 && text[whole - 1] != '\n')
+            whole--;
+        if (whole == 0)
+            return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 1, 0, "%s",
+                              lp_chunk_fault_text(LP_CHUNK_LONG_LINE));
+        return begin_json(shared, text, whole, error);
+    }
+    if (!chunks->delimiter)
+        chunks->delimiter = lp_csv_guess(text, chunks->left);
+    return lp_sample_csv(&shared->sample, text, chunks->left, chunks->delimiter, shared->options->header)
+               ? LAPSE_OK
+               : lp_fail_memory(error, "the first rows", chunks->left);
+}
+
 /* ----------------------------------------------------------------------------------------------- dataset ----- */
 
 static lapse_status read_rows(struct workers *workers, int threads, const lp_import_tuning *tuning,
                               lapse_import_report *report, lapse_error *error)
 {
     lp_reader_shared *shared = &workers->shared;
-    LP_TRY(lp_chunks_check(&shared->chunks, shared->file, error));
-    if (!shared->chunks.delimiter)
-        shared->chunks.delimiter = lp_csv_guess(shared->chunks.carry + shared->chunks.at, shared->chunks.left);
+    LP_TRY(begin_text(shared, error));
     LP_TRY(start_workers(workers, threads, tuning, error));
     bool more = true;
-    while (more && (!shared->have_columns || shared->unit == LP_TIME_AUTO))
+    while (more && (!shared->have_columns || shared->time.unit == LP_TIME_AUTO))
         more = lp_reader_step(&workers->readers[0]);
     if (more)
         lp_threads_run(workers->count, workers->count, read_all, workers);
     LP_TRY(first_failure(workers, error));
     fill_report(workers, report);
-    return check_rows(workers, report, error);
+    LP_TRY(check_rows(workers, report, error));
+    return check_keys(workers, error);
 }
 
 static lapse_status name_fields(const lp_columns *columns, lapse_dataset *dataset, lapse_error *error)
@@ -271,13 +394,15 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
 {
     static const lp_import_tuning usual = {LP_CHUNK_SIZE, LP_SEGMENT_ROWS};
     tuning = tuning ? tuning : &usual;
-    struct workers workers = {.shared = {.options = options, .file = source->name}};
+    struct workers workers = {.shared = {.options = options, .file = source->name, .format = "CSV"}};
     lapse_import_report made_report;
     char delimiter;
-    LP_TRY(lp_import_check(options, &workers.shared.unit, error));
+    LP_TRY(lp_import_check(options, &workers.shared.time.unit, error));
     LP_TRY(read_delimiter(options->delimiter, &delimiter, error));
     int threads;
     LP_TRY(lp_import_threads(options, &threads, error));
+    if (options->timezone)
+        LP_TRY(lp_zone_open(&workers.shared.time.zone, options->timezone, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);
     lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, (size_t)tuning->chunk_size, error)
                                : lp_fail_memory(error, "a dataset", sizeof *made);
@@ -302,7 +427,8 @@ lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_datas
 {
     LP_REQUIRE(error, options, dataset);
     if (!options->input)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "no input: give a CSV or TSV file, or - for standard input");
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "no input: give a CSV, TSV or JSON Lines file, or - for standard input");
     lp_source source;
     LP_TRY(lp_source_open(&source, options->input, error));
     lapse_status status = lp_import(&source, options, NULL, dataset, report, error);

@@ -13,6 +13,12 @@ typedef struct lp_import_tuning {
 /* Validates the options that do not depend on the format of the source. */
 lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *unit, lapse_error *error);
 
+/* Puts the columns, and how they were read, into the report. */
+void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_report *report);
+
+/* Adds a worker's numbers of rows by the relation of their time to the zone. */
+void lp_import_report_local(const int64_t local[LP_LOCALS], lapse_import_report *report);
+
 /* Groups the rows of all workers into a dataset and describes it. report has the counts of rows; the dropped ones are
  * added. */
 lapse_status lp_import_finish(const lp_reader_shared *shared, lp_rows *rows, int worker_count, int threads,

@@ -2,7 +2,6 @@
  * dropped row leaves no trace. */
 #include "data/import/reader.h"
 
-#include "base/timestamp.h"
 #include "base/text.h"
 
 #include <inttypes.h>
@@ -10,19 +9,15 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Timestamps from here on are milliseconds: as seconds they would be beyond the year 5138, and smaller ones as
- * milliseconds before March 1973. */
-#define MILLISECONDS_FROM 1e11
-
 enum { SMALLEST_ROW = 6 }; /* bytes of a valid row: three fields, two delimiters, a line end */
 
 lapse_status lp_reader_init(lp_reader *reader, lp_reader_shared *shared, int64_t segment_rows, lapse_error *error)
 {
     *reader = (lp_reader){.shared = shared, .first_bad_chunk = -1, .error_chunk = INT64_MAX};
     reader->rows.segment_rows = segment_rows;
-    reader->buffer = lp_grow(NULL, LP_CHUNK_BUFFER, 1);
+    reader->buffer = lp_grow(NULL, lp_chunks_buffer_size(&shared->chunks), 1);
     if (!reader->buffer)
-        return lp_fail_memory(error, "a chunk of text", LP_CHUNK_BUFFER);
+        return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(&shared->chunks));
     return LAPSE_OK;
 }
 
@@ -30,6 +25,8 @@ void lp_reader_clear(lp_reader *reader)
 {
     lp_free(reader->buffer);
     lp_csv_record_clear(&reader->record);
+    lp_jsonl_clear(&reader->jsonl);
+    lp_free(reader->present);
     lp_buffer_clear(&reader->joined);
     lp_rows_clear(&reader->rows);
 }
@@ -79,42 +76,32 @@ __attribute__((format(printf, 4, 5))) static bool bad_row(lp_reader *reader, int
 
 /* -------------------------------------------------------------------------------------------------- fields --- */
 
-const char *lp_reader_time_number(lp_reader_shared *shared, double number, double *time)
+/* Position of a field in messages: its column, or in JSON Lines the byte in the line, 0 if it is absent. */
+static int64_t position_of(const lp_reader *reader, const lp_csv_record *record, int64_t column)
 {
-    bool large = number >= MILLISECONDS_FROM, detect = shared->unit == LP_TIME_AUTO;
-    bool milliseconds = detect ? large : shared->unit == LP_TIME_MILLISECONDS;
-    if (shared->unit_found && large != milliseconds)
-        return milliseconds ? "looks like seconds, but the first row has milliseconds: set --time-unit"
-                            : "looks like milliseconds, but the first row has seconds: set --time-unit";
-    *time = milliseconds ? number / 1000 : number;
-    if (!(*time >= LP_TIME_MIN && *time <= LP_TIME_MAX))
-        return "lies outside the years 1 to 9999";
-    if (detect) {
-        shared->unit = milliseconds ? LP_TIME_MILLISECONDS : LP_TIME_SECONDS;
-        shared->unit_found = true;
-    }
-    return NULL;
+    if (!reader->shared->json)
+        return column + 1;
+    const char *at = record->begin[column];
+    return at == record->end[column] && !*at ? 0 : at - record->text + 1;
 }
 
-const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time)
+/* What numeric columns have where a value is missing: as written by pandas, R, SQL and spreadsheets. */
+static bool is_missing(const char *begin, const char *end)
 {
-    double number;
+    static const char *const words[] = {"nan", "na", "null", "none", "n/a", "-nan", "<na>", "#n/a", "\\n", NULL};
+    if (end - begin > 4)
+        return false;
+    for (int i = 0; words[i]; i++)
+        if (lp_text_is(begin, end, words[i]))
+            return true;
+    return begin == end;
+}
+
+bool lp_reader_number(const char *begin, const char *end, double *number)
+{
     lp_text_trim(&begin, &end);
-    if (begin == end)
-        return "is not a time: it is empty";
-    bool detect = shared->unit == LP_TIME_AUTO;
-    if (shared->unit == LP_TIME_ISO || (detect && lp_timestamp_is_date(begin, end))) {
-        const char *reason = lp_timestamp_parse(begin, end, time);
-        if (!reason && detect)
-            shared->unit = LP_TIME_ISO;
-        return reason;
-    }
-    if (lp_number_parse(begin, end, &number))
-        return lp_reader_time_number(shared, number, time);
-    return detect ? "is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as "
-                    "2026-11-15T12:00:00Z"
-           : shared->unit == LP_TIME_MILLISECONDS ? "is not a time in unix milliseconds"
-                                                  : "is not a time in unix seconds";
+    *number = NAN;
+    return begin == end || lp_number_parse(begin, end, number) || is_missing(begin, end);
 }
 
 bool lp_reader_split(const char *begin, const char *end, uint32_t *split)
@@ -152,8 +139,8 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
             !lp_buffer_add(&reader->joined, first, (size_t)(last - first)))
             return false;
     }
-    *begin = reader->joined.data;
-    *end = reader->joined.data + reader->joined.size;
+    *begin = reader->joined.size ? reader->joined.data : "";
+    *end = *begin + reader->joined.size;
     return true;
 }
 
@@ -168,16 +155,15 @@ static bool read_fields(lp_reader *reader, const lp_csv_record *record, bool *go
         if (columns->field_type[f] != LAPSE_FIELD_NUMBER) {
             if (lp_text_is_utf8(begin, end))
                 continue;
-            *go_on = bad_row(reader, column + 1, reader->line, "the %s is not valid UTF-8 text",
-                             columns->field_type[f] == LAPSE_FIELD_ACTION ? "action" : "field");
+            *go_on =
+                bad_row(reader, position_of(reader, record, column), reader->line, "the %s is not valid UTF-8 text",
+                        columns->field_type[f] == LAPSE_FIELD_ACTION ? "action" : "field");
             return false;
         }
-        lp_text_trim(&begin, &end);
-        reader->number[f] = NAN;
-        if (begin == end || lp_number_parse(begin, end, &reader->number[f]))
+        if (lp_reader_number(begin, end, &reader->number[f]))
             continue;
-        *go_on = bad_row(reader, column + 1, reader->line,
-                         "'%s' is not a number: expected a decimal such as 12.5, or an empty field if it is missing",
+        lp_text_trim(&begin, &end);
+        *go_on = bad_row(reader, position_of(reader, record, column), reader->line, LP_NOT_A_NUMBER,
                          lp_text_excerpt(begin, end, shown));
         return false;
     }
@@ -245,6 +231,17 @@ static bool queue_row(lp_reader *reader, const lp_csv_record *record, lp_pending
     return !full || store_rows(reader, record);
 }
 
+static bool empty_name(lp_reader *reader, const lp_csv_record *record, int64_t column, const char *noun)
+{
+    const char *name = reader->shared->columns.name[column];
+    char shown[LP_EXCERPT_SIZE];
+    if (!reader->shared->json)
+        return bad_row(reader, column + 1, reader->line, "the name of the %s is empty", noun);
+    return bad_row(reader, position_of(reader, record, column), reader->line,
+                   "the %s is missing: the object has no value for the key '%s'", noun,
+                   lp_text_excerpt(name, name + strlen(name), shown));
+}
+
 /* Validates a record and queues it as a row. False stops the import. */
 static bool read_row(lp_reader *reader, const lp_csv_record *record)
 {
@@ -259,29 +256,34 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
                        reader->shared->options->header ? "header" : "first row", columns->count);
     const char *sequence = record->begin[columns->sequence], *sequence_end = record->end[columns->sequence];
     if (sequence == sequence_end)
-        return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is empty");
+        return empty_name(reader, record, columns->sequence, "sequence");
     if (!lp_text_is_utf8(sequence, sequence_end))
-        return bad_row(reader, columns->sequence + 1, reader->line, "the name of the sequence is not valid UTF-8 text");
+        return bad_row(reader, position_of(reader, record, columns->sequence), reader->line,
+                       "the name of the sequence is not valid UTF-8 text");
     const char *event, *event_end;
     if (!event_name(reader, record, &event, &event_end))
         return fail_memory(reader);
     if (event == event_end)
-        return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is empty");
+        return empty_name(reader, record, columns->event[0], "event");
     if (!lp_text_is_utf8(event, event_end))
-        return bad_row(reader, columns->event[0] + 1, reader->line, "the name of the event is not valid UTF-8 text");
+        return bad_row(reader, position_of(reader, record, columns->event[0]), reader->line,
+                       "the name of the event is not valid UTF-8 text");
     uint32_t split = 0;
     if (columns->split >= 0 && !lp_reader_split(record->begin[columns->split], record->end[columns->split], &split))
-        return bad_row(reader, columns->split + 1, reader->line, "'%s' is not a split: expected train, valid or test",
+        return bad_row(reader, position_of(reader, record, columns->split), reader->line,
+                       "'%s' is not a split: expected train, valid or test",
                        lp_text_excerpt(record->begin[columns->split], record->end[columns->split], shown));
     double time = 0;
+    lp_local local;
     const char *time_text = record->begin[columns->time], *time_end = record->end[columns->time];
-    const char *reason = lp_reader_time(reader->shared, time_text, time_end, &time);
+    const char *reason = lp_time_read(&reader->shared->time, time_text, time_end, &time, &local);
     if (reason)
-        return bad_row(reader, columns->time + 1, reader->line, "'%s' %s", lp_text_excerpt(time_text, time_end, shown),
-                       reason);
+        return bad_row(reader, position_of(reader, record, columns->time), reader->line, "'%s' %s",
+                       lp_text_excerpt(time_text, time_end, shown), reason);
     bool go_on;
     if (columns->field_count > 0 && !read_fields(reader, record, &go_on))
         return go_on;
+    reader->local[local]++;
     return queue_row(reader, record,
                      (lp_pending_row){.sequence = sequence,
                                       .sequence_size = (uint32_t)(sequence_end - sequence),
@@ -299,6 +301,10 @@ static bool init_columns(lp_reader *reader)
         return true;
     bool good = lp_csv_record_init(&reader->record, columns->count) &&
                 lp_rows_fields(&reader->rows, columns->field_type, columns->field_count);
+    if (good && reader->shared->json) {
+        reader->present = lp_alloc((size_t)columns->count, sizeof *reader->present);
+        good = reader->present && lp_jsonl_init(&reader->jsonl, &reader->shared->keys, &reader->record);
+    }
     return good || fail_memory(reader);
 }
 
@@ -320,8 +326,11 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         } else {
             lapse_error error = {0};
-            lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, shared->options, &first,
-                                                    shared->file, reader->line + 1, &error);
+            const lp_columns_input input = {shared->options, &first,       &shared->sample,
+                                            false,           shared->file, reader->line + 1};
+            lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, &input, &error);
+            if (status == LAPSE_OK)
+                lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
             shared->have_columns = status == LAPSE_OK;
             good = status == LAPSE_OK ? init_columns(reader) && (shared->options->header || read_row(reader, &first))
                                       : fail(reader, status, error.column, "%s", error.message);
@@ -350,11 +359,51 @@ static bool read_faulty(lp_reader *reader, const lp_chunk *chunk)
     return good;
 }
 
+/* A line that is not an object, or whose object does not fit the columns. */
+static bool malformed_line(lp_reader *reader)
+{
+    const lp_jsonl *parser = &reader->jsonl;
+    char shown[LP_EXCERPT_SIZE];
+    if (!parser->message)
+        return fail_memory(reader);
+    reader->seen++;
+    if (parser->key == LP_JSON_NONE)
+        return bad_row(reader, parser->position, reader->line, "%s", parser->message);
+    const lp_json_key *key = &parser->keys->keys[parser->key];
+    return bad_row(reader, parser->position, reader->line, "the key '%s' %s",
+                   lp_text_excerpt(key->text, key->text + key->size, shown), parser->message);
+}
+
+static bool read_json(lp_reader *reader, const lp_chunk *chunk, const char *nul)
+{
+    const lp_columns *columns = &reader->shared->columns;
+    lp_jsonl *parser = &reader->jsonl;
+    lp_jsonl_result result;
+    if (!init_columns(reader))
+        return false;
+    reader->record.count = columns->count;
+    lp_jsonl_start(parser, reader->buffer, chunk->size);
+    while ((result = lp_jsonl_next(parser)) != LP_JSONL_END) {
+        if (parser->begin > nul)
+            return fail(reader, LAPSE_ERROR_INPUT, 0, LP_CSV_BINARY);
+        if (result == LP_JSONL_MALFORMED && !malformed_line(reader))
+            return false;
+        for (int f = 0; f < columns->field_count; f++)
+            reader->present[columns->field[f]] |= *reader->record.begin[columns->field[f]] != 0;
+        if (result == LP_JSONL_ROW && !read_row(reader, &reader->record))
+            return false;
+        reader->line++;
+    }
+    return store_rows(reader, &reader->record);
+}
+
 static bool read_whole(lp_reader *reader, const lp_chunk *chunk)
 {
     lp_csv_scanner scanner;
     const char *nul = memchr(reader->buffer, 0, chunk->size);
     nul = nul ? nul : reader->buffer + chunk->size;
+    if (reader->shared->json)
+        return read_json(reader, chunk, nul);
     lp_csv_start(&scanner, reader->buffer, chunk->size, reader->shared->chunks.delimiter);
     if (!reader->shared->have_columns && !read_first(reader, &scanner, nul))
         return false;

@@ -1,33 +1,35 @@
-/* reader.h: parses chunks of delimited text into rows: the part of an import that workers do in parallel. */
+/* reader.h: parses chunks of delimited text or JSON Lines into rows: the part of an import that workers do in parallel. */
 #ifndef LP_READER_H
 #define LP_READER_H
 
 #include "data/import/chunks.h"
 #include "data/import/columns.h"
 #include "data/import/csv.h"
+#include "data/import/jsonl.h"
 #include "data/import/rows.h"
-
-typedef enum lp_time_unit { LP_TIME_AUTO = 0, LP_TIME_SECONDS, LP_TIME_MILLISECONDS, LP_TIME_ISO } lp_time_unit;
+#include "data/import/time_field.h"
 
 /* Shared by all workers. Written only by the worker that reads the first chunks; read-only afterwards. */
 typedef struct lp_reader_shared {
     const lapse_import_options *options;
     const char *file; /* for messages */
     lp_chunks chunks;
+    lp_sample sample; /* the first rows */
     lp_columns columns;
     bool have_columns;
-    lp_time_unit unit;
-    bool unit_found;       /* detected from the first row, so that a later row may contradict it */
-    lp_arena arena;        /* owns columns */
-    const char *time_type; /* of a source with typed columns, in place of the unit; otherwise NULL */
+    bool json;          /* JSON Lines; otherwise delimited text */
+    const char *format; /* "CSV", "JSON Lines" or "Arrow" */
+    lp_json_keys keys;  /* if json */
+    lp_time_format time;
+    const char
+        *time_type; /* "timestamp" or "date" if the source has typed times, in place of the unit; otherwise NULL */
+    lp_arena arena; /* owns columns */
 } lp_reader_shared;
 
-/* Parses the text of a time, and detects the unit if it is not known yet. Returns NULL, or the error as the end of a
- * sentence that begins with the text. */
-const char *lp_reader_time(lp_reader_shared *shared, const char *begin, const char *end, double *time);
-
-/* The time of a number in the unit of the source. Detects the unit and reports errors as lp_reader_time does. */
-const char *lp_reader_time_number(lp_reader_shared *shared, double number, double *time);
+/* Parses the text of a number; NaN where it is empty or a usual word for a missing value. False: it is neither. */
+bool lp_reader_number(const char *begin, const char *end, double *number);
+#define LP_NOT_A_NUMBER \
+    "'%s' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null"
 
 /* Parses "train", "valid", "test" or a usual synonym into a lp_split. */
 bool lp_reader_split(const char *begin, const char *end, uint32_t *split);
@@ -45,18 +47,21 @@ enum { LP_PENDING_ROWS = 32 };
 
 typedef struct lp_reader {
     lp_reader_shared *shared;
-    char *buffer; /* owned; LP_CHUNK_BUFFER bytes */
+    char *buffer; /* owned; lp_chunks_buffer_size bytes */
     lp_csv_record record;
+    lp_jsonl jsonl;                /* if the text is JSON Lines */
+    bool *present;                 /* owned; [column]: some object has it; if the text is JSON Lines */
     double number[LP_FIELD_LIMIT]; /* [field]: numbers of the current row */
     lp_buffer joined;              /* the event's name, if it has several columns */
     lp_rows rows;
     lp_pending_row pending[LP_PENDING_ROWS]; /* valid rows that are not yet in rows */
     int pending_count;
 
-    int64_t chunk; /* index of the current chunk */
-    int64_t line;  /* line ends of the chunk before the current record */
-    int64_t seen;  /* rows read, including malformed ones */
-    int64_t bad;   /* malformed rows, dropped */
+    int64_t chunk;            /* index of the current chunk */
+    int64_t line;             /* line ends of the chunk before the current record */
+    int64_t seen;             /* rows read, including malformed ones */
+    int64_t bad;              /* malformed rows, dropped */
+    int64_t local[LP_LOCALS]; /* [lp_local]: rows by the relation of their time to the zone */
 
     /* Line numbers in these two are relative to their chunk; lp_import adds the lines before it. */
     lapse_error first_bad;

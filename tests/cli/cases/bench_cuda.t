@@ -36,5 +36,5 @@ $ grep -c '"ops"\|"launches"' out.json
 | 1
 $ grep -h '"launches"\|"device"\|"precision"' out.json
 |   "device": "cuda",
-|   "precision": "fp32",
+|   "precision": "tf32",
 |   "launches": [

@@ -11,6 +11,7 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 |          If a repeat carries no information (a page reload), import with
 |          --deduplicate consecutive: repeats are easy to predict and raise every
 |          score.
+| ok       single-events         0 of 12 sequences
 | ok       untrained-event-types 0 of 4 event_types
 | ok       divided-sequences     0 of 12 sequences
 | ok       past-targets          0 of 14 valid and test events
@@ -39,6 +40,7 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 |          If a repeat carries no information (a page reload), import with
 |          --deduplicate consecutive: repeats are easy to predict and raise every
 |          score.
+| ok       single-events         0 of 12 sequences
 | ok       untrained-event-types 0 of 4 event_types
 | note     divided-sequences     12 of 12 sequences (100.00 %)
 |          Sequences with events in several splits, by design of --split-by
@@ -106,6 +108,16 @@ $ lapse import repeats.csv -o repeats.lapse >/dev/null; lapse check repeats.laps
 |       "unit": "events",
 |       "text": "Events with the event type of the event before them in their sequence.",
 |       "advice": "If a repeat carries no information (a page reload), import with --deduplicate consecutive: repeats are easy to predict and raise every score."
+|     },
+|     {
+|       "name": "single-events",
+|       "severity": "ok",
+|       "count": 0,
+|       "total": 3,
+|       "fraction": 0,
+|       "unit": "sequences",
+|       "text": "Every sequence has several events.",
+|       "advice": ""
 |     },
 |     {
 |       "name": "untrained-event-types",
@@ -192,14 +204,11 @@ $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.
 
 # Errors.
 $ lapse check
-! lapse: check needs DATA: dataset file from `lapse import`
+! lapse: check needs DATA: dataset file from `lapse import`, or events in text, plain or gzip, one per row; - is standard input
 ! lapse: see `lapse check --help`
 = 2
 $ lapse check nothing.lapse
 ! lapse: nothing.lapse: cannot open: No such file or directory
-= 1
-$ lapse check events.csv
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse check events.lapse --split-by coin
 ! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
@@ -209,7 +218,7 @@ $ lapse check events.lapse --split-by column
 ! lapse: the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule
 = 2
 $ lapse check events.lapse --now soon
-! lapse: --now: 'soon' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: --now: 'soon' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z
 ! lapse: see `lapse check --help`
 = 2
 $ head -c 200 events.lapse >short.lapse; lapse check short.lapse

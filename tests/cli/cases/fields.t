@@ -2,6 +2,9 @@
 
 $ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price
 | read       38 rows, 1.6 kB from fields.csv
+| sequence   user, found by name
+| time       time, found by name; ISO 8601
+| event      item
 | events     38 events in 13 sequences, 2 event types
 | fields     action (2 values), device (3 values), price (number)
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
@@ -10,6 +13,27 @@ $ lapse import fields.csv -o again.lapse --event item --action action --field de
 | {
 |   "input": "fields.csv",
 |   "output": "again.lapse",
+|   "format": "CSV",
+|   "columns": {
+|     "sequence": {
+|       "column": "user",
+|       "given": false
+|     },
+|     "time": {
+|       "column": "time",
+|       "given": false
+|     },
+|     "event": {
+|       "column": "item",
+|       "given": true
+|     }
+|   },
+|   "ignored": "",
+|   "time_unit": "ISO 8601",
+|   "timezone": "UTC",
+|   "local_rows": 0,
+|   "ambiguous_rows": 0,
+|   "missing_rows": 0,
 |   "bytes": 1636,
 |   "rows": 38,
 |   "bad_rows": 0,
@@ -57,6 +81,10 @@ $ lapse info fields.lapse | head -n 8
 | first.time       2026-01-01T10:00:00Z
 $ lapse import fields.csv -o plain.lapse --event item
 | read       38 rows, 1.6 kB from fields.csv
+| sequence   user, found by name; runner-up: device
+| time       time, found by name; ISO 8601
+| event      item
+| ignored    action, device, price
 | events     38 events in 13 sequences, 2 event types
 | span       2026-01-01T10:00:00Z to 2026-01-08T10:00:00Z, 7 days
 | wrote      plain.lapse in N s, N MB/s
@@ -72,11 +100,15 @@ $ lapse import fields.csv -o x.lapse --event item --field device --number device
 ! lapse: fields.csv:1:5: the column 'device' cannot be the number: it already has another role
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device
-! lapse: fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+! lapse: fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 = 1
 $ lapse import fields.csv -o x.lapse --event item --number device --bad-rows skip
 | read       38 rows, 1.6 kB from fields.csv
-| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+| sequence   user, found by name
+| time       time, found by name; ISO 8601
+| event      item
+| ignored    action, price
+| skipped    35 malformed rows; first at fields.csv:2:5: 'phone' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 | events     3 events in 2 sequences, 2 event types
 | fields     device (number)
 | span       2026-01-05T09:31:00Z to 2026-01-08T10:00:00Z, 3.02 days
@@ -87,9 +119,9 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with log-loss [0-9.]+/epoch N of 2 with log-loss N/'
 | Data      fields.lapse: 38 events in 13 sequences, 2 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, predict both, field-dims 0, encoding
+|           dropout 0.3, gap-input on, predict both, field-dims 0, encoding
 |           mercer, periods 4, harmonics 2, period-min 1 minute, period-max 1.83
-|           days, period-init geometric, periods-fixed no, blocks 1, heads 1,
+|           days, period-init geometric, periods-fixed no, blocks 2, heads 2,
 |           projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
@@ -97,19 +129,19 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split
 $ lapse info m.safetensors | grep -E '^(predict|field)'
-| predict                      both
-| fields                       3
-| field.0.name                 action
-| field.0.type                 action
-| field.0.dims                 3
-| field.1.name                 device
-| field.1.type                 category
-| field.1.dims                 3
-| field.2.name                 price
-| field.2.type                 number
-| field.2.dims                 1
-| field.2.mean                 6.866071428571429
-| field.2.deviation            3.4618340920113786
+| predict               both
+| fields                3
+| field.0.name          action
+| field.0.type          action
+| field.0.dims          3
+| field.1.name          device
+| field.1.type          category
+| field.1.dims          3
+| field.2.name          price
+| field.2.type          number
+| field.2.dims          1
+| field.2.mean          6.866071428571429
+| field.2.deviation     3.4618340920113786
 $ lapse train plain.lapse -o x.safetensors --predict action
 ! lapse: the action cannot be predicted, because the dataset has none: import it with --action COLUMN
 = 1
@@ -164,16 +196,16 @@ $ lapse eval m.safetensors plain.lapse --split all
 $ lapse predict m.safetensors fields_history.csv --at +1h --at +7d --top 1 | sed -E 's/[0-9]+\.[0-9] %/N %/g'
 | target: event
 | sequence  rank  at +1h          at +7d
-| ann          1  tea     N %  tea     N %
+| ann          1  cake    N %  tea     N %
 |
 | target: action
 | sequence  rank  at +1h          at +7d
-| ann          1  buy     N %  buy     N %
+| ann          1  buy     N %  view    N %
 $ lapse predict m.safetensors fields_history.csv --at +1h --csv | sed -E 's/0\.[0-9]+$/N/' | sort
 | ann,+1h,1767870000,action,1,buy,N
 | ann,+1h,1767870000,action,2,view,N
-| ann,+1h,1767870000,event,1,tea,N
-| ann,+1h,1767870000,event,2,cake,N
+| ann,+1h,1767870000,event,1,cake,N
+| ann,+1h,1767870000,event,2,tea,N
 | sequence,at,time,target,rank,name,probability
 $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -E 's/0\.[0-9]+/N/'
 | {
@@ -190,7 +222,7 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |           "timestamp": "2026-01-08T11:00:00Z",
 |           "top": [
 |             {
-|               "event": "tea",
+|               "event": "cake",
 |               "probability": N
 |             }
 |           ],
@@ -203,7 +235,8 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -
 |         }
 |       ]
 |     }
-|   ]
+|   ],
+|   "skipped": []
 | }
 $ sed s/action/deed/ fields_history.csv > renamed.csv; lapse predict m.safetensors renamed.csv --at +1h
 ! lapse: renamed.csv:1: there is no column 'action' for the action; the columns are: user, time, item, deed, device, price
@@ -220,10 +253,7 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 | wc -
 | 7
 ! lapse: strange.csv: 2 events have 1 value of 'action' that the model does not know: 'steal' (2); skipped
 $ sed 's/12$/dear/' fields_history.csv > dear.csv; lapse predict m.safetensors dear.csv --at +1h
-! lapse: dear.csv:4:6: 'dear' is not a number: expected a decimal such as 12.5, or an empty field if it is missing
+! lapse: dear.csv:4:6: 'dear' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 = 1
 $ lapse train plain.lapse -o plain.safetensors --model markov --no-eval 2>/dev/null | wc -l
 | 1
-$ lapse predict plain.safetensors fields_history.csv --at +1h --action action
-! lapse: --action: the model has no action field
-= 2

@@ -154,13 +154,13 @@ $ lapse import - -o closed.lapse <&-
 ! lapse: standard input: the file is empty: it must have a header and rows
 = 1
 
-# A pipe is no dataset and no model; nothing waits for its writer.
-$ timeout 10 lapse info pipe
-! lapse: pipe: this is not a regular file
-= 1
-$ timeout 10 lapse train pipe -o m5.st
-! lapse: pipe: this is not a regular file
-= 1
+# A pipe is no dataset and no model, and nothing waits for the writer of one; events in text come through a pipe.
+$ cat events.csv >pipe & timeout 10 lapse info pipe 2>&1 | head -3
+| lapse: pipe: columns: sequence 'user', time 'time', event 'event'
+| file             pipe (events in text)
+| sequences        12
+$ timeout 10 lapse train <(cat events.csv) -o m5.st --model majority --no-eval 2>/dev/null | grep -c saved
+| 1
 $ timeout 10 lapse eval pipe d.lapse
 ! lapse: pipe: this is not a regular file
 = 1
@@ -169,7 +169,7 @@ $ timeout 10 lapse train d.lapse -o m5.st --task recommend --item-vectors pipe
 = 1
 
 # A dataset that is truncated while it is in use.
-$ lapse simulate -o t.csv --sequences 2000 >/dev/null; lapse import t.csv -o t.lapse >/dev/null
+$ lapse simulate -o t.csv --sequences 2000 >/dev/null; lapse import t.csv -o t.lapse --event item >/dev/null
 $ lapse train t.lapse -o t.st --epochs 1000000 --patience 1000000 --dims 4 --threads 2 2>log & \
   for i in $(seq 600); do grep -qs 'epoch 1/' log && break; sleep 0.05; done; truncate -s 0 t.lapse; wait $!; echo "exit $?"; grep '^lapse' log; ls t.st
 | exit 1

@@ -5,7 +5,8 @@ $ lapse demo --help
 | Simulates a shop whose law is known, trains the baselines (majority, Markov
 | chains) and attention with three ways to see time at equal size, and shows in
 | one table what each reached of what is possible. Then tells what happens next to
-| one shopper. Takes under a minute.
+| one shopper, and which commands do the same with data of your own. Takes under a
+| minute.
 |
 | Options:
 |   --seed N                  another seed is another shop and another training
@@ -51,38 +52,50 @@ $ lapse simulate --help
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (sequence, timestamp, event type), sorts them by sequence and time,
+| Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one
+| event per row. Columns that are not given are found by their names and the
+| values of the first rows, and printed. Sorts events by sequence and time,
 | optionally splits sequences into sessions and drops duplicates, filters rare
 | event types and short sequences, and writes a dataset file. The output file is
 | replaced atomically.
 |
-|   INPUT                     CSV or TSV file, plain or gzip, one event per row; -
-|                             is standard input
+|   INPUT                     CSV, TSV or JSON Lines file, plain or gzip, one
+|                             event per row; - is standard input
 |
 | Options:
 |   -o, --output DATASET      dataset file to write
+|   --threads N               CPU threads (default: all cores)
+|   --json                    JSON output: one object
+|
+| Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: detected by name)
-|   --time COLUMN             timestamp column (default: detected by name)
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: detected by name)
-|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-|                             8601, auto detects it (default: auto)
-|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-|                             in the first line)
-|   --no-header               no header: the first line is data, and columns are
-|                             given by number
-|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
-|                             (default: stop)
+|                             one name (default: found by name and values)
 |   --action COLUMN           action column (view, search, purchase): a
 |                             categorical field that can also be a prediction
 |                             target (default: none)
 |   --field COLUMN            categorical field column, an input feature of past
 |                             events; repeatable
 |   --number COLUMN           numeric field column, an input feature of past
-|                             events, empty if missing; repeatable
+|                             events; empty, NaN, NA or null if missing;
+|                             repeatable
 |   --split-column COLUMN     split column, with the values train, valid and test
 |                             (default: none)
+|   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
+|                             iso is ISO 8601, mdy and dmy are dates such as
+|                             11/15/2026 and 15/11/2026, auto detects it (default:
+|                             auto)
+|   --timezone ZONE           time zone of timestamps without one: a name such as
+|                             Europe/Berlin, or an offset such as +02:00 (default:
+|                             UTC)
+|   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
+|                             detected in the first line)
+|   --no-header               no header: the first line is data, and columns are
+|                             given by number
+|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
+|                             (default: stop)
 |   --session-gap DURATION    session gap: split a sequence between events further
 |                             apart than this, such as 30m; the sessions are named
 |                             SEQUENCE/1, SEQUENCE/2, ... (default: no splitting)
@@ -95,39 +108,78 @@ $ lapse import --help
 |                             dropped, before --min-events is applied (default: 1)
 |   --min-rounds RULE         application of the two minimums: once, or iterated
 |                             until no row is dropped (k-core) (default: once)
-|   --threads N               CPU threads (default: all cores)
-|   --json                    JSON output: one object
+|
+| Columns are found by their values and these names (case, blanks and _ do not matter):
+|   sequence                  sequence_id, sequence, user_id, user, uid, username,
+|                             customer_id, customer, cust_id, client_id, client,
+|                             visitor_id, visitor, full_visitor_id, member_id,
+|                             member, subscriber_id, account_id, account,
+|                             patient_id, patient, subject_id, subject, person_id,
+|                             person, player_id, student_id, reviewer_id,
+|                             household_key, case_id, case:concept:name, case,
+|                             session_id, session, device_id, device, machine_id,
+|                             vehicle_id, trace_id, ip, id
+|   time                      timestamp, event_time, event_timestamp, time,
+|                             datetime, timestamp_ms, ts, unix_time, epoch,
+|                             time:timestamp, order_date, purchase_date,
+|                             invoice_date, transaction_date, occurred_at,
+|                             created_at, created, start_time, started_at,
+|                             visit_date, event_date, unix_review_time, date, when
+|   event                     event, event_type, event_name, action, action_type,
+|                             activity, concept:name, interaction, behavior,
+|                             behavior_type, type, item_id, item, product_id,
+|                             product, sku, stock_code, article_id, article, asin,
+|                             movie_id, movie, track_id, song_id, book_id, isbn,
+|                             video_id, game_id, news_id, business_id, venue_id,
+|                             page, url, code, diagnosis, procedure, drug, kind,
+|                             product_name, category, label, status, title, name
 |
 | Examples:
 |   lapse import events.csv -o events.lapse --sequence user --time time --event action,item
 |   lapse import shop.csv -o shop.lapse --event item --action action --field device --number price
+|   lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
 |   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2
 |   lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
 |
-| Verifies a dataset, model or item-vector file and prints its metadata: source,
-| sizes, settings, split and scores.
+| Verifies a dataset, model or item-vector file, or events in text, and prints its
+| metadata: source, sizes, settings and split. Of a model also the history of its
+| training run as a chart, and its scores beside those of baselines.
 |
-|   FILE                      dataset, model or item-vector file
+|   FILE                      dataset, model or item-vector file, or events in
+|                             text; - is standard input
 |
 | Options:
 |   --event-types             list of event types (of items, for item vectors)
+|   --history                 table of all epochs of a model's training run, below
+|                             the chart
 |   --json                    JSON output: one object
+|
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: found by name and values)
 |
 | Examples:
 |   lapse info events.lapse --event-types
+|   lapse info events.csv
 |   lapse info model.safetensors --json
+|
+| `lapse info --help all` shows every option, 14 more.
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
 | Trains on the training split, keeps the parameters that were best on the
-| validation split, and evaluates them on the test split. Options that are not set
-| are chosen from the data. Ctrl-C stops after the current step and saves the best
-| model so far; --resume continues from there.
+| validation split, and evaluates them on the test split, beside baselines.
+| Options that are not set are chosen from the data. Ctrl-C stops after the
+| current step and saves the best model so far; --resume continues from there.
 |
-|   DATA                      dataset file of `lapse import`
+|   DATA                      dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
 |   -o, --output MODEL        model file to write
@@ -135,11 +187,12 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention, lstm,
-|                             markov, item-markov, recency, popularity, majority
-|                             (default: attention)
+|                             gru4rec, markov, item-markov, recency, popularity,
+|                             majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
-|                             comes next, recommend ranks a catalogue of items
-|                             (default: classify)
+|                             comes next, recommend ranks a catalogue of items; a
+|                             model with one task needs no --task (default:
+|                             classify)
 |   --target-time RULE        target time: known conditions on the time of the
 |                             predicted event, unknown on the last event's time
 |                             (default: known)
@@ -147,13 +200,12 @@ $ lapse train --help
 |                             (default: chosen from the data)
 |   --dims N                  embedding and hidden dimensions (default: chosen
 |                             from the data)
-|   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.2)
+|   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
 |   --encoding NAME           time encoding: how the model sees the lag from each
 |                             past event to the query time: mercer, bochner,
 |                             bochner-normal, bochner-invcdf, random, position,
 |                             sinusoid, none (default: mercer)
-|   --blocks N                number of attention blocks, 1 to 3 (default: 1 to
-|                             classify, 2 to recommend)
+|   --blocks N                number of attention blocks, 1 to 3 (default: 2)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -180,12 +232,21 @@ $ lapse train --help
 |                             (default: all cores)
 |   --resume                  resume from the checkpoint, if it exists
 |
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: found by name and values)
+|   --time COLUMN             timestamp column (default: found by name and values)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: found by name and values)
+|
 | Examples:
 |   lapse train events.lapse -o model.safetensors --task classify
+|   lapse train events.csv -o model.safetensors --sequence user --time time --event item
 |   lapse train events.lapse -o markov.safetensors --model markov --order 2
 |   lapse train events.lapse -o model.safetensors --resume
+|   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 34 more.
+| `lapse train --help all` shows every option, 51 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -197,7 +258,8 @@ $ lapse eval -h
 | samples, uniform and by popularity.
 |
 |   MODEL                     model file from `lapse train`
-|   DATA                      dataset file from `lapse import`
+|   DATA                      dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
 |   --split SPLIT             split to evaluate: test, valid, train, all (default:
@@ -222,9 +284,19 @@ $ lapse eval -h
 |                             all cores)
 |   --json                    JSON output: one object
 |
+| Text input:
+|   --sequence COLUMN         sequence (user, session) column: name, or number
+|                             from 1 (default: that of the training data)
+|   --time COLUMN             timestamp column (default: that of the training
+|                             data)
+|   --event COLUMN[,...]      event type (item) column; several are joined into
+|                             one name (default: that of the training data)
+|
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
+|
+| `lapse eval --help all` shows every option, 14 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY --at TIME [options]
 |
@@ -233,43 +305,41 @@ $ lapse predict --help
 | probabilities; for a recommender, items with their scores.
 |
 |   MODEL                     model file from `lapse train`
-|   HISTORY                   CSV or TSV file, plain or gzip, one event per row; -
-|                             is standard input
+|   HISTORY                   dataset file from `lapse import`, or events in text,
+|                             plain or gzip, one per row; - is standard input
 |
 | Options:
-|   --at TIME                 query time: Unix seconds, ISO 8601, or +3d for 3
-|                             days after the last event of each sequence;
-|                             repeatable, one column each
+|   --at TIME                 query time: Unix seconds, ISO 8601, now, +3d for 3
+|                             days after the last event of each sequence, or a
+|                             sweep 1h..30d/20 of 20 times after it, spaced evenly
+|                             in log time; repeatable. Histories that end after a
+|                             query time are skipped
 |   --top K                   top-k: number of predictions to print, the most
 |                             probable first; 0 prints all (default: 5)
 |   --unseen                  exclude event types that are already in the history
 |   --unknown ACTION          events that the model does not know: stop with an
 |                             error, or skip them (default: error)
+|   -o, --output FILE         file to write, replaced atomically (default:
+|                             standard output)
 |   --csv                     CSV output: one prediction per row
 |   --json                    JSON output: one object
+|   --threads N               CPU threads (default: all cores)
+|
+| Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
 |                             from 1 (default: that of the training data)
 |   --time COLUMN             timestamp column (default: that of the training
 |                             data)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
 |                             one name (default: that of the training data)
-|   --time-unit UNIT          timestamp format: s and ms are Unix time, iso is ISO
-|                             8601, auto detects it (default: auto)
-|   --delimiter CHARACTER     field delimiter; "tab" is a tab (default: detected
-|                             in the first line)
-|   --no-header               no header: the first line is data, and columns are
-|                             given by number
-|   --bad-rows ACTION         malformed rows: stop with an error, or skip them
-|                             (default: stop)
-|   --action COLUMN           action column, for a model with an action field;
-|                             other fields keep the column names of the training
-|                             data (default: that of the training data)
-|   --threads N               CPU threads (default: all cores)
 |
 | Examples:
 |   lapse predict model.safetensors history.csv --at '2026-11-15T12:00:00Z' --top 5
 |   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
-|   lapse predict shop.safetensors customers.csv --at +1d --top 10 --unseen --csv
+|   lapse predict model.safetensors events.lapse --at 1h..30d/20 --top 1 --csv -o next.csv
+|   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
+|
+| `lapse predict --help all` shows every option, 14 more.
 $ lapse help --help
 | usage: lapse help [VERB] [all] [options]
 |
@@ -291,7 +361,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 54
+| 74
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -299,8 +369,48 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 55
+| 75
 $ lapse eval --help >common; lapse eval --help all | diff common -
+| 43a44,78
+| >   --action COLUMN           action column (view, search, purchase): a
+| >                             categorical field that can also be a prediction
+| >                             target (default: that of the training data)
+| >   --field COLUMN            categorical field column, an input feature of past
+| >                             events; repeatable
+| >   --number COLUMN           numeric field column, an input feature of past
+| >                             events; empty, NaN, NA or null if missing;
+| >                             repeatable
+| >   --split-column COLUMN     split column, with the values train, valid and test
+| >                             (default: none)
+| >   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
+| >                             iso is ISO 8601, mdy and dmy are dates such as
+| >                             11/15/2026 and 15/11/2026, auto detects it (default:
+| >                             auto)
+| >   --timezone ZONE           time zone of timestamps without one: a name such as
+| >                             Europe/Berlin, or an offset such as +02:00 (default:
+| >                             UTC)
+| >   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
+| >                             detected in the first line)
+| >   --no-header               no header: the first line is data, and columns are
+| >                             given by number
+| >   --bad-rows ACTION         malformed rows: stop with an error, or skip them
+| >                             (default: stop)
+| >   --session-gap DURATION    session gap: split a sequence between events further
+| >                             apart than this, such as 30m; the sessions are named
+| >                             SEQUENCE/1, SEQUENCE/2, ... (default: no splitting)
+| >   --deduplicate RULE        deduplication: none, exact (same sequence, time and
+| >                             event as another row) or consecutive (same event as
+| >                             the previous row of the sequence) (default: none)
+| >   --min-events N            minimum events per sequence; shorter sequences are
+| >                             dropped (default: 1)
+| >   --min-count N             minimum occurrences per event type; rarer ones are
+| >                             dropped, before --min-events is applied (default: 1)
+| >   --min-rounds RULE         application of the two minimums: once, or iterated
+| >                             until no row is dropped (k-core) (default: once)
+| 48,49d82
+| < 
+| < `lapse eval --help all` shows every option, 14 more.
+= 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
 ! lapse: see `lapse help --help`

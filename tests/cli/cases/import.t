@@ -1,11 +1,17 @@
 # The report of an import.
 $ lapse import events.csv -o events.lapse
 | read       96 rows, 1.9 kB from events.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      event, found by name
 | events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      events.lapse in N s, N MB/s
 $ lapse import events.csv -o events.lapse --min-count 10 --min-events 7
 | read       96 rows, 1.9 kB from events.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      event, found by name
 | dropped    6 rows of 1 event type with fewer than 10 occurrences
 | dropped    6 rows of 1 sequence with fewer than 7 events
 | events     84 events in 11 sequences, 3 event types
@@ -13,6 +19,9 @@ $ lapse import events.csv -o events.lapse --min-count 10 --min-events 7
 | wrote      events.lapse in N s, N MB/s
 $ lapse import - -o piped.lapse <events.csv
 | read       96 rows, 1.9 kB from standard input
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      event, found by name
 | events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      piped.lapse in N s, N MB/s
@@ -29,6 +38,27 @@ $ lapse import events.csv -o events.lapse --json
 | {
 |   "input": "events.csv",
 |   "output": "events.lapse",
+|   "format": "CSV",
+|   "columns": {
+|     "sequence": {
+|       "column": "user",
+|       "given": false
+|     },
+|     "time": {
+|       "column": "time",
+|       "given": false
+|     },
+|     "event": {
+|       "column": "event",
+|       "given": false
+|     }
+|   },
+|   "ignored": "",
+|   "time_unit": "unix seconds",
+|   "timezone": "UTC",
+|   "local_rows": 0,
+|   "ambiguous_rows": 0,
+|   "missing_rows": 0,
 |   "bytes": 1923,
 |   "rows": 96,
 |   "bad_rows": 0,
@@ -51,6 +81,9 @@ $ lapse import events.csv -o events.lapse --json
 | }
 $ lapse import events.csv -o - 2>report >stream; cat report; cmp stream events.lapse
 | read       96 rows, 1.9 kB from events.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      event, found by name
 | events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      - in N s, N MB/s
@@ -61,6 +94,9 @@ $ cp events.lapse before.lapse; lapse import bad.csv -o events.lapse; echo "exit
 ! lapse: bad.csv:3:2: 'yesterday' is not a time in unix seconds
 $ lapse import bad.csv -o bad.lapse --bad-rows skip
 | read       5 rows, 107 bytes from bad.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      event, found by name
 | skipped    2 malformed rows; first at bad.csv:3:2: 'yesterday' is not a time in unix seconds
 | events     3 events in 2 sequences, 3 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T01:01:40Z, 1.03 hours
@@ -69,6 +105,27 @@ $ lapse import bad.csv -o bad.lapse --bad-rows skip --json
 | {
 |   "input": "bad.csv",
 |   "output": "bad.lapse",
+|   "format": "CSV",
+|   "columns": {
+|     "sequence": {
+|       "column": "user",
+|       "given": false
+|     },
+|     "time": {
+|       "column": "time",
+|       "given": false
+|     },
+|     "event": {
+|       "column": "event",
+|       "given": false
+|     }
+|   },
+|   "ignored": "",
+|   "time_unit": "unix seconds",
+|   "timezone": "UTC",
+|   "local_rows": 0,
+|   "ambiguous_rows": 0,
+|   "missing_rows": 0,
 |   "bytes": 107,
 |   "rows": 5,
 |   "bad_rows": 2,
@@ -148,12 +205,15 @@ $ mkdir folder; lapse import events.csv -o folder
 
 # Control characters in names do not reach the terminal.
 $ printf 'user,time,event\na,\033[31mred,b\n' >escape.csv; lapse import escape.csv -o x.lapse
-! lapse: escape.csv:2:2: '?[31mred' is not a time: expected unix seconds, unix milliseconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: escape.csv:2:2: '?[31mred' is not a time: expected unix seconds, milliseconds, microseconds or nanoseconds, or a date such as 2026-11-15T12:00:00Z
 = 1
 
 # Preparation: sessions, duplicates, iterated minimums. The report and the dataset have all of it.
 $ lapse import repeats.csv -o r.lapse --session-gap 30m --deduplicate exact --min-count 2 --min-events 2 --min-rounds iterated
 | read       11 rows, 224 bytes from repeats.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      item, found by name
 | sessions   1 sequence split at gaps longer than 30 minutes, 4 sessions in total
 | dropped    1 row with the same sequence, time and event as another
 | dropped    4 rows of 4 event types with fewer than 2 occurrences
@@ -177,6 +237,9 @@ $ lapse info r.lapse | grep -E '^(sequences|events|session_gap|deduplicate|min_|
 | rounds           3 iterations until both minimums hold
 $ lapse import repeats.csv -o r.lapse --deduplicate consecutive
 | read       11 rows, 224 bytes from repeats.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      item, found by name
 | dropped    1 row with the same event as the previous row
 | events     10 events in 3 sequences, 5 event types
 | span       2026-01-01T00:00:00Z to 2026-01-01T03:02:00Z, 3.03 hours

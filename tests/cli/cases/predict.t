@@ -106,15 +106,201 @@ $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --jso
 |         }
 |       ]
 |     }
-|   ]
+|   ],
+|   "skipped": []
 | }
 $ lapse predict m.safetensors history.csv --at +0s --top 99 | wc -l
 | 9
 
-# A query time before the last event of a sequence is an error, without partial output.
-$ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z
-! lapse: --at 2026-02-02T00:00:00Z is before the last event of sequence 'nora', 2026-02-02T09:15:00Z; use that time or later
+# A history that ends after a query time is reported and skipped at that time.
+$ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z --top 1
+| sequence  rank  at 2026-02-02T00:00:00Z
+| max          1  buy                      53.2 %
+! lapse: --at 2026-02-02T00:00:00Z: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
+$ lapse predict m.safetensors history.csv --at 2026-02-02T00:00:00Z --at +1h --top 1
+| sequence  rank  at 2026-02-02T00:00:00Z          at +1h
+| max          1  buy                      53.2 %  buy     53.2 %
+| nora         1                                   view    49.2 %
+! lapse: --at 2026-02-02T00:00:00Z: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
+$ lapse predict m.safetensors history.csv --at 2026-02-02 --at 1 --top 1 --json
+| {
+|   "model": "m.safetensors",
+|   "history": "history.csv",
+|   "sequences": [
+|     {
+|       "sequence": "max",
+|       "last_time": 1769941800,
+|       "predictions": [
+|         {
+|           "at": "2026-02-02",
+|           "time": 1769990400,
+|           "timestamp": "2026-02-02T00:00:00Z",
+|           "top": [
+|             {
+|               "event": "buy",
+|               "probability": 0.531746032
+|             }
+|           ]
+|         }
+|       ]
+|     },
+|     {
+|       "sequence": "nora",
+|       "last_time": 1770023700,
+|       "predictions": []
+|     }
+|   ],
+|   "skipped": [
+|     {
+|       "at": "2026-02-02",
+|       "reason": "the history ends after this time",
+|       "histories": 1,
+|       "first": "nora"
+|     },
+|     {
+|       "at": "1",
+|       "reason": "the history ends after this time",
+|       "histories": 2,
+|       "first": "max"
+|     }
+|   ]
+| }
+! lapse: --at 2026-02-02: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
+! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
+$ lapse predict m.safetensors history.csv --at 2026-02-02 --at 1 --csv --top 1
+| sequence,at,time,rank,event,probability
+| max,2026-02-02,1769990400,1,buy,0.531746032
+! lapse: --at 2026-02-02: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
+! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
+$ lapse predict m.safetensors history.csv --at 1 --top 1
+| sequence  rank  at 1
+! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
+
+# The current time.
+$ printf 'user,time,event\na,1,view\nb,99999999999,view\n' >future.csv; lapse predict m.safetensors future.csv --at now --top 1
+| sequence  rank  at now
+| a            1  cart    61.4 %
+! lapse: --at now: skipped 1 history that ends after this time, the first 'b', whose last event is at 5138-11-16T09:46:39Z
+$ before=$(date +%s); at=$(lapse predict m.safetensors future.csv --at now --top 1 --csv 2>/dev/null | awk -F, 'NR == 2 { print $3 }'); \
+  [ "$before" -le "$at" ] && [ "$at" -le "$(date +%s)" ] && echo yes
+| yes
+
+# A sweep: query times after the last event, spaced evenly in log time, one row each.
+$ lapse predict m.safetensors history.csv --at 1h..30d/5 --top 2
+| sequence      at  rank 1          rank 2
+| max          +1h  buy     53.2 %  view    44.9 %
+|           +5.18h  buy     53.2 %  view    44.9 %
+|           +1.12d  buy     53.2 %  view    44.9 %
+|           +5.79d  buy     53.2 %  view    44.9 %
+|             +30d  buy     53.2 %  view    44.9 %
+| nora         +1h  view    49.2 %  rate    45.2 %
+|           +5.18h  view    49.2 %  rate    45.2 %
+|           +1.12d  view    49.2 %  rate    45.2 %
+|           +5.79d  view    49.2 %  rate    45.2 %
+|             +30d  view    49.2 %  rate    45.2 %
+$ lapse predict m.safetensors history.csv --at +1h..+64h/7 --top 1 --csv
+| sequence,at,time,rank,event,probability
+| max,+1h,1769945400,1,buy,0.531746032
+| max,+2h,1769949000,1,buy,0.531746032
+| max,+4h,1769956200,1,buy,0.531746032
+| max,+8h,1769970600,1,buy,0.531746032
+| max,+16h,1769999400,1,buy,0.531746032
+| max,+1.33d,1770056712,1,buy,0.531746032
+| max,+64h,1770172200,1,buy,0.531746032
+| nora,+1h,1770027300,1,view,0.492283951
+| nora,+2h,1770030900,1,view,0.492283951
+| nora,+4h,1770038100,1,view,0.492283951
+| nora,+8h,1770052500,1,view,0.492283951
+| nora,+16h,1770081300,1,view,0.492283951
+| nora,+1.33d,1770138612,1,view,0.492283951
+| nora,+64h,1770254100,1,view,0.492283951
+$ lapse predict m.safetensors history.csv --at 1m..61s/3 --at +2m --top 1
+| sequence      at  rank 1
+| max          +1m  buy     53.2 %
+|           +1.01m  buy     53.2 %
+|             +61s  buy     53.2 %
+|              +2m  buy     53.2 %
+| nora         +1m  view    49.2 %
+|           +1.01m  view    49.2 %
+|             +61s  view    49.2 %
+|              +2m  view    49.2 %
+$ lapse predict m.safetensors history.csv --at 5ms..1y/1000 --top 1 --csv | awk -F, 'NR > 1 && $1 == "max" { n++; if ($3 <= last) print "not increasing", $0; last = $3 } END { print n }'
+| 1000
+$ for at in +1.41h +33.9m; do lapse predict m.safetensors history.csv --at $at --top 1 --csv | sed -n 2p; done; lapse predict m.safetensors history.csv --at 20m..2h/3 --top 1 --csv | sed -n 2,4p
+| max,+1.41h,1769946876,1,buy,0.531746032
+| max,+33.9m,1769943834,1,buy,0.531746032
+| max,+20m,1769943000,1,buy,0.531746032
+| max,+49m,1769944740,1,buy,0.531746032
+| max,+2h,1769949000,1,buy,0.531746032
+$ for at in 30d 1h..30d 1h..30d/1 1h..30d/1001 1h..30d/x 1h..30d/ 0s..1h/5 1h..1h/5 2h..1h/5 2026-01-01..2026-02-01/3 ../3 1h../3 1h..2h/3/4 -1h..2h/3 later; do \
+  lapse predict m.safetensors history.csv --at=$at; done
+! lapse: --at 30d: this is a duration; +30d is that long after the last event of each sequence
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..30d: the number of times is missing: a sweep is FROM..TO/N, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..30d/1: a sweep has 2 to 1000 times, not '1'
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..30d/1001: a sweep has 2 to 1000 times, not '1001'
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..30d/x: a sweep has 2 to 1000 times, not 'x'
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..30d/: a sweep has 2 to 1000 times, not ''
+! lapse: see `lapse predict --help`
+! lapse: --at 0s..1h/5: a sweep is spaced evenly in log time and cannot begin at 0; begin at 1s, for instance
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..1h/5: a sweep goes from a shorter to a longer duration, but 1h is not shorter than 1h
+! lapse: see `lapse predict --help`
+! lapse: --at 2h..1h/5: a sweep goes from a shorter to a longer duration, but 2h is not shorter than 1h
+! lapse: see `lapse predict --help`
+! lapse: --at 2026-01-01..2026-02-01/3: '2026-01-01' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at ../3: '' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at 1h../3: '' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at 1h..2h/3/4: '2h/3' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at -1h..2h/3: '-1h' is not a duration: a sweep is FROM..TO/N, two durations after the last event and a number of times, such as 1h..30d/20
+! lapse: see `lapse predict --help`
+! lapse: --at later: 'later' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z
+! lapse: see `lapse predict --help`
+= 2
+
+# --output writes a whole file or none, and no input.
+$ lapse predict m.safetensors history.csv --at +1h --top 1 -o out.txt; cat out.txt
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+$ lapse predict m.safetensors history.csv --at +1h --top 1 --csv -o out.csv; lapse predict m.safetensors history.csv --at +1h --top 1 --csv | cmp - out.csv
+$ lapse predict m.safetensors history.csv --at +1h --top 1 --json -o out.json; lapse predict m.safetensors history.csv --at +1h --top 1 --json | cmp - out.json
+$ lapse predict m.safetensors history.csv --at +1h --top 1 --csv -o - | cmp - out.csv
+$ lapse predict m.safetensors strange.csv --at +1h -o out.txt; cat out.txt
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+| nora         1  view    49.2 %
+! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); --unknown skip skips them
+$ lapse predict m.safetensors history.csv --at +1h -o history.csv
+! lapse: --output history.csv would overwrite HISTORY history.csv
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors history.csv --at +1h -o ./m.safetensors
+! lapse: --output ./m.safetensors would overwrite MODEL m.safetensors
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors - --at +1h -o history.csv <history.csv
+! lapse: --output history.csv would overwrite HISTORY /dev/stdin
+! lapse: see `lapse predict --help`
+= 2
+$ lapse predict m.safetensors history.csv --at +1h -o no/such/folder/out
+! lapse: no/such/folder/out: cannot write: No such file or directory
 = 1
+$ lapse predict m.safetensors history.csv --at +1h -o /dev/full
+! lapse: /dev/full: cannot write: No space left on device
+= 1
+$ ls out*
+| out.csv
+| out.json
+| out.txt
 
 # Events that the model does not know.
 $ lapse predict m.safetensors strange.csv --at +1h
@@ -152,7 +338,8 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 |       "last_time": 1769942400,
 |       "predictions": []
 |     }
-|   ]
+|   ],
+|   "skipped": []
 | }
 ! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); skipped
 ! lapse: sequence 'olaf' has no event that the model knows: no prediction
@@ -162,20 +349,24 @@ $ sed '1s/user/customer/; 1s/event/item/' history.csv >other.csv; lapse predict 
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
 | nora         1  view    49.2 %
+! lapse: other.csv: columns: sequence 'customer', time 'time', event 'item'
 $ sed '1s/user/customer/; s/$/,x/' history.csv | sed '1s/x$/item/' >more.csv; lapse predict m.safetensors more.csv --at +1h --top 1
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
 | nora         1  view    49.2 %
+! lapse: more.csv: columns: sequence 'customer', time 'time', event 'event'
 $ lapse predict m.safetensors renamed.csv --at +1h --top 1
 ! lapse: renamed.csv:1: there is no column 'user' for the sequence; the columns are: customer, when, what
 = 1
 $ lapse predict m.safetensors renamed.csv --at +1h --top 1 --sequence customer --time when --event what
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
+! lapse: renamed.csv: columns: sequence 'customer', time 'when', event 'what'
 $ tail -n +2 history.csv | lapse predict m.safetensors - --at +1h --top 1 --no-header --sequence 1 --time 2 --event 3
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
 | nora         1  view    49.2 %
+! lapse: standard input: columns: sequence '1', time '2', event '3'
 
 # Malformed rows.
 $ lapse predict m.safetensors bad.csv --at +1h
@@ -195,9 +386,6 @@ $ lapse predict history.csv history.csv --at +1h
 = 1
 $ lapse predict m.safetensors nothing.csv --at +1h
 ! lapse: nothing.csv: cannot open: No such file or directory
-= 1
-$ lapse predict m.safetensors events.lapse --at +1h
-! lapse: events.lapse:2: this is a binary file, not text: it has a NUL byte
 = 1
 
 # Names with special characters are escaped for the output format.
@@ -271,5 +459,6 @@ $ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
 |         }
 |       ]
 |     }
-|   ]
+|   ],
+|   "skipped": []
 | }

@@ -62,8 +62,8 @@ $ lapse info v.safetensors
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
 | 1
 $ lapse info m.safetensors | grep -E "^(event_types|items|train.item_vectors)"
-| event_types          300
-| train.item_vectors   v.safetensors
+| event_types           300
+| train.item_vectors    v.safetensors
 $ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates
 | candidates        289.5   300.0
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --dims 16 2>&1 | tail -1

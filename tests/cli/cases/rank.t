@@ -146,5 +146,5 @@ $ lapse train events.lapse -o net.safetensors --task recommend --dims 4 --epochs
 | target time  known: lags are relative to the time of the predicted event
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
-$ lapse info net.safetensors | grep -c '^score.valid.ndcg@10'
+$ lapse info net.safetensors --json | grep -c '"score.valid.ndcg@10"'
 | 1

@@ -15,7 +15,7 @@ $ lapse simulate -o no/such/folder/x.csv
 ! lapse: no/such/folder/x.csv: cannot write: No such file or directory
 = 1
 $ lapse import shop.csv -o shop.lapse --sequence user --time time --event action,item | grep -c .
-| 4
+| 8
 
 # The preset catalogue: any number of items, consistent events and metadata, no --law.
 $ lapse simulate --preset catalogue --items 500 --sequences 40 --seed 3 -o c.csv --catalogue items.csv
@@ -49,4 +49,4 @@ $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
 ! lapse: see `lapse simulate --help`
 = 2
 $ lapse import c.csv -o c.lapse --sequence user --time time --event item --field category | grep -c .
-| 5
+| 8

@@ -80,7 +80,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 ! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
 $ lapse info left.safetensors | grep '^split'
-| split                leave-one-out
+| split                 leave-one-out
 $ lapse eval left.safetensors events.lapse --split valid --bootstrap 0 | head -1
 | split        valid: 12 events in 12 sequences
 $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --split-by time 2>&1 | grep -E '^(split|Run)'
@@ -111,9 +111,9 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding mercer, periods 4, harmonics 2,
+|           dropout 0.3, gap-input on, encoding mercer, periods 4, harmonics 2,
 |           period-min 4 minutes, period-max 8.37 days, period-init geometric,
-|           periods-fixed no, blocks 1, heads 1, projection linear, combine
+|           periods-fixed no, blocks 2, heads 2, projection linear, combine
 |           concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
@@ -136,33 +136,21 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding bochner-invcdf, periods 50,
+|           dropout 0.3, gap-input on, encoding bochner-invcdf, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
-|           hidden 256, frequency-samples 1, blocks 1, heads 1, projection linear,
+|           hidden 256, frequency-samples 1, blocks 2, heads 2, projection linear,
 |           combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding bochner-normal, periods 50,
+|           dropout 0.3, gap-input on, encoding bochner-normal, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
-|           blocks 1, heads 1, projection linear, combine concatenate
+|           blocks 2, heads 2, projection linear, combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input on, encoding random, periods 50, period-min 4
-|           minutes, period-max 8.37 days, blocks 1, heads 1, projection linear,
+|           dropout 0.3, gap-input on, encoding random, periods 50, period-min 4
+|           minutes, period-max 8.37 days, blocks 2, heads 2, projection linear,
 |           combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.2, gap-input off, encoding none, blocks 1, heads 1,
+|           dropout 0.3, gap-input off, encoding none, blocks 2, heads 2,
 |           projection linear, combine concatenate
-
-# The progress bar on a terminal: one line that is redrawn and fits the width.
-$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | sed -E 's/\r$//; s/.*\x1b\[K//' | grep -a '^epoch' | sed -E 's/ [0-9.]+k?/ N/g'
-| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
-| epoch N/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
-$ script -qec 'stty cols 100; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | sed -nE '/^epoch.*\x1b\[K$/p' | head -1 | sed -E 's/\x1b\[K//; s/\[=*> *\]/[=> ]/; s/[0-9][0-9.:]*k?/N/g; s/N s to N s/N s/; s/N to N$/N/'
-| epoch N/N [==============================] loss N N events/s N s left, ends N
-$ script -qec 'stty cols 40; lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --no-eval' /dev/null \
-  | tr '\r' '\n' | sed -nE 's/^(epoch.*)\x1b\[K$/\1/p' | awk 'length > 39' | wc -l
-| 0
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
@@ -184,9 +172,6 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 # Invalid runs are refused before any training.
 $ lapse train nothing.lapse -o m.safetensors
 ! lapse: nothing.lapse: cannot open: No such file or directory
-= 1
-$ lapse train events.csv -o m.safetensors
-! lapse: events.csv: this is not a Lapse dataset; create one from a CSV file with lapse import
 = 1
 $ lapse train events.lapse -o no/such/folder/m.safetensors
 ! lapse: no/such/folder/m.safetensors: cannot write: No such file or directory
@@ -216,15 +201,17 @@ $ lapse eval events.lapse events.lapse
 ! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
 = 1
 $ lapse eval markov.safetensors markov.safetensors
-! lapse: markov.safetensors: this is not a Lapse dataset; create one from a CSV file with lapse import
+! lapse: markov.safetensors: this is a safetensors file (a model or item vectors), not events
 = 1
 $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.csv -o other.lapse >/dev/null; \
   lapse eval markov.safetensors other.lapse --split all
 ! lapse: the dataset has events 'wave', which the model does not know; leave them out of the import
 = 1
 # Without a GPU, cuda is an error and auto uses the CPU, as the banner says.
-$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-73
-| lapse: no GPU can be used: the plugin '/nowhere.so' could not be opened (
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-78
+| lapse: no GPU can be used: LAPSE_CUDA_PLUGIN: the plugin could not be opened (
+$ cp "$(readlink -f "$(command -v lapse)")" alone; ./alone train events.lapse -o gpu.safetensors --device cuda 2>&1 | sed 's/([^)]*directory)/(...)/'
+| lapse: no GPU can be used: the plugin liblapse_cuda.so was not found (...). Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH: install them, then build Lapse again; use --device cpu or auto
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
 | device cpu
 $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
@@ -281,3 +268,54 @@ $ lapse train events.lapse -o m.safetensors --select recall
 ! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'recall'
 ! lapse: see `lapse train --help`
 = 2
+
+# A log of epochs: one line each, never twice, also after a run that was killed within a line.
+$ lapse train events.lapse -o m.safetensors --epochs 3 --dims 8 --batch 4 --no-eval --log log.jsonl 2>/dev/null >&2; sed -E 's/: -?[0-9.e-]+/: N/g' log.jsonl
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+| {"epoch": N, "loss": N, "valid": {"log_loss": N, "accuracy": N}, "score": N, "best": true, "seconds": N}
+$ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --batch 4 --no-eval --log log.jsonl 2>/dev/null >&2; wc -l <log.jsonl
+| 2
+$ lapse train events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log & \
+  for i in $(seq 600); do grep -qs 'epoch 3/' log && break; sleep 0.05; done; kill -INT $!; wait $!; \
+  printf '{"epoch": 9999' >>log.jsonl; lapse train --resume events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log2 & \
+  n=$(wc -l <log.jsonl); for i in $(seq 600); do [ $(wc -l <log.jsonl) -gt $((n + 2)) ] && break; sleep 0.05; done; kill -INT $!; wait $!; \
+  sed -E 's/^\{"epoch": ([0-9]+),.*\}$/\1/' log.jsonl | awk '$1 != NR' | wc -l; rm stopped* log log2
+| 0
+$ echo hello >notes.txt; lapse train events.lapse -o m.safetensors --log notes.txt; cat notes.txt; rm notes.txt
+| hello
+! lapse: notes.txt: this file is not a log of epochs, and a log would overwrite it; set another --log FILE
+$ lapse train events.lapse -o m.safetensors --log events.lapse
+! lapse: --log events.lapse would overwrite DATA events.lapse
+! lapse: see `lapse train --help`
+= 2
+$ lapse train events.lapse -o m.safetensors --log m.safetensors
+! lapse: --output m.safetensors and --log m.safetensors are the same file
+! lapse: see `lapse train --help`
+= 2
+$ rm log.jsonl
+
+# The settings of an earlier run; options beside it override them.
+$ lapse train events.lapse -o first.safetensors --epochs 2 --dims 8 --batch 4 --seed 5 --select accuracy --threads 1 2>/dev/null >&2; \
+  lapse train events.lapse -o second.safetensors --like first.safetensors --threads 2 2>/dev/null >&2; cmp first.safetensors second.safetensors && echo same
+| same
+$ lapse train events.lapse -o second.safetensors --like first.safetensors --model lstm --seed 6 --threads 1 --no-eval 2>&1 | sed -n '1,/^Run/p'
+| Data      events.lapse: 96 events in 12 sequences, 4 event types
+| Model     model lstm, task classify, target-time known, context 8, dims 8,
+|           dropout 0.3, gap-input on, layers 1
+| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+|           clip 5, batch 4, epochs 2, patience 10, select accuracy, windows all
+| Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,
+$ lapse train events.lapse -o second.safetensors --like markov.safetensors --threads 1 --no-eval 2>&1 | grep -v ^saved
+| Data      events.lapse: 96 events in 12 sequences, 4 event types
+| Model     model markov, task classify, target-time known, context 8, order 1
+| Run       split-by sequence, seed 3, threads 1
+$ lapse import fields.csv -o priced.lapse --event item --number price >/dev/null; lapse train priced.lapse -o first.safetensors --epochs 1 --dims 8 --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | grep -c field-dims; \
+  lapse train events.lapse -o second.safetensors --like first.safetensors
+| 0
+! lapse: the model reads the field 'price' (number), and the dataset does not have it: import it with --number price
+= 1
+$ lapse train events.lapse -o second.safetensors --like events.lapse
+! lapse: events.lapse: this is not a whole Lapse model: it does not begin with a safetensors header
+= 1
+$ rm first.safetensors second.safetensors priced.lapse

@@ -6,12 +6,12 @@ $ lapse
 !
 !   demo        simulate a shop, train, and show what time adds and the limit
 !   simulate    simulate events from a known process, as CSV
-!   import      read events from CSV or TSV into a dataset file
-!   info        describe a dataset, model or item-vector file
+!   import      read events from CSV or JSON Lines into a dataset file
+!   info        describe events, a model or item vectors
 !   check       check a dataset for data-quality problems and leakage
 !   pretrain    pretrain item vectors that initialize a model
-!   train       train a model on a dataset and save the best one
-!   eval        evaluate a model on a dataset
+!   train       train a model on events and save the best one
+!   eval        evaluate a model on events
 !   predict     predict the event at a given time, for each history in a file
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
@@ -30,12 +30,12 @@ $ lapse --help
 |
 |   demo        simulate a shop, train, and show what time adds and the limit
 |   simulate    simulate events from a known process, as CSV
-|   import      read events from CSV or TSV into a dataset file
-|   info        describe a dataset, model or item-vector file
+|   import      read events from CSV or JSON Lines into a dataset file
+|   info        describe events, a model or item vectors
 |   check       check a dataset for data-quality problems and leakage
 |   pretrain    pretrain item vectors that initialize a model
-|   train       train a model on a dataset and save the best one
-|   eval        evaluate a model on a dataset
+|   train       train a model on events and save the best one
+|   eval        evaluate a model on events
 |   predict     predict the event at a given time, for each history in a file
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs
@@ -65,7 +65,7 @@ $ lapse help trian
 ! lapse: see `lapse --help`
 = 2
 $ lapse train
-! lapse: train needs DATA: dataset file of `lapse import`
+! lapse: train needs DATA: dataset file from `lapse import`, or events in text, plain or gzip, one per row; - is standard input
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse
@@ -167,11 +167,11 @@ $ lapse train events.lapse -o m.safetensors --resume=yes
 ! lapse: events.lapse: cannot open: No such file or directory
 = 1
 $ lapse predict m.safetensors history.csv
-! lapse: predict needs --at TIME: query time: Unix seconds, ISO 8601, or +3d for 3 days after the last event of each sequence; repeatable, one column each
+! lapse: predict needs --at TIME: query time: Unix seconds, ISO 8601, now, +3d for 3 days after the last event of each sequence, or a sweep 1h..30d/20 of 20 times after it, spaced evenly in log time; repeatable. Histories that end after a query time are skipped
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at 3d
-! lapse: --at 3d: '3d' is not a time: give unix seconds, or ISO 8601 with a zone such as 2026-11-15T12:00:00Z
+! lapse: --at 3d: this is a duration; +3d is that long after the last event of each sequence
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at +3

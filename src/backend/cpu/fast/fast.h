@@ -54,7 +54,9 @@
     X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
-    X(LSTM_GRADIENT, lstm_gradient)
+    X(LSTM_GRADIENT, lstm_gradient)                   \
+    X(GRU, gru)                                       \
+    X(GRU_GRADIENT, gru_gradient)
 
 #define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
 LP_FAST_OPS(LP_FAST_KERNEL)

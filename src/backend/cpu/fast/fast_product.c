@@ -405,8 +405,10 @@ static bool large(int m, int n, int k)
 
 static void blas(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
 {
+    int threads = lp_cpu_blas_begin();
     cblas_sgemm(CblasRowMajor, a.transposed ? CblasTrans : CblasNoTrans, b.transposed ? CblasTrans : CblasNoTrans, m, n,
                 k, alpha, a.data, a.stride, b.data, b.stride, add, c, stride);
+    lp_cpu_blas_end(threads);
 }
 
 void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)

@@ -2,8 +2,7 @@
  *
  * Segments advance together, longest first, so that a time step is one product [active x H] x [H x gates] and one loop
  * over the gates; the active segments are always the first ones of a group. A group has at most LP_RECURRENT_SEGMENTS of
- * them, which bounds the scratch and keeps the states in the cache. The scan helpers know nothing of the LSTM: a GRU needs
- * its own cells alone.
+ * them, which bounds the scratch and keeps the states in the cache.
  */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
@@ -107,7 +106,7 @@ static int active_at(segment_group *group, int t)
     return group->active = active;
 }
 
-/* ------------------------------------------------------------------------------------------------- lstm ------ */
+/* ------------------------------------------------------------------------------------------- activations ------ */
 
 /* Beyond this a sigmoid is 0 or 1 to within 3e-9; and the product of four denominators 1 + e^20 is within a float. */
 static const float SATURATED = 20.0f;
@@ -128,6 +127,8 @@ static inline float tanh_of(float x)
 {
     return 2.0f / sigmoid_denominator(2.0f * x) - 1.0f;
 }
+
+/* ------------------------------------------------------------------------------------------------- lstm ------ */
 
 /* One token: recurrent [4H] + x [4H] -> activated gates [4H], and the states; c becomes the cell state. The four denominators
  * share a division, which costs more than an exponential. */
@@ -237,4 +238,126 @@ void LP_FAST(lstm_gradient)(const lp_node *node, const lp_run *run)
     }
     for (size_t i = 0; dx && dx != dgates_out && i < (size_t)tokens * (size_t)wide; i++)
         dx[i] += dgates_out[i];
+}
+
+/* -------------------------------------------------------------------------------------------------- gru ------ */
+
+/* One token: recurrent [3H] without bias, x [3H] -> gates r, z, n and the recurrent part of n [4H], and the hidden state. r and z
+ * share a division. */
+static void gru_cell(int hidden, const float *restrict recurrent, const float *restrict bias, const float *restrict x,
+                     float *restrict gates, float *restrict h, float *restrict h_out)
+{
+#pragma omp simd
+    for (int j = 0; j < hidden; j++) {
+        float r = sigmoid_denominator(x[j] + (recurrent[j] + bias[j]));
+        float z = sigmoid_denominator(x[hidden + j] + (recurrent[hidden + j] + bias[hidden + j]));
+        float both = 1.0f / (r * z), reset = both * z, update = both * r;
+        float q = recurrent[2 * hidden + j] + bias[2 * hidden + j];
+        float n = tanh_of(x[2 * hidden + j] + reset * q), state = n + update * (h[j] - n);
+        gates[j] = reset;
+        gates[hidden + j] = update;
+        gates[2 * hidden + j] = n;
+        gates[3 * hidden + j] = q;
+        h[j] = h_out[j] = state;
+    }
+}
+
+void LP_FAST(gru)(const lp_node *node, const lp_run *run)
+{
+    const float *x = INPUT(0), *weight = INPUT(1), *bias = INPUT(2); /* [T x 3H], [3H x H], [1 x 3H] */
+    float *h_out = OUTPUT(0), *gates = OUTPUT(1);                    /* [T x H], [T x 4H] */
+    int hidden = node->inputs[1]->cols, wide = 3 * hidden;
+    float *scratch = (float *)(void *)run->scratch;
+    segment_scan scan = scan_begin(run, &scratch);
+    segment_group group = {0};
+    float *transposed = scratch, *recurrent = transposed + (size_t)wide * hidden; /* [H x 3H], [each x 3H] */
+    float *h = recurrent + (size_t)scan.each * wide;                              /* [each x H] */
+    fast_transpose(wide, hidden, weight, hidden, transposed, wide);
+    while (next_group(&scan, &group)) {
+        memset(recurrent, 0, (size_t)group.count * (size_t)wide * sizeof *recurrent);
+        memset(h, 0, (size_t)group.count * (size_t)hidden * sizeof *h);
+        for (int t = 0; active_at(&group, t); t++) {
+            if (t > 0)
+                fast_product(group.active, wide, hidden, 1, (matrix){h, hidden, false},
+                             (matrix){transposed, wide, false}, false, recurrent, wide);
+            for (int r = 0; r < group.active; r++) {
+                size_t token = (size_t)(group.first[r] + t);
+                gru_cell(hidden, recurrent + (size_t)r * wide, bias, x + token * wide, gates + token * 4 * hidden,
+                         h + (size_t)r * hidden, h_out + token * hidden);
+            }
+        }
+    }
+}
+
+/* One token, against time: dh by way of the outputs, carried by way of the later token's gates and direct by way of its z;
+ * direct becomes that of this token. da [3H], and da_out, get the gradients of the gates' recurrent parts, and dn [H] that of n's
+ * input part: those of the other two are equal to da. */
+static void gru_cell_gradient(int hidden, const float *restrict gates, const float *restrict previous,
+                              const float *restrict dh, const float *restrict carried, float *restrict direct,
+                              float *restrict da, float *restrict da_out, float *restrict dn)
+{
+#pragma omp simd
+    for (int j = 0; j < hidden; j++) {
+        float r = gates[j], z = gates[hidden + j], n = gates[2 * hidden + j], q = gates[3 * hidden + j];
+        float d = dh[j] + (carried[j] + direct[j]), tangent = d * (1.0f - z) * (1.0f - n * n);
+        dn[j] = tangent;
+        da[j] = da_out[j] = tangent * q * r * (1.0f - r);
+        da[hidden + j] = da_out[hidden + j] = d * (previous[j] - n) * z * (1.0f - z);
+        da[2 * hidden + j] = da_out[2 * hidden + j] = tangent * r;
+        direct[j] = d * z;
+    }
+}
+
+static void store_row(int count, const float *restrict from, bool added, float *restrict to)
+{
+    if (!added) {
+        memcpy(to, from, (size_t)count * sizeof *to);
+        return;
+    }
+#pragma omp simd
+    for (int j = 0; j < count; j++)
+        to[j] += from[j];
+}
+
+void LP_FAST(gru_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *gates = INPUT(0), *h = INPUT(1), *weight = INPUT(2), *dh = INPUT(3);
+    float *dx = OUTPUT(0), *dweight = OUTPUT(1), *dbias = OUTPUT(2); /* [T x 3H], [3H x H], [1 x 3H] */
+    int hidden = node->inputs[2]->cols, wide = 3 * hidden, tokens = run->rows[LP_ROWS_TOKENS];
+    float *scratch = (float *)(void *)run->scratch;
+    segment_scan scan = scan_begin(run, &scratch);
+    segment_group group = {0};
+    float *da = scratch, *carried = da + (size_t)scan.each * wide;                   /* [each x 3H], [each x H] */
+    float *direct = carried + (size_t)scan.each * hidden;                            /* [each x H] */
+    float *zeros = direct + (size_t)scan.each * hidden, *dn = zeros + hidden;        /* [H], [H] */
+    float *previous_h = dn + hidden, *da_out = previous_h + (size_t)tokens * hidden; /* [T x H], [T x 3H] */
+    memset(zeros, 0, (size_t)hidden * sizeof *zeros);
+    while (next_group(&scan, &group)) {
+        memset(carried, 0, 2 * (size_t)scan.each * (size_t)hidden * sizeof *carried); /* and direct */
+        for (int t = group.length[0] - 1; t >= 0; t--) {
+            for (int r = 0; r < active_at(&group, t); r++) {
+                size_t token = (size_t)(group.first[r] + t);
+                float *da_r = da + (size_t)r * wide;
+                gru_cell_gradient(hidden, gates + token * 4 * hidden, t > 0 ? h + (token - 1) * hidden : zeros,
+                                  dh + token * hidden, carried + (size_t)r * hidden, direct + (size_t)r * hidden, da_r,
+                                  da_out + token * wide, dn);
+                if (dx) {
+                    store_row(2 * hidden, da_r, ADDED(0), dx + token * wide);
+                    store_row(hidden, dn, ADDED(0), dx + token * wide + 2 * hidden);
+                }
+            }
+            if (t > 0)
+                fast_product(group.active, hidden, wide, 1, (matrix){da, wide, false}, (matrix){weight, hidden, false},
+                             false, carried, hidden);
+        }
+    }
+    if (dweight) {
+        shift_rows(run, h, hidden, 1, false, previous_h);
+        fast_product(wide, hidden, tokens, 1, (matrix){da_out, wide, true}, (matrix){previous_h, hidden, false},
+                     ADDED(1), dweight, hidden);
+    }
+    if (dbias && !ADDED(2))
+        memset(dbias, 0, (size_t)wide * sizeof *dbias);
+    for (int token = 0; dbias && token < tokens; token++)
+        store_row(wide, da_out + (size_t)token * wide, true, dbias);
 }

@@ -1,0 +1,253 @@
+/* events.c: see events.h. */
+#include "events.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "console.h"
+#include "lookup.h"
+
+/* A dataset file begins with these bytes (docs/dataset.md). A safetensors file begins with the header size (8 bytes,
+ * little-endian) and the header's opening brace. */
+static const unsigned char dataset_magic[8] = {0x89, 'L', 'A', 'P', 'S', 'E', '\r', '\n'};
+
+static cli_file_form form_of(const unsigned char *first, size_t size)
+{
+    if (size >= sizeof dataset_magic && memcmp(first, dataset_magic, sizeof dataset_magic) == 0)
+        return CLI_FORM_DATASET;
+    return size >= 9 && first[8] == '{' && first[7] == 0 ? CLI_FORM_TENSORS : CLI_FORM_TEXT;
+}
+
+int cli_file_form_find(const char *path, cli_file_form *form)
+{
+    unsigned char first[9];
+    struct stat found;
+    *form = CLI_FORM_TEXT;
+    if (strcmp(path, "-") == 0 || (stat(path, &found) == 0 && !S_ISREG(found.st_mode) && !S_ISDIR(found.st_mode)))
+        return CLI_DONE;
+    /* Without O_NONBLOCK, open waits for the writer of a FIFO that has replaced the file. */
+    int handle = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (handle < 0)
+        return cli_fail("%s: cannot open: %s", path, strerror(errno));
+    size_t size = 0;
+    ssize_t got = 1;
+    while (got > 0 && size < sizeof first) {
+        got = read(handle, first + size, sizeof first - size);
+        size += got > 0 ? (size_t)got : 0;
+        if (got < 0 && errno == EINTR)
+            got = 1;
+    }
+    int failed = errno;
+    close(handle);
+    if (got < 0)
+        return cli_fail("%s: cannot read: %s", path, strerror(failed));
+    *form = form_of(first, size);
+    return CLI_DONE;
+}
+
+/* ---- columns of a model ---- */
+
+/* The columns of the fields to import: those given and those of the model. */
+typedef struct field_columns {
+    const char **categories, **numbers; /* owned; the strings belong to the command line and the model */
+    int category_count, number_count;
+} field_columns;
+
+static void add_column(const char **list, int *count, const char *name)
+{
+    for (int i = 0; i < *count; i++)
+        if (strcmp(list[i], name) == 0)
+            return;
+    list[(*count)++] = name;
+}
+
+/* Sets the columns of the fields in *import; false if out of memory. The caller frees the two lists. */
+static bool name_fields(const lapse_model *model, lapse_import_options *import, field_columns *fields)
+{
+    lapse_field field;
+    int count = 0;
+    while (lapse_model_field(model, count, &field))
+        count++;
+    *fields = (field_columns){.categories = calloc((size_t)(count + import->category_count) + 1, sizeof(char *)),
+                              .numbers = calloc((size_t)(count + import->number_count) + 1, sizeof(char *))};
+    if (!fields->categories || !fields->numbers)
+        return false;
+    for (int i = 0; i < import->category_count; i++)
+        add_column(fields->categories, &fields->category_count, import->categories[i]);
+    for (int i = 0; i < import->number_count; i++)
+        add_column(fields->numbers, &fields->number_count, import->numbers[i]);
+    for (int i = 0; lapse_model_field(model, i, &field); i++) {
+        if (field.type == LAPSE_FIELD_ACTION)
+            import->action = import->action ? import->action : field.name;
+        else if (field.type == LAPSE_FIELD_CATEGORY)
+            add_column(fields->categories, &fields->category_count, field.name);
+        else
+            add_column(fields->numbers, &fields->number_count, field.name);
+    }
+    import->categories = fields->categories;
+    import->category_count = fields->category_count;
+    import->numbers = fields->numbers;
+    import->number_count = fields->number_count;
+    return true;
+}
+
+/* An error in the header: a missing column, or a column that cannot be detected. */
+static bool is_header_error(lapse_status status, const lapse_error *error)
+{
+    return (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
+           error->line <= 1;
+}
+
+/* A column that is not given is the one of the training data if the file has it, otherwise it is detected by name (a split
+ * column is left out). The combinations are tried in turn, with the fewest other columns first: a header error occurs
+ * before any row is read. Standard input can be read only once. */
+static lapse_status read_for_model(const lapse_import_options *import, const lapse_model *model,
+                                   lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
+{
+    enum { SPLIT = 1, SEQUENCE = 2, TIME = 4, EVENT = 8 };
+    static const int others[] = {0, 1, 2, 4, 8, 3, 5, 9, 6, 10, 12, 7, 11, 13, 14, 15};
+    lapse_status first = LAPSE_OK;
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
+        lapse_import_options attempt = *import;
+        lapse_error failure;
+        if (!attempt.split && !(others[i] & SPLIT))
+            attempt.split = cli_model_property(model, "column.split");
+        if (!attempt.sequence && !(others[i] & SEQUENCE))
+            attempt.sequence = cli_model_property(model, "column.sequence");
+        if (!attempt.time && !(others[i] & TIME))
+            attempt.time = cli_model_property(model, "column.time");
+        if (!attempt.event && !(others[i] & EVENT))
+            attempt.event = cli_model_property(model, "column.event");
+        lapse_status status = lapse_dataset_read(&attempt, dataset, report, &failure);
+        if (status == LAPSE_OK)
+            return LAPSE_OK;
+        if (i == 0 || !is_header_error(status, &failure)) {
+            first = status;
+            *error = failure;
+        }
+        if (!is_header_error(status, &failure) || strcmp(import->input, "-") == 0)
+            return status;
+    }
+    return first;
+}
+
+/* ---- messages ---- */
+
+static const char *dataset_property(const lapse_dataset *dataset, const char *name)
+{
+    const char *each, *value;
+    for (int i = 0; lapse_dataset_property(dataset, i, &each, &value); i++)
+        if (strcmp(each, name) == 0)
+            return value;
+    return NULL;
+}
+
+/* The properties of a dataset and of a model that name columns, and what the columns contain; lapse_column_role first. */
+static const struct {
+    const char *property, *content;
+} column_properties[] = {
+    {"column.sequence", "sequence"}, {"column.time", "time"}, {"column.event", "event"}, {"column.split", "split"}};
+
+enum { COLUMN_PROPERTIES = sizeof column_properties / sizeof *column_properties };
+
+static bool columns_equal(const lapse_dataset *dataset, const lapse_model *model)
+{
+    for (int i = 0; i < COLUMN_PROPERTIES; i++) {
+        const char *here = dataset_property(dataset, column_properties[i].property),
+                   *there = cli_model_property(model, column_properties[i].property);
+        if (here && there && strcmp(here, there) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void print_columns(const char *path, const lapse_dataset *dataset, const lapse_import_report *report)
+{
+    static const char *const contents[] = {"action", "category", "number"};
+    char line[1024] = "";
+    size_t used = 0;
+    lapse_field field;
+    for (int i = 0; i < COLUMN_PROPERTIES && used < sizeof line; i++) {
+        const char *name = dataset_property(dataset, column_properties[i].property);
+        if (name)
+            used += (size_t)snprintf(line + used, sizeof line - used, "%s%s '%.100s'", used ? ", " : "",
+                                     column_properties[i].content, name);
+        if (i <= LAPSE_COLUMN_EVENT && report->columns[i].runner_up[0] && used < sizeof line)
+            used +=
+                (size_t)snprintf(line + used, sizeof line - used, " (runner-up '%s')", report->columns[i].runner_up);
+    }
+    for (int i = 0; lapse_dataset_field(dataset, i, &field) && used < sizeof line; i++)
+        used += (size_t)snprintf(line + used, sizeof line - used, ", %s '%.100s'", contents[field.type], field.name);
+    cli_note("%s: columns: %s", strcmp(path, "-") == 0 ? "standard input" : path, line);
+}
+
+static void print_bad_rows(const lapse_import_report *report)
+{
+    if (report->bad_rows == 0)
+        return;
+    cli_note("skipped %s; the first:", cli_plural(report->bad_rows, "malformed row", "malformed rows").text);
+    cli_error(&report->first_bad_row);
+}
+
+/* ---- opening ---- */
+
+static int open_text(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
+{
+    lapse_import_options import;
+    lapse_import_report report;
+    lapse_error error;
+    lapse_status status;
+    field_columns fields = {NULL, NULL, 0, 0};
+    cli_columns_finish(columns);
+    import = columns->import;
+    import.input = path;
+    if (model && !name_fields(model, &import, &fields)) {
+        free(fields.categories);
+        free(fields.numbers);
+        return cli_fail("out of memory");
+    }
+    status = model ? read_for_model(&import, model, dataset, &report, &error)
+                   : lapse_dataset_read(&import, dataset, &report, &error);
+    free(fields.categories);
+    free(fields.numbers);
+    if (status != LAPSE_OK)
+        return cli_error(&error);
+    print_bad_rows(&report);
+    if (!model || !columns_equal(*dataset, model))
+        print_columns(path, *dataset, &report);
+    if (report.local_rows > 0)
+        cli_note("%s without a zone, read as %s; --timezone sets another",
+                 cli_plural(report.local_rows, "timestamp", "timestamps").text, report.timezone);
+    return CLI_DONE;
+}
+
+int cli_columns_refuse(const char *path, const cli_columns *columns)
+{
+    const char *given = cli_columns_given(columns);
+    if (!given)
+        return CLI_DONE;
+    cli_note("--%s is for events in text, which %s is not", given, path);
+    return CLI_USAGE;
+}
+
+int cli_events_open(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
+{
+    cli_file_form form;
+    lapse_error error;
+    *dataset = NULL;
+    int result = cli_file_form_find(path, &form);
+    if (result != CLI_DONE)
+        return result;
+    if (form == CLI_FORM_TENSORS)
+        return cli_fail("%s: this is a safetensors file (a model or item vectors), not events", path);
+    if (form == CLI_FORM_TEXT)
+        return open_text(path, columns, model, dataset);
+    result = cli_columns_refuse(path, columns);
+    if (result != CLI_DONE)
+        return result;
+    return lapse_dataset_open(path, dataset, &error) == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}

@@ -1,0 +1,48 @@
+/* time_field.h: the format of the time column, and the times in it. */
+#ifndef LP_TIME_FIELD_H
+#define LP_TIME_FIELD_H
+
+#include "base/timestamp.h"
+#include "data/import/sample.h"
+
+typedef enum lp_time_unit {
+    LP_TIME_AUTO = 0,
+    LP_TIME_SECONDS,
+    LP_TIME_MILLISECONDS,
+    LP_TIME_MICROSECONDS,
+    LP_TIME_NANOSECONDS,
+    LP_TIME_ISO,
+    LP_TIME_MONTH_FIRST,
+    LP_TIME_DAY_FIRST,
+    LP_TIME_UNCERTAIN, /* day or month first: the sample does not tell */
+    LP_TIME_UNITS
+} lp_time_unit;
+
+typedef struct lp_time_format {
+    lp_time_unit unit;
+    bool found;    /* the unit was detected, so that a row may contradict it */
+    lp_zone *zone; /* owned; of times without a zone; NULL: UTC */
+} lp_time_format;
+
+/* The values of the option time_unit, in the order of lp_time_unit up to LP_TIME_DAY_FIRST. */
+extern const char *const lp_time_unit_names[];
+
+/* "unix seconds", "ISO 8601", ... */
+const char *lp_time_unit_text(lp_time_unit unit);
+
+/* Detects the unit from the sample of a column: the one that most values have. LP_TIME_AUTO stays if no value is a time. */
+void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t column);
+
+/* Reads a time. With LP_TIME_AUTO it also sets the unit, so only one thread may call it. Returns NULL, or the error as the
+ * end of a sentence that begins with the text. */
+const char *lp_time_read(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local);
+
+/* The time of a number in the unit of the format. An integer is not rounded before its unit is applied. Both set the unit
+ * and report errors as lp_time_read does. */
+const char *lp_time_number(lp_time_format *format, double number, double *time);
+const char *lp_time_integer(lp_time_format *format, int64_t number, double *time);
+
+/* The error of a time outside the years 1 to 9999, as of lp_time_read; otherwise NULL. */
+const char *lp_time_check(double time);
+
+#endif

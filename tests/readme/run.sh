@@ -1,0 +1,162 @@
+#!/usr/bin/env bash
+# Runs README.md: every command of its indented blocks, in order, in one shell, in a folder that has only what a checkout has.
+#
+#   tests/readme/run.sh build/lapse
+#
+# A command must succeed. A file that it writes must not exist before (the sections overwrite nothing of each other) and must have
+# contents afterwards; a file that it reads must exist. `expected` lists what the text around the commands says about their output.
+# C code in fences must compile, and links to files must lead to files. All commands together may take 600 s of processor time: five
+# minutes on two cores. Not repeated here, because other suites do it: `./run demo`, `./run test`, and the build.
+set -u
+export LC_ALL=C
+if [ $# -ne 1 ] || [ ! -x "$1" ]; then
+    echo "usage: tests/readme/run.sh PATH-OF-LAPSE" >&2
+    exit 2
+fi
+tool=$(realpath "$1")
+root=$(cd "$(dirname "$0")/../.." && pwd)
+build=$(dirname "$tool")
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+readme=$root/README.md
+limit=600
+passed=0
+failed=0
+
+# check WHAT COMMAND...: one test.
+check() {
+    local what=$1
+    shift
+    if "$@"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "FAILED: $what"
+    fi
+}
+
+# What the README says of an output. A row: part of a command, then a regular expression that a line of its output matches.
+expected() {
+    cat <<'END'
+lapse check shop.csv|sequence 'user', time 'time', event 'action,item'
+lapse check shop.csv|^[0-9]+ warnings?, [0-9]+ notes?$
+lapse import shop.csv -o shop.lapse|^wrote +shop\.lapse
+lapse info shop.lapse|^column\.event +action,item$
+lapse train shop.lapse|^accuracy +[0-9.]+ %
+lapse eval shop.safetensors|^split +test:
+lapse predict shop.safetensors shop.csv --at +1h|^sequence +rank +at \+1h +at \+7d$
+lapse train --help|--help all
+lapse kernel|^wrote +kernel\.svg
+lapse pretrain|^items +.* trained on events, .* initialized from the catalogue
+lapse train purchases.lapse -o purchases.safetensors|NDCG@10
+lapse eval purchases.safetensors|^ +full-unseen +full +uniform +popularity$
+lapse eval purchases.safetensors|^Hit@5 
+lapse eval purchases.safetensors|^NDCG@10 
+lapse eval purchases.safetensors|^MRR 
+lapse train shop.csv -o actions.safetensors|action 'action', category 'category'
+lapse train shop.csv -o actions.safetensors|^target +action
+./ask shop.safetensors|^72 h later: .* %\)$
+END
+}
+
+# Commands, one a line: indented blocks outside fences, with continued lines joined and comments removed.
+commands() {
+    awk '
+        /^```/ { fence = !fence; next }
+        fence { next }
+        /^    / && (before == "" || code) {
+            code = 1
+            line = substr($0, 5)
+            text = text line
+            if (sub(/\\$/, "", text)) { gsub(/ +$/, " ", text); next }
+            sub(/ +# .*$/, "", text)
+            if (text != "") print text
+            text = ""
+            next
+        }
+        { code = 0; before = $0 }' "$readme"
+}
+
+# writes COMMAND: the files that a command writes.
+writes() {
+    awk '{
+        for (i = 1; i < NF; i++)
+            if ($i == "-o" || $i == "--svg" || ($i == "--catalogue" && $2 == "simulate")) print $(i + 1)
+    }' <<<"$1"
+}
+
+# reads COMMAND: the other words that name a file.
+reads() {
+    tr ' ' '\n' <<<"$1" | grep -E '^[A-Za-z0-9_./-]+\.(csv|lapse|safetensors|c)$' | grep -vxFf <(writes "$1"; echo /) | sort -u
+}
+
+# ---- the folder: of a checkout, what the commands may use ----
+mkdir "$work/lapse" "$work/bin" "$work/root"
+cd "$work/lapse" || exit 1
+ln -s "$root/examples" examples
+ln -s "$build" build
+printf '#!/bin/sh\ncase $1 in build | demo | test) ;; *) exit 2 ;; esac\n' >run
+# `sudo` installs below a folder; there is no cache of the dynamic linker to renew.
+printf '#!/bin/sh\n[ "$1" = ldconfig ] || exec env DESTDIR=%s "$@"\n' "$work/root" >"$work/bin/sudo"
+chmod +x run "$work/bin/sudo"
+export PATH=$work/bin:$PATH
+libraries=$work/root/usr/local/lib
+export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+
+# ---- the commands ----
+mapfile -t list < <(commands)
+check "README.md has commands" test ${#list[@]} -ge 20
+begun=$SECONDS
+for command in "${list[@]}"; do
+    for file in $(writes "$command"); do
+        check "$command: $file is not of another command" test ! -e "$file"
+    done
+    for file in $(reads "$command"); do
+        check "$command: $file exists" test -s "$file"
+    done
+    from=$SECONDS
+    eval "$command" >"$work/out" 2>"$work/err" </dev/null
+    status=$?
+    [ $((SECONDS - from)) -lt 20 ] || echo "took $((SECONDS - from)) s: $command"
+    check "$command: exit status $status" test $status -eq 0
+    [ $status -eq 0 ] || tail -n 5 "$work/err"
+    for file in $(writes "$command"); do
+        check "$command: writes $file" test -s "$file"
+    done
+    while IFS='|' read -r part pattern; do
+        [[ $command == *"$part"* ]] || continue
+        check "$command: prints $pattern" grep -qE -- "$pattern" "$work/out" "$work/err"
+    done < <(expected)
+    case $command in
+    *" --json"*) check "$command: prints JSON" python3 -m json.tool "$work/out" /dev/null ;;
+    esac
+done
+while IFS='|' read -r part _; do
+    check "a command has '$part'" grep -qF -- "$part" <(printf '%s\n' "${list[@]}")
+done < <(expected)
+
+# Processor time of all commands, in seconds: the second line of `times` has that of finished children. In a pipeline it would be
+# that of another shell.
+times >"$work/times"
+spent=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); all += 60 * part[1] + part[2] } print int(all) }' \
+    "$work/times")
+echo "the commands took $((SECONDS - begun)) s, $spent s of processor time"
+check "the commands take some processor time, and at most $limit s" test "$spent" -gt 0 -a "$spent" -le $limit
+
+# ---- C code and links ----
+{
+    echo '#include <lapse.h>'
+    echo '#include <stdio.h>'
+    echo 'int main(void) {'
+    awk '/^```c$/ { code = 1; next } /^```/ { code = 0 } code' "$readme"
+    echo 'return 0; }'
+} >"$work/short.c"
+# shellcheck disable=SC2046 # flags are words
+check "the C code of README.md compiles" cc -Wall -Werror -o short "$work/short.c" $(pkg-config --cflags --libs lapse)
+check "the C code of README.md runs" ./short
+for link in $(grep -oE '\]\([^)#:]+' "$readme" | sed 's/^](//' | sort -u); do
+    check "the link $link" test -e "$root/$link"
+done
+
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

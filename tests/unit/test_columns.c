@@ -1,0 +1,260 @@
+/* test_columns.c: columns found by their names and values, the report of the choice, and time formats found in a column. */
+#include "support/table_text.h"
+
+#include "base/memory.h"
+#include "data/import/column_names.h"
+#include "data/import/import.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <string.h>
+
+static lapse_import_report report_of(const char *text, const lapse_import_options *options)
+{
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report;
+    lapse_error error = {0};
+    if (import_bytes(text, strlen(text), options, 64, &dataset, &report, &error) != LAPSE_OK)
+        fail_msg("%s:%ld:%ld: %s", error.file, (long)error.line, (long)error.column, error.message);
+    lapse_dataset_close(dataset);
+    return report;
+}
+
+/* Headers as they are written elsewhere, with one row, and the columns that are found. */
+static void usual_headers(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *sequence, *time, *event, *ignored;
+    } cases[] = {
+        {"order_id,customer_id,order_date,sku,qty,price\n1,a,2024-03-01,x,1,2.5\n", "customer_id", "order_date", "sku",
+         "order_id, qty, price"},
+        {"patient\tdate\tcode\np\t2024-03-01\tE11\n", "patient", "date", "code", ""},
+        {",user,time,item\n0,a,2024-03-01 12:00:00,x\n", "user", "time", "item", "(without a name)"},
+        {"userId,movieId,rating,timestamp\n1,2,3.5,964982703\n", "userId", "timestamp", "movieId", "rating"},
+        {"user_id:token\titem_id:token\ttimestamp:float\n1\t2\t881250949\n", "user_id", "timestamp", "item_id", ""},
+        {"user_id:token\titem_id:token\trating:float\ttimestamp:float\n1\t2\t3\t881250949\n", "user_id", "timestamp",
+         "item_id", "rating"},
+        {"timestamp,visitorid,event,transactionid\n1433221332117,257597,view,\n", "visitorid", "timestamp", "event",
+         "transactionid"},
+        {"session_id,timestamp_ms,item_id\n1,1433221332117,2\n", "session_id", "timestamp_ms", "item_id", ""},
+        {"InvoiceNo,StockCode,InvoiceDate,CustomerID\n1,x,2010-12-01,a\n", "CustomerID", "InvoiceDate", "StockCode",
+         "InvoiceNo"},
+        {"case:concept:name,concept:name,time:timestamp\n1,x,2010-12-01\n", "case:concept:name", "time:timestamp",
+         "concept:name", ""},
+        {"User ID,Created At,Event-Type\na,2010-12-01,x\n", "User ID", "Created At", "Event-Type", ""},
+        {"customer_id,order_purchase_timestamp,product_id\na,2017-10-02 10:56:33,x\n", "customer_id",
+         "order_purchase_timestamp", "product_id", ""},
+        {"userid,visitDate,page\na,2017-10-02,x\n", "userid", "visitDate", "page", ""},
+        /* A time of day is not a time. */
+        {"user,date,time,event\na,2017-10-02,10:56:33,x\n", "user", "date", "event", "time"},
+        /* Users before sessions; ids before names. */
+        {"session_id,user,user_id,time,item,item_id\ns,u,a,1,n,x\n", "user_id", "time", "item_id",
+         "session_id, user, item"},
+        /* Weak names after others. */
+        {"id,account,ts,category,item\n1,a,1,c,x\n", "account", "ts", "item", "id, category"},
+    };
+    lapse_import_options options = defaults();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_import_report report = report_of(cases[i].text, &options);
+        assert_string_equal(report.columns[LAPSE_COLUMN_SEQUENCE].column, cases[i].sequence);
+        assert_string_equal(report.columns[LAPSE_COLUMN_TIME].column, cases[i].time);
+        assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, cases[i].event);
+        assert_string_equal(report.ignored, cases[i].ignored);
+        for (int role = 0; role < 3; role++)
+            assert_false(report.columns[role].given);
+    }
+}
+
+static void the_choice_is_reported(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    const char *text = "user_id,session_id,time,created_at,event,code,note\na,s,1,2,x,y,z\n";
+    lapse_import_report report = report_of(text, &options);
+    assert_string_equal(report.columns[LAPSE_COLUMN_SEQUENCE].runner_up, "session_id");
+    assert_string_equal(report.columns[LAPSE_COLUMN_TIME].runner_up, "created_at");
+    assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].runner_up, "code");
+    assert_string_equal(report.ignored, "session_id, created_at, code, note");
+    assert_int_equal(report.ignored_count, 4);
+    assert_string_equal(report.format, "CSV");
+    assert_string_equal(report.time_unit, "unix seconds");
+    assert_int_equal(report.local_rows, 0);
+    options.sequence = "session_id";
+    options.event = "event,code";
+    report = report_of(text, &options);
+    assert_true(report.columns[LAPSE_COLUMN_SEQUENCE].given && report.columns[LAPSE_COLUMN_EVENT].given);
+    assert_false(report.columns[LAPSE_COLUMN_TIME].given);
+    assert_string_equal(report.columns[LAPSE_COLUMN_SEQUENCE].column, "session_id");
+    assert_string_equal(report.columns[LAPSE_COLUMN_SEQUENCE].runner_up, "");
+    assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, "event,code");
+    assert_string_equal(report.ignored, "user_id, created_at, note");
+    /* A column that is given for another role, or as a field, is not found. */
+    options = defaults();
+    options.action = "action";
+    report = report_of("user,time,action,item\na,1,view,x\n", &options);
+    assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, "item");
+    options = defaults();
+    options.sequence = "item";
+    report = report_of("user,time,action,item\na,1,view,x\n", &options);
+    assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, "action");
+    options = defaults();
+    options.event = "item_id:token"; /* with the type that RecBole writes, or without */
+    report = report_of("user_id:token\titem_id:token\tt:float\ttimestamp:float\n1\t2\t3\t4\n", &options);
+    assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, "item_id");
+}
+
+/* 30 rows, in which a column has different values in every row. */
+static void values_decide_too(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *header;
+        const char *sequence, *event; /* NULL: the message below */
+        const char *message;
+    } cases[] = {
+        /* the columns: all different, 3 values, time, all different, 3 values */
+        {"id,user,time,code,event", "user", "event", NULL},
+        {"id,case,time,code,kind", "case", "kind", NULL},
+        {"user,session,time,code,kind", "session", "kind", NULL},
+        {"id,group,time,code,event", NULL, NULL,
+         "no column was recognized as the sequence ('id' has a different value in every row): select it with "
+         "--sequence; the columns are: id, group, time, code, event"},
+        {"x,user,time,code,what", NULL, NULL,
+         "no column was recognized as the event ('code' has a different value in every row): select it with --event; "
+         "the "
+         "columns are: x, user, time, code, what"},
+        {"user,group,time,code,event", "user", "event", NULL}, /* a name that says enough */
+        {"user,group,time,item,note", "user", "item", NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lp_buffer text = {0};
+        lp_buffer_print(&text, "%s\n", cases[i].header);
+        for (int row = 0; row < 30; row++)
+            lp_buffer_print(&text, "i%d,u%d,%d,c%d,e%d\n", row, row % 3, row, row, row % 3);
+        lp_buffer_add(&text, "", 1);
+        lapse_import_options options = defaults();
+        if (cases[i].message) {
+            refuse_with(text.data, text.size - 1, &options, LAPSE_ERROR_INPUT, 1, 0, cases[i].message);
+        } else {
+            lapse_import_report report = report_of(text.data, &options);
+            assert_string_equal(report.columns[LAPSE_COLUMN_SEQUENCE].column, cases[i].sequence);
+            assert_string_equal(report.columns[LAPSE_COLUMN_EVENT].column, cases[i].event);
+        }
+        lp_buffer_clear(&text);
+    }
+}
+
+static void equally_good_columns_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *message;
+    } cases[] = {
+        {"user,time,action,item\na,1,view,x\n",
+         "the columns 'action' and 'item' are equally good for the event: select one with --event action or --event "
+         "item, or both with --event action,item"},
+        {"timestamp,visitorid,event,itemid\n1,a,view,x\n",
+         "the columns 'event' and 'itemid' are equally good for the event: select one with --event event or --event "
+         "itemid, or both with --event event,itemid"},
+        {"user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x\n",
+         "the columns 'ship_date' and 'return_date' are equally good for the time: select one with --time"},
+        {"userId,user_id,time,item\na,b,1,x\n",
+         "the columns 'userId' and 'user_id' are equally good for the sequence: select one with --sequence"},
+        {"196,242,3,881250949\n186,302,3,891717742\n",
+         "no column was recognized as the sequence: select it with --sequence, or use --no-header if the first line is "
+         "data; the columns are: 196, 242, 3, 881250949"},
+    };
+    lapse_import_options options = defaults();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        refuse_with(cases[i].text, strlen(cases[i].text), &options, LAPSE_ERROR_INPUT, 1, 0, cases[i].message);
+}
+
+static void usual_names_are_listed(void **state)
+{
+    (void)state;
+    for (int role = 0; role < 3; role++) {
+        const char *name;
+        int count = 0;
+        for (; (name = lapse_column_name((lapse_column_role)role, count)); count++)
+            assert_int_equal(lp_column_name_match(name, (lapse_column_role)role).rank, count);
+        assert_true(count > 20);
+    }
+    assert_null(lapse_column_name(LAPSE_COLUMN_TIME, -1));
+    assert_null(lapse_column_name((lapse_column_role)3, 0));
+}
+
+/* ------------------------------------------------------------------------------------------------ times ------ */
+
+static void formats_of_time(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *first, *second, *unit, *expected;
+        int64_t local_rows;
+    } cases[] = {
+        {"1326506723", "1326506724", "unix seconds", "a: 1326506723 x, 1326506724 x;", 0},
+        {"1326506723403000", "1326506724403000", "unix microseconds", "a: 1326506723.4030001 x, 1326506724.4030001 x;",
+         0},
+        {"1326506723403000000", "1326506724403000001", "unix nanoseconds",
+         "a: 1326506723.4030001 x, 1326506724.4030001 x;", 0},
+        {"1.326506723e18", "1326506724000000000", "unix nanoseconds", "a: 1326506723 x, 1326506724 x;", 0},
+        {"2012-01-14 02:05:23", "2012-01-14T02:05:24Z", "ISO 8601", "a: 1326506723 x, 1326506724 x;", 1},
+        {"2012/01/14", "2012/1/15 0:00", "ISO 8601", "a: 1326499200 x, 1326585600 x;", 2},
+        {"01/14/2012", "1/2/2013 12:00 AM", "month/day/year", "a: 1326499200 x, 1357084800 x;", 2},
+        {"02/01/2013", "14.01.2012", "day/month/year", "a: 1326499200 x, 1357084800 x;", 2},
+    };
+    lapse_import_options options = defaults();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[200];
+        snprintf(text, sizeof text, "user,time,event\na,%s,x\na,%s,x\n", cases[i].first, cases[i].second);
+        expect_with(text, strlen(text), &options, cases[i].expected);
+        lapse_import_report report = report_of(text, &options);
+        assert_string_equal(report.time_unit, cases[i].unit);
+        assert_int_equal(report.local_rows, cases[i].local_rows);
+        assert_string_equal(report.timezone, "UTC");
+    }
+    options.time_unit = "us";
+    expect_with("user,time,event\na,1500000,x\n", 28, &options, "a: 1.5 x;");
+    options.time_unit = "ns";
+    expect_with("user,time,event\na,-1500000000,x\n", 32, &options, "a: -1.5 x;");
+    options.time_unit = "dmy";
+    expect_with("user,time,event\na,02/01/2013,x\n", 31, &options, "a: 1357084800 x;");
+    options.time_unit = "mdy";
+    expect_with("user,time,event\na,01/02/2013,x\n", 31, &options, "a: 1357084800 x;");
+}
+
+static void times_in_a_zone(void **state)
+{
+    (void)state;
+    lapse_import_options options = defaults();
+    options.timezone = "Europe/Berlin";
+    const char *text = "user,time,event\na,2024-03-01 12:00,x\na,2024-03-31 02:30,x\na,2024-10-27 02:30,x\n"
+                       "a,2024-10-27 02:30Z,x\n";
+    expect_with(text, strlen(text), &options, "a: 1709290800 x, 1711848600 x, 1729989000 x, 1729996200 x;");
+    lapse_import_report report = report_of(text, &options);
+    assert_int_equal(report.local_rows, 3);
+    assert_int_equal(report.missing_rows, 1);
+    assert_int_equal(report.ambiguous_rows, 1);
+    assert_string_equal(report.timezone, "Europe/Berlin");
+    options.timezone = "Berlin";
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
+                "there is no time zone 'Berlin' in /usr/share/zoneinfo; give a name such as Europe/Berlin, UTC, or an "
+                "offset such as +02:00");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(usual_headers),          cmocka_unit_test(the_choice_is_reported),
+        cmocka_unit_test(values_decide_too),      cmocka_unit_test(equally_good_columns_are_refused),
+        cmocka_unit_test(usual_names_are_listed), cmocka_unit_test(formats_of_time),
+        cmocka_unit_test(times_in_a_zone),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
