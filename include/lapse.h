@@ -192,8 +192,8 @@ typedef struct lapse_import_report {
     lapse_column_choice columns[3]; /* [lapse_column_role] */
     char ignored[256];              /* columns without a role, separated by commas; shortened to fit */
     int64_t ignored_count;
-    const char *format;    /* "CSV" (any delimiter) or "JSON Lines" */
-    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ...; a constant */
+    const char *format;    /* "CSV" (any delimiter), "JSON Lines" or "Arrow" */
+    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ..., of Arrow also "timestamp", "date"; a constant */
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
 } lapse_import_report;
 
@@ -208,7 +208,8 @@ lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_datas
  * filters and report, and with the same result for the same rows. options->input, delimiter and header are ignored.
  * Columns are integers, floats, decimals of up to 18 digits, booleans, strings, string views, dates and timestamps, plain
  * or dictionary-encoded. As a name, a number is its decimal text, a float the shortest text that gives it back ("5.0"). A
- * timestamp without a zone is UTC. Nulls and NaN are missing. In errors, line is the number of the row.
+ * timestamp without a zone, or a date, is a local time of options->timezone, NULL: UTC. Nulls and NaN are missing. In
+ * errors, line is the number of the row.
  * report may be NULL. Releases the stream, on failure too, unless an argument is refused as NULL. The arrays are kept
  * until the call returns, and their memory must not change; besides them and the dataset, the call needs 3 to 4 bytes
  * per row. */
