@@ -173,7 +173,7 @@ typedef struct lapse_column_choice {
 } lapse_column_choice;
 
 typedef struct lapse_import_report {
-    int64_t bytes;             /* of text read, after decompression */
+    int64_t bytes;             /* of text read, after decompression; 0 for Arrow */
     int64_t rows;              /* data rows read, including malformed ones */
     int64_t bad_rows;          /* malformed rows skipped */
     int64_t rare_rows;         /* rows dropped by min_count */
@@ -192,8 +192,8 @@ typedef struct lapse_import_report {
     lapse_column_choice columns[3]; /* [lapse_column_role] */
     char ignored[256];              /* columns without a role, separated by commas; shortened to fit */
     int64_t ignored_count;
-    const char *format;    /* "CSV" (any delimiter) or "JSON Lines" */
-    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ...; a constant */
+    const char *format;    /* "CSV" (any delimiter), "JSON Lines" or "Arrow" */
+    const char *time_unit; /* as read: "unix seconds", "ISO 8601", ..., of Arrow also "timestamp", "date"; a constant */
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
 } lapse_import_report;
 
@@ -203,6 +203,19 @@ void lapse_import_options_default(lapse_import_options *options);
  * into sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
+
+/* Reads a table from a stream of the Arrow C stream interface, as lapse_dataset_read reads a text: with the same columns,
+ * filters and report, and with the same result for the same rows. options->input, delimiter and header are ignored.
+ * Columns are integers, floats, decimals of up to 18 digits, booleans, strings, string views, dates and timestamps, plain
+ * or dictionary-encoded. As a name, a number is its decimal text, a float the shortest text that gives it back ("5.0"). A
+ * timestamp without a zone, or a date, is a local time of options->timezone, NULL: UTC. Nulls and NaN are missing. In
+ * errors, line is the number of the row.
+ * report may be NULL. Releases the stream, on failure too, unless an argument is refused as NULL. The arrays are kept
+ * until the call returns, and their memory must not change; besides them and the dataset, the call needs 3 to 4 bytes
+ * per row. */
+struct ArrowArrayStream;
+lapse_status lapse_dataset_from_arrow(struct ArrowArrayStream *stream, const lapse_import_options *options,
+                                      lapse_dataset **dataset, lapse_import_report *report, lapse_error *error);
 
 /* Writes a dataset file atomically: to a temporary file, synced, then renamed to path. */
 lapse_status lapse_dataset_save(const lapse_dataset *dataset, const char *path, lapse_error *error);
@@ -220,6 +233,14 @@ const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t se
 /* The events of one sequence, oldest first: *times and *types point to *count elements inside the dataset. */
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count);
+
+/* The index of the first event of each sequence among the events of all sequences, which are consecutive in memory:
+ * lapse_dataset_sequence_count + 1 offsets, the last of which is lapse_dataset_event_count. */
+const uint64_t *lapse_dataset_offsets(const lapse_dataset *dataset);
+
+/* A hash of all events and of the names of event types, fields and categories: equal datasets have equal ones, whatever
+ * they were read from. */
+uint64_t lapse_dataset_fingerprint(const lapse_dataset *dataset);
 
 /* The fields of every event, for index 0, 1, ... until it returns false: the action first, then categories, then
  * numbers. */
@@ -471,6 +492,25 @@ const char *lapse_model_target(const lapse_model *model, int index);
 int64_t lapse_model_target_size(const lapse_model *model,
                                 const char *target); /* classes; 0 if it is no target of the model */
 const char *lapse_model_target_name(const lapse_model *model, const char *target, int64_t index);
+
+/* What the model has learned, as in its file (docs/model.md): a matrix. */
+typedef enum lapse_tensor_type {
+    LAPSE_TENSOR_F32 = 0,
+    LAPSE_TENSOR_I32 = 1,
+    LAPSE_TENSOR_U8 = 2,
+    LAPSE_TENSOR_U64 = 3,
+    LAPSE_TENSOR_F64 = 4
+} lapse_tensor_type;
+
+typedef struct lapse_tensor {
+    const char *name; /* such as "event.embedding": one row per event type */
+    lapse_tensor_type type;
+    int64_t rows, cols;
+    const void *data; /* rows * cols elements, row by row; inside the model */
+} lapse_tensor;
+
+/* The tensors of the model, for index 0, 1, ... until it returns false. */
+bool lapse_model_tensor(const lapse_model *model, int index, lapse_tensor *tensor);
 
 /* The properties of the model, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value);

@@ -22,6 +22,8 @@ full|valgrind|memory checker|tool valgrind
 full|g++|C++ compiler, to test the header|tool g++
 full|clang|second compiler|tool clang
 full|python3-numpy|NumPy, for the independent forward pass|numpy
+full|python3-venv|virtual environment for the tests of the Python package|venv
+python|python3-venv|virtual environment|venv
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
 lint|clang|compile commands for clang-tidy|tool clang
@@ -42,6 +44,7 @@ packages_have()
         command -v "$2" && echo "#include <$3>" | "$2" -E -x c -
         ;;
     numpy) /usr/bin/python3 -c 'import numpy' ;;
+    venv) python3 -c 'import ensurepip, venv' ;;
     fuzzer)
         command -v clang && echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' |
             clang -fsanitize=fuzzer,address -x c - -o /dev/null

@@ -20,7 +20,7 @@ cd "$(dirname "$0")/.." || exit 1
 . scripts/build.sh
 . scripts/tally.sh
 
-quick_suites="cli scripts faults"
+quick_suites="cli scripts faults python"
 limit=${LAPSE_TEST_LIMIT:-900} # timeout of a program, in seconds
 jobs=$(nproc)
 logs=$(mktemp -d)

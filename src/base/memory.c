@@ -7,12 +7,15 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 
 static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 25 };
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)
@@ -73,6 +76,13 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
 void lp_free(void *block)
 {
     free(block);
+}
+
+void lp_memory_trim(void)
+{
+#ifdef __GLIBC__
+    malloc_trim(0);
+#endif
 }
 
 char *lp_text_copy(const char *text)

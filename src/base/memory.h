@@ -27,6 +27,10 @@ void *lp_grow(void *block, size_t count, size_t size);
  * zero. On failure returns false and leaves the array unchanged. */
 bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size);
 
+/* Returns freed memory to the system, where the C library keeps it for later allocations: before a long phase that needs
+ * much memory in large blocks. */
+void lp_memory_trim(void);
+
 /* A copy of text, or NULL. */
 char *lp_text_copy(const char *text);
 

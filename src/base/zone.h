@@ -15,7 +15,8 @@ typedef enum lp_local {
     LP_LOCAL_NONE = 0,      /* the text has a zone of its own */
     LP_LOCAL_UNIQUE = 1,    /* it occurs once */
     LP_LOCAL_AMBIGUOUS = 2, /* it occurs twice, where clocks are set back: the earlier one is taken */
-    LP_LOCAL_MISSING = 3    /* it does not occur, where clocks are set forward: shifted forward by the skipped time */
+    LP_LOCAL_MISSING = 3,   /* it does not occur, where clocks are set forward: shifted forward by the skipped time */
+    LP_LOCALS = 4
 } lp_local;
 
 /* Opens a zone by its name, such as "Europe/Berlin"; "UTC" and offsets such as "+02:00" need no database. The folder of

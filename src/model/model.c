@@ -242,6 +242,20 @@ const char *lp_model_property_find(const lapse_model *model, const char *name)
     return index < 0 ? NULL : model->property_value[index];
 }
 
+bool lapse_model_tensor(const lapse_model *model, int index, lapse_tensor *tensor)
+{
+    static const lapse_tensor_type types[] = {[LP_TENSOR_F32] = LAPSE_TENSOR_F32,
+                                              [LP_TENSOR_I32] = LAPSE_TENSOR_I32,
+                                              [LP_TENSOR_U8] = LAPSE_TENSOR_U8,
+                                              [LP_TENSOR_U64] = LAPSE_TENSOR_U64,
+                                              [LP_TENSOR_F64] = LAPSE_TENSOR_F64};
+    if (index < 0 || index >= model->tensor_count)
+        return false;
+    const lp_tensor *found = &model->tensors[index];
+    *tensor = (lapse_tensor){found->name, types[found->type], found->rows, found->cols, found->data};
+    return true;
+}
+
 bool lapse_model_property(const lapse_model *model, int index, const char **name, const char **value)
 {
     if (index < 0 || index >= model->property_count)

@@ -58,6 +58,7 @@ CALL(train_options_like, (P(0), P(1), P(2), error))
 CALL(compare, (P(0), P(1), P(2), P(3), error))
 CALL(model_record, (P(0), P(1), error))
 CALL(dataset_read, (P(0), P(1), NULL, error))
+CALL(dataset_from_arrow, (P(0), P(1), P(2), NULL, error))
 CALL(dataset_save, (P(0), P(1), error))
 CALL(dataset_open, (P(0), P(1), error))
 CALL(dataset_check, (P(0), P(1), P(2), error))
@@ -110,6 +111,7 @@ static const struct {
     ROW(compare, "model dataset options comparison"),
     ROW(model_record, "model comparison"),
     ROW(dataset_read, "options dataset [report]"),
+    ROW(dataset_from_arrow, "stream options dataset [report]"),
     ROW(dataset_save, "dataset path"),
     ROW(dataset_open, "path dataset"),
     ROW(dataset_check, "dataset options check"),

@@ -50,6 +50,11 @@ void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, cons
     *count = exists ? (int64_t)(dataset->start[sequence + 1] - first) : 0;
 }
 
+const uint64_t *lapse_dataset_offsets(const lapse_dataset *dataset)
+{
+    return dataset->start;
+}
+
 static const lp_field *field_at(const lapse_dataset *dataset, int field)
 {
     return field >= 0 && field < dataset->field_count ? &dataset->fields[field] : NULL;

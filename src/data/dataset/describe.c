@@ -53,17 +53,17 @@ static void add_source(description *d, const lp_reader_shared *shared)
         add(d, "column.event", "%s", events);
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
-    add(d, "time.unit", "%s", lp_time_unit_text(shared->time.unit));
+    add(d, "time.unit", "%s", shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit));
     if (options->timezone)
         add(d, "time.zone", "%s", options->timezone);
     char delimiter = shared->chunks.delimiter;
-    if (shared->json)
-        add(d, "format", "JSON Lines");
+    if (!delimiter)
+        add(d, "format", "%s", shared->format);
     else if (delimiter == '\t' || delimiter == ' ' || delimiter == ',')
         add(d, "delimiter", "%s", delimiter == '\t' ? "tab" : delimiter == ' ' ? "space" : "comma");
     else
         add(d, "delimiter", "%c", delimiter);
-    if (!shared->json)
+    if (delimiter)
         add(d, "header", "%s", options->header ? "yes" : "no");
     add(d, "order", "sequence by first appearance, then time; ties keep the order of the source");
 }

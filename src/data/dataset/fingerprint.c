@@ -30,3 +30,8 @@ uint64_t lp_dataset_fingerprint(const lapse_dataset *dataset)
     }
     return whole;
 }
+
+uint64_t lapse_dataset_fingerprint(const lapse_dataset *dataset)
+{
+    return lp_dataset_fingerprint(dataset);
+}

@@ -75,7 +75,7 @@ static bool grow_names(lp_intern *intern)
 }
 
 /* The slot of the name, or the free slot for it. */
-static lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
+static inline lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
     for (size_t at = home(intern, key);; at = (at + 1) & (intern->slot_count - 1)) {
         lp_intern_slot *slot = &intern->slots[at];
@@ -103,6 +103,19 @@ static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64
     intern->offset[index + 1] = intern->bytes.size;
     *probe(intern, name, size, key) = (lp_intern_slot){key, (uint32_t)size + 1, index};
     return index;
+}
+
+void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key,
+                    uint32_t *id)
+{
+    for (int i = 0; i < count; i++) {
+        key[i] = lp_intern_key(name[i], size[i]);
+        lp_intern_prefetch(intern, key[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        const lp_intern_slot *slot = intern->slots ? probe(intern, name[i], size[i], key[i]) : NULL;
+        id[i] = slot && slot->size ? slot->index : LP_INTERN_NONE;
+    }
 }
 
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added)

@@ -127,11 +127,13 @@ static lapse_status fail_unrecognized(const struct chooser *chooser, const struc
         snprintf(why, sizeof why, " ('%s' %s)", lp_text_excerpt(name, name + strlen(name), shown),
                  role == &guessed_roles[LAPSE_COLUMN_TIME] ? "has no times" : "has a different value in every row");
     }
-    return lp_fail_at(
-        chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-        "no column was recognized as the %s%s: select it with %s%s; the columns are: %s", role->noun, why, role->option,
-        !chooser->json && looks_like_data(columns) ? ", or use --no-header if the first line is data" : "",
-        list(columns, names, sizeof names));
+    return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
+                      "no column was recognized as the %s%s: select it with %s%s; the columns are: %s", role->noun, why,
+                      role->option,
+                      chooser->line > 0 && !chooser->json && looks_like_data(columns)
+                          ? ", or use --no-header if the first line is data"
+                          : "",
+                      list(columns, names, sizeof names));
 }
 
 static lapse_status fail_tied(const struct chooser *chooser, const struct role *role, int64_t first, int64_t second)

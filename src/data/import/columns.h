@@ -28,7 +28,7 @@ typedef struct lp_columns_input {
     const lp_sample *sample;
     bool json;        /* first has the keys of the sample; others may come later */
     const char *file; /* for messages */
-    int64_t line;     /* of first */
+    int64_t line;     /* of first; 0: the source has no lines */
 } lp_columns_input;
 
 /* Selects the columns. columns points into the arena. */

@@ -2,9 +2,9 @@
  *
  * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
  *   1. names: merge the workers' string tables by first appearance
- *   2. count: rows of each sequence; row ids become global
+ *   2. count: rows of each sequence
  *   3. offsets: prefix sums give the start of each sequence
- *   4. move: scatter times, then fields, then event types; segments are freed as they are used up
+ *   4. move: scatter event types, then fields, then times; segments are freed as they are used up
  *   5. sort: each sequence by time, where it is not sorted yet (sort.c)
  *   6. prepare: split sessions, drop rows (prepare.c)
  *   7. rank: assign ids to event types and categories by descending count
@@ -23,29 +23,29 @@
 
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
-static lp_rows_names *names_of(lp_grouping *a, int worker, int which)
+static lp_rows_names *names_of(lp_grouping *a, int worker, int column)
 {
-    lp_rows *rows = &a->rows[worker];
-    return which == LP_NAMES_SEQUENCES ? &rows->sequences
-           : which == LP_NAMES_TYPES   ? &rows->types
-                                       : &rows->categories[which];
+    lp_import_rows *rows = &a->rows[worker];
+    return column == LP_COLUMN_SEQUENCE ? &rows->sequences
+           : column == LP_COLUMN_TYPE   ? &rows->types
+                                        : &rows->categories[column];
 }
 
 /* A worker that has read no chunk has no tables for categories. */
-static uint32_t name_count(lp_grouping *a, int worker, int which)
+static uint32_t name_count(lp_grouping *a, int worker, int column)
 {
-    return which < a->rows[worker].field_count ? names_of(a, worker, which)->intern.count : 0;
+    return column < a->rows[worker].field_count ? names_of(a, worker, column)->intern.count : 0;
 }
 
 /* A merge by first appearance: the next name is always the one that comes first in the text. */
-bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int which)
+bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int column)
 {
     uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
     bool good = next != NULL;
     for (int w = 0; good && w < a->worker_count; w++) {
-        uint32_t count = name_count(a, w, which);
+        uint32_t count = name_count(a, w, column);
         if (count > 0)
-            lp_intern_seal(&names_of(a, w, which)->intern);
+            lp_intern_seal(&names_of(a, w, column)->intern);
         numbers[w] = lp_grow(NULL, count, sizeof *numbers[w]);
         good = numbers[w] != NULL;
     }
@@ -53,19 +53,19 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int w
         int best = -1;
         uint64_t best_position = UINT64_MAX;
         for (int w = 0; w < a->worker_count; w++) {
-            if (next[w] < name_count(a, w, which) && names_of(a, w, which)->first[next[w]] < best_position) {
+            if (next[w] < name_count(a, w, column) && names_of(a, w, column)->first[next[w]] < best_position) {
                 best = w;
-                best_position = names_of(a, w, which)->first[next[w]];
+                best_position = names_of(a, w, column)->first[next[w]];
             }
         }
         if (best < 0)
             break;
-        const lp_rows_names *names = names_of(a, best, which);
+        const lp_rows_names *names = names_of(a, best, column);
         uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
         const char *name = names->intern.bytes.data + begin;
         bool added;
         uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
-        good = number != LP_INTERN_NONE && (which == LP_NAMES_SEQUENCES || number < LP_ROW_TYPES);
+        good = number != LP_INTERN_NONE && (column == LP_COLUMN_SEQUENCE || number < LP_ROW_TYPES);
         numbers[best][next[best]++] = number;
     }
     lp_free(next);
@@ -92,7 +92,7 @@ static bool count_types(lp_grouping *a)
     return true;
 }
 
-/* Frees the names of the workers: from here on rows have global ids. */
+/* Frees the names of the workers: from here on only their global ids are needed. */
 static void drop_names(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++) {
@@ -109,9 +109,45 @@ void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last
     *last = a->chunk_count * (part + 1) / a->parts;
 }
 
-lp_segment *lp_group_segment(const lp_grouping *a, const lp_rows_chunk *chunk)
+static void **segment_column(lp_segment *segment, int column)
+{
+    return column == LP_COLUMN_TIME       ? (void **)&segment->time
+           : column == LP_COLUMN_SEQUENCE ? (void **)&segment->sequence
+           : column == LP_COLUMN_TYPE     ? (void **)&segment->type
+                                          : &segment->field[column];
+}
+
+static lp_segment *segment_of(const lp_grouping *a, const lp_rows_chunk *chunk)
 {
     return a->rows[chunk->worker].segments[chunk->segment];
+}
+
+static void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int column, double *scratch)
+{
+    const lp_rows_loader *loader = a->rows[chunk->worker].loader;
+    if (loader) {
+        loader->load(loader->context, chunk, column, scratch);
+        return scratch;
+    }
+    bool wide = column == LP_COLUMN_TIME || (column >= 0 && a->dataset->fields[column].type == LAPSE_FIELD_NUMBER);
+    char *values = *segment_column(segment_of(a, chunk), column);
+    return values + (size_t)chunk->first * (wide ? sizeof(double) : sizeof(uint32_t));
+}
+
+/* Ids in segments become global at the first call, in place. */
+uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk, bool first)
+{
+    uint32_t *sequence =
+        (uint32_t *)load(a, chunk, LP_COLUMN_SEQUENCE, a->scratch ? a->scratch + 2 * part * a->longest : NULL);
+    const uint32_t *number = a->sequence_number[chunk->worker];
+    for (int64_t i = 0; (first || a->scratch) && i < chunk->count; i++)
+        sequence[i] = number[sequence[i]];
+    return sequence;
+}
+
+const void *lp_group_values(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int column)
+{
+    return load(a, chunk, column, a->scratch ? a->scratch + (2 * part + 1) * a->longest : NULL);
 }
 
 const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t last)
@@ -128,16 +164,10 @@ static void count_part(void *context, int part, int worker)
     uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
-    for (int64_t b = first; b < last; b++) {
-        const lp_rows_chunk *chunk = &a->chunks[b];
-        lp_row *row = lp_group_segment(a, chunk)->row + chunk->first;
-        const uint32_t *sequence_number = a->sequence_number[chunk->worker],
-                       *type_number = a->type_number[chunk->worker];
-        for (int64_t i = 0; i < chunk->count; i++) {
-            row[i].sequence = sequence_number[row[i].sequence];
-            row[i].type = type_number[row[i].type >> 2] << 2 | (row[i].type & 3);
-            count[row[i].sequence]++;
-        }
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, true);
+        for (int64_t i = 0; i < chunk->count; i++)
+            count[sequence[i]]++;
     }
 }
 
@@ -167,9 +197,16 @@ static bool set_offsets(lp_grouping *a)
 
 /* -------------------------------------------------------------------------------------------------- 4. move -- */
 
-bool lp_group_emptied(lp_segment *segment, int64_t rows)
+void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int column)
 {
-    return atomic_fetch_sub(&segment->left, rows) == rows;
+    if (a->rows[chunk->worker].loader)
+        return;
+    lp_segment *segment = segment_of(a, chunk);
+    if (atomic_fetch_sub(&segment->left, chunk->count) != chunk->count)
+        return;
+    void **values = segment_column(segment, column);
+    lp_free(*values);
+    *values = NULL;
 }
 
 static void move_times(void *context, int part, int worker)
@@ -180,15 +217,13 @@ static void move_times(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        lp_segment *segment = lp_group_segment(a, chunk);
-        const lp_row *row = segment->row + chunk->first;
-        const double *time = segment->time + chunk->first;
-        for (int64_t i = 0; i < chunk->count; i++)
-            a->time[cursor[row[i].sequence]++] = time[i];
-        if (lp_group_emptied(segment, chunk->count)) {
-            lp_free(segment->time);
-            segment->time = NULL;
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const double *time = lp_group_values(a, part, chunk, LP_COLUMN_TIME);
+        for (int64_t i = 0; i < chunk->count; i++) {
+            LP_GROUP_PREFETCH(a->time, cursor, sequence, i, chunk->count);
+            a->time[cursor[sequence[i]]++] = time[i];
         }
+        lp_group_copied(a, chunk, LP_COLUMN_TIME);
     }
 }
 
@@ -200,56 +235,64 @@ static void move_types(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        lp_segment *segment = lp_group_segment(a, chunk);
-        const lp_row *row = segment->row + chunk->first;
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const uint32_t *type = lp_group_values(a, part, chunk, LP_COLUMN_TYPE);
         for (int64_t i = 0; i < chunk->count; i++) {
-            uint64_t index = cursor[row[i].sequence]++;
-            a->type[index] = (int32_t)(row[i].type >> 2);
+            LP_GROUP_PREFETCH(a->type, cursor, sequence, i, chunk->count);
+            uint64_t index = cursor[sequence[i]]++;
+            a->type[index] = (int32_t)a->type_number[chunk->worker][type[i] >> 2];
             if (a->split)
-                a->split[index] = row[i].type & 3;
+                a->split[index] = type[i] & 3;
         }
-        if (lp_group_emptied(segment, chunk->count)) {
-            lp_free(segment->row);
-            segment->row = NULL;
-        }
+        lp_group_copied(a, chunk, LP_COLUMN_TYPE);
     }
 }
 
-static void refill_segments(lp_grouping *a)
+static void rewind_segments(lp_grouping *a)
 {
     for (int w = 0; w < a->worker_count; w++)
         for (int64_t s = 0; s < a->rows[w].segment_count; s++)
             atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
 }
 
-/* After a pass the cursors of a part are at the start of the next part. */
-void lp_group_rewind(lp_grouping *a)
+/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part. */
+static void rewind_parts(lp_grouping *a)
 {
     size_t sequences = a->sequences.count;
     for (int p = a->parts - 1; p > 0; p--)
         memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
                sequences * sizeof *a->cursor);
     memcpy(a->cursor, a->start, sequences * sizeof *a->cursor);
-    refill_segments(a);
+    rewind_segments(a);
 }
 
+void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int part, int worker))
+{
+    const lp_rows_loader *loader = a->rows[0].loader;
+    lp_threads_run(a->threads, a->parts, move, a);
+    rewind_parts(a);
+    if (loader) {
+        loader->drop(loader->context, column);
+        lp_memory_trim();
+    }
+}
+
+/* Times are last: a loader reads them from the table, so that every other column is freed by then. */
 static bool move_rows(lp_grouping *a)
 {
     size_t rows = (size_t)a->row_count;
-    a->time = lp_grow(NULL, rows, sizeof *a->time);
-    if (!a->time)
+    a->type = lp_alloc(rows, sizeof *a->type);
+    a->split = a->with_split ? lp_alloc(rows, sizeof *a->split) : NULL;
+    if (!a->type || (a->with_split && !a->split))
         return false;
-    refill_segments(a);
-    lp_threads_run(a->threads, a->parts, move_times, a);
+    lp_group_move(a, LP_COLUMN_TYPE, move_types);
     for (int f = 0; f < a->dataset->field_count; f++)
         if (!lp_group_field(a, f))
             return false;
-    a->type = lp_grow(NULL, rows, sizeof *a->type);
-    a->split = a->with_split ? lp_grow(NULL, rows, sizeof *a->split) : NULL;
-    if (!a->type || (a->with_split && !a->split))
+    a->time = lp_alloc(rows, sizeof *a->time);
+    if (!a->time)
         return false;
-    lp_group_rewind(a);
-    lp_threads_run(a->threads, a->parts, move_types, a);
+    lp_group_move(a, LP_COLUMN_TIME, move_times);
     return true;
 }
 
@@ -399,12 +442,16 @@ static bool gather_chunks(lp_grouping *a)
 static bool make_cursors(lp_grouping *a)
 {
     int64_t rows = 0;
-    for (int64_t b = 0; b < a->chunk_count; b++)
+    for (int64_t b = 0; b < a->chunk_count; b++) {
         rows += a->chunks[b].count;
+        a->longest = a->chunks[b].count > a->longest ? a->chunks[b].count : a->longest;
+    }
     int64_t most = a->sequences.count ? rows / 4 / a->sequences.count : 1;
     a->parts = most < 1 ? 1 : most < a->threads ? (int)most : a->threads;
     a->cursor = lp_alloc((size_t)a->parts * a->sequences.count, sizeof *a->cursor);
-    return a->cursor != NULL;
+    if (a->rows[0].loader)
+        a->scratch = lp_grow(NULL, (size_t)a->parts * 2 * (size_t)a->longest, sizeof *a->scratch);
+    return a->cursor && (a->scratch || !a->rows[0].loader);
 }
 
 static bool sort_and_prepare(lp_grouping *a)
@@ -434,17 +481,25 @@ static bool group_rows(lp_grouping *a)
     a->sequence_number = lp_alloc((size_t)a->worker_count, sizeof *a->sequence_number);
     a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
     if (!a->sequence_number || !a->type_number || !gather_chunks(a) ||
-        !lp_group_names(a, &a->sequences, a->sequence_number, LP_NAMES_SEQUENCES) ||
-        !lp_group_names(a, &a->types, a->type_number, LP_NAMES_TYPES) || !count_types(a))
+        !lp_group_names(a, &a->sequences, a->sequence_number, LP_COLUMN_SEQUENCE) ||
+        !lp_group_names(a, &a->types, a->type_number, LP_COLUMN_TYPE) || !count_types(a))
         return false;
     drop_names(a);
+    lp_memory_trim(); /* string tables, of which threads have freed many */
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
-    return set_offsets(a) && move_rows(a) && sort_and_prepare(a);
+    if (!set_offsets(a))
+        return false;
+    rewind_segments(a);
+    if (!move_rows(a))
+        return false;
+    if (a->rows[0].loader)
+        a->rows[0].loader->drop(a->rows[0].loader->context, LP_COLUMN_SEQUENCE);
+    return sort_and_prepare(a);
 }
 
-lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split,
+lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,
                            const lp_preparation *preparation, lapse_dataset *dataset, lapse_error *error)
 {
     lp_grouping a = {.rows = rows,
@@ -465,6 +520,7 @@ lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool wi
     lp_free(a.chunks);
     lp_free(a.type_count);
     lp_free(a.cursor);
+    lp_free(a.scratch);
     for (int f = 0; a.categories && f < fields; f++)
         lp_intern_clear(&a.categories[f]);
     lp_free(a.categories);

@@ -15,21 +15,19 @@ static void move_field(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        lp_segment *segment = lp_group_segment(a, chunk);
-        const lp_row *row = segment->row + chunk->first;
-        const double *number = (const double *)segment->field[a->field] + chunk->first;
-        const uint32_t *category = (const uint32_t *)segment->field[a->field] + chunk->first;
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const void *values = lp_group_values(a, part, chunk, a->field);
+        const double *number = values;
+        const uint32_t *category = values;
         for (int64_t i = 0; i < chunk->count; i++) {
-            uint64_t index = cursor[row[i].sequence]++;
+            LP_GROUP_PREFETCH(categories, cursor, sequence, i, chunk->count);
+            uint64_t index = cursor[sequence[i]]++;
             if (numbers)
                 numbers[index] = number[i];
             else
                 categories[index] = (int32_t)a->category_number[chunk->worker][category[i]];
         }
-        if (lp_group_emptied(segment, chunk->count)) {
-            lp_free(segment->field[a->field]);
-            segment->field[a->field] = NULL;
-        }
+        lp_group_copied(a, chunk, a->field);
     }
 }
 
@@ -39,13 +37,11 @@ bool lp_group_field(lp_grouping *a, int f)
     bool number = field->type == LAPSE_FIELD_NUMBER;
     a->field = f;
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
-    field->buffers[0] = lp_grow(NULL, (size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
+    field->buffers[0] = lp_alloc((size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
     bool good = a->category_number && field->buffers[0] &&
                 (number || lp_group_names(a, &a->categories[f], a->category_number, f));
-    if (good) {
-        lp_group_rewind(a);
-        lp_threads_run(a->threads, a->parts, move_field, a);
-    }
+    if (good)
+        lp_group_move(a, f, move_field);
     lp_group_numbers_free(a, a->category_number);
     return good;
 }

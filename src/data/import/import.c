@@ -70,7 +70,7 @@ const char *const *lapse_min_rounds_names(void)
     return lp_min_rounds_names;
 }
 
-static lapse_status check_options(const lapse_import_options *options, lapse_error *error)
+lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *unit, lapse_error *error)
 {
     if (option_index(options->min_rounds, lp_min_rounds_names) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
@@ -86,6 +86,13 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "min-events is %" PRId64 " and min-count is %" PRId64 "; they must not be negative",
                        options->min_events, options->min_count);
+    return read_unit(options->time_unit, unit, error);
+}
+
+lapse_status lp_import_threads(const lapse_import_options *options, int *threads, lapse_error *error)
+{
+    LP_TRY(lp_threads_resolve(options->threads, threads, error));
+    *threads = *threads < MOST_THREADS ? *threads : MOST_THREADS;
     return LAPSE_OK;
 }
 
@@ -93,8 +100,8 @@ static lapse_status check_options(const lapse_import_options *options, lapse_err
 
 struct workers {
     lp_reader_shared shared;
-    lp_reader *readers; /* owned */
-    lp_rows *rows;      /* owned; the rows of all readers, once reading is done */
+    lp_reader *readers;   /* owned */
+    lp_import_rows *rows; /* owned; the rows of all readers, once reading is done */
     int count;
 };
 
@@ -138,7 +145,7 @@ static int64_t lines_before(const struct workers *workers, int64_t chunk)
 {
     int64_t lines = 0;
     for (int i = 0; i < workers->count; i++) {
-        const lp_rows *rows = &workers->readers[i].rows;
+        const lp_import_rows *rows = &workers->readers[i].rows;
         for (int64_t b = 0; b < rows->chunk_count; b++)
             lines += rows->chunks[b].index < chunk ? rows->chunks[b].lines : 0;
     }
@@ -162,32 +169,35 @@ static lapse_status first_failure(const struct workers *workers, lapse_error *er
     return status;
 }
 
-/* The columns, and how they were read. */
-static void report_columns(const lp_reader_shared *shared, lapse_import_report *report)
+void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_report *report)
 {
     if (!shared->have_columns)
         return;
     memcpy(report->columns, shared->columns.choice, sizeof report->columns);
     report->ignored_count = lp_columns_ignored(&shared->columns, report->ignored, sizeof report->ignored);
-    report->format = shared->json ? "JSON Lines" : "CSV";
-    report->time_unit = lp_time_unit_text(shared->time.unit);
+    report->format = shared->format;
+    report->time_unit = shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit);
     snprintf(report->timezone, sizeof report->timezone, "%s",
              shared->options->timezone ? shared->options->timezone : "UTC");
+}
+
+void lp_import_report_local(const int64_t local[LP_LOCALS], lapse_import_report *report)
+{
+    report->ambiguous_rows += local[LP_LOCAL_AMBIGUOUS];
+    report->missing_rows += local[LP_LOCAL_MISSING];
+    report->local_rows += local[LP_LOCAL_UNIQUE] + local[LP_LOCAL_AMBIGUOUS] + local[LP_LOCAL_MISSING];
 }
 
 static void fill_report(const struct workers *workers, lapse_import_report *report)
 {
     const lp_reader *first = NULL;
     *report = (lapse_import_report){.bytes = workers->shared.chunks.bytes};
-    report_columns(&workers->shared, report);
+    lp_import_report_columns(&workers->shared, report);
     for (int i = 0; i < workers->count; i++) {
         const lp_reader *reader = &workers->readers[i];
         report->rows += reader->seen;
         report->bad_rows += reader->bad;
-        report->ambiguous_rows += reader->local[LP_LOCAL_AMBIGUOUS];
-        report->missing_rows += reader->local[LP_LOCAL_MISSING];
-        report->local_rows +=
-            reader->local[LP_LOCAL_UNIQUE] + reader->local[LP_LOCAL_AMBIGUOUS] + reader->local[LP_LOCAL_MISSING];
+        lp_import_report_local(reader->local, report);
         if (reader->first_bad_chunk >= 0 && (!first || reader->first_bad_chunk < first->first_bad_chunk))
             first = reader;
     }
@@ -292,6 +302,7 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
             return lp_fail_at(error, LAPSE_ERROR_USAGE, shared->file, 0, 0,
                               "this is JSON Lines, whose columns have names: --no-header is for CSV");
         shared->json = chunks->lines = true;
+        shared->format = "JSON Lines";
         size_t whole = chunks->left;
         if (chunks->ended && text[whole - 1] != '\n' && whole < LP_CHUNK_LIMIT)
             text[whole++] = '\n'; /* carry has space for it; it is not part of the text */
@@ -344,17 +355,11 @@ static lapse_status name_fields(const lp_columns *columns, lapse_dataset *datase
     return dataset->fields ? LAPSE_OK : lp_fail_memory(error, "the fields", size);
 }
 
-static lapse_status make_dataset(struct workers *workers, int threads, lapse_import_report *report,
-                                 lapse_dataset *dataset, lapse_error *error)
+lapse_status lp_import_finish(const lp_reader_shared *shared, lp_import_rows *rows, int worker_count, int threads,
+                              lapse_import_report *report, lapse_dataset *dataset, lapse_error *error)
 {
-    const lapse_import_options *options = workers->shared.options;
-    for (int i = 0; i < workers->count; i++) {
-        workers->rows[i] = workers->readers[i].rows;
-        workers->readers[i].rows = (lp_rows){0};
-        lp_reader_clear(&workers->readers[i]);
-        workers->readers[i] = (lp_reader){0};
-    }
-    LP_TRY(name_fields(&workers->shared.columns, dataset, error));
+    const lapse_import_options *options = shared->options;
+    LP_TRY(name_fields(&shared->columns, dataset, error));
     const lp_preparation preparation = {
         .session_gap = options->session_gap,
         .deduplicate = (lp_deduplicate)option_index(options->deduplicate, lp_deduplicate_names),
@@ -363,14 +368,25 @@ static lapse_status make_dataset(struct workers *workers, int threads, lapse_imp
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
         .report = report,
     };
-    LP_TRY(lp_rows_group(workers->rows, workers->count, threads, workers->shared.columns.split >= 0, &preparation,
-                         dataset, error));
+    LP_TRY(lp_rows_group(rows, worker_count, threads, shared->columns.split >= 0, &preparation, dataset, error));
     if (dataset->event_count == 0)
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, workers->shared.file, 0, 0,
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0,
                           "no event is left: %" PRId64 " have event types that occur fewer than %" PRId64
                           " times, and %" PRId64 " are in sequences with fewer than %" PRId64 " events",
                           report->rare_rows, options->min_count, report->short_rows, options->min_events);
-    return lp_describe(dataset, &workers->shared, report, error);
+    return lp_describe(dataset, shared, report, error);
+}
+
+static lapse_status make_dataset(struct workers *workers, int threads, lapse_import_report *report,
+                                 lapse_dataset *dataset, lapse_error *error)
+{
+    for (int i = 0; i < workers->count; i++) {
+        workers->rows[i] = workers->readers[i].rows;
+        workers->readers[i].rows = (lp_import_rows){0};
+        lp_reader_clear(&workers->readers[i]);
+        workers->readers[i] = (lp_reader){0};
+    }
+    return lp_import_finish(&workers->shared, workers->rows, workers->count, threads, report, dataset, error);
 }
 
 lapse_status lp_import(lp_source *source, const lapse_import_options *options, const lp_import_tuning *tuning,
@@ -378,15 +394,13 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
 {
     static const lp_import_tuning usual = {LP_CHUNK_SIZE, LP_SEGMENT_ROWS};
     tuning = tuning ? tuning : &usual;
-    struct workers workers = {.shared = {.options = options, .file = source->name}};
+    struct workers workers = {.shared = {.options = options, .file = source->name, .format = "CSV"}};
     lapse_import_report made_report;
     char delimiter;
-    LP_TRY(check_options(options, error));
-    LP_TRY(read_unit(options->time_unit, &workers.shared.time.unit, error));
+    LP_TRY(lp_import_check(options, &workers.shared.time.unit, error));
     LP_TRY(read_delimiter(options->delimiter, &delimiter, error));
     int threads;
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    threads = threads < MOST_THREADS ? threads : MOST_THREADS;
+    LP_TRY(lp_import_threads(options, &threads, error));
     if (options->timezone)
         LP_TRY(lp_zone_open(&workers.shared.time.zone, options->timezone, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);

@@ -97,7 +97,14 @@ static bool is_missing(const char *begin, const char *end)
     return begin == end;
 }
 
-static bool read_split(const char *begin, const char *end, uint32_t *split)
+bool lp_reader_number(const char *begin, const char *end, double *number)
+{
+    lp_text_trim(&begin, &end);
+    *number = NAN;
+    return begin == end || lp_number_parse(begin, end, number) || is_missing(begin, end);
+}
+
+bool lp_reader_split(const char *begin, const char *end, uint32_t *split)
 {
     static const struct {
         const char *word;
@@ -153,15 +160,11 @@ static bool read_fields(lp_reader *reader, const lp_csv_record *record, bool *go
                         columns->field_type[f] == LAPSE_FIELD_ACTION ? "action" : "field");
             return false;
         }
-        lp_text_trim(&begin, &end);
-        reader->number[f] = NAN;
-        if (begin == end || lp_number_parse(begin, end, &reader->number[f]) || is_missing(begin, end))
+        if (lp_reader_number(begin, end, &reader->number[f]))
             continue;
-        *go_on =
-            bad_row(reader, position_of(reader, record, column), reader->line,
-                    "'%s' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, "
-                    "NA or null",
-                    lp_text_excerpt(begin, end, shown));
+        lp_text_trim(&begin, &end);
+        *go_on = bad_row(reader, position_of(reader, record, column), reader->line, LP_NOT_A_NUMBER,
+                         lp_text_excerpt(begin, end, shown));
         return false;
     }
     return true;
@@ -173,7 +176,7 @@ static bool read_fields(lp_reader *reader, const lp_csv_record *record, bool *go
 static bool store_fields(lp_reader *reader, const lp_csv_record *record, lp_segment *segment, uint64_t position)
 {
     const lp_columns *columns = &reader->shared->columns;
-    lp_rows *rows = &reader->rows;
+    lp_import_rows *rows = &reader->rows;
     for (int f = 0; f < rows->field_count; f++) {
         if (rows->field_type[f] == LAPSE_FIELD_NUMBER) {
             ((double *)segment->field[f])[segment->used] = reader->number[f];
@@ -192,7 +195,7 @@ static bool store_fields(lp_reader *reader, const lp_csv_record *record, lp_segm
 /* Interns the names of the pending rows and stores the rows. With fields there is one pending row: the record. */
 static bool store_rows(lp_reader *reader, const lp_csv_record *record)
 {
-    lp_rows *rows = &reader->rows;
+    lp_import_rows *rows = &reader->rows;
     lp_rows_chunk *chunk = &rows->chunks[rows->chunk_count - 1];
     lp_segment *segment = rows->segments[chunk->segment];
     for (int i = 0; i < reader->pending_count; i++) {
@@ -207,7 +210,8 @@ static bool store_rows(lp_reader *reader, const lp_csv_record *record)
             return fail_memory(reader);
         rows->types.count[type]++;
         segment->time[segment->used] = row->time;
-        segment->row[segment->used++] = (lp_row){sequence, type << 2 | row->split};
+        segment->sequence[segment->used] = sequence;
+        segment->type[segment->used++] = type << 2 | row->split;
         chunk->count++;
     }
     reader->pending_count = 0;
@@ -265,7 +269,7 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
         return bad_row(reader, position_of(reader, record, columns->event[0]), reader->line,
                        "the name of the event is not valid UTF-8 text");
     uint32_t split = 0;
-    if (columns->split >= 0 && !read_split(record->begin[columns->split], record->end[columns->split], &split))
+    if (columns->split >= 0 && !lp_reader_split(record->begin[columns->split], record->end[columns->split], &split))
         return bad_row(reader, position_of(reader, record, columns->split), reader->line,
                        "'%s' is not a split: expected train, valid or test",
                        lp_text_excerpt(record->begin[columns->split], record->end[columns->split], shown));

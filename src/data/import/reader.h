@@ -17,11 +17,22 @@ typedef struct lp_reader_shared {
     lp_sample sample; /* the first rows */
     lp_columns columns;
     bool have_columns;
-    bool json;         /* JSON Lines; otherwise delimited text */
-    lp_json_keys keys; /* if json */
+    bool json;          /* JSON Lines; otherwise delimited text */
+    const char *format; /* "CSV", "JSON Lines" or "Arrow" */
+    lp_json_keys keys;  /* if json */
     lp_time_format time;
+    const char
+        *time_type; /* "timestamp" or "date" if the source has typed times, in place of the unit; otherwise NULL */
     lp_arena arena; /* owns columns */
 } lp_reader_shared;
+
+/* Parses the text of a number; NaN where it is empty or a usual word for a missing value. False: it is neither. */
+bool lp_reader_number(const char *begin, const char *end, double *number);
+#define LP_NOT_A_NUMBER \
+    "'%s' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null"
+
+/* Parses "train", "valid", "test" or a usual synonym into a lp_split. */
+bool lp_reader_split(const char *begin, const char *end, uint32_t *split);
 
 /* A valid row whose names are not interned yet; they point into the buffer. */
 typedef struct lp_pending_row {
@@ -42,15 +53,15 @@ typedef struct lp_reader {
     bool *present;                 /* owned; [column]: some object has it; if the text is JSON Lines */
     double number[LP_FIELD_LIMIT]; /* [field]: numbers of the current row */
     lp_buffer joined;              /* the event's name, if it has several columns */
-    lp_rows rows;
+    lp_import_rows rows;
     lp_pending_row pending[LP_PENDING_ROWS]; /* valid rows that are not yet in rows */
     int pending_count;
 
-    int64_t chunk;    /* index of the current chunk */
-    int64_t line;     /* line ends of the chunk before the current record */
-    int64_t seen;     /* rows read, including malformed ones */
-    int64_t bad;      /* malformed rows, dropped */
-    int64_t local[4]; /* [lp_local]: rows by the relation of their time to the zone */
+    int64_t chunk;            /* index of the current chunk */
+    int64_t line;             /* line ends of the chunk before the current record */
+    int64_t seen;             /* rows read, including malformed ones */
+    int64_t bad;              /* malformed rows, dropped */
+    int64_t local[LP_LOCALS]; /* [lp_local]: rows by the relation of their time to the zone */
 
     /* Line numbers in these two are relative to their chunk; lp_import adds the lines before it. */
     lapse_error first_bad;

@@ -8,13 +8,14 @@ static void free_segment(lp_segment *segment)
     if (!segment)
         return;
     lp_free(segment->time);
-    lp_free(segment->row);
+    lp_free(segment->sequence);
+    lp_free(segment->type);
     for (int f = 0; f < LP_FIELD_LIMIT; f++)
         lp_free(segment->field[f]);
     lp_free(segment);
 }
 
-static bool add_fields(const lp_rows *rows, lp_segment *segment)
+static bool add_fields(const lp_import_rows *rows, lp_segment *segment)
 {
     bool good = true;
     for (int f = 0; good && f < rows->field_count; f++) {
@@ -25,7 +26,7 @@ static bool add_fields(const lp_rows *rows, lp_segment *segment)
     return good;
 }
 
-static bool add_segment(lp_rows *rows, int64_t most)
+static bool add_segment(lp_import_rows *rows, int64_t most)
 {
     size_t count = (size_t)rows->segment_count + 1;
     if (!lp_reserve(&rows->segments, &rows->segment_capacity, count, sizeof *rows->segments))
@@ -35,8 +36,9 @@ static bool add_segment(lp_rows *rows, int64_t most)
         return false;
     segment->capacity = rows->segment_rows > most ? rows->segment_rows : most;
     segment->time = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->time);
-    segment->row = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->row);
-    if (!segment->time || !segment->row || !add_fields(rows, segment)) {
+    segment->sequence = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->sequence);
+    segment->type = lp_grow(NULL, (size_t)segment->capacity, sizeof *segment->type);
+    if (!segment->time || !segment->sequence || !segment->type || !add_fields(rows, segment)) {
         free_segment(segment);
         return false;
     }
@@ -44,7 +46,7 @@ static bool add_segment(lp_rows *rows, int64_t most)
     return true;
 }
 
-bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
+bool lp_rows_fields(lp_import_rows *rows, const lapse_field_type *types, int count)
 {
     rows->categories = count ? lp_alloc((size_t)count, sizeof *rows->categories) : NULL;
     if (count && !rows->categories)
@@ -57,7 +59,7 @@ bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count)
     return good;
 }
 
-bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most)
+bool lp_rows_begin(lp_import_rows *rows, int64_t index, int64_t most)
 {
     if (!lp_reserve(&rows->chunks, &rows->chunk_capacity, (size_t)rows->chunk_count + 1, sizeof *rows->chunks))
         return false;
@@ -101,7 +103,7 @@ void lp_rows_names_clear(lp_rows_names *names)
     *names = (lp_rows_names){0};
 }
 
-void lp_rows_clear(lp_rows *rows)
+void lp_rows_clear(lp_import_rows *rows)
 {
     for (int64_t i = 0; i < rows->segment_count; i++)
         free_segment(rows->segments[i]);
@@ -112,5 +114,5 @@ void lp_rows_clear(lp_rows *rows)
     for (int f = 0; f < rows->field_count; f++)
         lp_rows_names_clear(&rows->categories[f]);
     lp_free(rows->categories);
-    *rows = (lp_rows){0};
+    *rows = (lp_import_rows){0};
 }

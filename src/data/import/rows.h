@@ -1,9 +1,10 @@
 /* rows.h: the rows of a worker, before they are grouped by sequence.
  *
  * Each worker has its own string tables, so that workers never wait for each other; a row has the worker's local ids,
- * which lp_rows_group maps to global ones. Rows are stored in large segments, which are freed as soon as they are
- * copied: the maximum memory of an import is 24 bytes per row, or 16 if the text is grouped by sequence; plus, per
- * field, 8 (categories) or 16 bytes (numbers).
+ * which lp_rows_group maps to global ones. The columns of the rows are stored in large segments, which are freed as soon
+ * as they are copied: the maximum memory of an import of text is 24 bytes per row, or 16 if the text is grouped by
+ * sequence; plus, per field, 8 (categories) or 16 bytes (numbers). A source whose table is in memory has a loader
+ * instead of segments, and needs less.
  */
 #ifndef LP_ROWS_H
 #define LP_ROWS_H
@@ -13,19 +14,21 @@
 
 #include <stdatomic.h>
 
-typedef struct lp_row {
-    uint32_t sequence;
-    uint32_t type; /* local id << 2 | lp_split */
-} lp_row;
+/* The columns of a row; fields are 0, 1, ... */
+enum {
+    LP_COLUMN_TIME = -3,     /* double */
+    LP_COLUMN_SEQUENCE = -2, /* uint32_t: local id */
+    LP_COLUMN_TYPE = -1      /* uint32_t: local id << 2 | lp_split */
+};
 
-enum { LP_ROW_TYPES = 1 << 29 }; /* limit of event types that fit lp_row and the int32_t of a dataset */
+enum { LP_ROW_TYPES = 1 << 29 }; /* limit of event types that fit LP_COLUMN_TYPE and the int32_t of a dataset */
 
 /* Default rows per segment. Above 32 MB malloc maps every allocation and returns it to the system when freed. */
 enum { LP_SEGMENT_ROWS = 4500000 };
 
 typedef struct lp_segment {
     double *time;                /* owned; capacity */
-    lp_row *row;                 /* owned; capacity */
+    uint32_t *sequence, *type;   /* owned; capacity: LP_COLUMN_SEQUENCE, LP_COLUMN_TYPE */
     void *field[LP_FIELD_LIMIT]; /* owned; capacity elements: uint32_t, the category's local id, or double */
     int64_t used, capacity;
     _Atomic int64_t left; /* rows not yet copied; at 0 the column is freed */
@@ -49,7 +52,17 @@ typedef struct lp_rows_names {
     size_t capacity; /* of first and count */
 } lp_rows_names;
 
-typedef struct lp_rows {
+/* The columns of rows that are not in segments. */
+typedef struct lp_rows_loader {
+    void *context;
+    /* Fills out with the rows of a chunk: as in lp_segment. Called by several threads. */
+    void (*load)(const void *context, const lp_rows_chunk *chunk, int column, void *out);
+    /* The column is not needed any more. */
+    void (*drop)(void *context, int column);
+} lp_rows_loader;
+
+typedef struct lp_import_rows {
+    const lp_rows_loader *loader; /* the same for all workers; NULL: the rows are in segments */
     lp_rows_names sequences, types;
     lp_rows_names *categories; /* owned; field_count; empty for numbers */
     const lapse_field_type *field_type;
@@ -61,24 +74,24 @@ typedef struct lp_rows {
     int64_t chunk_count;
     size_t chunk_capacity;
     int64_t segment_rows; /* capacity of a new segment */
-} lp_rows;
+} lp_import_rows;
 
 /* Sets the fields of rows, before the first row. False when out of memory. */
-bool lp_rows_fields(lp_rows *rows, const lapse_field_type *types, int count);
+bool lp_rows_fields(lp_import_rows *rows, const lapse_field_type *types, int count);
 
 /* Begins a chunk of at most `most` rows. False when out of memory. */
-bool lp_rows_begin(lp_rows *rows, int64_t index, int64_t most);
+bool lp_rows_begin(lp_import_rows *rows, int64_t index, int64_t most);
 
 /* Interns a name that occurs at `position`; LP_INTERN_NONE when out of memory. */
 uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t position);
 
 void lp_rows_names_clear(lp_rows_names *names);
-void lp_rows_clear(lp_rows *rows);
+void lp_rows_clear(lp_import_rows *rows);
 
 /* Groups the rows of all workers by sequence, sorts and preprocesses them, and fills the columns and names of
  * dataset, which owns them; dataset->fields must have name and type. Frees the rows. event_count is 0 if preprocessing
  * drops everything. */
-lapse_status lp_rows_group(lp_rows *rows, int worker_count, int threads, bool with_split,
+lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,
                            const lp_preparation *preparation, lapse_dataset *dataset, lapse_error *error);
 
 #endif

@@ -46,21 +46,26 @@ static lp_time_unit unit_of(double number)
 
 /* Integer nanoseconds exceed the 53 bits of a double: whole seconds and the rest are converted apart. From the magnitude
  * at which nanoseconds are detected, the sum is correctly rounded. */
-static bool read_nanoseconds(const char *begin, const char *end, double *seconds)
+static double nanoseconds(int64_t number)
+{
+    return (double)(number / 1000000000) + (double)(number % 1000000000) / 1e9;
+}
+
+/* Digits after an optional minus sign. False: there are others, or too many. */
+static bool read_integer(const char *begin, const char *end, int64_t *number)
 {
     bool negative = begin < end && *begin == '-';
     const char *at = begin + negative;
-    if (at == end || end - at > 18 + (*at == '0' || *at == '1'))
+    if (at == end || end - at > 19)
         return false;
-    int64_t sum = 0;
+    uint64_t sum = 0;
     for (; at < end; at++) {
         if (*at < '0' || *at > '9')
             return false;
-        sum = sum * 10 + (*at - '0');
+        sum = sum * 10 + (uint64_t)(*at - '0');
     }
-    double size = (double)(sum / 1000000000) + (double)(sum % 1000000000) / 1e9;
-    *seconds = negative ? -size : size;
-    return true;
+    *number = negative ? -(int64_t)sum : (int64_t)sum;
+    return sum <= INT64_MAX;
 }
 
 static bool in_range(double time)
@@ -132,22 +137,55 @@ void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t col
     format->found = is_number(best);
 }
 
-static const char *read_number(const lp_time_format *format, const char *begin, const char *end, double *time)
+const char *lp_time_check(double time)
 {
-    const number_unit *unit = &number_units[format->unit];
-    if (format->unit == LP_TIME_NANOSECONDS && read_nanoseconds(begin, end, time)) {
-        if (format->found && unit_of(*time * unit->per_second) != format->unit)
-            return unit->others_have;
-    } else {
-        if (!lp_number_parse(begin, end, time))
-            return unit->not_one;
-        double size = fabs(*time);
-        if (format->found && (size >= unit->below || size < unit[-1].below))
-            return unit->others_have;
-        if (format->unit != LP_TIME_SECONDS)
-            *time /= unit->per_second;
+    return in_range(time) ? NULL : "lies outside the years 1 to 9999";
+}
+
+/* Sets the unit by the magnitude of the first time, or checks it. */
+static const char *check_unit(lp_time_format *format, double number)
+{
+    if (format->unit == LP_TIME_AUTO) {
+        lp_time_unit unit = unit_of(number);
+        const char *reason = lp_time_check(number / number_units[unit].per_second);
+        if (reason)
+            return reason;
+        format->unit = unit;
+        format->found = true;
     }
-    return in_range(*time) ? NULL : "lies outside the years 1 to 9999";
+    if (!is_number(format->unit))
+        return "is a number, but the times are dates: set --time-unit";
+    const number_unit *unit = &number_units[format->unit];
+    double size = fabs(number);
+    return format->found && (size >= unit->below || size < unit[-1].below) ? unit->others_have : NULL;
+}
+
+const char *lp_time_number(lp_time_format *format, double number, double *time)
+{
+    const char *reason = check_unit(format, number);
+    if (reason)
+        return reason;
+    *time = format->unit == LP_TIME_SECONDS ? number : number / number_units[format->unit].per_second;
+    return lp_time_check(*time);
+}
+
+const char *lp_time_integer(lp_time_format *format, int64_t number, double *time)
+{
+    const char *reason = check_unit(format, (double)number);
+    if (reason || format->unit != LP_TIME_NANOSECONDS)
+        return reason ? reason : lp_time_number(format, (double)number, time);
+    *time = nanoseconds(number);
+    return lp_time_check(*time);
+}
+
+static const char *read_number(lp_time_format *format, const char *begin, const char *end, double *time)
+{
+    int64_t integer;
+    double number;
+    if (format->unit == LP_TIME_NANOSECONDS && read_integer(begin, end, &integer))
+        return lp_time_integer(format, integer, time);
+    return lp_number_parse(begin, end, &number) ? lp_time_number(format, number, time)
+                                                : number_units[format->unit].not_one;
 }
 
 /* The first time of a file, where the sample had none. */

@@ -37,4 +37,12 @@ void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t col
  * end of a sentence that begins with the text. */
 const char *lp_time_read(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local);
 
+/* The time of a number in the unit of the format. An integer is not rounded before its unit is applied. Both set the unit
+ * and report errors as lp_time_read does. */
+const char *lp_time_number(lp_time_format *format, double number, double *time);
+const char *lp_time_integer(lp_time_format *format, int64_t number, double *time);
+
+/* The error of a time outside the years 1 to 9999, as of lp_time_read; otherwise NULL. */
+const char *lp_time_check(double time);
+
 #endif

@@ -1,0 +1,46 @@
+# python.cmake: the Python package: the shared library with the libraries it needs beside it, and the module that describes the
+# C interface, made from the headers. scikit-build-core (pyproject.toml) installs the component `python` into the wheel.
+if(NOT LAPSE_PYTHON)
+  return()
+endif()
+find_package(Python REQUIRED COMPONENTS Interpreter)
+
+set(interface ${CMAKE_CURRENT_BINARY_DIR}/python/_interface.py)
+set(headers ${CMAKE_CURRENT_SOURCE_DIR}/include/lapse.h ${CMAKE_CURRENT_SOURCE_DIR}/src/data/import/arrow_abi.h)
+add_custom_command(OUTPUT ${interface} VERBATIM COMMENT "Writing the Python description of lapse.h"
+  COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/python/make_interface.py ${CMAKE_C_COMPILER} ${interface} ${headers}
+  DEPENDS ${headers} python/make_interface.py)
+
+# Without a version in its name: a wheel has no symbolic links. RPATH, unlike RUNPATH, also finds the dependencies of dependencies.
+add_library(lapse_python SHARED ${LAPSE_OBJECT_FILES})
+target_link_libraries(lapse_python PRIVATE ${LAPSE_LIBRARIES})
+target_link_options(lapse_python PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/lapse.map -Wl,--no-undefined
+  -Wl,--disable-new-dtags -s)
+set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C BUILD_WITH_INSTALL_RPATH ON
+  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+  LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/lapse.map)
+add_custom_target(python DEPENDS lapse_python ${interface})
+
+install(TARGETS lapse_python LIBRARY DESTINATION lapse COMPONENT python)
+install(FILES ${interface} DESTINATION lapse COMPONENT python)
+if(TARGET lapse_cuda)
+  add_dependencies(python lapse_cuda)
+  install(TARGETS lapse_cuda LIBRARY DESTINATION lapse COMPONENT python)
+endif()
+
+# Copies every library that is not part of the C library, under the name by which it is loaded.
+install(CODE "set(library \"$<TARGET_FILE:lapse_python>\")" COMPONENT python)
+install(CODE [[
+  file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${library} RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing
+    PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|pthread)\\.so")
+  if(missing)
+    message(FATAL_ERROR "The wheel lacks libraries: ${missing}")
+  endif()
+  foreach(file ${found})
+    get_filename_component(name ${file} NAME)
+    file(REAL_PATH ${file} real)
+    file(MAKE_DIRECTORY $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lapse/libraries)
+    file(COPY_FILE ${real} $ENV{DESTDIR}${CMAKE_INSTALL_PREFIX}/lapse/libraries/${name})
+    message(STATUS "Bundled ${name}")
+  endforeach()
+]] COMPONENT python)

@@ -1,0 +1,24 @@
+"""Lapse predicts the next event of a history at any time.
+
+>>> data = lapse.Dataset.from_arrow(frame, sequence="user", time="time", event="item")
+>>> model = lapse.train(data, task="classify", epochs=1, progress=False)
+>>> model.predict(frame, at=["+1h", "+7d"], top=2).to_dict()["rank"][:2]
+[1, 2]
+"""
+
+from ._c import (FileError, FormatError, InputError, InternalError, LapseError, OutOfMemoryError, UnknownError,
+                 UsageError, lib, text)
+from ._table import Table
+from .dataset import Dataset
+from .estimators import Classifier, Recommender
+from .model import Model, Scores
+from .session import Session
+from .training import options, train
+
+__version__ = text(lib.lapse_version())
+read_csv = Dataset.read_csv
+load = Model.load
+
+__all__ = ["Classifier", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
+           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError", "load",
+           "options", "read_csv", "train"]

@@ -1,0 +1,168 @@
+"""The C library: loading it, calling it, and its errors as exceptions."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from typing import Any, Optional, Union
+
+from ._interface import ffi
+
+lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "liblapse.so"))
+NULL = ffi.NULL
+
+TimeLike = Union[float, int, str, datetime.datetime, datetime.date]
+
+
+class LapseError(Exception):
+    """An error of the library. `message` is its sentence; `file`, `line` and `column` locate malformed input.
+
+    >>> try:
+    ...     lapse.Dataset.open("missing.lapse")
+    ... except lapse.LapseError as error:
+    ...     print(type(error).__name__, error.file)
+    FileError missing.lapse
+    """
+
+    def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0) -> None:
+        place = ":".join(str(part) for part in (file, line, column) if part)
+        super().__init__(f"{place}: {message}" if file else message)
+        self.message, self.file, self.line, self.column = message, file, line, column
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.message, self.file, self.line, self.column)
+
+
+class OutOfMemoryError(LapseError, MemoryError):
+    """The library could not allocate memory."""
+
+
+class UsageError(LapseError, ValueError):
+    """An argument or option is wrong."""
+
+
+class InputError(LapseError, ValueError):
+    """Malformed input data; `line` is the line of a text, or the row of a table."""
+
+
+class FileError(LapseError, OSError):
+    """The system refused to open, read or write a file."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class FormatError(LapseError, ValueError):
+    """A dataset or model file is invalid, truncated or corrupt."""
+
+
+class UnknownError(LapseError, LookupError):
+    """A name that the model or dataset does not have."""
+
+
+class InternalError(LapseError, RuntimeError):
+    """A bug in Lapse, or a failure of the device."""
+
+
+ERRORS = {
+    lib.LAPSE_ERROR_MEMORY: OutOfMemoryError,
+    lib.LAPSE_ERROR_USAGE: UsageError,
+    lib.LAPSE_ERROR_INPUT: InputError,
+    lib.LAPSE_ERROR_FILE: FileError,
+    lib.LAPSE_ERROR_FORMAT: FormatError,
+    lib.LAPSE_ERROR_UNKNOWN: UnknownError,
+    lib.LAPSE_ERROR_INTERNAL: InternalError,
+}
+
+
+def raise_error(error: Any) -> None:
+    """Raises the exception of a filled lapse_error."""
+    kind = ERRORS.get(error.status, InternalError)
+    raise kind(text(error.message) or "", text(error.file) or "", error.line, error.column)
+
+
+def call(function: Any, *arguments: Any) -> None:
+    """Calls a function whose last parameter is a lapse_error, and raises what it reports."""
+    error = ffi.new("lapse_error *")
+    if function(*arguments, error) != lib.LAPSE_OK:
+        raise_error(error)
+
+
+def text(pointer: Any) -> Optional[str]:
+    """A C string as text; None for NULL."""
+    return ffi.string(pointer).decode("utf-8", "replace") if pointer != NULL else None
+
+
+def encode(value: Union[str, os.PathLike]) -> bytes:
+    """A text or path as bytes for C."""
+    coded = os.fsencode(value)
+    if b"\0" in coded:
+        raise UsageError("a text for the library must not contain a NUL character")
+    return coded
+
+
+class Keeper:
+    """Keeps C strings and arrays alive that a C struct points to."""
+
+    def __init__(self) -> None:
+        self.kept: list = []
+
+    def string(self, value: Optional[str]) -> Any:
+        if value is None:
+            return NULL
+        self.kept.append(ffi.new("char[]", encode(value)))
+        return self.kept[-1]
+
+    def strings(self, values: Any) -> Any:
+        self.kept.append(ffi.new("const char *[]", [self.string(value) for value in values] or [NULL]))
+        return self.kept[-1]
+
+
+def seconds(time: TimeLike) -> float:
+    """A time as unix seconds: a number, ISO 8601 with a zone, or a datetime; one without a zone is UTC."""
+    if isinstance(time, str):
+        out = ffi.new("double *")
+        call(lib.lapse_time_parse, encode(time), out)
+        return out[0]
+    if isinstance(time, datetime.date) and not isinstance(time, datetime.datetime):
+        time = datetime.datetime(time.year, time.month, time.day)
+    if isinstance(time, datetime.datetime):
+        zoned = time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)
+        return zoned.timestamp()
+    return float(time)
+
+
+def duration(length: Union[float, int, str, datetime.timedelta]) -> float:
+    """A duration in seconds: a number, a text with its unit such as "15m", or a timedelta."""
+    if isinstance(length, str):
+        out = ffi.new("double *")
+        call(lib.lapse_duration_parse, encode(length), out)
+        return out[0]
+    return length.total_seconds() if isinstance(length, datetime.timedelta) else float(length)
+
+
+def properties(function: Any, handle: Any) -> dict:
+    """The name and text of every property of an object."""
+    name, value, found = ffi.new("const char **"), ffi.new("const char **"), {}
+    while function(handle, len(found), name, value):
+        found[text(name[0])] = text(value[0])
+    return found
+
+
+def names(values: Any) -> list:
+    """A NULL-terminated list of C strings."""
+    found: list = []
+    while values[len(found)] != NULL:
+        found.append(text(values[len(found)]))
+    return found
+
+
+def cards(rows: dict) -> str:
+    """A small HTML table of names and values."""
+    import html
+
+    lines = "".join(
+        f"<tr><th style='text-align:left'>{html.escape(str(k))}</th><td>{html.escape(str(v))}</td></tr>"
+        for k, v in rows.items()
+    )
+    return f"<table>{lines}</table>"

@@ -1,0 +1,369 @@
+"""Models: prediction, evaluation, inspection, files and bytes."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
+
+from . import _c
+from ._c import NULL, Keeper, TimeLike, call, cards, encode, ffi, lib, text
+from ._table import Names, Table, Times
+from .dataset import FIELD_TYPES, Dataset, _view, dataset_of, names_of
+
+AtLike = Union[TimeLike, Sequence[TimeLike]]
+TENSOR_TYPES = (np.float32, np.int32, np.uint8, np.uint64, np.float64)
+QUERY = np.dtype([("sequence", np.int64), ("time", np.float64)])
+CHOICE = np.dtype([("item", np.int64), ("score", np.float64), ("probability", np.float64)])
+
+
+def epoch_row(epoch: Any) -> Dict[str, Any]:
+    """A lapse_epoch by names; with two targets the names of metrics begin with the target's."""
+    metrics = [epoch.metrics[i] for i in range(epoch.metric_count)]
+    several = len({text(metric.target) for metric in metrics}) > 1
+    row = {"epoch": epoch.epoch, "loss": epoch.loss}
+    for metric in metrics:
+        name = text(metric.name).replace("-", "_")
+        row[f"{text(metric.target)}_{name}" if several else name] = metric.value
+    return row
+
+
+class Scores(Mapping):
+    """Metrics by name; intervals are in `low` and `high`.
+
+    >>> scores = model.evaluate(data, split="test")
+    >>> 0 <= scores["accuracy"] <= 1, scores.low["accuracy"] <= scores.high["accuracy"]
+    (True, True)
+    """
+
+    def __init__(self, values: Dict[str, float], low: Dict[str, float], high: Dict[str, float],
+                 info: Dict[str, Any]) -> None:
+        self._values, self.low, self.high, self.info = values, low, high, info
+
+    def __getitem__(self, name: str) -> float:
+        return self._values[name.lower()]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __repr__(self) -> str:
+        return "Scores(" + ", ".join(f"{name}: {value:.4g}" for name, value in self._values.items()) + ")"
+
+    def _repr_html_(self) -> str:
+        return cards({**self.info, **{name: f"{value:.4g}" for name, value in self._values.items()}})
+
+
+class Model:
+    """A trained model. Immutable: any number of threads may use one. Pickled, copied and sent by the bytes of its file.
+
+    >>> model.save("shop.safetensors"); lapse.Model.load("shop.safetensors").to_bytes() == model.to_bytes()
+    True
+    """
+
+    def __init__(self, handle: Any, data: Optional[Dataset] = None) -> None:
+        self._handle = ffi.gc(handle, lib.lapse_model_free)
+        self._data, self._scores = data, None  # type: Any
+
+    # ------------------------------------------------------------------------------------------ files ----
+
+    @classmethod
+    def load(cls, path: Union[str, os.PathLike]) -> "Model":
+        """Loads a model file, which `lapse train` or `save` wrote.
+
+        >>> lapse.Model.load("shop.safetensors").task
+        'classify'
+        """
+        handle = ffi.new("lapse_model **")
+        call(lib.lapse_model_load, encode(path), handle)
+        return cls(handle[0])
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Writes a model file: the same bytes as `lapse train` writes.
+
+        >>> model.save("shop.safetensors")
+        """
+        call(lib.lapse_model_save, self._handle, encode(path))
+
+    def to_bytes(self) -> bytes:
+        """The bytes of the model's file."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.safetensors")
+            self.save(path)
+            with open(path, "rb") as file:
+                return file.read()
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> "Model":
+        """A model from the bytes of a file.
+
+        >>> lapse.Model.from_bytes(model.to_bytes()).event_types == model.event_types
+        True
+        """
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.safetensors")
+            with open(path, "wb") as file:
+                file.write(data)
+            return cls.load(path)
+
+    def __reduce__(self) -> Any:
+        return Model.from_bytes, (self.to_bytes(),)
+
+    def __copy__(self) -> "Model":
+        return self
+
+    # -------------------------------------------------------------------------------------- description ----
+
+    @property
+    def properties(self) -> Dict[str, str]:
+        """The configuration of the model and of its training, as texts."""
+        return _c.properties(lib.lapse_model_property, self._handle)
+
+    @property
+    def task(self) -> str:
+        """The task: classify or recommend."""
+        return self.properties.get("task", "classify")
+
+    @property
+    def event_types(self) -> List[str]:
+        """The names of the event types that the model knows."""
+        return names_of(lib.lapse_model_event_type_name, self._handle, lib.lapse_model_event_type_count(self._handle))
+
+    @property
+    def fields(self) -> Dict[str, str]:
+        """The type of each input field: action, category or number."""
+        field, found = ffi.new("lapse_field *"), {}
+        while lib.lapse_model_field(self._handle, len(found), field):
+            found[text(field.name)] = FIELD_TYPES[field.type]
+        return found
+
+    @property
+    def targets(self) -> List[str]:
+        """What the model predicts: event, action or both."""
+        found: List[str] = []
+        while True:
+            name = text(lib.lapse_model_target(self._handle, len(found)))
+            if name is None:
+                return found
+            found.append(name)
+
+    @property
+    def history(self) -> Table:
+        """One row per epoch of training, as in the model file: loss, and the metrics on the validation split.
+
+        >>> model.history.column_names
+        ['epoch', 'loss', 'log_loss', 'accuracy']
+        """
+        epoch, rows = ffi.new("lapse_epoch *"), []
+        while lib.lapse_model_history(self._handle, len(rows), epoch):
+            rows.append(epoch_row(epoch))
+        return Table({name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ("epoch", "loss"))})
+
+    def __repr__(self) -> str:
+        p = self.properties
+        return (f"<lapse.Model: {p.get('model', 'model')} to {self.task}, "
+                f"{lib.lapse_model_event_type_count(self._handle)} event types>")
+
+    def _repr_html_(self) -> str:
+        rows: Dict[str, Any] = {"model": repr(self)[1:-1]}
+        if self._data is not None:
+            rows.update({name: f"{value:.4g}" for name, value in self.scores.items()})
+        rows.update(self.properties)
+        return cards(rows)
+
+    # ----------------------------------------------------------------------------------------- evaluation ----
+
+    @property
+    def scores(self) -> Scores:
+        """The scores on the test split of the data that the model was trained on in this process.
+
+        >>> model.scores["accuracy"] > 0
+        True
+        """
+        if self._scores is None:
+            if self._data is None:
+                raise _c.UsageError("the model was not trained in this process: use evaluate(data)")
+            self._scores = self.evaluate(self._data)
+        return self._scores
+
+    def evaluate(self, data: Any, split: str = "test", cutoffs: Sequence[int] = (5, 10),
+                 protocol: str = "full-unseen", target: Optional[str] = None, bootstrap: int = 1000,
+                 threads: int = 0, device: str = "auto", negatives: int = 0) -> Scores:
+        """Metrics on a split: accuracy, log_loss and macro_f1 of a classifier; hit@K, ndcg@K and mrr of a recommender.
+
+        >>> "log_loss" in model.evaluate(data, split="valid")
+        True
+        """
+        dataset = self._histories(data)
+        if self.task == "recommend":
+            return self._rank(dataset, split, list(cutoffs), protocol, bootstrap, threads, device, negatives)
+        keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_scores *")
+        lib.lapse_evaluate_options_default(options)
+        options.split, options.target = keeper.string(split), keeper.string(target)
+        options.device, options.bootstrap, options.threads = keeper.string(device), bootstrap, threads
+        call(lib.lapse_evaluate, self._handle, dataset._handle, options, scores)
+        values = {"accuracy": scores.accuracy, "log_loss": scores.log_loss, "macro_f1": scores.macro_f1}
+        low = {"accuracy": scores.accuracy_low, "log_loss": scores.log_loss_low}
+        high = {"accuracy": scores.accuracy_high, "log_loss": scores.log_loss_high}
+        info = {"target": text(scores.target), "split": split, "cases": scores.cases, "sequences": scores.sequences}
+        lib.lapse_scores_clear(scores)
+        return Scores(values, low, high, info)
+
+    def _rank(self, dataset: Dataset, split: str, cutoffs: List[int], protocol: str, bootstrap: int, threads: int,
+              device: str, negatives: int) -> Scores:
+        keeper, options, scores = Keeper(), ffi.new("lapse_rank_options *"), ffi.new("lapse_rank_scores *")
+        lib.lapse_rank_options_default(options)
+        cuts = ffi.new("int[]", cutoffs)
+        options.split, options.cutoffs, options.cutoff_count = keeper.string(split), cuts, len(cutoffs)
+        options.negatives, options.bootstrap, options.threads = negatives, bootstrap, threads
+        options.device = keeper.string(device)
+        call(lib.lapse_rank_evaluate, self._handle, dataset._handle, options, scores)
+        try:
+            found = [scores.whole.scores[i] for i in range(len(scores.whole.scores))]
+            one = next((s for s in found if s.protocol != NULL and text(s.protocol) == protocol and s.candidates), None)
+            if one is None:
+                raise _c.UsageError(f"the protocol '{protocol}' was not used: uniform and popularity need negatives > 0")
+            means = {f"hit@{k}": one.hit[i] for i, k in enumerate(cutoffs)}
+            means.update({f"ndcg@{k}": one.ndcg[i] for i, k in enumerate(cutoffs)})
+            means["mrr"] = one.mrr
+            info = {"protocol": protocol, "split": split, "cases": scores.whole.cases, "items": scores.items}
+            return Scores(*({name: getattr(mean, part) for name, mean in means.items()}
+                            for part in ("mean", "low", "high")), info)
+        finally:
+            lib.lapse_rank_scores_clear(scores)
+
+    # ----------------------------------------------------------------------------------------- prediction ----
+
+    def _histories(self, data: Any, columns: Optional[Dict[str, Any]] = None) -> Dataset:
+        """A dataset with the model's fields. Columns that are not given are those of the training data."""
+        if isinstance(data, Dataset) or (isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(".lapse")):
+            return dataset_of(data)
+        known, given = self.properties, dict(columns or {})
+        for role in ("sequence", "time", "event"):
+            given[role] = given.get(role) or known.get(f"column.{role}")
+        fields = self.fields
+        given.setdefault("action", next((name for name, kind in fields.items() if kind == "action"), None))
+        given["fields"] = [name for name, kind in fields.items() if kind == "category"]
+        given["numbers"] = [name for name, kind in fields.items() if kind == "number"]
+        return dataset_of(data, **given)
+
+    def predict(self, histories: Any, at: AtLike = "+1h", top: int = 10, unseen: bool = False,
+                skip_unknown: bool = False, target: Optional[str] = None, threads: int = 0,
+                **columns: Any) -> Table:
+        """The most probable next events of every history, at each time.
+
+        `histories` is a table with the Arrow protocol, a path or a Dataset. A time is "+1h" (after the last event of
+        the history), ISO 8601, a datetime or unix seconds. `unseen` leaves out the events of the history. The columns
+        of the result: sequence, at, time, rank, event (or item), score, probability.
+
+        >>> model.predict(frame, at=["+1h", "+7d"], top=2).column_names[:4]
+        ['sequence', 'at', 'time', 'rank']
+        """
+        dataset = self._histories(histories, columns)
+        asked = [at] if isinstance(at, (str, float, int)) or not hasattr(at, "__iter__") else list(at)
+        ends = dataset.times[dataset.offsets[1:].astype(np.int64) - 1]
+        queries = np.empty((dataset.sequences, len(asked)), QUERY)
+        queries["sequence"] = np.arange(dataset.sequences)[:, None]
+        for i, when in enumerate(asked):
+            relative = isinstance(when, str) and when.startswith("+")
+            queries["time"][:, i] = ends + _c.duration(when[1:]) if relative else _c.seconds(when)
+        options, keeper = ffi.new("lapse_predict_options *"), Keeper()
+        lib.lapse_predict_options_default(options)
+        target = target or self.targets[0]
+        size = lib.lapse_model_target_size(self._handle, encode(target))
+        options.target, options.top = keeper.string(target), max(1, min(top, size) if size else top)
+        options.unseen, options.skip_unknown, options.threads = unseen, skip_unknown, threads
+        best = np.zeros((queries.size, options.top), CHOICE)
+        counts = np.zeros(queries.size, np.int64)
+        call(lib.lapse_predict_all, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
+             queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
+             ffi.from_buffer("int64_t[]", counts))
+        return self._answers(dataset, asked, queries.reshape(-1), best, counts, target)
+
+    def _answers(self, dataset: Dataset, asked: List[Any], queries: np.ndarray, best: np.ndarray, counts: np.ndarray,
+                 target: str) -> Table:
+        filled = np.arange(best.shape[1]) < counts[:, None]
+        query, rank = np.nonzero(filled)
+        chosen = best[query, rank]
+        items, codes = np.unique(chosen["item"], return_inverse=True)
+        kind = "item" if self.task == "recommend" else target
+        name = [text(lib.lapse_model_target_name(self._handle, encode(target), int(i))) or "" for i in items]
+        return Table({
+            "sequence": Names(queries["sequence"][query],
+                              names_of(lib.lapse_dataset_sequence_name, dataset._handle, dataset.sequences)),
+            "at": Names(query % len(asked), [str(when) for when in asked]),
+            "time": Times(queries["time"][query]),
+            "rank": (rank + 1).astype(np.int32),
+            kind: Names(codes, name),
+            "score": np.ascontiguousarray(chosen["score"]),
+            "probability": np.ascontiguousarray(chosen["probability"]),
+        })
+
+    def session(self) -> "Any":
+        """A history that grows event by event.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); len(s.predict(3600, top=2))
+        2
+        """
+        from .session import Session
+
+        return Session(self)
+
+    # ----------------------------------------------------------------------------------------- inspection ----
+
+    def kernel(self, lags: Any) -> np.ndarray:
+        """The learned time kernel at lags in seconds (or texts such as "1h").
+
+        >>> model.kernel(["1h", "1d"]).shape
+        (2,)
+        """
+        spectrum = ffi.new("lapse_spectrum *")
+        call(lib.lapse_model_spectrum, self._handle, spectrum)
+        values = [_c.duration(lag) if isinstance(lag, str) else float(lag) for lag in np.atleast_1d(lags).tolist()]
+        out = np.array([lib.lapse_spectrum_kernel(spectrum, lag) for lag in values])
+        lib.lapse_spectrum_clear(spectrum)
+        return out
+
+    def spectrum(self) -> Table:
+        """The learned periods in seconds and their weights, the largest first.
+
+        >>> model.spectrum().column_names
+        ['period', 'harmonic', 'weight']
+        """
+        spectrum = ffi.new("lapse_spectrum *")
+        call(lib.lapse_model_spectrum, self._handle, spectrum)
+        order = [spectrum.order[i] for i in range(spectrum.count)]
+        table = Table({"period": np.array([spectrum.period[i] for i in order]),
+                       "harmonic": np.array([spectrum.harmonic[i] for i in order]),
+                       "weight": np.array([spectrum.weight[i] for i in order])})
+        lib.lapse_spectrum_clear(spectrum)
+        return table
+
+    def tensors(self) -> Dict[str, np.ndarray]:
+        """What the model has learned, by the names in its file: read-only NumPy arrays, without a copy.
+
+        >>> "event.embedding" in model.tensors()
+        True
+        """
+        tensor, found = ffi.new("lapse_tensor *"), {}
+        index = 0
+        while lib.lapse_model_tensor(self._handle, index, tensor):
+            view = _view(tensor.data, tensor.rows * tensor.cols, TENSOR_TYPES[tensor.type], self)
+            found[text(tensor.name)] = view.reshape(tensor.rows, tensor.cols)
+            index += 1
+        return found
+
+    def item_vectors(self) -> np.ndarray:
+        """The vector of each event type, in the order of `event_types`; read-only, without a copy.
+
+        >>> len(model.item_vectors()) == len(model.event_types)
+        True
+        """
+        tensors = self.tensors()
+        if "event.embedding" not in tensors:
+            raise _c.UsageError("the model has no item vectors: it is a baseline")
+        return tensors["event.embedding"][: lib.lapse_model_event_type_count(self._handle)]

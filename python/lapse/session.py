@@ -1,0 +1,119 @@
+"""Sessions: one growing history, and predictions at any time."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, List, Optional, Tuple
+
+import numpy as np
+
+from . import _c
+from ._c import NULL, TimeLike, call, encode, ffi, lib
+from ._table import Names, Table, Times
+from .model import Model
+
+
+class Session:
+    """A history that grows event by event. It belongs to one thread at a time.
+
+    >>> s = model.session()
+    >>> s.append(0, model.event_types[0])
+    >>> name, probability = s.predict(3600)[0]
+    """
+
+    def __init__(self, model: Model) -> None:
+        handle = ffi.new("lapse_session **")
+        call(lib.lapse_session_new, model._handle, handle)
+        self.model, self.last = model, None  # type: Any
+        self._handle = ffi.gc(handle[0], lib.lapse_session_free)
+        self._names = model.event_types
+        self._fields = list(model.fields.items())
+        self._error = ffi.new("lapse_error *")
+        self._count = ffi.new("int64_t *")
+        self._best: Dict[int, Any] = {}
+
+    def clear(self) -> None:
+        """Removes all events."""
+        lib.lapse_session_clear(self._handle)
+        self.last = None
+
+    def append(self, time: TimeLike, event: str, **fields: Any) -> None:
+        """Appends an event, with all fields that the model has, by their names. Times must not decrease.
+
+        >>> s = model.session(); s.append("2026-11-15T12:00:00Z", model.event_types[0])
+        """
+        when = time if type(time) is float else _c.seconds(time)
+        if not self._fields and not fields:
+            if lib.lapse_session_append(self._handle, when, encode(event), self._error):
+                _c.raise_error(self._error)
+        else:
+            self._append(when, event, fields)
+        self.last = when
+
+    def _append(self, when: float, event: str, fields: Dict[str, Any]) -> None:
+        missing = [name for name, _ in self._fields if name not in fields]
+        unknown = [name for name in fields if name not in dict(self._fields)]
+        if missing or unknown:
+            raise _c.UsageError(f"the model's fields are {', '.join(n for n, _ in self._fields) or 'none'}: "
+                                f"missing {missing}, unknown {unknown}")
+        keeper, values = _c.Keeper(), ffi.new("lapse_value[]", len(self._fields))
+        for value, (name, kind) in zip(values, self._fields):
+            given = fields[name]
+            if kind == "number":
+                value.number = float("nan") if given is None else float(given)
+            else:
+                value.text = keeper.string(None if given is None else str(given))
+        coded = ffi.new("char[]", encode(event))
+        row = ffi.new("lapse_event *", {"time": when, "event": coded, "fields": values,
+                                        "field_count": len(self._fields)})
+        call(lib.lapse_session_append_event, self._handle, row)
+
+    def predict(self, time: TimeLike, top: int = 10, unseen: bool = False) -> List[Tuple[str, float]]:
+        """The most probable next events at this time, as pairs of name and probability, the highest first.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); len(s.predict(60, top=1))
+        1
+        """
+        when = time if type(time) is float else _c.seconds(time)
+        best = self._best.get(top)
+        if best is None:
+            best = self._best[top] = ffi.new("lapse_recommendation[]", max(1, top))
+        if lib.lapse_session_recommend(self._handle, when, top, unseen, best, self._count, self._error):
+            _c.raise_error(self._error)
+        names = self._names
+        return [(names[b.item], b.probability) for b in best[0 : self._count[0]]]
+
+    def predict_proba(self, time: TimeLike, target: Optional[str] = None) -> np.ndarray:
+        """The probability of every event type (or class of a target) at this time.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); round(float(s.predict_proba(60).sum()), 6)
+        1.0
+        """
+        when = _c.seconds(time)
+        target = target or self.model.targets[0]
+        size = lib.lapse_model_target_size(self.model._handle, encode(target))
+        if size == 0:
+            raise _c.UnknownError(f"the model does not predict '{target}'")
+        out = np.empty(size)
+        call(lib.lapse_session_predict_target, self._handle, when, encode(target), ffi.from_buffer("double[]", out))
+        return out
+
+    def sweep(self, start: Any, end: Any, points: int = 50, top: int = 5) -> Table:
+        """Predictions at `points` lags after the last event, from `start` to `end`, spaced logarithmically.
+
+        The event types are the `top` ones by their largest probability at any lag. Columns: lag (seconds), time, event,
+        probability.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); len(s.sweep("1h", "30d", 5, top=2))
+        10
+        """
+        if self.last is None:
+            raise _c.UsageError("a sweep needs a history: append an event first")
+        lags = np.geomspace(_c.duration(start), _c.duration(end), points)
+        rows = np.stack([self.predict_proba(self.last + float(lag), self.model.targets[0]) for lag in lags])
+        chosen = np.argsort(-rows.max(axis=0), kind="stable")[:top]
+        target = self.model.targets[0]
+        names = [_c.text(lib.lapse_model_target_name(self.model._handle, encode(target), int(i))) for i in chosen]
+        count = len(chosen)
+        return Table({"lag": np.repeat(lags, count), "time": Times(np.repeat(self.last + lags, count)),
+                      target: Names(np.tile(np.arange(count), points), names),
+                      "probability": rows[:, chosen].reshape(-1)})

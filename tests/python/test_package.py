@@ -1,0 +1,530 @@
+"""Tests of the Python package. Without pandas, Polars, PyArrow, DuckDB or scikit-learn the tests that need them are skipped.
+
+    test_package.py PATH-OF-LAPSE [--all] [--skipped]
+
+--all: everything must be there; --skipped: counts one more skipped test, for what could not be installed.
+"""
+
+import contextlib
+import copy
+import datetime
+import doctest
+import gc
+import importlib
+import io
+import json
+import os
+import pickle
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+import numpy as np
+
+import lapse
+from lapse import _c, _table
+from lapse._c import ffi, lib
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+TOOL = sys.argv[1]
+ALL = "--all" in sys.argv
+
+
+class Skip(Exception):
+    """A test that needs a package that is not there."""
+
+
+def need(name):
+    try:
+        return importlib.import_module(name)
+    except ImportError:
+        if ALL:
+            raise
+        raise Skip(f"{name} is not installed") from None
+
+
+def tool(*arguments):
+    return subprocess.run([TOOL, *arguments], check=True, capture_output=True, text=True).stdout
+
+
+def raises(kind, function, *arguments, **options):
+    try:
+        function(*arguments, **options)
+    except kind as error:
+        return error
+    raise AssertionError(f"no {kind.__name__}")
+
+
+SHOP = dict(sequence="user", time="time", event=["action", "item"])
+
+
+def shop_table():
+    """The rows of shop.csv, in a table without any other package."""
+    columns = list(zip(*(line.split(",") for line in open("shop.csv").read().splitlines())))
+    table = {column[0]: list(column[1:]) for column in columns}
+    return lapse.Table({**table, "time": np.array([float(t) for t in table["time"]])})
+
+
+def shop():
+    return lapse.read_csv("shop.csv", **SHOP)
+
+
+def small_model(**options):
+    return lapse.train(shop(), **{"epochs": 2, "seed": 3, "threads": 1, "progress": False, **options})
+
+
+# ----------------------------------------------------------------------------------------------------- interface ----
+
+
+def test_every_declaration_of_the_header_is_reached():
+    header = open(os.path.join(ROOT, "include", "lapse.h")).read()
+    code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    functions = set(re.findall(r"\b(lapse_\w+)\s*\(", code)) - {"lapse_on_progress"}
+    assert len(functions) > 60
+    for name in functions:
+        assert callable(getattr(lib, name)), name
+    types = set(re.findall(r"^}\s*(lapse_\w+);", code, re.M)) | set(re.findall(r"typedef struct (lapse_\w+) \1;", code))
+    for name in types | {"lapse_on_progress"}:
+        assert ffi.typeof(name), name
+    for name in re.findall(r"^\s+(LAPSE_[A-Z_0-9]+) = \d+", code, re.M):
+        assert isinstance(getattr(lib, name), int), name
+
+
+def test_versions_agree():
+    header = open(os.path.join(ROOT, "include", "lapse.h")).read()
+    version = re.search(r'LAPSE_VERSION "(.*)"', header).group(1)
+    project = re.search(r'^version = "(.*)"', open(os.path.join(ROOT, "pyproject.toml")).read(), re.M).group(1)
+    assert lapse.__version__ == version == project
+
+
+def test_everything_exported_has_a_docstring():
+    for name in lapse.__all__:
+        assert getattr(lapse, name).__doc__, name
+    for kind in (lapse.Dataset, lapse.Model, lapse.Session, lapse.Classifier, lapse.Recommender, lapse.Table):
+        for name, member in vars(kind).items():
+            if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod))):
+                target = member.__func__ if isinstance(member, classmethod) else member
+                assert target.__doc__, f"{kind.__name__}.{name}"
+
+
+def test_the_package_needs_only_the_c_library():
+    folder = os.path.dirname(lapse.__file__)
+    if not os.path.isdir(os.path.join(folder, "libraries")):
+        raise Skip("the package is not installed from a wheel")
+    out = subprocess.run(["ldd", os.path.join(folder, "liblapse.so")], check=True, capture_output=True, text=True).stdout
+    for line in out.splitlines():
+        if "=>" in line and not re.match(r"\s*lib(c|m|dl|rt|pthread)\.so", line):
+            assert folder in line, line
+
+
+# ------------------------------------------------------------------------------------------------------ datasets ----
+
+
+def test_a_table_gives_the_dataset_of_the_csv_file():
+    data = lapse.Dataset.from_arrow(shop_table(), **SHOP)
+    assert data.fingerprint == shop().fingerprint
+    assert data.report["rows"] == data.events == len(data.times) == data.offsets[-1]
+    data.save("again.lapse")
+    assert lapse.Dataset.open("again.lapse").fingerprint == data.fingerprint
+    tool("import", "shop.csv", "-o", "tool.lapse", "--event", "action,item")
+    assert lapse.Dataset.open("tool.lapse").fingerprint == data.fingerprint
+
+
+def test_every_library_gives_the_same_dataset():
+    pandas, polars, pyarrow, duckdb = need("pandas"), need("polars"), need("pyarrow"), need("duckdb")
+    wanted = shop().fingerprint
+    frame = pandas.read_csv("shop.csv")
+    arrow = pyarrow.Table.from_pandas(frame, preserve_index=False)
+    polars_frame = polars.read_csv("shop.csv")
+    polars_frame.write_parquet("shop.parquet")
+    categories = frame.astype({"user": "category", "action": "category", "item": "category"})
+    iso = frame.assign(time=pandas.to_datetime((frame.time * 1000).round().astype("int64"), unit="ms", utc=True))
+    connection = duckdb.connect()
+    tables = {
+        "pandas": frame, "pandas categories": categories, "pandas timestamps": iso, "polars": polars_frame,
+        "polars categories": polars_frame.with_columns(polars.col("item").cast(polars.Categorical)),
+        "pyarrow": arrow, "many chunks": pyarrow.Table.from_batches(arrow.to_batches(max_chunksize=37)),
+        "sliced": pyarrow.concat_tables([arrow.slice(0, 100), arrow.slice(100)]),
+        "reader": arrow.to_reader(max_chunksize=50),
+        "string views": arrow.set_column(0, "user", arrow["user"].cast(pyarrow.string_view())),
+        "duckdb": connection.sql("select * from 'shop.csv'"),
+        "parquet": connection.sql("select * from 'shop.parquet'"),
+        "parquet by pyarrow": need("pyarrow.parquet").read_table("shop.parquet"),
+        "parquet by polars": polars.read_parquet("shop.parquet"),
+    }
+    for name, table in tables.items():
+        assert lapse.Dataset.from_arrow(table, **SHOP).fingerprint == wanted, name
+
+
+def test_integers_and_filters_are_those_of_the_csv_file():
+    rng = np.random.default_rng(5)
+    table = lapse.Table({"user": rng.integers(0, 50, 2000), "time": rng.integers(0, 10**6, 2000),
+                         "item": rng.integers(0, 30, 2000), "price": rng.random(2000)})
+    with open("numbers.csv", "w") as file:
+        print(*table.column_names, sep=",", file=file)
+        for row in zip(*(table[name].tolist() for name in table.column_names)):
+            print(*row, sep=",", file=file)
+    for options in ({}, {"min_events": 30}, {"session_gap": "1h", "deduplicate": "consecutive"},
+                    {"numbers": ["price"]}, {"min_count": 60, "min_rounds": "iterated", "threads": 1}):
+        a = lapse.Dataset.from_arrow(table, sequence="user", time="time", event="item", **options)
+        b = lapse.read_csv("numbers.csv", sequence="user", time="time", event="item", **options)
+        assert a.fingerprint == b.fingerprint and a.report == {**b.report, "bytes": 0, "format": "Arrow"}, options
+
+
+def test_columns_are_found_as_those_of_the_csv_file():
+    # The sample of 256 KiB ends where that of the file does: up to `known` rows have an event, and decide the column.
+    for rows, known in ((9000, 4000), (20000, 19000), (20000, 4000)):
+        users, events = [f"user {i % 700}" for i in range(rows)], [["view", "buy"][i % 2] for i in range(rows)]
+        table = {"user": users, "id": np.arange(rows), "timestamp": np.arange(rows) + 10**9,
+                 "item": [f"item {i % 90}" for i in range(rows)], "action": events[:known] + [""] * (rows - known)}
+        with open("found.csv", "w") as file:
+            print(*table, sep=",", file=file)
+            for row in zip(*table.values()):
+                print(*row, sep=",", file=file)
+        results = []
+        for read, source in ((lapse.read_csv, "found.csv"), (lapse.Dataset.from_arrow, lapse.Table(table))):
+            try:
+                report = read(source, skip_bad_rows=True).report
+                results.append({**report, "bytes": 0, "format": ""})
+            except lapse.InputError as error:
+                results.append(error.message)
+        assert results[0] == results[1], results
+
+
+def test_times_without_a_zone_are_local():
+    times = np.array(["2026-07-01T12:00:00", "2026-10-25T02:30:00", "2026-03-29T02:30:00"], dtype="datetime64[ms]")
+    with open("local.csv", "w") as file:
+        print("user,time,event", *(f"a,{when},x" for when in times), sep="\n", file=file)
+    data = lapse.read_csv("local.csv", timezone="Europe/Berlin")
+    assert [data.report[name] for name in ("local_rows", "ambiguous_rows", "missing_rows")] == [3, 1, 1]
+    assert data.report["timezone"] == "Europe/Berlin" and data.report["columns"]["time"]["column"] == "time"
+
+
+def test_errors_are_exceptions_with_their_place():
+    table = {"user": ["a", "", "b"], "time": np.array([1.0, 2, np.nan]), "event": ["x", "y", "z"]}
+    error = raises(lapse.InputError, lapse.Dataset.from_arrow, lapse.Table(table))
+    assert (error.line, error.column, error.message) == (2, 1, "the name of the sequence is empty")
+    assert lapse.Dataset.from_arrow(lapse.Table(table), skip_bad_rows=True).report["bad_rows"] == 2
+    assert "no column 'what'" in str(raises(lapse.InputError, lapse.Dataset.from_arrow, lapse.Table(table), event="what"))
+    assert raises(lapse.FileError, lapse.Dataset.open, "missing.lapse").file == "missing.lapse"
+    raises(OSError, lapse.Model.load, "missing.safetensors")
+    with open("broken.safetensors", "wb") as file:
+        file.write(b"\x10\0\0\0\0\0\0\0 not a model")
+    raises(lapse.FormatError, lapse.load, "broken.safetensors")
+    raises(lapse.UsageError, lapse.Dataset.from_arrow, [1, 2])
+    raises(lapse.UsageError, lapse.Dataset.from_arrow, lapse.Table(table), colour="red")
+    raises(ValueError, lapse.train, shop(), learning_rate="fast")
+    assert "colour" in str(raises(lapse.UsageError, lapse.train, shop(), colour="red"))
+    copied = pickle.loads(pickle.dumps(error))
+    assert (copied.message, copied.line) == (error.message, error.line)
+
+
+def test_views_outlive_their_dataset():
+    times = lapse.Dataset.from_arrow(shop_table(), **SHOP).times
+    gc.collect()
+    assert np.isfinite(times).all() and not times.flags.writeable
+
+
+def test_checks_are_a_table():
+    table = shop().check(task="classify")
+    assert "tied-times" in table["check"] and set(table["severity"]) <= {"ok", "note", "warning"}
+
+
+# ------------------------------------------------------------------------------------------------------- training ----
+
+
+def test_training_gives_the_file_of_the_tool():
+    tool("import", "shop.csv", "-o", "same.lapse", "--event", "action,item")
+    for options in ({"task": "classify", "dropout": 0.1}, {"task": "recommend", "dims": 16}, {"model": "markov"}):
+        given = [f"--{name}={value}" for name, value in options.items()]
+        tool("train", "same.lapse", "-o", "tool.safetensors", "--epochs=2", "--seed=3", "--threads=1", "--no-eval",
+             *given)
+        model = lapse.train("same.lapse", epochs=2, seed=3, threads=1, progress=False, **options)
+        assert model.to_bytes() == open("tool.safetensors", "rb").read(), options
+
+
+def test_epochs_are_reported_and_can_stop_training():
+    rows = []
+    model = small_model(epochs=3, on_epoch=rows.append)
+    assert [row["epoch"] for row in rows] == [1, 2, 3] and len(model.history) == 3
+    assert all(np.isfinite(row["loss"]) for row in rows)
+    assert len(small_model(epochs=5, on_epoch=lambda row: row["epoch"] < 2).history) == 2
+
+    def fail(row):
+        raise RuntimeError("no")
+
+    raises(RuntimeError, small_model, on_epoch=fail)
+
+
+def test_training_like_a_model_takes_its_options():
+    model = small_model(encoding="bochner", dims=16)
+    again = small_model(like=model)
+    assert again.properties["encoding"] == "bochner" and again.to_bytes() == model.to_bytes()
+    assert small_model(like=model, encoding="mercer").properties["encoding"] == "mercer"
+
+
+def test_an_interrupt_keeps_the_best_model():
+    def interrupt(row):
+        if row["epoch"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    model = small_model(epochs=1000, patience=1000, on_epoch=interrupt)
+    assert 3 <= len(model.history) < 1000
+    assert model.predict(shop(), top=1)["rank"].tolist() == [1] * shop().sequences
+
+
+def test_options_are_those_of_the_table():
+    table = lapse.options()
+    names = table["name"].tolist()
+    assert "learning_rate" in names and "encoding" in names and len(names) == len(set(names)) > 40
+    assert small_model(encoding="bochner").properties["encoding"] == "bochner"
+
+
+def test_threads_may_share_a_model_and_a_dataset():
+    model, data = small_model(), shop()
+    wanted = model.predict(data, top=3, threads=1).to_dict()
+    found = []
+    threads = [threading.Thread(target=lambda: found.append(model.predict(data, top=3, threads=1).to_dict()))
+               for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found == [wanted] * 4
+
+
+# --------------------------------------------------------------------------------------------------------- models ----
+
+
+def test_predictions_are_those_of_the_tool():
+    model = small_model()
+    model.save("p.safetensors")
+    lines = tool("predict", "p.safetensors", "shop.csv", "--at", "+1h", "--at", "+7d", "--top", "3", "--csv").splitlines()
+    table = model.predict(shop_table(), at=["+1h", "+7d"], top=3)
+    assert len(table) == len(lines) - 1
+    for i, line in enumerate(lines[1:]):
+        sequence, at, when, rank, event, probability = line.split(",")
+        assert (sequence, at, int(rank), event) == tuple(table[n][i] for n in ("sequence", "at", "rank", "event"))
+        assert abs(float(probability) - table["probability"][i]) < 1e-8
+        assert abs(float(when) * 1e6 - table["time"][i].astype(int)) <= 1
+    later = datetime.datetime(2030, 1, 1, tzinfo=datetime.timezone.utc)
+    same = [model.predict(shop(), at=at, top=2)["probability"].tolist() for at in (later, later.timestamp(),
+                                                                                  "2030-01-01T00:00:00Z")]
+    assert same[0] == same[1] == same[2]
+
+
+def test_results_are_tables_of_every_library():
+    pandas, polars, pyarrow, duckdb = need("pandas"), need("polars"), need("pyarrow"), need("duckdb")
+    table = small_model().predict(shop(), at=["+1h", "+7d"], top=3)
+    frame, other, arrow = table.to_pandas(), table.to_polars(), table.to_arrow()
+    assert len(frame) == len(other) == arrow.num_rows == len(table)
+    assert frame["probability"].tolist() == other["probability"].to_list() == table["probability"].tolist()
+    assert frame["event"].tolist() == other["event"].to_list() == arrow["event"].to_pylist()
+    assert arrow.schema.field("time").type == pyarrow.timestamp("us", "UTC")
+    assert frame["time"].dtype == pandas.DatetimeTZDtype("us", "UTC") and str(other["time"].dtype).startswith("Datetime")
+    assert duckdb.from_arrow(arrow).aggregate("sum(rank)").fetchall()[0][0] == int(table["rank"].sum())
+    assert lapse.Dataset.from_arrow(arrow, sequence="sequence", time="time", event="event").events == len(table)
+    child = pyarrow.record_batch(pyarrow.table(table).to_batches()[0]).column("event")
+    del table, arrow
+    gc.collect()
+    assert child.to_pylist() == frame["event"].tolist()
+    del child, other
+    gc.collect()
+    assert not _table._ALIVE
+
+
+def test_a_released_or_dropped_stream_frees_everything():
+    capsule = shop_table().__arrow_c_stream__()
+    assert _table._ALIVE
+    del capsule
+    gc.collect()
+    assert not _table._ALIVE
+    lapse.Dataset.from_arrow(shop_table(), **SHOP)
+    raises(lapse.InputError, lapse.Dataset.from_arrow, shop_table(), event="nothing")
+    gc.collect()
+    assert not _table._ALIVE
+
+
+def test_models_are_sent_by_their_bytes():
+    model = small_model()
+    data = model.to_bytes()
+    assert pickle.loads(pickle.dumps(model)).to_bytes() == data == copy.deepcopy(model).to_bytes()
+    assert lapse.Model.from_bytes(data).predict(shop(), top=1).to_dict() == model.predict(shop(), top=1).to_dict()
+    assert pickle.loads(pickle.dumps(model)).history.to_dict() == model.history.to_dict()
+
+
+def test_scores_are_those_of_the_tool():
+    tool("import", "shop.csv", "-o", "e.lapse", "--event", "action,item")
+    for task, name in (("classify", "accuracy"), ("recommend", "ndcg@10")):
+        model = lapse.train("e.lapse", task=task, epochs=1, seed=1, progress=False)
+        model.save("e.safetensors")
+        said = re.findall(r"[-+.0-9e]+", tool("eval", "e.safetensors", "e.lapse", "--json"))
+        numbers = [float(number) for number in said if re.fullmatch(r"-?\d+(\.\d+)?(e[-+]?\d+)?", number)]
+        assert any(abs(number - model.scores[name]) < 1e-5 for number in numbers), (name, model.scores[name])
+        assert model.scores.low[name] <= model.scores[name] <= model.scores.high[name]
+        assert "<table" in model._repr_html_()
+    error = raises(lapse.UsageError, lambda: lapse.load("e.safetensors").scores)
+    assert "evaluate" in str(error)
+
+
+def test_kernel_and_vectors_are_the_models():
+    model = small_model()
+    vectors = model.item_vectors()
+    assert vectors.shape[0] == len(model.event_types) and vectors.dtype == np.float32 and not vectors.flags.writeable
+    assert model.kernel([0.0])[0] >= model.kernel(["1h"])[0]
+    assert np.isclose(model.kernel(0.0)[0], model.spectrum()["weight"].sum())
+    assert "event.embedding" in model.tensors()
+    raises(lapse.UsageError, small_model(model="markov").kernel, [1.0])
+
+
+# -------------------------------------------------------------------------------------------------------- sessions ----
+
+
+def test_sessions_predict_what_the_batch_predicts():
+    model, data = small_model(), shop()
+    session = model.session()
+    first, last = int(data.offsets[0]), int(data.offsets[1])
+    for i in range(first, last):
+        session.append(data.times[i], data.event_name(data.types[i]))
+    wanted = model.predict(data, at="+1h", top=3)
+    found = session.predict(session.last + 3600, top=3)
+    assert [name for name, _ in found] == wanted["event"][:3].tolist()
+    assert np.allclose([p for _, p in found], wanted["probability"][:3], atol=1e-6)
+    assert np.isclose(session.predict_proba(session.last + 60).sum(), 1)
+    sweep = session.sweep("1h", "30d", 5, top=2)
+    assert len(sweep) == 10 and np.isclose(sweep["lag"][0], 3600) and np.isclose(sweep["lag"][-1], 30 * 86400)
+    raises(lapse.UnknownError, session.append, session.last, "nothing known")
+    raises(lapse.LapseError, session.append, 0, model.event_types[0])
+    session.clear()
+    raises(lapse.UsageError, session.sweep, "1h", "2h")
+
+
+def test_sessions_take_fields_by_name():
+    data = lapse.read_csv("shop.csv", sequence="user", time="time", event="item", action="action", fields=["category"])
+    model = lapse.train(data, epochs=1, seed=1, progress=False)
+    session = model.session()
+    session.append("2026-11-15T12:00:00Z", model.event_types[0], action="view", category="photo")
+    assert len(session.predict(session.last + 10, top=2)) == 2
+    raises(lapse.UsageError, session.append, session.last, model.event_types[0], action="view")
+    raises(lapse.UsageError, session.append, session.last, model.event_types[0], action="view", category="x", price=1)
+
+
+# ------------------------------------------------------------------------------------------------------ estimators ----
+
+
+def test_estimators_fit_predict_and_score():
+    table = shop_table()
+    users = len(set(table["user"]))
+    classifier = lapse.Classifier(**SHOP, epochs=2, seed=1).fit(table)
+    assert classifier.predict(table).shape == (users,)
+    proba = classifier.predict_proba(table)
+    assert proba.shape == (users, len(classifier.classes_)) and np.allclose(proba.sum(axis=1), 1)
+    assert (classifier.classes_[proba.argmax(axis=1)] == classifier.predict(table)).all()
+    assert 0 <= classifier.score(table) <= 1
+    recommender = lapse.Recommender(top=3, sequence="user", time="time", event="item", epochs=1, seed=1).fit(table)
+    assert recommender.predict(table).shape == recommender.predict_proba(table).shape == (users, 3)
+    assert 0 <= recommender.score(table) <= 1
+    other = type(recommender)(**recommender.get_params())
+    assert other.get_params() == recommender.get_params() and other.set_params(top=5, dims=8).get_params()["dims"] == 8
+
+
+def test_scikit_learn_clones_and_searches():
+    sklearn_base, selection, pandas = need("sklearn.base"), need("sklearn.model_selection"), need("pandas")
+    frame = pandas.read_csv("shop.csv")
+    classifier = lapse.Classifier(**SHOP, epochs=1, seed=1)
+    assert sklearn_base.clone(classifier).get_params() == classifier.get_params()
+    search = selection.GridSearchCV(classifier, {"dims": [8, 16]}, cv=selection.GroupKFold(2), error_score="raise")
+    search.fit(frame, groups=frame.user)
+    assert search.best_params_["dims"] in (8, 16) and search.predict(frame).shape == (frame.user.nunique(),)
+
+
+# ------------------------------------------------------------------------------------------------------------ docs ----
+
+
+def doc_blocks():
+    text = open(os.path.join(ROOT, "docs", "python.md")).read()
+    return re.findall(r"^```python\n(.*?)^```", text, re.M | re.S)
+
+
+def test_examples_of_the_documentation_run():
+    for name in ("pandas", "polars", "pyarrow", "duckdb", "sklearn"):
+        need(name)
+    space = {}
+    for block in doc_blocks():
+        try:
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile(block, "docs/python.md", "exec"), space)
+        except Exception as error:
+            raise AssertionError(f"{error!r} in:\n{block}") from error
+
+
+def test_no_task_needs_more_than_five_lines():
+    text = open(os.path.join(ROOT, "docs", "python.md")).read()
+    part = text[text.index("## Ten tasks") :]
+    part = part[: part.index("\n## ", 5)]
+    tasks = re.findall(r"^```python\n(.*?)^```", part, re.M | re.S)
+    assert len(tasks) == 10
+    for task in tasks:
+        assert len([line for line in task.splitlines() if line.strip()]) <= 5, task
+
+
+def test_docstrings_run():
+    pandas = need("pandas")
+    frame, data, model, failed = pandas.read_csv("shop.csv"), shop(), small_model(), []
+    for name in ("lapse", "lapse._c", "lapse._table", "lapse.dataset", "lapse.training", "lapse.model",
+                 "lapse.session", "lapse.estimators"):
+        module = sys.modules[name]
+        for test in doctest.DocTestFinder(exclude_empty=True).find(module):
+            test.globs.update(lapse=lapse, frame=frame, data=data, model=model)
+            out = []
+            if doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test, out=out.append).failed:
+                failed.append("".join(out))
+    assert not failed, "\n".join(failed)
+
+
+def test_the_notebook_runs():
+    for name in ("pandas", "matplotlib"):
+        need(name)
+    os.environ["MPLBACKEND"] = "agg"
+    notebook = json.load(open(os.path.join(ROOT, "examples", "notebook.ipynb")))
+    space, figures = {}, 0
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            with contextlib.redirect_stdout(io.StringIO()):
+                exec(compile("".join(cell["source"]), "notebook", "exec"), space)
+            figures += any("image/png" in output.get("data", {}) for output in cell["outputs"])
+    assert figures >= 2
+
+
+def main():
+    tests = [(name, value) for name, value in globals().items() if name.startswith("test_")]
+    passed, failed, skipped = 0, 0, int("--skipped" in sys.argv)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        tool("simulate", "--preset", "shop", "--sequences", "60", "--seed", "1", "-o", "shop.csv")
+        for name, test in tests:
+            begin = time.monotonic()
+            try:
+                test()
+                passed += 1
+            except Skip as reason:
+                skipped += 1
+                print(f"skipped {name}: {reason}")
+            except BaseException:
+                failed += 1
+                print(f"FAILED {name}")
+                traceback.print_exc(file=sys.stdout)
+            if time.monotonic() - begin > 10:
+                print(f"{name} took {time.monotonic() - begin:.0f} s")
+        os.chdir("/")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
