@@ -1,12 +1,11 @@
 #!/bin/bash
 # sessions.sh: the shop of `lapse simulate --preset sessions`: the next viewed item, the table of docs/results.md. Hit@5, NDCG@5,
-# Hit@10 and NDCG@10 of the test sessions in percent, mean (standard deviation) over seeds, which set data and initialization;
-# then the share of what the law allows: the way from popularity to the law in NDCG@10.
+# Hit@10 and NDCG@10 of the test sessions in percent, mean (standard deviation) over seeds, which set data and initialization.
 #
 #   ./run bench sessions       SEEDS="1 2", ROWS="mercer sasrec" for fewer; DEVICE=cuda|cpu (default auto); ITEMS, USERS: the size;
-#                              CUT=1 cuts histories into sessions, as the paper does
+#                              CUT=1 cuts histories into sessions, as the paper does; OPTIONS of every training
 #
-# A row takes about a minute for each seed on two cores, on a GPU seconds.
+# On two cores choose a smaller size: ITEMS=800 USERS=1000.
 set -eu
 seeds=${SEEDS:-1 2 3 4 5 6 7 8 9 10}
 device=${DEVICE:-auto}
@@ -30,8 +29,6 @@ for seed in $seeds; do
         --target action=view $split
 done
 
-known() { "$LAPSE" train --help all | tr -s ' ,:;()' '\n' | grep -qx "$1"; }
-
 # row NAME OPTION...: trains with every seed and prints one line.
 row()
 {
@@ -46,7 +43,7 @@ row()
             continue
         fi
         quietly "$LAPSE" train "$folder/$seed.lapse" -o "$folder/m" --task recommend --seed "$seed" --device "$device" \
-            --target action=view $split --checkpoint none --no-eval "$@"
+            --target action=view $split --checkpoint none --no-eval ${OPTIONS:-} "$@"
         "$LAPSE" eval "$folder/m" "$folder/$seed.lapse" --split test --bootstrap 0 --negatives 0 --json >>"$folder/$name.scores"
     done
     awk -v name="$name" -v seconds=$SECONDS '

@@ -9,6 +9,7 @@ typedef struct simulate_settings {
     lapse_simulate_options simulate;
     const char *output, *law, *catalogue;
     const char *score, *data; /* model and dataset whose best possible scores are printed */
+    int64_t cases;            /* of --score */
     bool json;
 } simulate_settings;
 
@@ -34,6 +35,7 @@ static int print_scores(const simulate_settings *s, const lapse_simulation *simu
     lapse_evaluate_options evaluate;
     lapse_error error;
     lapse_rank_options_default(&options);
+    options.cases = s->cases;
     lapse_evaluate_options_default(&evaluate);
     lapse_status status = ranks ? lapse_simulation_rank(simulation, model, dataset, &options, &scores, &error)
                                 : cli_targets_evaluate(&targets, simulation, model, dataset, &evaluate, &error);
@@ -148,6 +150,8 @@ static const cli_option options[] = {
      "for this model", .unset = "none"},
     {.name = "data", .type = CLI_TEXT, .offset = offsetof(simulate_settings, data), .placeholder = "DATA",
      .file = CLI_INPUT_FILE, .help = "dataset file of --score, imported from these events", .unset = "none"},
+    {.name = "cases", .type = CLI_COUNT, .offset = offsetof(simulate_settings, cases), .placeholder = "N",
+     .help = "maximum number of events that --score ranks, sampled at random", .unset = "all"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(simulate_settings, json),
      .help = "JSON output of --score: one object"},
     {0},

@@ -25,6 +25,12 @@ static double uniform_of(const lp_goods *goods, uint32_t what, int64_t number)
     return ((double)hash(goods, what, number) + 0.5) * 0x1p-32;
 }
 
+/* The probability of a rank in sample_rank. */
+static double rank_probability(int32_t rank, int32_t count)
+{
+    return log((rank + 2.0) / (rank + 1.0)) / log(count + 1.0);
+}
+
 /* ---------------------------------------------------------------------------------------------- the tree ----- */
 
 static int32_t series_in_category(const lp_goods_category *category)
@@ -88,6 +94,9 @@ lp_goods *lp_goods_new(int64_t item_count, int32_t departments, double days, uin
         lp_goods_free(goods);
         return NULL;
     }
+    for (int32_t count = 1; count <= LP_GOODS_SERIES; count++)
+        for (int32_t r = 0; r < count; r++)
+            goods->share[count][r] = rank_probability(r, count);
     init_categories(goods);
     init_relations(goods);
     return goods;
@@ -186,12 +195,6 @@ static int32_t permute(int32_t rank, int32_t count, int64_t salt)
     return (int32_t)(((int64_t)rank * LARGE_PRIME + salt) % count);
 }
 
-/* The probability of a rank in sample_rank. */
-static double rank_probability(int32_t rank, int32_t count)
-{
-    return log((rank + 2.0) / (rank + 1.0)) / log(count + 1.0);
-}
-
 int32_t lp_goods_sample_category(const lp_goods *goods, int32_t department, lp_random *random)
 {
     int32_t first = department < 0 ? 0 : department_first(goods, department);
@@ -230,7 +233,7 @@ int32_t lp_goods_item_popularity(const lp_goods *goods, int32_t series, double p
     int32_t first, count = lp_goods_series_items(goods, series, &first);
     int32_t salt = series - goods->categories[lp_goods_series_category(goods, series)].first_series;
     for (int32_t r = 0; r < count; r++)
-        popularity[permute(r, count, salt)] = rank_probability(r, count);
+        popularity[permute(r, count, salt)] = goods->share[count][r];
     return count;
 }
 

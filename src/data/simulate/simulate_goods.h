@@ -30,8 +30,9 @@ typedef struct lp_goods {
     uint64_t seed;
     double days; /* release days are within these */
     int32_t item_count, series_count, category_count, department_count;
-    lp_goods_category *categories;       /* owned */
-    const char *const *department_names; /* [department_count], constants; NULL: they have none */
+    lp_goods_category *categories;                      /* owned */
+    double share[LP_GOODS_SERIES + 1][LP_GOODS_SERIES]; /* [items of a series][rank]: popularity within it */
+    const char *const *department_names;                /* [department_count], constants; NULL: they have none */
 } lp_goods;
 
 /* NULL when out of memory. item_count is within LP_GOODS_LEAST and LP_GOODS_MOST. departments 0: the square root of the

@@ -53,6 +53,8 @@ $ lapse simulate --help
 |                             for this model (default: none)
 |   --data DATA               dataset file of --score, imported from these events
 |                             (default: none)
+|   --cases N                 maximum number of events that --score ranks, sampled
+|                             at random (default: all)
 |   --json                    JSON output of --score: one object
 |
 | Examples:
