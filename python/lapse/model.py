@@ -195,12 +195,15 @@ class Model:
                  threads: int = 0, device: str = "auto", negatives: int = 0) -> Scores:
         """Metrics on a split: accuracy, log_loss and macro_f1 of a classifier; hit@K, ndcg@K and mrr of a recommender.
 
+        `target` is what is predicted ("event", "action"), at which events ("action=view", "all"), or both
+        ("event,action=view"); by default as in training.
+
         >>> "log_loss" in model.evaluate(data, split="valid")
         True
         """
         dataset = self._histories(data)
         if self.task == "recommend":
-            return self._rank(dataset, split, list(cutoffs), protocol, bootstrap, threads, device, negatives)
+            return self._rank(dataset, split, list(cutoffs), protocol, target, bootstrap, threads, device, negatives)
         keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_scores *")
         lib.lapse_evaluate_options_default(options)
         options.split, options.target = keeper.string(split), keeper.string(target)
@@ -213,14 +216,14 @@ class Model:
         lib.lapse_scores_clear(scores)
         return Scores(values, low, high, info)
 
-    def _rank(self, dataset: Dataset, split: str, cutoffs: List[int], protocol: str, bootstrap: int, threads: int,
-              device: str, negatives: int) -> Scores:
+    def _rank(self, dataset: Dataset, split: str, cutoffs: List[int], protocol: str, target: Optional[str],
+              bootstrap: int, threads: int, device: str, negatives: int) -> Scores:
         keeper, options, scores = Keeper(), ffi.new("lapse_rank_options *"), ffi.new("lapse_rank_scores *")
         lib.lapse_rank_options_default(options)
         cuts = ffi.new("int[]", cutoffs)
         options.split, options.cutoffs, options.cutoff_count = keeper.string(split), cuts, len(cutoffs)
         options.negatives, options.bootstrap, options.threads = negatives, bootstrap, threads
-        options.device = keeper.string(device)
+        options.device, options.target = keeper.string(device), keeper.string(target)
         call(lib.lapse_rank_evaluate, self._handle, dataset._handle, options, scores)
         try:
             found = [scores.whole.scores[i] for i in range(len(scores.whole.scores))]

@@ -170,10 +170,23 @@ def test_integers_and_filters_are_those_of_the_csv_file():
         for row in zip(*(table[name].tolist() for name in table.column_names)):
             print(*row, sep=",", file=file)
     for options in ({}, {"min_events": 30}, {"session_gap": "1h", "deduplicate": "consecutive"},
-                    {"numbers": ["price"]}, {"min_count": 60, "min_rounds": "iterated", "threads": 1}):
+                    {"numbers": ["price"]}, {"min_count": 60, "min_rounds": "iterated", "threads": 1},
+                    {"min_sequence_events": 30, "min_users": 3, "session_gap": "1h"}):
         a = lapse.Dataset.from_arrow(table, sequence="user", time="time", event="item", **options)
         b = lapse.read_csv("numbers.csv", sequence="user", time="time", event="item", **options)
         assert a.fingerprint == b.fingerprint and a.report == {**b.report, "bytes": 0, "format": "Arrow"}, options
+
+
+def test_only_target_events_are_scored():
+    data = lapse.read_csv("shop.csv", sequence="user", time="time", event="item", action="action")
+    model = lapse.train(data, epochs=1, seed=3, threads=1, progress=False, target="action=view")
+    cases = {target: model.evaluate(data, target=target, bootstrap=0).info["cases"]
+             for target in (None, "action=view", "action=buy", "all")}
+    assert cases[None] == cases["action=view"] and cases["all"] == cases["action=view"] + cases["action=buy"]
+    items = lapse.train(data, task="recommend", model="popularity", target="action=view")
+    assert items.evaluate(data, target="all").info["cases"] > items.evaluate(data).info["cases"]
+    error = raises(lapse.UnknownError, lapse.train, data, target="action=look")
+    assert "its actions are: view, buy" in str(error)
 
 
 def test_columns_are_found_as_those_of_the_csv_file():
