@@ -50,8 +50,8 @@
     X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient) \
     X(SOFTMAX_LOSS, softmax_loss)                     \
     X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
-    X(BCE_LOSS, bce_loss)                             \
-    X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(SAMPLED_LOSS, sampled_loss)                     \
+    X(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)   \
     X(SOFTMAX, softmax)                               \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
