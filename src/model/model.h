@@ -131,6 +131,7 @@ typedef struct lp_network {
     /* Times or positions are measured from the window's end, so that only its last position is predicted as a session
      * predicts it. */
     bool anchored;
+    bool lag_only; /* the encoding serves the lag to the target alone (target_lag.h), which is exact in anchored networks too */
     lp_decode_state *decode; /* of a decoding graph; otherwise NULL */
 } lp_network;
 
