@@ -74,7 +74,9 @@ typedef struct lp_model_config {
     int target_time; /* 0: lags are taken to the time of the predicted event ("known"); 1: to the last event */
     int context;     /* events before the predicted one that the model sees */
     int predict;     /* lp_predict */
-    int dims;        /* width of embeddings and hidden states */
+    char target
+        [LP_TEXT_SIZE]; /* target events: "action=NAME"; "" or "all": every event (data/dataset/target_events.h) */
+    int dims;           /* width of embeddings and hidden states */
     double dropout;
     int gap_input;               /* 1: the vector of an event includes its gap, the time since the event before it */
     lp_gap_scale gap;            /* of a network that reads gaps (lp_model_reads_gap) */

@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
+#include "data/dataset/target_events.h"
 #include "model/metric.h"
 #include "model/model_file.h"
 #include "model/model_options.h"
@@ -117,8 +118,8 @@ const lp_option lp_run_options[] = {
 
     {.name = "split-by", .type = LAPSE_OPTION_CHOICE, AT(split_by), RUN, .placeholder = "RULE",
      .choices = lapse_split_by_names, .rule = "column where the dataset has one, otherwise by the task",
-     .help = "train/validation/test split: by a column of the source, by sequence at random, leave-one-out, or by "
-     "start time"},
+     .help = "train/validation/test split: by a column of the source, by sequence at random, leave-one-out, by the "
+     "start time of sequences, or by that of sessions (events up to 30 minutes apart)"},
     {.name = "seed", .type = LAPSE_OPTION_SEED, AT(seed), RUN, .placeholder = "N", .initial = "1",
      .help = "random seed of the split by sequence, the initial parameters, dropout and shuffling"},
     {.name = "device", .type = LAPSE_OPTION_CHOICE, AT(device), RUN, .placeholder = "DEVICE",
@@ -307,7 +308,8 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     if (!found.option)
         return false;
     char text[LP_OPTION_TEXT_SIZE];
-    if (found.option->type == LAPSE_OPTION_FILE && !*lp_option_text(found.option, found.settings, text))
+    bool text_value = found.option->type == LAPSE_OPTION_FILE || found.option->type == LAPSE_OPTION_TEXT;
+    if (text_value && !*lp_option_text(found.option, found.settings, text))
         return false;
     bool shared = lp_options_find(lp_run_options, name) || lp_options_find(lp_model_options, name);
     if (!shared && !lp_model_has_option(lp_models[options->run.model], name))
@@ -557,6 +559,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
 {
     lp_model_config *config = &options->model;
     lp_run_settings *run = &options->run;
+    int32_t action;
     config->row = lp_models[run->model];
     config->settings = options->own[run->model];
     config->event_types = (int)dataset->types.count;
@@ -569,6 +572,9 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     resolve_task(options);
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
+    if (strcmp(config->target, "all") == 0)
+        config->target[0] = 0;
+    LP_TRY(lp_target_events_find(dataset, config->target, &action, error));
     LP_TRY(check_loss(options, error));
     LP_TRY(resolve_select(options, error));
     LP_TRY(resolve_device(options, error));

@@ -57,8 +57,9 @@ static void check_row(const lapse_option *option)
     double step = option->type == LAPSE_OPTION_INTEGER ? 1 : option->maximum / 2;
     lp_number_text(option->minimum - step, below);
     lp_number_text(option->maximum + step, above);
-    const char *const wrong[] = {ranged ? below : NULL, ranged ? above : NULL,
-                                 option->type == LAPSE_OPTION_FILE ? NULL : "no such value"};
+    const char *const wrong[] = {
+        ranged ? below : NULL, ranged ? above : NULL,
+        option->type == LAPSE_OPTION_FILE || option->type == LAPSE_OPTION_TEXT ? NULL : "no such value"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i] && lapse_train_options_set(&options, option->name, wrong[i], NULL) != LAPSE_ERROR_USAGE)
             fail_msg("--%s takes '%s'", option->name, wrong[i]);
