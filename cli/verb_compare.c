@@ -6,7 +6,7 @@
 #include "bar.h"
 #include "events.h"
 #include "helpers.h"
-#include "sweep_table.h"
+#include "compare_table.h"
 #include "verb.h"
 
 typedef struct compare_settings {

@@ -371,7 +371,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 78
+| 251
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 43a44,78
 | >   --action COLUMN           action column (view, search, purchase): a
@@ -434,7 +434,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 13
+| 15
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

@@ -1,6 +1,6 @@
-/* sweep_table.h: the table of `lapse compare` as text, Markdown, CSV or JSON, and its line of progress. */
-#ifndef CLI_SWEEP_TABLE_H
-#define CLI_SWEEP_TABLE_H
+/* compare_table.h: the table of `lapse compare` as text, Markdown, CSV or JSON, and its line of progress. */
+#ifndef CLI_COMPARE_TABLE_H
+#define CLI_COMPARE_TABLE_H
 
 #include "console.h"
 

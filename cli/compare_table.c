@@ -1,5 +1,5 @@
-/* sweep_table.c: see sweep_table.h. */
-#include "sweep_table.h"
+/* compare_table.c: see compare_table.h. */
+#include "compare_table.h"
 
 #include <math.h>
 #include <string.h>
