@@ -60,17 +60,21 @@ static int count_numbers(const double *numbers)
     return count;
 }
 
-/* A value from the row's list or beside the current one. */
-static void next_value(const change_row *row, const char *now, lp_random *random, char *out, size_t size)
+/* A value of the row's list, other than the current one. */
+static void other_choice(const change_row *row, const char *now, lp_random *random, char *out, size_t size)
+{
+    const char *others[8];
+    uint32_t count = 0;
+    for (int i = 0; row->values[i] && count < 8; i++)
+        if (strcmp(row->values[i], now) != 0)
+            others[count++] = row->values[i];
+    snprintf(out, size, "%s", count > 0 ? others[lp_random_below(random, count)] : now);
+}
+
+/* A value beside the current one, within the row's range. */
+static void next_number(const change_row *row, const char *now, lp_random *random, char *out, size_t size)
 {
     char number[LP_NUMBER_SIZE];
-    if (row->values) {
-        uint32_t count = 0;
-        while (row->values[count])
-            count++;
-        snprintf(out, size, "%s", row->values[lp_random_below(random, count)]);
-        return;
-    }
     int factors = count_numbers(row->factors), steps = count_numbers(row->steps);
     double value = strtod(now, NULL);
     value = factors > 0 ? value * row->factors[lp_random_below(random, (uint32_t)factors)]
@@ -99,9 +103,12 @@ bool lp_search_change(const lapse_train_options *fixed, const lapse_train_option
             continue;
         }
         lapse_train_options_get(resolved, rows[r].option, now, sizeof now);
-        next_value(&rows[r], now, random, value, sizeof value);
+        if (rows[r].values)
+            other_choice(&rows[r], now, random, value, sizeof value);
+        else
+            next_number(&rows[r], now, random, value, sizeof value);
         *name = rows[r].option;
-        return lapse_train_options_set(given, rows[r].option, value, NULL) == LAPSE_OK;
+        return strcmp(value, now) != 0 && lapse_train_options_set(given, rows[r].option, value, NULL) == LAPSE_OK;
     }
     return false;
 }

@@ -6,7 +6,7 @@
 #include "train/train_options.h"
 
 /* Makes one random change: of an option that has an effect beside the resolved options, and that `fixed` does not set. *given gets
- * the new value, and *name the option. False: there is no such option. */
+ * the new value, and *name the option. False: there is no such option, or its value is at the end of its range. */
 bool lp_search_change(const lapse_train_options *fixed, const lapse_train_options *resolved, lp_random *random,
                       lapse_train_options *given, const char **name);
 
