@@ -1,5 +1,6 @@
 /* verb_tune.c: `lapse tune`: searches training options within a budget of time and saves the best model. */
-#include <math.h>
+#include <dirent.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -116,6 +117,18 @@ static cli_helpers start_helpers(tune_settings *s, const cli_call *call, char *f
     return cli_helpers_start(call, count - 1, s->tune.folder, 2);
 }
 
+/* Deletes the folder that this command made for its processes. */
+static void delete_trials(const char *folder)
+{
+    DIR *opened = opendir(folder);
+    for (struct dirent *entry; opened && (entry = readdir(opened));)
+        if (strncmp(entry->d_name, "trial-", 6) == 0 || strcmp(entry->d_name, "lock") == 0)
+            unlinkat(dirfd(opened), entry->d_name, 0);
+    if (opened)
+        closedir(opened);
+    rmdir(folder);
+}
+
 static int finish(const tune_settings *s, const lapse_model *model, const lapse_tune_progress *last)
 {
     lapse_error error;
@@ -146,7 +159,7 @@ static int run(void *settings, const cli_call *call)
     lapse_dataset *dataset = NULL;
     lapse_model *model = NULL;
     lapse_error error;
-    char folder[4096];
+    char folder[4096] = "";
     if (s->helper)
         cli_helper_follow();
     int result = check_output(s, call->verb);
@@ -165,6 +178,8 @@ static int run(void *settings, const cli_call *call)
     result = status == LAPSE_OK ? finish(s, model, &w.last) : cli_error(&error);
     if (result == CLI_DONE && cli_interrupted() && !s->helper)
         cli_note("stopped; the best model so far is saved in %s", s->output);
+    else if (result == CLI_DONE && *folder)
+        delete_trials(folder);
     lapse_model_free(model);
     lapse_dataset_close(dataset);
     return result;
@@ -201,7 +216,7 @@ static const cli_option options[] = {
      .help = "trials at the same time", .unset = "one per core; up to 5 processes on a GPU", .group = "Search"},
     {.name = "keep", .type = CLI_TEXT, .offset = offsetof(tune_settings, tune.folder), .placeholder = "DIR",
      .help = "folder of finished trials: the same command continues the search", .advanced = true,
-     .unset = "none; MODEL.trials on a GPU", .group = "Search"},
+     .unset = "none; on a GPU MODEL.trials, deleted at the end", .group = "Search"},
     {.name = "helper", .type = CLI_FLAG, .offset = offsetof(tune_settings, helper), .group = "Search",
      .help = "run trials of a search that another process ends; share its --keep", .advanced = true},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(tune_settings, json), .help = "print the trials as one JSON object"},

@@ -89,7 +89,7 @@ static void next_number(const change_row *row, const char *now, lp_random *rando
 bool lp_search_change(const lapse_train_options *fixed, const lapse_train_options *resolved, lp_random *random,
                       lapse_train_options *given, const char **name)
 {
-    char now[LP_OPTION_TEXT_SIZE], value[LP_NUMBER_SIZE];
+    char now[LP_OPTION_TEXT_SIZE], value[LP_OPTION_TEXT_SIZE];
     uint32_t total = 0;
     for (int r = 0; r < ROWS; r++)
         total += is_free(&rows[r], fixed, resolved) ? (uint32_t)rows[r].weight : 0;
