@@ -128,6 +128,9 @@ static bool describe(const tuning *t, const lapse_train_options *options, lp_buf
             continue;
         lapse_train_options_get(options, option.name, value, sizeof value);
         lapse_train_options_get(&t->base, option.name, before, sizeof before);
+        if (option.initial &&
+            strcmp(value, before) == 0) /* a default that a rule chooses may depend on other changes */
+            continue;
         good = lp_buffer_print(lines, "%s=%s\n", option.name, value);
         int size = snprintf(text + used, CHANGE_TEXT - used, "%s%s %s", used ? ", " : "", option.name, value);
         used = size > 0 && used + (size_t)size < CHANGE_TEXT ? used + (size_t)size : used;
