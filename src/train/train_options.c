@@ -323,6 +323,19 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     return lp_option_applies(found.option, found.settings);
 }
 
+bool lp_train_option_given(const lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    return index >= 0 && options->given[index];
+}
+
+void lp_train_option_withdraw(lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    if (index >= 0)
+        options->given[index] = false;
+}
+
 /* --------------------------------------------------------------------------------- an earlier run's options ---- */
 
 /* The dataset must have the fields that the model reads. */
