@@ -19,6 +19,7 @@
 
 /* A catalogue up to this size is trained with the full softmax by default. */
 enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
+enum { WEIGHTED_NEGATIVES = 100 }; /* of the losses whose softmax over the negatives selects the hard ones */
 enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
@@ -322,6 +323,19 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     return lp_option_applies(found.option, found.settings);
 }
 
+bool lp_train_option_given(const lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    return index >= 0 && options->given[index];
+}
+
+void lp_train_option_withdraw(lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    if (index >= 0)
+        options->given[index] = false;
+}
+
 /* --------------------------------------------------------------------------------- an earlier run's options ---- */
 
 /* The dataset must have the fields that the model reads. */
@@ -410,14 +424,15 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     if (recommend && config->predict != LP_PREDICT_EVENT)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
                        lp_predict_names[config->predict]);
-    if (config->loss == LP_LOSS_BCE && config->negatives == LP_NEGATIVES_IN_BATCH)
+    if (config->loss != LP_UNSET && lp_model_samples_by_target(config) && config->negatives == LP_NEGATIVES_IN_BATCH)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go "
-                       "with sampled-softmax");
+                       "the loss %s samples negatives for each target: uniform or popularity; in-batch negatives go "
+                       "with sampled-softmax",
+                       lp_loss_names[config->loss]);
     if (config->loss == LP_LOSS_SAMPLED_SOFTMAX && config->negatives_unseen)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the "
-                       "loss bce, which samples negatives for each target");
+                       "loss bce, bpr, bpr-max or top1-max, which sample negatives for each target");
     return LAPSE_OK;
 }
 
@@ -486,13 +501,20 @@ static lapse_status resolve_vectors(lapse_train_options *options, lapse_vectors 
 
 static void resolve_loss(lp_model_config *config, int64_t items)
 {
+    bool recommend = config->task == LP_TASK_RECOMMEND;
+    if (config->loss == LP_UNSET && recommend && config->row->default_loss != LP_LOSS_SOFTMAX)
+        config->loss = config->row->default_loss;
     if (config->loss == LP_UNSET)
-        config->loss =
-            config->task == LP_TASK_RECOMMEND && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+        config->loss = recommend && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+    bool weighted = config->loss == LP_LOSS_BPR_MAX || config->loss == LP_LOSS_TOP1_MAX;
+    if (config->negatives == LP_UNSET)
+        config->negatives = weighted ? LP_NEGATIVES_POPULARITY : LP_NEGATIVES_UNIFORM;
     if (!lp_model_samples_items(config) || config->negatives == LP_NEGATIVES_IN_BATCH)
         config->negative_count = 0;
     else if (config->negative_count == LP_UNSET || config->negative_count == 0)
-        config->negative_count = config->loss == LP_LOSS_BCE ? 1 : SAMPLED_SOFTMAX_NEGATIVES;
+        config->negative_count = weighted                             ? WEIGHTED_NEGATIVES
+                                 : lp_model_samples_by_target(config) ? 1
+                                                                      : SAMPLED_SOFTMAX_NEGATIVES;
 }
 
 /* The context that 95 % of the sequences fit into, between 8 and 200. */

@@ -51,14 +51,14 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     const lp_model_config *config = &trainer->model->config;
     const int32_t *type = trainer->id_map.columns.type;
     /* Items that never occur are no negatives: the loss would teach that they never will. */
-    bool bce = config->loss == LP_LOSS_BCE,
+    bool by_target = lp_model_samples_by_target(config),
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : config->popularity_power;
     trainer->negatives =
         (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
-                       .count = bce ? config->negative_count : 0,
-                       .shared = bce ? 0 : config->negative_count,
-                       .corrected = !bce,
+                       .count = by_target ? config->negative_count : 0,
+                       .shared = by_target ? 0 : config->negative_count,
+                       .corrected = !by_target,
                        .unseen = config->negatives_unseen,
                        .items = config->event_types,
                        .seed = run->seed};

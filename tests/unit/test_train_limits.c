@@ -117,6 +117,14 @@ static void options_that_contradict(void **state)
          {"recommend", "bce", "in-batch"},
          "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go with "
          "sampled-softmax"},
+        {{"task", "loss", "negatives"},
+         {"recommend", "bpr-max", "in-batch"},
+         "the loss bpr-max samples negatives for each target: uniform or popularity; in-batch negatives go with "
+         "sampled-softmax"},
+        {{"task", "loss", "negatives-unseen"},
+         {"recommend", "sampled-softmax", "true"},
+         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the loss bce, bpr, "
+         "bpr-max or top1-max, which sample negatives for each target"},
     };
     lapse_dataset *dataset = small_train_data(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

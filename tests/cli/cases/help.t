@@ -207,9 +207,9 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention,
-|                             sasrec, lstm, gru4rec, rnn-attention, rmtpp,
-|                             timejoint, markov, item-markov, recency, popularity,
-|                             majority (default: attention)
+|                             sasrec, lstm, gru4rec, rnn-attention, caser,
+|                             transrec, rmtpp, timejoint, markov, item-markov,
+|                             recency, popularity, majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
@@ -231,6 +231,8 @@ $ lapse train --help
 |                             bochner, bochner-normal, bochner-invcdf, random,
 |                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 2)
+|   --conv-length N           newest events that the convolutions cover, 1 to 64
+|                             (default: 5)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -241,8 +243,9 @@ $ lapse train --help
 |                             validation score (default: 10)
 |   --loss NAME               loss function: softmax (cross-entropy over the
 |                             catalogue), bce (binary, with negative sampling),
-|                             sampled-softmax (default: by the size of the
-|                             catalogue)
+|                             sampled-softmax, or a ranking loss over negatives:
+|                             bpr, bpr-max, top1-max (default: by the size of the
+|                             catalogue; bpr for transrec)
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
@@ -273,7 +276,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 58 more.
+| `lapse train --help all` shows every option, 62 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -391,15 +394,15 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 82
+| 87
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
 | Training:
 | Run:
 | Examples:
-$ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 83
+$ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
+| 88
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a
@@ -469,7 +472,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 13
+| 15
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

@@ -102,6 +102,7 @@ $ rm left.safetensors*; ls
 | history.csv
 | majority.safetensors
 | markov.safetensors
+| plan.json
 | renamed.csv
 | repeats.csv
 | strange.csv
