@@ -778,6 +778,10 @@ typedef struct lapse_sweep_result {
 
 bool lapse_sweep_result_at(const lapse_sweep *sweep, int row, int seed, lapse_sweep_result *result);
 
+/* Draws the validation score of every run of the rows against the seconds of its training, as an SVG file; "-" is standard output.
+ * The title may be NULL. */
+lapse_status lapse_sweep_save_svg(const lapse_sweep *sweep, const char *title, const char *path, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------------------- tuning ----- */
 
 /* Searches training options within a budget of time, on the validation split alone: `lapse tune`. The first trial has the options as
