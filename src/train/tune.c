@@ -1,8 +1,8 @@
 /* tune.c: searches training options within a budget of time.
  *
- * Trial 1 has the options as given. A later trial starts from the best one so far, or now and then from the first, and changes one to
- * three options. The median stopping rule ends bad trials: from a third of the first trial's best epoch on, a trial whose best score
- * so far is worse than the median of the other trials at the same epoch stops. Only validation scores are used. */
+ * Trial 1 has the options as given. A later trial starts from the best one so far, or now and then from the first, and changes one
+ * to three options. The median stopping rule ends bad trials: from a third of the first trial's best epoch on, a trial whose best
+ * score so far is worse than the median of the other trials at the same epoch stops. Only validation scores are used. */
 #include "base/clock.h"
 #include "base/memory.h"
 #include "base/random.h"
