@@ -163,6 +163,10 @@ typedef struct lapse_import_options {
     int category_count;
     const char *const *numbers; /* number_count numeric columns; empty, NaN, NA, null: missing; other text: malformed */
     int number_count;
+
+    /* Filters before sessions are cut, once each: the sequences are those of the source (users). */
+    int64_t min_sequence_events; /* drop sequences with fewer events */
+    int64_t min_users;           /* drop event types that fewer sequences have (applied after min_sequence_events) */
 } lapse_import_options;
 
 /* The column of a role. Names are shortened to fit. */
@@ -195,12 +199,15 @@ typedef struct lapse_import_report {
     const char *format;    /* "CSV" (any delimiter), "JSON Lines" or "Arrow" */
     const char *time_unit; /* as read: "unix seconds", "ISO 8601", ..., of Arrow also "timestamp", "date"; a constant */
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
+    int64_t inactive_rows, inactive_sequences;     /* dropped by min_sequence_events */
+    int64_t unpopular_rows, unpopular_event_types; /* dropped by min_users */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);
 
-/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then split
- * into sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then filtered
+ * by min_sequence_events and min_users, split into sessions, deduplicated, and filtered by min_count and min_events.
+ * report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
@@ -315,7 +322,8 @@ typedef enum lapse_option_type {
     LAPSE_OPTION_DURATION = 3, /* with a unit (90s, 15m, 3h, 2d, 1w, 2y), or a number of seconds */
     LAPSE_OPTION_FLAG = 4,     /* "true" or "false" */
     LAPSE_OPTION_SEED = 5,     /* an integer from 0 to 2^64 - 1 */
-    LAPSE_OPTION_FILE = 6      /* a path; "": none */
+    LAPSE_OPTION_FILE = 6,     /* a path; "": none */
+    LAPSE_OPTION_TEXT = 7      /* a text of at most 255 bytes; "": none */
 } lapse_option_type;
 
 /* One option. All strings are constants of the library. */
@@ -544,7 +552,9 @@ typedef struct lapse_scores {
 
 typedef struct lapse_evaluate_options {
     const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
-    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    const char *target; /* what is predicted, "event" or "action"; at which events, "action=NAME" (those with this
+                         * action) or "all"; or both, "event,action=view". What is left out, or NULL: the first that
+                         * the model predicts, at the model's target events (training option "target") */
     int threads;        /* 0: all cores; at most 4096; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
     const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always use the CPU */
@@ -552,7 +562,8 @@ typedef struct lapse_evaluate_options {
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Evaluates a classifier or a baseline on every event of the split except each sequence's first. The dataset must have
+/* Evaluates a classifier or a baseline on every target event of the split except each sequence's first. The dataset must
+ * have
  * the model's fields, and no event types or categories unknown to the model. A recommender is evaluated by
  * lapse_rank_evaluate. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
@@ -618,11 +629,12 @@ typedef struct lapse_rank_options {
     int bootstrap;          /* resamples for the intervals; 0: none */
     int threads;            /* 0: all cores; at most 4096; never changes the result */
     const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
+    const char *target;     /* as in lapse_evaluate_options; "action" is refused, since only events are ranked */
 } lapse_rank_options;
 
 void lapse_rank_options_default(lapse_rank_options *options);
 
-/* Ranks every event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
+/* Ranks every target event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
@@ -989,9 +1001,10 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop", "cycle" or "catalogue" */
+    const char *preset; /* "shop", "cycle", "catalogue" or "sessions" */
     int64_t sequences;  /* 0: the preset's */
-    int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
+    int64_t items;      /* of the presets "catalogue" (100 to 20,000,000) and "sessions" (500 to 20,000,000); 0: the
+                         * preset's. Fixed in other presets */
     double days;        /* length of each history; 0: the preset's */
     uint64_t seed;
 } lapse_simulate_options;
@@ -1004,17 +1017,26 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Fails for other presets. */
+/* Writes the items of the presets "catalogue" and "sessions" as CSV: item,name,brand,category, of "sessions" also
+ * department. Fails for other presets. */
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue". */
+/* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue", and for more
+ * than 10,000 event types. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the true probabilities, on the events that lapse_evaluate scores for this model,
- * dataset (imported from the simulation) and split. */
+ * dataset (imported from the simulation, possibly in sessions or filtered) and split. The law knows the user's whole
+ * history. */
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
+
+/* The same for ranking metrics: items ranked by their true probabilities, on the events that lapse_rank_evaluate ranks.
+ * Runs on one thread. */
+lapse_status lapse_simulation_rank(const lapse_simulation *simulation, const lapse_model *model,
+                                   const lapse_dataset *dataset, const lapse_rank_options *options,
+                                   lapse_rank_scores *scores, lapse_error *error);
 
 /* ----------------------------------------------------------------------------------------------- benchmark ----- */
 

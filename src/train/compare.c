@@ -172,6 +172,7 @@ lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *datase
 {
     LP_REQUIRE(error, model, dataset, options, comparison);
     uint8_t *split;
+    const char *events;
     const lp_model_config *config = &model->config;
     comparing c = {.model = model, .dataset = dataset};
     lp_metric_column columns[LP_METRIC_COLUMNS];
@@ -179,18 +180,15 @@ lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *datase
     if (!lp_model_is_network(config))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' is a baseline; networks are compared with baselines",
                        config->row->name);
-    c.target = lp_model_target_find(model, options->target);
-    if (c.target == LP_TARGET_COUNT)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", options->target,
-                       lp_predict_names[lp_model_target_find(model, NULL)]);
+    LP_TRY(lp_evaluator_target(model, options->target, &c.target, &events, error));
     if (lp_dataset_fingerprint(dataset) != model->fingerprint)
         return lp_fail(error, LAPSE_ERROR_INPUT,
                        "this is not the dataset the model was trained on, and baselines are fitted to its training "
                        "split");
     LP_TRY(lp_evaluator_device(model, options->device, &c.backend, error));
     LP_TRY(lp_threads_resolve(options->threads, &c.threads, error));
-    LP_TRY(lp_evaluator_split(model, dataset, strcmp(options->split, "all") == 0 ? "train" : options->split, &split,
-                              &c.wanted, error));
+    LP_TRY(lp_evaluator_split(model, dataset, strcmp(options->split, "all") == 0 ? "train" : options->split, events,
+                              &split, &c.wanted, error));
     if (strcmp(options->split, "all") == 0)
         c.wanted = LP_SPLIT_COUNT;
     c.split = split;

@@ -145,6 +145,9 @@ const fault_case fault_cases[] = {
     {.name = "simulate catalogue",
      .arguments = "simulate --preset catalogue --sequences 2 --items 100 --days 3 -o out --catalogue items",
      .outputs = "out items", .late = true, .timed = true},
+    {.name = "simulate sessions",
+     .arguments = "simulate --preset sessions --sequences 2 --items 500 --days 6 -o out --catalogue items",
+     .outputs = "out items", .late = true, .timed = true},
 
     {.name = "compare",
      .arguments = "compare events.lapse --models attention,majority --seeds 2 --parallel 1 --keep none --no-times "

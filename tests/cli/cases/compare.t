@@ -270,7 +270,7 @@ $ lapse compare events.lapse --models majority --seeds 1 --keep none --no-times 
 | lapse: there are no learning curves: no network has finished an epoch
 # Wrong usage.
 $ lapse compare events.lapse --models nothing
-! lapse: --model takes one of attention, sasrec, lstm, gru4rec, rnn-attention, rmtpp, timejoint, markov, item-markov, recency, popularity, majority, not 'nothing'
+! lapse: --model takes one of attention, sasrec, lstm, gru4rec, rnn-attention, caser, transrec, rmtpp, timejoint, markov, item-markov, recency, popularity, majority, not 'nothing'
 = 2
 $ lapse compare events.lapse --grid nothing=1
 ! lapse: there is no training option 'nothing' for a grid
