@@ -14,7 +14,7 @@ typedef struct compare_settings {
     cli_train train;        /* the plan's */
     cli_columns columns;
     const char *source; /* DATA, or a plan in JSON */
-    const char *models, *encodings, *seeds, *data, *keep, *output;
+    const char *models, *encodings, *seeds, *data, *keep, *output, *curves;
     const char *split, *metric, *protocol, *negatives, *cases, *reach, *grid_seeds, *bootstrap, *parallel;
     cli_list grid;
     cli_sweep_format format;
@@ -124,7 +124,11 @@ static int report(const compare_settings *s, const lapse_sweep *sweep, const cha
             cli_note("stopped: %d of %d runs were finished, and none is kept (--keep none)", info.finished, info.runs);
         return CLI_INTERRUPTED;
     }
-    return write_table(s, sweep);
+    lapse_error error;
+    int result = write_table(s, sweep);
+    if (result == CLI_DONE && s->curves && lapse_sweep_save_svg(sweep, s->format.title, s->curves, &error) != LAPSE_OK)
+        result = cli_error(&error);
+    return result;
 }
 
 /* On a GPU, more processes train at the same time. */
@@ -248,6 +252,8 @@ static const cli_option options[] = {
      .help = "format of the table", .choices = cli_sweep_format_names},
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(compare_settings, output),
      .placeholder = "FILE", .help = "file of the table", .unset = "standard output", .file = CLI_OUTPUT_FILE},
+    {.name = "curves", .type = CLI_TEXT, .offset = offsetof(compare_settings, curves), .placeholder = "FILE",
+     .help = "SVG figure of the validation scores against time", .unset = "none", .file = CLI_OUTPUT_FILE},
     {.name = "cells", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.cells),
      .help = "all cells of the grid with their validation scores"},
     {.name = "test-scores", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.test_scores),

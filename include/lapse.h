@@ -727,7 +727,8 @@ typedef bool (*lapse_on_sweep_progress)(const lapse_sweep_progress *progress, vo
 /* Trains all runs that are not finished. Each finished run is saved in the folder at once, so a sweep that was stopped or killed
  * continues. Several processes may run one sweep: they share the folder, and no run is trained twice. A run that diverges is a
  * result. Returns LAPSE_OK with runs missing if on_progress stops it. on_progress and context may be NULL. */
-lapse_status lapse_sweep_run(lapse_sweep *sweep, lapse_on_sweep_progress on_progress, void *context, lapse_error *error);
+lapse_status lapse_sweep_run(lapse_sweep *sweep, lapse_on_sweep_progress on_progress, void *context,
+                             lapse_error *error);
 
 typedef struct lapse_sweep_info {
     const char *split;    /* of the scores */
@@ -754,22 +755,22 @@ typedef struct lapse_spread {
 
 /* A cell with its scores over all seeds. Numbers of no run are NaN. */
 typedef struct lapse_sweep_cell {
-    const char *row;    /* name of its row */
-    int row_index;      /* from 0 */
-    const char *config; /* its values of the grid: "dropout 0.3, dims 64"; "" without a grid */
-    bool chosen;        /* it represents its row */
-    bool best;          /* among the rows */
-    int runs, diverged; /* finished runs; of these, without scores */
-    lapse_spread valid; /* validation score */
+    const char *row;                          /* name of its row */
+    int row_index;                            /* from 0 */
+    const char *config;                       /* its values of the grid: "dropout 0.3, dims 64"; "" without a grid */
+    bool chosen;                              /* it represents its row */
+    bool best;                                /* among the rows */
+    int runs, diverged;                       /* finished runs; of these, without scores */
+    lapse_spread valid;                       /* validation score */
     lapse_spread metrics[LAPSE_METRIC_LIMIT]; /* on the table's split */
     int64_t cases;                            /* of the first seed */
     int64_t parameters;
     lapse_spread epochs;        /* until the end of training */
     lapse_spread epoch_seconds; /* an epoch with its validation */
     lapse_spread seconds;       /* of training */
-    lapse_spread reach;         /* seconds until the validation score of the setting "reach"; count: runs that reached it */
-    lapse_mean difference;      /* of a row: its mean minus the best row's, with a 95 % interval; NaN: too few sequences */
-    double p;                   /* of a row: two-sided p-value of no difference; NaN for the best row */
+    lapse_spread reach;    /* seconds until the validation score of the setting "reach"; count: runs that reached it */
+    lapse_mean difference; /* of a row: its mean minus the best row's, with a 95 % interval; NaN: too few sequences */
+    double p;              /* of a row: two-sided p-value of no difference; NaN for the best row */
 } lapse_sweep_cell;
 
 /* The rows of the table in the order of the plan; all cells, of which only the chosen ones have differences. Index 0, 1, ... until
@@ -790,6 +791,10 @@ typedef struct lapse_sweep_result {
 
 bool lapse_sweep_result_at(const lapse_sweep *sweep, int row, int seed, lapse_sweep_result *result);
 
+/* Draws the validation score of every run of the rows against the seconds of its training, as an SVG file; "-" is standard output.
+ * The title may be NULL. */
+lapse_status lapse_sweep_save_svg(const lapse_sweep *sweep, const char *title, const char *path, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------------------- tuning ----- */
 
 /* Searches training options within a budget of time, on the validation split alone: `lapse tune`. The first trial has the options as
@@ -797,10 +802,11 @@ bool lapse_sweep_result_at(const lapse_sweep *sweep, int row, int seed, lapse_sw
  * not given, starting from the best trial so far; those that are worse than the median of the others at the same epoch are stopped
  * (docs/tune.md). */
 typedef struct lapse_tune_options {
-    double seconds;     /* budget: running trials are stopped at its end, and their best epochs count */
-    int trials;         /* maximum; 0: as many as the budget allows */
-    int parallel;       /* trials at the same time in this process; 0: all cores on the CPU, 1 on a GPU */
-    const char *folder; /* where several processes share the trials of one search, created if missing; NULL: this process alone */
+    double seconds; /* budget: running trials are stopped at its end, and their best epochs count */
+    int trials;     /* maximum; 0: as many as the budget allows */
+    int parallel;   /* trials at the same time in this process; 0: all cores on the CPU, 1 on a GPU */
+    const char *
+        folder; /* where several processes share the trials of one search, created if missing; NULL: this process alone */
 } lapse_tune_options;
 
 void lapse_tune_options_default(lapse_tune_options *options);
@@ -820,8 +826,9 @@ typedef bool (*lapse_on_tune_progress)(const lapse_tune_progress *progress, void
 
 /* Returns the model of the best trial. Its properties "tune.trials", "tune.trial.1", ... tell what was tried. on_progress and
  * context may be NULL. */
-lapse_status lapse_tune(const lapse_dataset *dataset, const lapse_train_options *options, const lapse_tune_options *tune,
-                        lapse_on_tune_progress on_progress, void *context, lapse_model **model, lapse_error *error);
+lapse_status lapse_tune(const lapse_dataset *dataset, const lapse_train_options *options,
+                        const lapse_tune_options *tune, lapse_on_tune_progress on_progress, void *context,
+                        lapse_model **model, lapse_error *error);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 

@@ -134,6 +134,10 @@ class Comparison:
         return Table(dict(zip(("model", "seed", "epoch", "seconds", "valid"), map(list, zip(*lines)))) if lines else
                      {"model": []})
 
+    def save_svg(self, path: Union[str, os.PathLike], title: Optional[str] = None) -> None:
+        """Draws the validation scores against time."""
+        call(lib.lapse_sweep_save_svg, self._handle, encode(title) if title is not None else NULL, encode(path))
+
     def __repr__(self) -> str:
         return f"<lapse.Comparison of {self._rows} rows, {self.finished} of {self.total} runs finished>"
 

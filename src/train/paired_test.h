@@ -1,9 +1,9 @@
 /* paired_test.h: whether two rows of a sweep differ, from the records of their runs with equal seeds.
  *
- * The statistic is the difference of the rows' means: per seed the mean over cases, then the mean over seeds. Both sources of chance
- * are resampled, with replacement: seeds, and groups of sequences (the pigeonhole bootstrap; docs/compare.md). Equal seeds and
- * sequences of the two rows stay together. With one seed, only the cases vary. Fewer than LP_PAIRED_GROUPS groups are too few: the
- * difference has no interval then. */
+ * The statistic is the difference of the rows' means: per seed the mean over cases, then the mean over seeds. Both sources of
+ * chance are resampled, with replacement: seeds, and groups of sequences (the pigeonhole bootstrap; docs/compare.md). Equal seeds
+ * and sequences of the two rows stay together. With one seed, only the cases vary. Fewer than LP_PAIRED_GROUPS groups are too
+ * few: the difference has no interval then. */
 #ifndef LP_PAIRED_TEST_H
 #define LP_PAIRED_TEST_H
 

@@ -62,7 +62,7 @@ static lp_outcome_setup setup_of(const lp_trainer *trainer, const lapse_model *m
 {
     return (lp_outcome_setup){.model = model,
                               .dataset = trainer->dataset,
-                              .split = trainer->split,
+                              .split = trainer->target_split,
                               .wanted = split,
                               .target = lp_model_target_find(model, NULL),
                               .backend = trainer->backend,

@@ -2,6 +2,7 @@
 #include "train/sweep.h"
 
 #include "backend/backend.h"
+#include "base/condition.h"
 #include "base/file.h"
 #include "base/text.h"
 #include "base/threads.h"
@@ -11,7 +12,6 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <xxhash.h>
 
 enum { MAX_RUNS = 1000000, DEFAULT_SEEDS = 5 };
@@ -44,14 +44,13 @@ static bool is_machine_option(const char *name)
 }
 
 /* The content of the item vectors is what counts, not the path. */
-static bool add_vectors(lp_buffer *out, const char *path)
+static lapse_status add_vectors(lp_buffer *out, const char *path, lapse_error *error)
 {
     lp_map map;
-    if (lp_map_open(&map, path, NULL) != LAPSE_OK)
-        return false;
+    LP_TRY(lp_map_open(&map, path, error));
     bool good = lp_buffer_print(out, "item-vectors=%016llx\n", (unsigned long long)XXH3_64bits(map.data, map.size));
     lp_map_close(&map);
-    return good;
+    return good ? LAPSE_OK : fail_memory(error);
 }
 
 /* The given options that have an effect. The others have their defaults, which the version fixes. */
@@ -61,18 +60,21 @@ static lapse_status make_key(lapse_sweep *sweep, const lapse_train_options *give
     lp_buffer out = {0};
     lapse_option option;
     char text[LP_OPTION_TEXT_SIZE];
+    lapse_status status = LAPSE_OK;
     bool good = lp_buffer_print(&out, "model=%s\n", lapse_train_options_get(given, "model", text, sizeof text));
-    for (int i = 0; good && lapse_train_option(i, &option); i++) {
+    for (int i = 0; good && status == LAPSE_OK && lapse_train_option(i, &option); i++) {
         if (!given->given[i] || is_machine_option(option.name) || strcmp(option.name, "model") == 0 ||
             !lapse_train_options_apply(resolved, option.name))
             continue;
         lapse_train_options_get(given, option.name, text, sizeof text);
-        good = strcmp(option.name, "item-vectors") == 0 ? add_vectors(&out, text)
-                                                        : lp_buffer_print(&out, "%s=%s\n", option.name, text);
+        if (strcmp(option.name, "item-vectors") == 0)
+            status = add_vectors(&out, text, error);
+        else
+            good = lp_buffer_print(&out, "%s=%s\n", option.name, text);
     }
-    *key = good ? lp_arena_text(&sweep->arena, out.data) : NULL;
+    *key = good && status == LAPSE_OK ? lp_arena_text(&sweep->arena, out.data) : NULL;
     lp_buffer_clear(&out);
-    return *key ? LAPSE_OK : fail_memory(error);
+    return *key || status != LAPSE_OK ? status : fail_memory(error);
 }
 
 /* Adds the row's name and the cell's values to an error. */
@@ -276,14 +278,18 @@ static lapse_status add_encodings(listing *l, const char *model, int *made, laps
 {
     const lapse_train_options chosen = l->options;
     withdraw_foreign(l);
-    bool alone = resolves(l->sweep, &l->options, NULL) == LAPSE_OK;
+    lapse_status without = resolves(l->sweep, &l->options, error);
+    if (without == LAPSE_ERROR_MEMORY)
+        return without;
     for (int e = 0; e < l->plan->encoding_count; e++) {
         char name[160];
         l->options = chosen;
         LP_TRY(lapse_train_options_set(&l->options, "encoding", l->plan->encodings[e], error));
         withdraw_foreign(l);
-        lapse_status status = resolves(l->sweep, &l->options, NULL);
-        if (status == LAPSE_ERROR_USAGE && alone)
+        lapse_status status = resolves(l->sweep, &l->options, error);
+        if (status == LAPSE_ERROR_MEMORY)
+            return status;
+        if (status == LAPSE_ERROR_USAGE && without == LAPSE_OK)
             continue; /* the model supports other encodings */
         snprintf(name, sizeof name, "%s, %s", model, l->plan->encodings[e]);
         LP_TRY(add_row(l, name, NULL, error));
@@ -524,11 +530,7 @@ lapse_status lapse_sweep_new(const lapse_dataset *dataset, const lapse_sweep_pla
                                            .negatives = sampled ? s->negatives : 0,
                                            .cases = s->cases};
     pthread_mutex_init(&made->mutex, NULL);
-    pthread_condattr_t monotonic;
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&made->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lp_condition_init(&made->changed);
     lapse_status status = make(made, plan, error);
     if (status != LAPSE_OK) {
         lapse_sweep_free(made);

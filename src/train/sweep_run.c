@@ -2,12 +2,12 @@
 #include "train/sweep.h"
 
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/threads.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 /* Seconds between two calls of on_progress, and between two looks for the runs of other processes. */
 static const double REPORT_SECONDS = 0.1, LOOK_SECONDS = 0.5;
@@ -210,17 +210,6 @@ static bool work_left(const lapse_sweep *sweep)
     return false;
 }
 
-/* Waits for a change, at most this long. */
-static void wait_changed(lapse_sweep *sweep, double seconds)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nanoseconds = until.tv_nsec + (int64_t)(seconds * 1e9);
-    until.tv_sec += (time_t)(nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    pthread_cond_timedwait(&sweep->changed, &sweep->mutex, &until);
-}
-
 /* Starts the workers, and waits until they have found nothing more to do. Called with the mutex held. */
 static void run_workers(lapse_sweep *sweep, lp_worker **workers, double start, lapse_on_sweep_progress on_progress,
                         void *context)
@@ -230,7 +219,7 @@ static void run_workers(lapse_sweep *sweep, lp_worker **workers, double start, l
     for (int w = 0; w < sweep->parallel; w++)
         lp_worker_start(workers[w], work, sweep);
     while (sweep->working > 0) {
-        wait_changed(sweep, REPORT_SECONDS);
+        lp_condition_wait(&sweep->changed, &sweep->mutex, REPORT_SECONDS);
         if (lp_clock_seconds() - looked > LOOK_SECONDS) {
             look_elsewhere(sweep);
             looked = lp_clock_seconds();
@@ -259,7 +248,7 @@ static void run_all(lapse_sweep *sweep, lp_worker **workers, lapse_on_sweep_prog
         if (work_left(sweep)) {
             run_workers(sweep, workers, start, on_progress, context);
         } else if (others) {
-            wait_changed(sweep, REPORT_SECONDS);
+            lp_condition_wait(&sweep->changed, &sweep->mutex, REPORT_SECONDS);
         } else {
             break;
         }

@@ -1,9 +1,10 @@
 /* tune.c: searches training options within a budget of time.
  *
- * Trial 1 has the options as given. A later trial starts from the best one so far, or now and then from the first, and changes one to
- * three options. The median stopping rule ends bad trials: from a third of the first trial's best epoch on, a trial whose best score
- * so far is worse than the median of the other trials at the same epoch stops. Only validation scores are used. */
+ * Trial 1 has the options as given. A later trial starts from the best one so far, or now and then from the first, and changes one
+ * to three options. The median stopping rule ends bad trials: from a third of the first trial's best epoch on, a trial whose best
+ * score so far is worse than the median of the other trials at the same epoch stops. Only validation scores are used. */
 #include "base/clock.h"
+#include "base/condition.h"
 #include "base/memory.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -19,9 +20,8 @@
 #include <pthread.h>
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
-enum { MAX_TRIALS = 4096, MAX_CHANGES = 32, ATTEMPTS = 100, MEDIAN_OF = 3, CHANGE_TEXT = 512 };
+enum { MAX_TRIALS = 4096, ATTEMPTS = 100, MEDIAN_OF = 3, CHANGE_TEXT = 512 };
 
 /* Seconds between two calls of on_progress, between two looks at the trials of other processes, and until these have to end. */
 static const double REPORT_SECONDS = 0.1, LOOK_SECONDS = 0.5, END_SECONDS = 10;
@@ -242,40 +242,75 @@ static int look_elsewhere(tuning *t)
 
 /* ---------------------------------------------------------------------------------------------- proposals ---- */
 
-/* Options that training accepts for this dataset. */
-static bool resolve(const tuning *t, const lapse_train_options *given, lapse_train_options *resolved)
+/* *good: training accepts the options for this dataset. Fails only if out of memory. */
+static lapse_status resolve(const tuning *t, const lapse_train_options *given, lapse_train_options *resolved,
+                            bool *good, lapse_error *error)
 {
     lp_resolved besides = {0};
     *resolved = *given;
-    if (lp_train_options_resolve(resolved, t->dataset, &besides, NULL) != LAPSE_OK)
-        return false;
+    lapse_status status = lp_train_options_resolve(resolved, t->dataset, &besides, error);
     lp_free(besides.split);
     lapse_vectors_free(besides.vectors);
-    return true;
+    *good = status == LAPSE_OK;
+    return status == LAPSE_ERROR_MEMORY ? status : LAPSE_OK;
 }
 
-/* Changes one to three options of a trial that is done. */
-static bool propose(const tuning *t, int index, lapse_train_options *given, char change[CHANGE_TEXT])
+/* Changes one to three options of the best trial or of the first. *good: the result is new, and training accepts it. */
+static lapse_status change(const tuning *t, lp_random *random, lapse_train_options *resolved,
+                           lapse_train_options *given, char text[CHANGE_TEXT], bool *good, lapse_error *error)
+{
+    int best = best_trial(t);
+    bool restart = lp_random_below(random, 4) == 0;
+    uint32_t draw = lp_random_below(random, 10);
+    int changes = draw < 5 ? 1 : draw < 9 ? 2 : 3;
+    const char *name;
+    lp_buffer lines = {0};
+    *given = best >= 0 && !restart ? *t->trials[best].options : t->base;
+    LP_TRY(resolve(t, given, resolved, good, error));
+    for (int c = 0; *good && c < changes; c++)
+        *good = lp_search_change(&t->base, resolved, random, given, &name);
+    if (!*good)
+        return LAPSE_OK;
+    bool described = describe(t, given, &lines, text);
+    lp_buffer_clear(&lines);
+    if (!described)
+        return lp_fail_memory(error, "a trial", CHANGE_TEXT);
+    *good = !same_change(t, text);
+    return *good ? resolve(t, given, resolved, good, error) : LAPSE_OK;
+}
+
+/* The options of a new trial. *found is false if there are no more. */
+static lapse_status propose(const tuning *t, int index, lapse_train_options *given, char text[CHANGE_TEXT], bool *found,
+                            lapse_error *error)
 {
     lp_random random = lp_random_start(t->base.run.seed, LP_PURPOSE_TUNE, (uint32_t)index);
     lapse_train_options *resolved = lp_alloc(1, sizeof *resolved);
-    int best = best_trial(t);
-    bool found = false;
-    for (int attempt = 0; resolved && !found && attempt < ATTEMPTS; attempt++) {
-        bool restart = lp_random_below(&random, 4) == 0;
-        uint32_t draw = lp_random_below(&random, 10);
-        int changes = draw < 5 ? 1 : draw < 9 ? 2 : 3;
-        const char *name;
-        lp_buffer lines = {0};
-        *given = best >= 0 && !restart ? *t->trials[best].options : t->base;
-        bool good = resolve(t, given, resolved);
-        for (int c = 0; good && c < changes; c++)
-            good = lp_search_change(&t->base, resolved, &random, given, &name);
-        found = good && describe(t, given, &lines, change) && !same_change(t, change) && resolve(t, given, resolved);
-        lp_buffer_clear(&lines);
-    }
+    lapse_status status = resolved ? LAPSE_OK : lp_fail_memory(error, "a trial", sizeof *resolved);
+    *found = false;
+    for (int attempt = 0; status == LAPSE_OK && !*found && attempt < ATTEMPTS; attempt++)
+        status = change(t, &random, resolved, given, text, found, error);
     lp_free(resolved);
-    return found;
+    return status;
+}
+
+/* Fills a trial that this process has claimed: with the options as given, or with a proposal. *found: there is one. */
+static lapse_status begin(tuning *t, int index, bool *found, lapse_error *error)
+{
+    lp_trial *trial = &t->trials[index];
+    lapse_train_options *options = lp_alloc(1, sizeof *options);
+    if (!options)
+        return lp_fail_memory(error, "a trial", sizeof *options);
+    *options = t->base;
+    *found = index == 0;
+    lapse_status status = *found ? LAPSE_OK : propose(t, index, options, trial->change, found, error);
+    if (status != LAPSE_OK || !*found) {
+        lp_free(options);
+        return status;
+    }
+    trial->options = options;
+    trial->state = TRIAL_RUNNING;
+    t->count = index >= t->count ? index + 1 : t->count;
+    return LAPSE_OK;
 }
 
 /* The next trial; NULL: there is none. */
@@ -293,24 +328,16 @@ static lp_trial *take(tuning *t)
             t->count = i >= t->count ? i + 1 : t->count;
             continue;
         }
+        bool begun = false;
         lapse_status status = read_trial(t, i, &found, &error);
-        lapse_train_options *options = status == LAPSE_OK && !found ? lp_alloc(1, sizeof *options) : NULL;
-        if (options) {
-            *options = t->base;
-            if (i == 0 || propose(t, i, options, trial->change)) {
-                trial->options = options;
-                trial->state = TRIAL_RUNNING;
-                t->count = i >= t->count ? i + 1 : t->count;
-                return trial;
-            }
-            t->exhausted = true;
-        } else if (status == LAPSE_OK && !found) {
-            status = lp_fail_memory(&error, "a trial", sizeof *options);
-        }
-        lp_free(options);
+        if (status == LAPSE_OK && !found)
+            status = begin(t, i, &begun, &error);
+        if (begun && status == LAPSE_OK)
+            return trial;
         lp_run_folder_release(&t->folder, trial_claim(i));
         if (status != LAPSE_OK)
             fail(t, status, &error);
+        t->exhausted = status == LAPSE_OK && !found;
         if (t->exhausted)
             return NULL;
     }
@@ -443,16 +470,6 @@ static lapse_tune_progress progress_of(const tuning *t)
     return p;
 }
 
-static void wait_changed(tuning *t)
-{
-    struct timespec until;
-    clock_gettime(CLOCK_MONOTONIC, &until);
-    int64_t nanoseconds = until.tv_nsec + (int64_t)(REPORT_SECONDS * 1e9);
-    until.tv_sec += (time_t)(nanoseconds / 1000000000);
-    until.tv_nsec = (long)(nanoseconds % 1000000000);
-    pthread_cond_timedwait(&t->changed, &t->mutex, &until);
-}
-
 /* Called with the mutex held. */
 static void search(tuning *t, lp_worker **workers, lapse_on_tune_progress on_progress, void *context)
 {
@@ -462,7 +479,7 @@ static void search(tuning *t, lp_worker **workers, lapse_on_tune_progress on_pro
     for (int w = 0; w < t->parallel; w++)
         lp_worker_start(workers[w], work, t);
     while (t->working > 0 || (others > 0 && !t->stop)) {
-        wait_changed(t);
+        lp_condition_wait(&t->changed, &t->mutex, REPORT_SECONDS);
         double now = lp_clock_seconds();
         if (now - looked > LOOK_SECONDS) {
             others = look_elsewhere(t);
@@ -625,7 +642,6 @@ static tuning *new_tuning(const lapse_dataset *dataset, const lapse_train_option
                           const lapse_tune_options *tune)
 {
     tuning *t = lp_alloc(1, sizeof *t);
-    pthread_condattr_t monotonic;
     if (!t)
         return NULL;
     t->dataset = dataset;
@@ -634,10 +650,7 @@ static tuning *new_tuning(const lapse_dataset *dataset, const lapse_train_option
     t->model_trial = -1;
     t->folder.lock = -1;
     pthread_mutex_init(&t->mutex, NULL);
-    pthread_condattr_init(&monotonic);
-    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
-    pthread_cond_init(&t->changed, &monotonic);
-    pthread_condattr_destroy(&monotonic);
+    lp_condition_init(&t->changed);
     return t;
 }
 

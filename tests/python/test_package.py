@@ -535,6 +535,8 @@ def test_comparisons_equal_the_tool():
         assert np.allclose(rows[metric], [row[metric]["mean"] for row in said["rows"]], rtol=1e-8)
     assert table.best == rows["model"].tolist()[int(np.argmin(rows["log-loss"]))]
     assert len(table.runs) == 6 and len(table.curves) == 8 and (table.finished, table.total) == (6, 6)
+    table.save_svg("curves.svg", "Curves")
+    assert open("curves.svg").read().count("<path") >= 4
     assert seen and seen[-1]["done"] == 6 and seen[-1]["left"] == 0
 
 

@@ -100,6 +100,7 @@ CALL(sweep_plan_parse, (P(0), P(1), 1, error))
 CALL(sweep_plan_load, (P(0), P(1), error))
 CALL(sweep_new, (P(0), P(1), P(2), error))
 CALL(sweep_run, (P(0), NULL, NULL, error))
+CALL(sweep_save_svg, (P(0), NULL, P(1), error))
 CALL(tune, (P(0), P(1), P(2), NULL, NULL, P(3), error))
 
 /* Every call that returns a status: its pointer parameters in order, those that may be NULL in brackets. */
@@ -161,6 +162,7 @@ static const struct {
     ROW(sweep_plan_load, "plan path"),
     ROW(sweep_new, "dataset plan sweep"),
     ROW(sweep_run, "sweep [context]"),
+    ROW(sweep_save_svg, "sweep [title] path"),
     ROW(tune, "dataset options tune [context] model"),
 };
 enum { CALLS = sizeof calls / sizeof *calls };

@@ -1,5 +1,5 @@
-/* test_sweep.c: plans, runs and tables of a comparison: equal on one and two threads, continued after an interruption, chosen on the
- * validation split, and equal to the scores of the models themselves. */
+/* test_sweep.c: plans, runs and tables of a comparison: equal on one and two threads, continued after an interruption, chosen on
+ * the validation split, and equal to the scores of the models themselves. */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* nftw */
 #endif
@@ -347,8 +347,8 @@ static void killed_sweeps_continue(void **state)
     lapse_dataset *dataset = small_train_data(11);
     char keep[512];
     snprintf(keep, sizeof keep, "keep=%s", small_path("runs"));
-    const char *const settings[] = {"seeds=4", "parallel=1", "epochs=40", "patience=40", keep, NULL};
-    const char *const memory[] = {"seeds=4", "epochs=40", "patience=40", NULL};
+    const char *const settings[] = {"seeds=3", "parallel=1", "epochs=25", "patience=25", keep, NULL};
+    const char *const memory[] = {"seeds=3", "epochs=25", "patience=25", NULL};
     lapse_sweep *first = sweep_of(dataset, settings);
     pid_t child = fork();
     if (child == 0)
@@ -359,7 +359,7 @@ static void killed_sweeps_continue(void **state)
     waitpid(child, NULL, 0);
     lapse_sweep *second = run_of(dataset, settings), *whole = run_of(dataset, memory);
     assert_same_table(whole, second);
-    assert_int_equal(count_records(small_path("runs")), 4);
+    assert_int_equal(count_records(small_path("runs")), 3);
     lapse_sweep_free(first);
     lapse_sweep_free(second);
     lapse_sweep_free(whole);
