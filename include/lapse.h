@@ -718,6 +718,21 @@ typedef struct lapse_recommendation {
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
+/* The number of attention blocks of the model, and of heads of each; 0 for a model without attention, or whose attention
+ * weights do not add up to 1 (rnn-attention). */
+int lapse_model_attention_blocks(const lapse_model *model);
+int lapse_model_attention_heads(const lapse_model *model);
+
+/* The number of events that a query reads: those appended, at most the model's context. */
+int64_t lapse_session_window(const lapse_session *session);
+
+/* Fills weights[0 .. lapse_session_window-1], oldest event first: how much the newest event attends to each event when the
+ * next event happens at this time. They add up to 1. block is from 0 to lapse_model_attention_blocks-1, head from 0 to
+ * lapse_model_attention_heads-1, or -1: the mean over heads. Over several frequency samples, their mean. A model without
+ * attention is LAPSE_ERROR_USAGE. */
+lapse_status lapse_session_attention(lapse_session *session, double time, int block, int head, double *weights,
+                                     lapse_error *error);
+
 /* -------------------------------------------------------------------------------------- batch prediction ----- */
 
 /* A prediction after a sequence of a dataset, at a time that must not be before its last event. */
