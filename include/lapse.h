@@ -839,6 +839,37 @@ lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit
 lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
                                  lapse_error *error);
 
+/* ------------------------------------------------------------------------------------------------- report ----- */
+
+/* A report on a model: figures of its run, its time encoding, its attention and its errors (docs/inspect.md). */
+typedef struct lapse_inspect_options {
+    const char *title;   /* of the report; NULL: the name of the model type */
+    const char *split;   /* whose target events are shown; NULL: "test", of other data than that of the training "all" */
+    int64_t cases;       /* maximum number of target events; a sample by sequences if there are more */
+    const char *action;  /* attention to events with this action only; NULL: all */
+    int block;           /* whose attention weights are shown, from 0; -1: the last */
+    int case_studies;    /* number of case studies, 0 to 20, if sequences are not named */
+    const char *const *sequences; /* sequence_count names of sequences for case studies; NULL: chosen */
+    int sequence_count;
+    const char *log;     /* log file of the training run (lapse train --log), for clock times; NULL: none */
+    const char *figures; /* folder where each figure is written as SVG, created if it is missing; NULL: none */
+    int bootstrap;       /* resamples for the intervals of the scores; 0: none */
+    int threads;         /* 0: all cores; never changes the result */
+} lapse_inspect_options;
+
+typedef struct lapse_inspection {
+    int figures; /* drawn */
+    int missing; /* not possible with this model and data; the report says why */
+} lapse_inspection;
+
+void lapse_inspect_options_default(lapse_inspect_options *options);
+
+/* Writes the report as one HTML page that needs no other file; "-" is standard output, NULL: no page. Equal inputs give
+ * equal bytes. dataset may be NULL: the report shows what the model alone can tell. A dataset whose columns do not suit the
+ * model is explained in the report. inspection may be NULL. */
+lapse_status lapse_inspect(const lapse_model *model, const lapse_dataset *dataset, const lapse_inspect_options *options,
+                           const char *path, lapse_inspection *inspection, lapse_error *error);
+
 /* -------------------------------------------------------------------------------------------- simulation ----- */
 
 /* Events simulated from a known distribution (the law), so that the best possible scores are known. */

@@ -196,6 +196,14 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
     session->total++;
 }
 
+void lp_session_add_row(lapse_session *session, const lp_event_columns *columns, double time, uint64_t event)
+{
+    lp_field_number fields[LP_FIELD_LIMIT];
+    for (int f = 0; f < columns->field_count; f++)
+        memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
+    lp_session_add(session, time, columns->type[event], fields);
+}
+
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
 {
     LP_REQUIRE(error, session, event);

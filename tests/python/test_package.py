@@ -382,6 +382,17 @@ def test_kernel_and_vectors_are_the_models():
     raises(lapse.UsageError, small_model(model="markov").kernel, [1.0])
 
 
+def test_reports():
+    model, data, path = small_model(), shop(), "report.html"
+    made = model.inspect(path, data, split="all", cases=200, sequences=[data.sequence_name(0)])
+    assert made["figures"] > 15
+    page = open(path, encoding="utf-8").read()
+    assert page.count("<svg") == made["figures"] and 'id="case-1-weights"' in page
+    assert model.inspect(path)["figures"] < made["figures"]
+    raises(lapse.UsageError, model.inspect, path, None, colour="red")
+    raises(lapse.UnknownError, model.inspect, path, data, sequences=["nobody"])
+
+
 # -------------------------------------------------------------------------------------------------------- sessions ----
 
 
