@@ -58,6 +58,8 @@
     X(EXP, exp)                                       \
     X(TANH, tanh)                                     \
     X(TANH_GRADIENT, tanh_gradient)                   \
+    X(LOG_ABS, log_abs)                               \
+    X(LOG_ABS_GRADIENT, log_abs_gradient)             \
     X(MASK, mask)                                     \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
@@ -227,10 +229,10 @@ lp_value *lp_softmax(lp_graph *graph, lp_value *x);
  * The target has no gradient. */
 lp_value *lp_soft_loss(lp_graph *graph, lp_value *logits, lp_value *target);
 
-/* Stratified samples of the standard normal distribution, or of the uniform one on (0, 1): one from each of rows * cols
- * strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all shards.
- * [rows x cols] */
-lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream);
+/* Samples of the standard normal distribution, or of the uniform one on (0, 1): independent, or stratified, one from each of
+ * rows * cols strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all
+ * shards. [rows x cols] */
+lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, bool independent, uint32_t stream);
 
 /* a * b  elementwise */
 lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b);
@@ -242,6 +244,9 @@ lp_value *lp_exp(lp_graph *graph, lp_value *x);
 
 /* bound * tanh(x / bound) */
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
+
+/* log sqrt(x^2 + least^2): the logarithm of |x|, finite at 0 */
+lp_value *lp_log_abs(lp_graph *graph, lp_value *x, double least);
 
 /* Masks a weight [to x from] or bias [1 x to] of a masked autoregressive network (MADE, Germain et al. 2015) whose inputs
  * and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and a unit of degree a is

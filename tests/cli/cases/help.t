@@ -248,7 +248,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 54 more.
+| `lapse train --help all` shows every option, 56 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -363,7 +363,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 77
+| 79
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -371,7 +371,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 78
+| 80
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 43a44,78
 | >   --action COLUMN           action column (view, search, purchase): a
