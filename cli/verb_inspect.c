@@ -103,7 +103,7 @@ static const cli_option options[] = {
      .help = "split whose events are shown", .choices = split_names,
      .unset = "test; all of other data than that of the training"},
     {.name = "cases", .type = CLI_COUNT, .offset = offsetof(inspect_settings, options.cases), .placeholder = "N",
-     .help = "maximum number of target events, sampled by sequences"},
+     .help = "number of target events, in a sample of whole sequences, if there are more"},
     {.name = "of-action", .type = CLI_TEXT, .offset = offsetof(inspect_settings, options.action), .placeholder = "NAME",
      .help = "attention to events with this action only, such as view", .unset = "all actions"},
     {.name = "block", .type = CLI_WHOLE, .offset = offsetof(inspect_settings, block), .placeholder = "N",

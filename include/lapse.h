@@ -845,7 +845,7 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_inspect_options {
     const char *title;  /* of the report; NULL: the name of the model type */
     const char *split;  /* whose target events are shown; NULL: "test", of other data than that of the training "all" */
-    int64_t cases;      /* maximum number of target events; a sample by sequences if there are more */
+    int64_t cases;      /* about so many target events; a sample of whole sequences if there are more */
     const char *action; /* attention to events with this action only; NULL: all */
     int block;          /* whose attention weights are shown, from 0; -1: the last */
     int case_studies;   /* number of case studies, 0 to 20, if sequences are not named */

@@ -123,17 +123,19 @@ static const char *details(const study *s, const char *const *names)
 
 /* ----------------------------------------------------------------------------------------------- figures ------ */
 
-/* "view camera, 3 days before": the event, its action where it is a column, and the time to the last event. */
+/* "view camera, -3 days": the event, with its action where that is a column, and its time relative to the last event. */
 static const char *event_name(const study *s, uint64_t event, double last)
 {
     const lapse_dataset *d = s->about->dataset;
     bool action = d->field_count > 0 && d->fields[0].type == LAPSE_FIELD_ACTION;
-    char words[64];
-    lapse_duration_format(last - d->time[event], words, sizeof words);
-    return lp_figures_text(s->figures, "%s%s%s, %s%s",
+    char words[64] = "", name[72];
+    if (d->time[event] < last)
+        snprintf(name, sizeof name, "-%s", lapse_duration_format(last - d->time[event], words, sizeof words));
+    else
+        snprintf(name, sizeof name, "last");
+    return lp_figures_text(s->figures, "%s%s%s, %s",
                            action ? lp_names_get(&d->fields[0].categories, d->fields[0].category[event]) : "",
-                           action ? " " : "", lp_names_get(&d->types, d->type[event]),
-                           d->time[event] < last ? words : "the last", d->time[event] < last ? " before" : "");
+                           action ? " " : "", lp_names_get(&d->types, d->type[event]), name);
 }
 
 static lp_figure_axis time_axis(const lp_survey *survey)

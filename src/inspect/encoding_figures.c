@@ -271,7 +271,7 @@ static bool draw_file(const lapse_spectrum *s, const lapse_lags *lags, const cha
     lp_phi_figure(figures, s, lags, FILE_CELL_COLUMNS);
     int height = 70;
     for (const lp_figure *f = figures->first; f; f = f->next)
-        height += lp_figure_height(f, FILE_WIDTH);
+        height += lp_figure_height(f, FILE_WIDTH, true);
     lp_svg_open(svg, FILE_WIDTH, height, title);
     lp_svg_words(svg, "title", 8, 34, title);
     snprintf(note, sizeof note, "%d frequencies, K(0) = %.4g", s->count, lapse_spectrum_kernel(s, 0));
@@ -279,7 +279,7 @@ static bool draw_file(const lapse_spectrum *s, const lapse_lags *lags, const cha
     double y = 64;
     for (const lp_figure *f = figures->first; f; f = f->next) {
         lp_figure_draw(f, svg, 0, y, FILE_WIDTH, true);
-        y += lp_figure_height(f, FILE_WIDTH);
+        y += lp_figure_height(f, FILE_WIDTH, true);
     }
     lp_svg_close(svg);
     return !figures->failed && !svg->failed;

@@ -13,6 +13,7 @@
 
 typedef enum lp_axis_type {
     LP_AXIS_NUMBER,
+    LP_AXIS_WHOLE,   /* numbers with ticks at integers */
     LP_AXIS_TIME,    /* seconds, with ticks in human units */
     LP_AXIS_PERCENT, /* fractions, shown in percent */
     LP_AXIS_NAMES    /* value i is names[i] */

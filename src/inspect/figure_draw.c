@@ -8,17 +8,16 @@
 #include <string.h>
 
 enum {
-    HEADING = 26,     /* height of the title */
+    HEADING = 26,     /* height of a title of one line */
     LEGEND_LINE = 18, /* height of a line of the legend */
     BOTTOM = 46,      /* height of the ticks and the name of the x axis */
-    PLOT = 230,       /* height of the plot of series */
+    PLOT = 210,       /* height of the plot of series */
     ROW_MOST = 22,    /* height of a row of a grid, at most */
+    Y_LETTERS = 26,   /* of a name of the y axis, at most */
     NAME_BYTES = 72,  /* of a shortened name */
     RIGHT = 28,       /* margin on the right, for half of the last tick's label */
     LEVELS = 12       /* colours of a grid on each side of zero */
 };
-
-static const double LETTER = 6.2; /* mean width of a letter of a label in pixels */
 
 typedef struct canvas {
     const lp_figure *figure;
@@ -51,18 +50,23 @@ static const char *shorten(const char *name, int characters, char out[NAME_BYTES
     return out;
 }
 
-static int letters(const char *name, int most)
+/* The width of a shortened name in pixels, at most: fonts differ. */
+static double width_of(const char *name, int most)
 {
     char text[NAME_BYTES];
-    int count = 0;
-    for (const char *c = shorten(name, most, text); *c; c++)
-        count += ((unsigned char)*c & 0xc0) != 0x80;
-    return count;
+    double width = 0;
+    for (const char *c = shorten(name, most, text); *c; c++) {
+        if (((unsigned char)*c & 0xc0) == 0x80)
+            continue;
+        bool narrow = strchr("iljtfrI.,:;'|![]() -", *c), wide = strchr("mwMW@%<>=+~#&_", *c);
+        width += (unsigned char)*c > 127 ? 12 : narrow ? 5 : wide || (*c >= 'A' && *c <= 'Z') ? 10.5 : 7.5;
+    }
+    return width;
 }
 
 /* ------------------------------------------------------------------------------------------------ legend ------ */
 
-enum { LEGEND_LETTERS = 28 };
+enum { LEGEND_LETTERS = 24 };
 
 static bool has_legend(const lp_figure *figure)
 {
@@ -71,7 +75,7 @@ static bool has_legend(const lp_figure *figure)
 
 static double entry_width(const lp_series *s)
 {
-    return 34 + LETTER * letters(s->name, LEGEND_LETTERS);
+    return 34 + width_of(s->name, LEGEND_LETTERS);
 }
 
 /* Draws the legend, or with svg NULL only counts its lines. */
@@ -159,7 +163,12 @@ static int ticks_of(const lp_figure_axis *axis, const lp_axis *scale, double apa
         return lp_axis_time_ticks(scale, apart, ticks);
     if (axis->log)
         return lp_axis_log_ticks(scale, apart, ticks);
-    int count = lp_axis_number_ticks(scale, wanted, ticks);
+    int count = lp_axis_number_ticks(scale, wanted, ticks), kept = 0;
+    for (int i = 0; i < count && axis->type == LP_AXIS_WHOLE; i++)
+        if (ticks[i].value == floor(ticks[i].value))
+            ticks[kept++] = ticks[i];
+    if (axis->type == LP_AXIS_WHOLE)
+        return kept;
     for (int i = 0; i < count && axis->type == LP_AXIS_PERCENT; i++)
         snprintf(ticks[i].label, sizeof ticks[i].label, "%.6g %%", ticks[i].value * 100);
     return count;
@@ -182,7 +191,7 @@ static double name_height(const lp_figure *figure)
 {
     double longest = 0;
     for (int i = 0; figure->x.type == LP_AXIS_NAMES && i < figure->x.name_count; i++)
-        longest = fmax(longest, LETTER * letters(figure->x.names[i], 16));
+        longest = fmax(longest, width_of(figure->x.names[i], 16));
     return longest * 0.65;
 }
 
@@ -213,7 +222,7 @@ static void y_names(const canvas *c)
         if (y - last < 12)
             continue;
         lp_svg_words(c->svg, "label right", c->left - 7, y + 4,
-                     shorten(axis->names[i] ? axis->names[i] : "", 30, name));
+                     shorten(axis->names[i] ? axis->names[i] : "", Y_LETTERS, name));
         last = y;
     }
 }
@@ -241,7 +250,7 @@ static double left_margin(const lp_figure *figure)
 {
     double longest = 0;
     for (int i = 0; figure->y.type == LP_AXIS_NAMES && i < figure->y.name_count; i++)
-        longest = fmax(longest, LETTER * letters(figure->y.names[i] ? figure->y.names[i] : "", 30));
+        longest = fmax(longest, width_of(figure->y.names[i] ? figure->y.names[i] : "", Y_LETTERS));
     return figure->y.type == LP_AXIS_NAMES ? longest + 14 : 62;
 }
 
@@ -466,18 +475,46 @@ static double plot_height(const lp_figure *figure, int width)
     return fmin(rows * ROW_MOST, rows > 40 ? 440 : 360);
 }
 
-int lp_figure_height(const lp_figure *figure, int width)
+/* The title in bold, in as many lines as it needs. Draws them, or with svg NULL only counts them. */
+static int heading_lines(const lp_figure *figure, lp_svg *svg, double x, double y, int width)
+{
+    int lines = 0, most = (width - 16) / 9; /* letters of a line */
+    for (const char *at = figure->title; *at && lines < 4; lines++) {
+        char line[2 * NAME_BYTES];
+        size_t size = 0, end = 0, limit = (size_t)most < sizeof line - 1 ? (size_t)most : sizeof line - 1;
+        for (; size < limit && at[size]; size++)
+            end = at[size] == ' ' ? size : end;
+        end = !at[size] || end == 0 ? size : end;
+        while (end > 1 && ((unsigned char)at[end] & 0xc0) == 0x80)
+            end--;
+        snprintf(line, sizeof line, "%.*s", (int)end, at);
+        if (svg)
+            lp_svg_words(svg, "heading", x + 8, y + 17 + 17 * lines, line);
+        at += end;
+        at += *at == ' ';
+    }
+    return lines;
+}
+
+static double heading_height(const lp_figure *figure, int width, bool heading)
+{
+    return heading ? HEADING + 17 * (heading_lines(figure, NULL, 0, 0, width) - 1) : 4;
+}
+
+int lp_figure_height(const lp_figure *figure, int width, bool heading)
 {
     int lines = legend(figure, NULL, left_margin(figure), width - RIGHT, 0) + (figure->grid.rows > 0);
-    return (int)(HEADING + lines * LEGEND_LINE + 6 + plot_height(figure, width) + BOTTOM + name_height(figure));
+    return (int)(heading_height(figure, width, heading) + lines * LEGEND_LINE + 6 + plot_height(figure, width) +
+                 BOTTOM + name_height(figure));
 }
 
 void lp_figure_draw(const lp_figure *figure, lp_svg *svg, double x, double y, int width, bool heading)
 {
-    double left = x + left_margin(figure), right = x + width - RIGHT, top = y + HEADING, from, to;
+    double left = x + left_margin(figure), right = x + width - RIGHT, top = y + heading_height(figure, width, heading),
+           from, to;
     canvas c = {.figure = figure, .svg = svg, .left = left, .right = right};
     if (heading)
-        lp_svg_words(svg, "heading", x + 8, y + 17, figure->title);
+        heading_lines(figure, svg, x, y, width);
     int lines = legend(figure, svg, left, right, top);
     if (figure->grid.rows > 0)
         draw_scale(&c, top + lines++ * LEGEND_LINE);

@@ -13,6 +13,9 @@ enum {
     POINTS = 40,
     TYPES_MOST = 24,  /* event types that are tried: the most frequent */
     EVENTS_MOST = 32, /* events of each */
+    EVENTS_FEW = 8,   /* the same, where there are many classes */
+    CLASSES_MANY = 1000,
+    CLASSES_MOST = 20000, /* each query computes the probability of every class */
     CURVES = 6
 };
 
@@ -48,7 +51,7 @@ static lapse_status mean_change(lp_survey *survey, lapse_session *without, int32
                                 lapse_error *error)
 {
     const lapse_dataset *d = survey->dataset;
-    int64_t total = 0, seen = 0;
+    int64_t total = 0, seen = 0, most = survey->classes > CLASSES_MANY ? EVENTS_FEW : EVENTS_MOST;
     *count = 0;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t s = 0; s < survey->sequence_count; s++) {
@@ -58,7 +61,7 @@ static lapse_status mean_change(lp_survey *survey, lapse_session *without, int32
                     continue;
                 if (pass == 0)
                     total++;
-                else if (seen++ * EVENTS_MOST / total >= *count && *count < EVENTS_MOST) {
+                else if (seen++ * most / total >= *count && *count < most) {
                     LP_TRY(lp_influence_add(survey, survey->session, without, sequence, i, POINTS, change, error));
                     (*count)++;
                 }
@@ -142,6 +145,14 @@ lapse_status lp_influence_figure(lp_inspection *about, lp_figures *figures, laps
     lp_survey *survey = &about->survey;
     if (!about->has_survey) {
         lp_figures_missing(figures, "influence", "Influence of an event by the time since it", about->no_survey);
+        return LAPSE_OK;
+    }
+    if (survey->classes > CLASSES_MOST) {
+        lp_figures_missing(figures, "influence", "Influence of an event by the time since it",
+                           lp_figures_text(figures,
+                                           "The catalogue has %lld items, and this figure would take minutes "
+                                           "for more than %d.",
+                                           (long long)survey->classes, CLASSES_MOST));
         return LAPSE_OK;
     }
     lapse_session *without = NULL;

@@ -175,7 +175,7 @@ static lapse_status write_figure(const lp_figure *f, const char *folder, lapse_e
 {
     lp_svg svg = {0};
     lp_buffer path = {0};
-    lp_svg_open(&svg, LP_FIGURE_WIDTH, lp_figure_height(f, LP_FIGURE_WIDTH), f->title);
+    lp_svg_open(&svg, LP_FIGURE_WIDTH, lp_figure_height(f, LP_FIGURE_WIDTH, true), f->title);
     lp_figure_draw(f, &svg, 0, 0, LP_FIGURE_WIDTH, true);
     lp_svg_close(&svg);
     lapse_status status = LAPSE_OK;

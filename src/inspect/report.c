@@ -120,7 +120,7 @@ static void figure(page *p, const lp_figure *f)
         raw(p, "</p>\n");
     } else {
         lp_svg svg = {0};
-        lp_svg_open_inline(&svg, LP_FIGURE_WIDTH, lp_figure_height(f, LP_FIGURE_WIDTH), f->title);
+        lp_svg_open_inline(&svg, LP_FIGURE_WIDTH, lp_figure_height(f, LP_FIGURE_WIDTH, false), f->title);
         lp_figure_draw(f, &svg, 0, 0, LP_FIGURE_WIDTH, false);
         lp_svg_close(&svg);
         p->failed |= svg.failed || !lp_buffer_add(p->out, svg.text.data, svg.text.size);

@@ -34,7 +34,7 @@ static lp_figure *curve_figure(const lp_inspection *about, lp_figures *figures, 
     if (has_seconds(about))
         f->x = (lp_figure_axis){.name = "time since the start of the run", .column = "seconds", .type = LP_AXIS_TIME};
     else
-        f->x = (lp_figure_axis){.name = "epoch", .column = "epoch"};
+        f->x = (lp_figure_axis){.name = "epoch", .column = "epoch", .type = LP_AXIS_WHOLE};
     f->y = (lp_figure_axis){.name = value, .column = "value"};
     f->series_column = "curve";
     return f;

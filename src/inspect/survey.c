@@ -120,7 +120,7 @@ static lapse_status read_sequence(lp_survey *survey, const uint8_t *split, lp_sp
     return LAPSE_OK;
 }
 
-/* Takes every n-th of the sequences that have cases. */
+/* Takes sequences that have cases, evenly spread, so many that about max_cases are read. */
 static lapse_status read_sequences(lp_survey *survey, const uint8_t *split, lp_split wanted, int64_t max_cases,
                                    lapse_error *error)
 {
@@ -130,14 +130,18 @@ static lapse_status read_sequences(lp_survey *survey, const uint8_t *split, lp_s
         survey->case_total += count_cases(survey, split, wanted, s);
     if (survey->case_total == 0)
         return lp_fail(error, LAPSE_ERROR_INPUT, "the split '%s' has no event with an event before it", survey->split);
-    int64_t step = (survey->case_total + max_cases - 1) / max_cases;
+    double part = max_cases < survey->case_total ? (double)max_cases / (double)survey->case_total : 1;
     survey->cases = lp_alloc((size_t)survey->case_total, sizeof *survey->cases);
     survey->sequences = lp_alloc((size_t)d->sequence_count, sizeof *survey->sequences);
     if (!survey->cases || !survey->sequences)
         return lp_fail_memory(error, "a survey", (size_t)survey->case_total * sizeof *survey->cases);
     for (int64_t s = 0; s < d->sequence_count; s++)
-        if (count_cases(survey, split, wanted, s) > 0 && number++ % step == 0)
-            LP_TRY(read_sequence(survey, split, wanted, s, error));
+        if (count_cases(survey, split, wanted, s) > 0) {
+            bool taken = floor((double)(number + 1) * part) > floor((double)number * part) || number == 0;
+            number++;
+            if (taken)
+                LP_TRY(read_sequence(survey, split, wanted, s, error));
+        }
     return LAPSE_OK;
 }
 

@@ -36,7 +36,7 @@ typedef struct lp_survey {
         longest; /* lags of the figures: 5 % of the gaps between events are shorter, 1 % longer than half */
 } lp_survey;
 
-/* Reads at most max_cases target events, or the sequences of one; split NULL: the test split of the dataset that the model
+/* Reads about max_cases target events, in whole sequences; split NULL: the test split of the dataset that the model
  * was trained on, otherwise all events. On failure *survey is cleared. */
 lapse_status lp_survey_make(lp_survey *survey, const lapse_model *model, const lapse_dataset *dataset,
                             const char *split, int64_t max_cases, int block, lapse_error *error);

@@ -10,27 +10,28 @@
 
 /* The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow and black; later colours are
  * dashed as well. */
-const char lp_svg_style[] = "svg text{font:12px 'Helvetica Neue',Helvetica,Arial,sans-serif;fill:var(--ink,#4a4a4a)}"
-                            "svg .title{font-size:16px;font-weight:600;fill:var(--strong,#1a1a1a)}"
-                            "svg .heading{font-size:13px;font-weight:600;fill:var(--strong,#1a1a1a)}"
-                            "svg .note{fill:var(--soft,#6b6b6b)}"
-                            "svg .label{font-size:11px}"
-                            "svg .number{font-size:9px;text-anchor:middle}"
-                            "svg .right{text-anchor:end}"
-                            "svg .middle{text-anchor:middle}"
-                            "svg .grid{stroke:var(--grid,#e6e6e6)}"
-                            "svg .axis{stroke:var(--axis,#9a9a9a)}"
-                            "svg .line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
-                            "svg .band{fill-opacity:.16;stroke:none}"
-                            "svg .reference{fill:none;stroke:var(--soft,#6b6b6b);stroke-width:1.2;stroke-dasharray:2 3}"
-                            "svg .frame{fill:none;stroke:var(--axis,#9a9a9a)}"
-                            "svg .cells{shape-rendering:crispEdges;stroke:none}"
-                            "svg .c0{stroke:#0072b2;fill:#0072b2}svg .c1{stroke:#d55e00;fill:#d55e00}"
-                            "svg .c2{stroke:#009e73;fill:#009e73}svg .c3{stroke:#cc79a7;fill:#cc79a7}"
-                            "svg .c4{stroke:#e69f00;fill:#e69f00}svg .c5{stroke:#56b4e9;fill:#56b4e9}"
-                            "svg .c6{stroke:#7f7f7f;fill:#7f7f7f}svg .c7{stroke:#8c564b;fill:#8c564b}"
-                            "svg .line.c4,svg .line.c5,svg .line.c6,svg .line.c7{stroke-dasharray:6 3}"
-                            "svg path.line{fill:none}svg path.band{stroke:none}";
+const char lp_svg_style[] =
+    "svg text{font:12px 'Helvetica Neue',Helvetica,Arial,sans-serif;fill:var(--ink,#4a4a4a)}"
+    "svg .title{font-size:16px;font-weight:600;fill:var(--strong,#1a1a1a)}"
+    "svg .heading{font-size:13px;font-weight:600;fill:var(--strong,#1a1a1a)}"
+    "svg .note{fill:var(--soft,#6b6b6b)}"
+    "svg .label{font-size:12px}"
+    "svg .number{font-size:9px;text-anchor:middle}"
+    "svg .right{text-anchor:end}"
+    "svg .middle{text-anchor:middle}"
+    "svg .grid{stroke:var(--grid,#e6e6e6)}"
+    "svg .axis{stroke:var(--axis,#9a9a9a)}"
+    "svg .line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
+    "svg .band{fill-opacity:.16;stroke:none}"
+    "svg .reference{fill:none;stroke:var(--soft,#6b6b6b);stroke-width:1.2;stroke-dasharray:2 3}"
+    "svg .frame{fill:none;stroke:var(--axis,#9a9a9a)}"
+    "svg .cells{shape-rendering:crispEdges;stroke:none}"
+    "svg .c0{stroke:var(--blue,#0072b2);fill:var(--blue,#0072b2)}svg .c1{stroke:#d55e00;fill:#d55e00}"
+    "svg .c2{stroke:#009e73;fill:#009e73}svg .c3{stroke:#cc79a7;fill:#cc79a7}"
+    "svg .c4{stroke:#e69f00;fill:#e69f00}svg .c5{stroke:#56b4e9;fill:#56b4e9}"
+    "svg .c6{stroke:#7f7f7f;fill:#7f7f7f}svg .c7{stroke:var(--brown,#8c564b);fill:var(--brown,#8c564b)}"
+    "svg .line.c4,svg .line.c5,svg .line.c6,svg .line.c7{stroke-dasharray:6 3}"
+    "svg path.line{fill:none}svg path.band{stroke:none}";
 
 void lp_svg_print(lp_svg *svg, const char *format, ...)
 {

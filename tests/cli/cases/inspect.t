@@ -24,8 +24,8 @@ $ lapse inspect --help
 |   --split SPLIT             split whose events are shown: test, valid, train,
 |                             all (default: test; all of other data than that of
 |                             the training)
-|   --cases N                 maximum number of target events, sampled by
-|                             sequences (default: 2000)
+|   --cases N                 number of target events, in a sample of whole
+|                             sequences, if there are more (default: 2000)
 |   --of-action NAME          attention to events with this action only, such as
 |                             view (default: all actions)
 |   --block N                 attention block whose weights are shown, from 1

@@ -13,6 +13,7 @@ $ lapse
 !   train       train a model on events and save the best one
 !   eval        evaluate a model on events
 !   predict     predict the event at a given time, for each history in a file
+!   inspect     report on a model as an HTML page with figures
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
 !   bench       benchmark training and scoring on this machine
@@ -37,6 +38,7 @@ $ lapse --help
 |   train       train a model on events and save the best one
 |   eval        evaluate a model on events
 |   predict     predict the event at a given time, for each history in a file
+|   inspect     report on a model as an HTML page with figures
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs
 |   bench       benchmark training and scoring on this machine
