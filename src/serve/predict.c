@@ -65,6 +65,7 @@ static bool is_known(const job *j, uint64_t event)
 static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
 {
     lapse_session_clear(session);
+    lp_decoder_set_sequence(&session->decoder, j->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
     for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
         if (is_known(j, i))
             lp_session_add_row(session, &j->id_map.columns, j->dataset->time[i], i);

@@ -27,10 +27,11 @@ typedef struct lp_windows {
     int64_t targets; /* events predicted by all windows */
 } lp_windows;
 
-/* Which events are targets: those with split[event] == wanted, or every event if wanted is LP_SPLIT_COUNT. */
+/* Which events are targets: those with split[event] == wanted; if wanted is LP_SPLIT_COUNT, every event but those whose
+ * split is LP_SPLIT_NONE. */
 typedef struct lp_targets {
     const lapse_dataset *dataset;
-    const uint8_t *split;
+    const uint8_t *split; /* NULL: all events, where wanted is LP_SPLIT_COUNT */
     lp_split wanted;
     int context;
     bool last_only;    /* each window has one target, after its last position */
@@ -48,7 +49,7 @@ void lp_windows_shuffle(lp_windows *list, uint64_t seed, uint32_t epoch);
 
 static inline bool lp_targets_include(const lp_targets *targets, int64_t event)
 {
-    return targets->wanted == LP_SPLIT_COUNT || targets->split[event] == (uint8_t)targets->wanted;
+    return lp_split_includes(targets->split, targets->wanted, event);
 }
 
 #endif

@@ -90,7 +90,7 @@ $ lapse train events.lapse -o left.safetensors --split-by column
 ! lapse: the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule
 = 2
 $ lapse train events.lapse -o left.safetensors --split-by coin
-! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
+! lapse: --split-by takes one of column, sequence, leave-one-out, time, session, not 'coin'
 ! lapse: see `lapse train --help`
 = 2
 $ rm left.safetensors*; ls
@@ -102,6 +102,7 @@ $ rm left.safetensors*; ls
 | history.csv
 | majority.safetensors
 | markov.safetensors
+| plan.json
 | renamed.csv
 | repeats.csv
 | strange.csv

@@ -11,7 +11,7 @@
 
 /* A vector with the elements of (a, b) at the given indices. gcc before 12 has it under another name. */
 #if defined __GNUC__ && !defined __clang__ && __GNUC__ < 12
-#define fast_shuffle(a, b, ...) __builtin_shuffle((a), (b), (__typeof__((a) < (b))){__VA_ARGS__})
+#define fast_shuffle(a, b, ...) __builtin_shuffle((a), (b), (int __attribute__((vector_size(sizeof(a))))){__VA_ARGS__})
 #else
 #define fast_shuffle(a, b, ...) __builtin_shufflevector((a), (b), __VA_ARGS__)
 #endif
