@@ -19,10 +19,17 @@ void lp_survey_clear(lp_survey *survey)
     *survey = (lp_survey){0};
 }
 
-void lp_survey_read(const lp_survey *survey, lapse_session *session, uint64_t first, uint64_t end)
+/* Empties a session for the events of this sequence. */
+static void begin(const lp_survey *survey, lapse_session *session, int64_t sequence)
 {
     lapse_session_clear(session);
-    for (uint64_t i = first; i < end; i++)
+    lp_decoder_set_sequence(&session->decoder, survey->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
+}
+
+void lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end)
+{
+    begin(survey, session, sequence);
+    for (uint64_t i = survey->dataset->start[sequence]; i < end; i++)
         lp_session_add_row(session, &survey->id_map.columns, survey->dataset->time[i], i);
 }
 
@@ -63,7 +70,8 @@ static lapse_status find_lags(lp_survey *survey, lapse_error *error)
 
 static bool is_case(const lp_survey *survey, const uint8_t *split, lp_split wanted, int64_t sequence, uint64_t event)
 {
-    return event > survey->dataset->start[sequence] && (wanted == LP_SPLIT_COUNT || split[event] == wanted);
+    bool chosen = wanted == LP_SPLIT_COUNT ? !split || split[event] != LP_SPLIT_NONE : split[event] == wanted;
+    return event > survey->dataset->start[sequence] && chosen;
 }
 
 static int64_t count_cases(const lp_survey *survey, const uint8_t *split, lp_split wanted, int64_t sequence)
@@ -87,7 +95,8 @@ static lapse_status add_case(lp_survey *survey, int64_t sequence, uint64_t event
     double time = d->time[event];
     lp_survey_case *c = &survey->cases[survey->case_count++];
     LP_TRY(lapse_session_predict_target(survey->session, time, survey->target, survey->probabilities, error));
-    *c = (lp_survey_case){.event = (int64_t)event,
+    *c = (lp_survey_case){.sequence = sequence,
+                          .event = (int64_t)event,
                           .history = (int64_t)(event - d->start[sequence]),
                           .gap = time - d->time[event - 1],
                           .target = label(survey, event),
@@ -110,7 +119,7 @@ static lapse_status read_sequence(lp_survey *survey, const uint8_t *split, lp_sp
                                   lapse_error *error)
 {
     const lapse_dataset *d = survey->dataset;
-    lapse_session_clear(survey->session);
+    begin(survey, survey->session, sequence);
     survey->sequences[survey->sequence_count++] = sequence;
     for (uint64_t i = d->start[sequence]; i < d->start[sequence + 1]; i++) {
         if (is_case(survey, split, wanted, sequence, i))
@@ -152,6 +161,8 @@ static lapse_status fill(lp_survey *survey, const char *name, int64_t max_cases,
     const lapse_model *model = survey->model;
     uint8_t *split = NULL;
     lp_split wanted;
+    lp_target target;
+    const char *events; /* that are targets */
     LP_TRY(lp_id_map_init(&survey->id_map, model, survey->dataset, error));
     LP_TRY(find_lags(survey, error));
     LP_TRY(lapse_session_new(model, &survey->session, error));
@@ -160,7 +171,8 @@ static lapse_status fill(lp_survey *survey, const char *name, int64_t max_cases,
     survey->weights = lp_alloc((size_t)model->config.context, sizeof *survey->weights);
     if (!survey->probabilities || !survey->weights)
         return lp_fail_memory(error, "a survey", (size_t)survey->classes * sizeof *survey->probabilities);
-    LP_TRY(lp_evaluator_split(model, survey->dataset, name, &split, &wanted, error));
+    LP_TRY(lp_evaluator_target(model, NULL, &target, &events, error));
+    LP_TRY(lp_evaluator_split(model, survey->dataset, name, events, &split, &wanted, error));
     lapse_status status = read_sequences(survey, split, wanted, max_cases, error);
     lp_free(split);
     return status;

@@ -8,6 +8,7 @@
 
 /* One target event. */
 typedef struct lp_survey_case {
+    int64_t sequence;
     int64_t event;   /* index in the dataset; its history is the events of its sequence before it */
     int64_t history; /* number of events before it */
     double gap;      /* seconds since the last of them */
@@ -42,8 +43,8 @@ lapse_status lp_survey_make(lp_survey *survey, const lapse_model *model, const l
                             const char *split, int64_t max_cases, int block, lapse_error *error);
 void lp_survey_clear(lp_survey *survey);
 
-/* Fills a session with events first .. end - 1 of the dataset. */
-void lp_survey_read(const lp_survey *survey, lapse_session *session, uint64_t first, uint64_t end);
+/* Fills a session with the events of a sequence before event `end` of the dataset. */
+void lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end);
 
 /* The lag of a point of a logarithmic scale from shortest to longest. */
 double lp_survey_lag(const lp_survey *survey, int point, int points);

@@ -118,7 +118,7 @@ static void surveys(void **state)
     for (int64_t i = 0; i < survey.case_count; i++) {
         const lp_survey_case *c = &survey.cases[i];
         double p[8], weights[256];
-        lp_survey_read(&survey, session, (uint64_t)(c->event - c->history), (uint64_t)c->event);
+        lp_survey_read(&survey, session, c->sequence, (uint64_t)c->event);
         assert_int_equal(lapse_session_predict(session, d->time[c->event], p, NULL), LAPSE_OK);
         assert_int_equal(lapse_session_attention(session, d->time[c->event], 1, -1, weights, NULL), LAPSE_OK);
         assert_true(fabs(p[c->target] - c->target_probability) < 1e-6 && fabs(p[c->predicted] - c->confidence) < 1e-6);
