@@ -889,6 +889,21 @@ typedef struct lapse_recommendation {
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
 
+/* The number of attention blocks of the model, and of heads of each; 0 for a model without attention, or whose attention
+ * weights do not add up to 1 (rnn-attention). */
+int lapse_model_attention_blocks(const lapse_model *model);
+int lapse_model_attention_heads(const lapse_model *model);
+
+/* The number of events that a query reads: those appended, at most the model's context. */
+int64_t lapse_session_window(const lapse_session *session);
+
+/* Fills weights[0 .. lapse_session_window-1], oldest event first: how much the newest event attends to each event when the
+ * next event happens at this time. They add up to 1. block is from 0 to lapse_model_attention_blocks-1, head from 0 to
+ * lapse_model_attention_heads-1, or -1: the mean over heads. Over several frequency samples, their mean. A model without
+ * attention is LAPSE_ERROR_USAGE. */
+lapse_status lapse_session_attention(lapse_session *session, double time, int block, int head, double *weights,
+                                     lapse_error *error);
+
 /* -------------------------------------------------------------------------------------- batch prediction ----- */
 
 /* A prediction after a sequence of a dataset, at a time that must not be before its last event. */
@@ -994,6 +1009,37 @@ lapse_status lapse_bound_samples(const lapse_bound_options *options, double unit
  * standard deviation sigma. Takes about repeats * points * samples nanoseconds. */
 lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t samples, lapse_bound_error *measured,
                                  lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------------- report ----- */
+
+/* A report on a model: figures of its run, its time encoding, its attention and its errors (docs/inspect.md). */
+typedef struct lapse_inspect_options {
+    const char *title;  /* of the report; NULL: the name of the model type */
+    const char *split;  /* whose target events are shown; NULL: "test", of other data than that of the training "all" */
+    int64_t cases;      /* about so many target events; a sample of whole sequences if there are more */
+    const char *action; /* attention to events with this action only; NULL: all */
+    int block;          /* whose attention weights are shown, from 0; -1: the last */
+    int case_studies;   /* number of case studies, 0 to 20, if sequences are not named */
+    const char *const *sequences; /* sequence_count names of sequences for case studies; NULL: chosen */
+    int sequence_count;
+    const char *log;     /* log file of the training run (lapse train --log), for clock times; NULL: none */
+    const char *figures; /* folder where each figure is written as SVG, created if it is missing; NULL: none */
+    int bootstrap;       /* resamples for the intervals of the scores; 0: none */
+    int threads;         /* 0: all cores; never changes the result */
+} lapse_inspect_options;
+
+typedef struct lapse_inspection {
+    int figures; /* drawn */
+    int missing; /* not possible with this model and data; the report says why */
+} lapse_inspection;
+
+void lapse_inspect_options_default(lapse_inspect_options *options);
+
+/* Writes the report as one HTML page that needs no other file; "-" is standard output, NULL: no page. Equal inputs give
+ * equal bytes. dataset may be NULL: the report shows what the model alone can tell. A dataset whose columns do not suit the
+ * model is explained in the report. inspection may be NULL. */
+lapse_status lapse_inspect(const lapse_model *model, const lapse_dataset *dataset, const lapse_inspect_options *options,
+                           const char *path, lapse_inspection *inspection, lapse_error *error);
 
 /* -------------------------------------------------------------------------------------------- simulation ----- */
 

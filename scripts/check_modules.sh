@@ -7,7 +7,7 @@
 # scripts/modules_excused.txt lists exceptions, with a reason: `RULE PATH REASON`.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
-modules="base data graph backend nn model train inspect serve bench" # a module may include itself and the modules before it
+modules="base data graph backend nn model train serve inspect bench" # a module may include itself and the modules before it
 max_lines=700 # per file
 
 # Banned functions. `loud` and `memory` apply to the library only.

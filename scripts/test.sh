@@ -171,6 +171,7 @@ eval rank.st shop.lapse --threads 4
 eval lstm.st shop.lapse --threads 4
 predict class.st shop.csv --at +1d --threads 4 --csv
 predict rank.st shop.csv --at +1d --threads 4 --json
+inspect class.st shop.lapse -o report.html --threads 4
 bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 4 --threads 4
 END
 }

@@ -318,6 +318,28 @@ class Model:
 
     # ----------------------------------------------------------------------------------------- inspection ----
 
+    def inspect(self, path: Any, data: Any = None, **options: Any) -> Dict[str, int]:
+        """Writes a report on the model as one HTML page, with figures from these events if they are given, and returns the
+        numbers of figures and of missing ones. Options are those of `lapse_inspect_options` in lapse.h, by their names.
+
+        >>> model.inspect("report.html", data, cases=100)["figures"] > 10
+        True
+        """
+        keeper, given, made = Keeper(), ffi.new("lapse_inspect_options *"), ffi.new("lapse_inspection *")
+        lib.lapse_inspect_options_default(given)
+        if "sequences" in options:
+            names = [str(name) for name in options.pop("sequences")]
+            given.sequences, given.sequence_count = keeper.strings(names), len(names)
+        known = {name for name, _ in ffi.typeof("lapse_inspect_options").fields} - {"sequence_count"}
+        for name, value in options.items():
+            if name not in known:
+                raise _c.UsageError(f"unknown option '{name}'; the options are {', '.join(sorted(known))}")
+            text_like = isinstance(value, (str, os.PathLike))
+            setattr(given, name, keeper.string(os.fspath(value)) if text_like else value)
+        dataset = self._histories(data) if data is not None else None
+        call(lib.lapse_inspect, self._handle, dataset._handle if dataset else NULL, given, encode(path), made)
+        return {"figures": made.figures, "missing": made.missing}
+
     def kernel(self, lags: Any) -> np.ndarray:
         """The learned time kernel at lags in seconds (or texts such as "1h").
 

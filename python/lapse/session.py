@@ -97,6 +97,24 @@ class Session:
         call(lib.lapse_session_predict_target, self._handle, when, encode(target), ffi.from_buffer("double[]", out))
         return out
 
+    def attention(self, time: TimeLike, block: int = -1, head: Optional[int] = None) -> np.ndarray:
+        """How much the newest event attends to each event of the window, oldest first, when the next event happens at this
+        time. The weights add up to 1. A block counted from the end is negative, as in a list; without a head, the mean over
+        heads.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); s.append(60, model.event_types[0])
+        >>> len(s.attention(3600)), round(float(s.attention(3600).sum()), 6)
+        (2, 1.0)
+        """
+        blocks = lib.lapse_model_attention_blocks(self.model._handle)
+        heads = lib.lapse_model_attention_heads(self.model._handle)
+        if blocks and not (-blocks <= block < blocks and (head is None or 0 <= head < heads)):
+            raise _c.UsageError(f"block {block}, head {head}: the model has {blocks} blocks of {heads} heads")
+        out = np.empty(lib.lapse_session_window(self._handle))
+        call(lib.lapse_session_attention, self._handle, _c.seconds(time), block % blocks if blocks else 0,
+             -1 if head is None else head, ffi.from_buffer("double[]", out))
+        return out
+
     def sweep(self, start: Any, end: Any, points: int = 50, top: int = 5) -> Table:
         """Predictions at `points` lags after the last event, from `start` to `end`, spaced logarithmically.
 

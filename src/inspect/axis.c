@@ -110,3 +110,21 @@ int lp_axis_number_ticks(const lp_axis *axis, int wanted, lp_tick ticks[LP_TICKS
     }
     return count;
 }
+
+int lp_axis_log_ticks(const lp_axis *axis, double apart, lp_tick ticks[LP_TICKS])
+{
+    static const double multiples[] = {1, 5, 2};
+    int count = 0;
+    for (int pass = 0; pass < 3; pass++)
+        for (int power = (int)floor(log10(axis->from)); power <= (int)ceil(log10(axis->to)); power++) {
+            double value = multiples[pass] * pow(10, power), pixel = lp_axis_pixel(axis, value);
+            bool fits = count < LP_TICKS && value >= axis->from * (1 - 1e-9) && value <= axis->to * (1 + 1e-9);
+            for (int i = 0; fits && i < count; i++)
+                fits = fabs(pixel - lp_axis_pixel(axis, ticks[i].value)) >= apart;
+            if (!fits)
+                continue;
+            ticks[count].value = value;
+            snprintf(ticks[count++].label, sizeof ticks->label, "%.6g", value);
+        }
+    return count;
+}

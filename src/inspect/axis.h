@@ -26,4 +26,7 @@ int lp_axis_time_ticks(const lp_axis *axis, double apart, lp_tick ticks[LP_TICKS
 /* Ticks at round numbers of a linear axis, about `wanted` of them (2 to 8). Returns their number. */
 int lp_axis_number_ticks(const lp_axis *axis, int wanted, lp_tick ticks[LP_TICKS]);
 
+/* Ticks at 1, 2 and 5 times powers of ten of a log axis, no two closer than `apart` pixels. Returns their number. */
+int lp_axis_log_ticks(const lp_axis *axis, double apart, lp_tick ticks[LP_TICKS]);
+
 #endif

@@ -8,22 +8,30 @@
 #include <stdio.h>
 #include <string.h>
 
-static const char style[] = "text{font:12px 'Helvetica Neue',Helvetica,Arial,sans-serif;fill:#4a4a4a}"
-                            ".title{font-size:16px;font-weight:600;fill:#1a1a1a}"
-                            ".heading{font-size:13px;font-weight:600;fill:#1a1a1a}"
-                            ".note{fill:#767676}"
-                            ".label{font-size:11px}"
-                            ".right{text-anchor:end}"
-                            ".middle{text-anchor:middle}"
-                            ".grid{stroke:#e6e6e6}"
-                            ".axis{stroke:#9a9a9a}"
-                            ".stem{stroke:#2f5d8c;stroke-width:1.6}"
-                            ".overtone{stroke:#e08a3c;stroke-width:1.2}"
-                            "circle.stem{fill:#2f5d8c;stroke:none}"
-                            "circle.overtone{fill:#e08a3c;stroke:none}"
-                            ".band{fill:#2f5d8c;fill-opacity:.16;stroke:none}"
-                            ".curve{fill:none;stroke:#2f5d8c;stroke-width:1.6;stroke-linejoin:round}"
-                            ".cells{shape-rendering:crispEdges;stroke:none}";
+/* The palette of Okabe and Ito, which the colour-blind can tell apart, without its yellow and black; later colours are
+ * dashed as well. */
+const char lp_svg_style[] =
+    "svg text{font:12px 'Helvetica Neue',Helvetica,Arial,sans-serif;fill:var(--ink,#4a4a4a)}"
+    "svg .title{font-size:16px;font-weight:600;fill:var(--strong,#1a1a1a)}"
+    "svg .heading{font-size:13px;font-weight:600;fill:var(--strong,#1a1a1a)}"
+    "svg .note{fill:var(--soft,#6b6b6b)}"
+    "svg .label{font-size:12px}"
+    "svg .number{font-size:9px;text-anchor:middle}"
+    "svg .right{text-anchor:end}"
+    "svg .middle{text-anchor:middle}"
+    "svg .grid{stroke:var(--grid,#e6e6e6)}"
+    "svg .axis{stroke:var(--axis,#9a9a9a)}"
+    "svg .line{fill:none;stroke-width:1.8;stroke-linejoin:round}"
+    "svg .band{fill-opacity:.16;stroke:none}"
+    "svg .reference{fill:none;stroke:var(--soft,#6b6b6b);stroke-width:1.2;stroke-dasharray:2 3}"
+    "svg .frame{fill:none;stroke:var(--axis,#9a9a9a)}"
+    "svg .cells{shape-rendering:crispEdges;stroke:none}"
+    "svg .c0{stroke:var(--blue,#0072b2);fill:var(--blue,#0072b2)}svg .c1{stroke:#d55e00;fill:#d55e00}"
+    "svg .c2{stroke:#009e73;fill:#009e73}svg .c3{stroke:#cc79a7;fill:#cc79a7}"
+    "svg .c4{stroke:#e69f00;fill:#e69f00}svg .c5{stroke:#56b4e9;fill:#56b4e9}"
+    "svg .c6{stroke:#7f7f7f;fill:#7f7f7f}svg .c7{stroke:var(--brown,#8c564b);fill:var(--brown,#8c564b)}"
+    "svg .line.c4,svg .line.c5,svg .line.c6,svg .line.c7{stroke-dasharray:6 3}"
+    "svg path.line{fill:none}svg path.band{stroke:none}";
 
 void lp_svg_print(lp_svg *svg, const char *format, ...)
 {
@@ -36,30 +44,41 @@ void lp_svg_print(lp_svg *svg, const char *format, ...)
         svg->failed = true;
 }
 
-/* XML permits neither control characters nor invalid UTF-8: both become '?'. */
-static void add_escaped(lp_svg *svg, const char *words)
+bool lp_xml_add(lp_buffer *out, const char *text)
 {
-    size_t length = strlen(words);
-    bool utf8 = lp_text_is_utf8(words, words + length);
-    for (size_t i = 0; i < length; i++) {
-        unsigned char c = (unsigned char)words[i];
+    size_t length = strlen(text);
+    bool utf8 = lp_text_is_utf8(text, text + length), good = true;
+    for (size_t i = 0; good && i < length; i++) {
+        unsigned char c = (unsigned char)text[i];
         const char *name = c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : c == '"' ? "&quot;" : NULL;
         char plain[2] = {c < 32 || c == 127 || (c > 127 && !utf8) ? '?' : (char)c, 0};
         name = name ? name : plain;
-        if (!lp_buffer_add(&svg->text, name, strlen(name)))
-            svg->failed = true;
+        good = lp_buffer_add(out, name, strlen(name));
     }
+    return good;
 }
 
-void lp_svg_open(lp_svg *svg, int width, int height, const char *title)
+static void add_escaped(lp_svg *svg, const char *words)
+{
+    if (!lp_xml_add(&svg->text, words))
+        svg->failed = true;
+}
+
+void lp_svg_open_inline(lp_svg *svg, int width, int height, const char *title)
 {
     lp_svg_print(svg,
                  "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"%d\" height=\"%d\" viewBox=\"0 0 %d %d\" "
                  "role=\"img\">\n<title>",
                  width, height, width, height);
     add_escaped(svg, title);
-    lp_svg_print(svg, "</title>\n<style>");
-    if (!lp_buffer_add(&svg->text, style, sizeof style - 1))
+    lp_svg_print(svg, "</title>\n");
+}
+
+void lp_svg_open(lp_svg *svg, int width, int height, const char *title)
+{
+    lp_svg_open_inline(svg, width, height, title);
+    lp_svg_print(svg, "<style>");
+    if (!lp_buffer_add(&svg->text, lp_svg_style, strlen(lp_svg_style)))
         svg->failed = true;
     lp_svg_print(svg, "</style>\n<rect width=\"%d\" height=\"%d\" fill=\"#fff\"/>\n", width, height);
 }

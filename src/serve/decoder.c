@@ -3,6 +3,7 @@
 #include "serve/decoder.h"
 
 #include "graph/hoist.h"
+#include "serve/attention_weights.h"
 
 #include <string.h>
 
@@ -188,8 +189,9 @@ static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
     decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
     decoder->sequence_id = lp_alloc(context, sizeof *decoder->sequence_id);
     decoder->gap = lp_alloc(context * LP_GAP_COLUMNS, sizeof *decoder->gap);
-    if (decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs && decoder->position &&
-        decoder->position_from_end && decoder->time && decoder->query_time)
+    decoder->attention_scores = lp_alloc(context, sizeof *decoder->attention_scores);
+    if (decoder->attention_scores && decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs &&
+        decoder->position && decoder->position_from_end && decoder->time && decoder->query_time)
         return LAPSE_OK;
     return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
@@ -265,6 +267,7 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->query_time);
     lp_free(decoder->sequence_id);
     lp_free(decoder->gap);
+    lp_free(decoder->attention_scores);
     lp_free(decoder->cache);
     lp_free(decoder->cached);
     lp_graph_clear(&decoder->network.graph);
@@ -394,31 +397,59 @@ static void predict(lp_decoder *decoder, lp_run *run, int sample, lp_on_output o
     on_output(context, &outcome);
 }
 
-void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
-                      void *context)
+/* Brings the cache up to date and feeds what is left to compute: the newest event, or the whole window. */
+static void begin_query(lp_decoder *decoder, const lp_history *history, double time, lp_run *run, int32_t segment[2])
 {
     find_valid_rows(decoder, history, time);
-    lp_run run = {.plan = &decoder->plan,
-                  .work = decoder->work,
-                  .scratch = decoder->scratch,
-                  .inputs = decoder->inputs,
-                  .parameters = decoder->model->parameters,
-                  .rows = {[LP_ROWS_TARGETS] = 1},
-                  .segments = 1};
+    *run = (lp_run){.plan = &decoder->plan,
+                    .work = decoder->work,
+                    .scratch = decoder->scratch,
+                    .inputs = decoder->inputs,
+                    .parameters = decoder->model->parameters,
+                    .rows = {[LP_ROWS_TARGETS] = 1},
+                    .segments = 1};
     if (decoder->incremental) {
         bool together = decoder->event_final == decoder->final;
-        fill_cache(decoder, history, &run, decoder->event_final, decoder->constant_nodes,
+        fill_cache(decoder, history, run, decoder->event_final, decoder->constant_nodes,
                    together ? decoder->cached_nodes : decoder->event_nodes);
         if (!together)
-            fill_cache(decoder, history, &run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
+            fill_cache(decoder, history, run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
         decoder->event_final = decoder->final = history->count - 1;
     }
     int tokens = (int)(history->count - decoder->final);
-    int32_t segment[] = {0, tokens};
-    run.segment = segment;
-    run.rows[LP_ROWS_TOKENS] = tokens;
-    run.rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
+    segment[0] = 0;
+    segment[1] = tokens;
+    run->segment = segment;
+    run->rows[LP_ROWS_TOKENS] = tokens;
+    run->rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
     feed(decoder, history, decoder->final, tokens, time);
+}
+
+void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
+                      void *context)
+{
+    lp_run run;
+    int32_t segment[2];
+    begin_query(decoder, history, time, &run, segment);
     for (int sample = 0; sample < decoder->samples; sample++)
         predict(decoder, &run, sample, on_output, context);
+}
+
+void lp_decoder_attention(lp_decoder *decoder, const lp_history *history, double time, int block, int head,
+                          double *weights)
+{
+    const lp_graph *graph = &decoder->network.graph;
+    int index = lp_attention_node(graph, block), heads = graph->nodes[index]->attributes.heads;
+    int first = head < 0 ? 0 : head, end = head < 0 ? heads : head + 1;
+    double factor = 1.0 / ((end - first) * decoder->samples);
+    lp_run run;
+    int32_t segment[2];
+    begin_query(decoder, history, time, &run, segment);
+    for (int64_t i = 0; i < history->count - decoder->first; i++)
+        weights[i] = 0;
+    for (int sample = 0; sample < decoder->samples; sample++) {
+        run_nodes(decoder, &run, sample, decoder->constant_nodes, index);
+        for (int h = first; h < end; h++)
+            lp_attention_add(graph->nodes[index], &run, h, factor, decoder->attention_scores, weights);
+    }
 }

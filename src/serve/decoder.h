@@ -33,14 +33,15 @@ typedef struct lp_decoder {
     lp_plan plan;
     char *work, *scratch; /* owned */
     void **inputs;        /* by slot; owned */
-    int32_t *position;    /* [context]; owned, as are the next five */
+    int32_t *position;    /* [context]; owned, as are the next six */
     int32_t *position_from_end;
     double *time, *query_time;
-    float *gap;           /* [context x LP_GAP_COLUMNS] */
-    int32_t *sequence_id; /* all the same: of the sequence in the training data, plus 1; 0: unknown */
-    int64_t capacity;     /* events of a history */
-    int samples;          /* parameter samples, each with its own cache */
-    lp_value **cached;    /* the graph's cached matrices: rows, or transposed; owned */
+    float *gap;               /* [context x LP_GAP_COLUMNS] */
+    int32_t *sequence_id;     /* all the same: of the sequence in the training data, plus 1; 0: unknown */
+    double *attention_scores; /* [context]: of lp_decoder_attention */
+    int64_t capacity;         /* events of a history */
+    int samples;              /* parameter samples, each with its own cache */
+    lp_value **cached;        /* the graph's cached matrices: rows, or transposed; owned */
     int cached_count;
     float *cache;         /* [samples][cached matrices]; owned */
     size_t sample_size;   /* elements of `cache` of one sample */
@@ -75,5 +76,11 @@ typedef void (*lp_on_output)(void *context, const lp_outcome *outcome);
 /* Predicts what follows the history at this time. Allocates nothing. */
 void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
                       void *context);
+
+/* Fills weights[0 .. events of the window - 1] with the attention probabilities of the newest event at this time: of a block
+ * that the graph has (attention_weights.h), and of a head or, with -1, the mean over heads; the mean over parameter samples.
+ * Allocates nothing. */
+void lp_decoder_attention(lp_decoder *decoder, const lp_history *history, double time, int block, int head,
+                          double *weights);
 
 #endif

@@ -51,26 +51,24 @@ void lapse_predict_options_default(lapse_predict_options *options)
     *options = (lapse_predict_options){.top = 10};
 }
 
-/* Reads the fields of an event. False: the model does not know its event type or a category. */
-static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
+/* Whether the model knows the event type and the categories of an event. */
+static bool is_known(const job *j, uint64_t event)
 {
     const lp_event_columns *columns = &j->id_map.columns;
     bool known = columns->type[event] >= 0;
-    for (int f = 0; f < columns->field_count; f++) {
-        memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
-        known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER || fields[f].category >= 0);
-    }
+    for (int f = 0; f < columns->field_count; f++)
+        known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER ||
+                          ((const int32_t *)columns->field[f])[event] >= 0);
     return known;
 }
 
 static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
 {
-    lp_field_number fields[LP_FIELD_LIMIT];
     lapse_session_clear(session);
     lp_decoder_set_sequence(&session->decoder, j->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
     for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
-        if (read_event(j, i, fields))
-            lp_session_add(session, j->dataset->time[i], j->id_map.columns.type[i], fields);
+        if (is_known(j, i))
+            lp_session_add_row(session, &j->id_map.columns, j->dataset->time[i], i);
 }
 
 static int64_t task_begin(const job *j, int task)

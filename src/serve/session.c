@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/finite.h"
+#include "serve/attention_weights.h"
 #include "serve/top_k.h"
 
 #include <math.h>
@@ -196,6 +197,14 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
     session->total++;
 }
 
+void lp_session_add_row(lapse_session *session, const lp_event_columns *columns, double time, uint64_t event)
+{
+    lp_field_number fields[LP_FIELD_LIMIT];
+    for (int f = 0; f < columns->field_count; f++)
+        memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
+    lp_session_add(session, time, columns->type[event], fields);
+}
+
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
 {
     LP_REQUIRE(error, session, event);
@@ -273,6 +282,15 @@ static lapse_status check_query(lapse_session *session, double time, const char 
     return LAPSE_OK;
 }
 
+static lp_history history_of(const lapse_session *session)
+{
+    return (lp_history){.count = session->count,
+                        .times = session->times,
+                        .types = session->types,
+                        .fields = session->fields,
+                        .gaps = lp_model_reads_gap(&session->model->config) ? session->gaps : NULL};
+}
+
 /* Runs the network: fills session->state, or session->logits and, if it is not NULL, `output`. */
 static void run_network(lapse_session *session, double time, double *output)
 {
@@ -281,11 +299,7 @@ static void run_network(lapse_session *session, double time, double *output)
     if (output)
         memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
-    lp_history history = {.count = session->count,
-                          .times = session->times,
-                          .types = session->types,
-                          .fields = session->fields,
-                          .gaps = lp_model_reads_gap(&model->config) ? session->gaps : NULL};
+    lp_history history = history_of(session);
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
 
@@ -364,4 +378,50 @@ lapse_status lapse_session_recommend(lapse_session *session, double time, int64_
     if (top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)top);
     return lp_session_best(session, time, "event", top, unseen, best, count, error);
+}
+
+/* --------------------------------------------------------------------------------------------- attention ----- */
+
+int lapse_model_attention_blocks(const lapse_model *model)
+{
+    const lp_graph *graph = &model->network.graph;
+    int blocks = 0;
+    while (lp_attention_node(graph, blocks) < graph->node_count)
+        blocks++;
+    return blocks;
+}
+
+int lapse_model_attention_heads(const lapse_model *model)
+{
+    const lp_graph *graph = &model->network.graph;
+    int first = lp_attention_node(graph, 0);
+    return first < graph->node_count ? graph->nodes[first]->attributes.heads : 0;
+}
+
+int64_t lapse_session_window(const lapse_session *session)
+{
+    int64_t context = session->model->config.context;
+    return session->count < context ? session->count : context;
+}
+
+lapse_status lapse_session_attention(lapse_session *session, double time, int block, int head, double *weights,
+                                     lapse_error *error)
+{
+    LP_REQUIRE(error, session, weights);
+    const lapse_model *model = session->model;
+    int blocks = lapse_model_attention_blocks(model), heads = lapse_model_attention_heads(model);
+    if (blocks == 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' has no attention whose weights add up to 1; the models attention and sasrec do",
+                       model->config.row->name);
+    if (block < 0 || block >= blocks)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "block is %d; the model has %d, numbered from 0", block, blocks);
+    if (head < -1 || head >= heads)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "head is %d; the model has %d, numbered from 0, and -1 is their mean",
+                       head, heads);
+    LP_TRY(check_query(session, time, NULL, error));
+    lp_history history = history_of(session);
+    lp_decoder_attention(&session->decoder, &history, time, block, head, weights);
+    return lp_all_finite_double(weights, (size_t)lapse_session_window(session)) ? LAPSE_OK
+                                                                                : lp_model_fail_infinite(model, error);
 }

@@ -2,6 +2,7 @@
 #ifndef LP_SESSION_H
 #define LP_SESSION_H
 
+#include "data/batch/batch.h"
 #include "serve/decoder.h"
 
 /* A field of an event: the id of a category, or a standardized number. */
@@ -32,6 +33,9 @@ struct lapse_session {
 
 /* Appends an event by id, at a finite time that is not before the last. */
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields);
+
+/* Appends an event of a dataset, at this time, from columns with the model's ids (model/id_map.h). */
+void lp_session_add_row(lapse_session *session, const lp_event_columns *columns, double time, uint64_t event);
 
 /* lapse_session_recommend for any target. */
 lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,

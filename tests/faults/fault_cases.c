@@ -128,6 +128,13 @@ const fault_case fault_cases[] = {
     {.name = "pretrain json", .arguments = "pretrain items.lapse -o out --dims 4 --epochs 1 --session-gap 1h --json",
      .inputs = "items.lapse", .outputs = "out", .timed = true},
 
+    {.name = "inspect",
+     .arguments = "inspect classifier.st events.lapse -o out --split all --bootstrap 10 --case-studies 1 --threads 1",
+     .inputs = "classifier.st events.lapse", .outputs = "out", .cost = 16},
+    {.name = "inspect fields", .arguments = "inspect fields.st fields.lapse -o out --split all --bootstrap 0 --threads 1",
+     .inputs = "fields.st fields.lapse", .outputs = "out", .cost = 32},
+    {.name = "inspect alone", .arguments = "inspect sampled.st -o - --threads 1", .inputs = "sampled.st", .cost = 4},
+
     {.name = "kernel", .arguments = "kernel classifier.st --points 10", .inputs = "classifier.st"},
     {.name = "kernel json", .arguments = "kernel sampled.st --points 10 --json", .inputs = "sampled.st"},
     {.name = "kernel csv", .arguments = "kernel classifier.st --points 10 --csv --part spectrum",

@@ -7,6 +7,7 @@ Histories have the lengths at which a window changes: one event, less than the c
 which a session moves its buffers. Some events have equal times.
 """
 import csv
+import ctypes
 import itertools
 import json
 import os
@@ -88,13 +89,50 @@ def documented(model):
         forward.require(name in names, f"docs/model.md does not describe '{name}'")
 
 
+class Sessions:
+    """Attention weights of a model file, by the shared library beside the tool."""
+
+    def __init__(self, library, path):
+        self.c = ctypes.CDLL(library)
+        self.c.lapse_session_window.restype = ctypes.c_int64
+        self.model, self.session = ctypes.c_void_p(), ctypes.c_void_p()
+        self.call("lapse_model_load", os.fsencode(path), ctypes.byref(self.model))
+        self.call("lapse_session_new", self.model, ctypes.byref(self.session))
+
+    def call(self, name, *arguments):
+        message = ctypes.create_string_buffer(4096)  # a lapse_error: the status, then the text
+        if getattr(self.c, name)(*arguments, message):
+            raise ValueError(f"{name}: {message.raw[4:].partition(bytes(1))[0].decode()}")
+
+    def weights(self, events, times, query_time):
+        """[blocks, heads, events of the window]"""
+        self.c.lapse_session_clear(self.session)
+        for event, time in zip(events, times):
+            self.call("lapse_session_append", self.session, ctypes.c_double(time), event.encode())
+        shape = (self.c.lapse_model_attention_blocks(self.model), self.c.lapse_model_attention_heads(self.model),
+                 self.c.lapse_session_window(self.session))
+        found = np.zeros(shape)
+        for block, head in itertools.product(range(shape[0]), range(shape[1])):
+            out = (ctypes.c_double * shape[2])()
+            self.call("lapse_session_attention", self.session, ctypes.c_double(query_time), block, head, out)
+            found[block, head] = out
+        return found
+
+    def close(self):
+        self.c.lapse_session_free(self.session)
+        self.c.lapse_model_free(self.model)
+
+
 class Suite:
     def __init__(self, tool, folder):
         self.tool, self.folder = tool, folder
         self.passed = self.failed = 0
         self.largest = 0.0
+        self.largest_weight = 0.0
         self.histories = []
         self.networks = []
+        library = os.path.join(os.path.dirname(tool), "liblapse.so")
+        self.library = library if os.path.exists(library) else None
 
     def path(self, name):
         return f"{self.folder}/{name}"
@@ -184,8 +222,23 @@ class Suite:
                 self.largest = max(self.largest, difference)
                 forward.require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
                 seen.append(expected)
+        if self.library and model.metadata["model"] in forward.ATTENTION:
+            self.agree_on_attention(name, model)
         self.depends_on_inputs(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
         return model
+
+    def agree_on_attention(self, name, model):
+        """The attention weights of all blocks and heads, for every history at three query times."""
+        sessions = Sessions(self.library, self.path(name))
+        for sequence, events, times in self.histories:
+            for lag in (0, 2400, 604800):
+                expected = forward.attention_weights(model, events, times, times[-1] + lag)
+                found = sessions.weights(events, times, times[-1] + lag)
+                forward.require(found.shape == expected.shape, f"{sequence}: weights {found.shape}, not {expected.shape}")
+                difference = np.abs(found - expected).max()
+                self.largest_weight = max(self.largest_weight, difference)
+                forward.require(difference <= TOLERANCE, f"{sequence} +{lag} s: weights differ by {difference:.2g}")
+        sessions.close()
 
     def agree_with_model(self, name, model, *options):
         """One model of the tool's table, which must have a forward pass here."""
@@ -418,7 +471,9 @@ def main(tool, folder):
     for part, position in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):
         suite.check(f"an edited {part}", suite.refuses, "odd.safetensors", flipped(position), "checksum does not match")
     suite.check("a truncated file", suite.refuses, "odd.safetensors", lambda data: data[:-1], "cut off")
-    print(f"largest difference of a probability: {suite.largest:.2g}")
+    print(f"largest difference of a probability: {suite.largest:.2g}, of an attention weight: {suite.largest_weight:.2g}")
+    if not suite.library:
+        print("attention weights were not compared: there is no liblapse.so beside the tool")
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed else 0
 

@@ -179,6 +179,7 @@ def time_features(model, window, sample):
 
 
 def attention_block(model, name, z, x):
+    """The block's output, and the weights of the last position: [heads, n]."""
     count, dims = z.shape
     width = dims // model.number("heads")
     normal = layer_norm(model, name + ".norm", z)
@@ -196,29 +197,39 @@ def attention_block(model, name, z, x):
 
     query = layer(model, name + ".query.event", normal)
     key, value = layer(model, name + ".key.event", z), layer(model, name + ".value.event", z)
-    attended = np.zeros_like(z)
+    attended, weights = np.zeros_like(z), np.zeros((dims // width, count))
     for q in range(count):
         query_q = outer("query", query[q] + x[q, q] @ weight["query"].T)
         keys = outer("key", key[:q + 1] + x[q, :q + 1] @ weight["key"].T)
         values = outer("value", value[:q + 1] + x[q, :q + 1] @ weight["value"].T)
         for first in range(0, dims, width):
             head = slice(first, first + width)
-            attended[q, head] = softmax(keys[:, head] @ query_q[head] / np.sqrt(width)) @ values[:, head]
+            probability = softmax(keys[:, head] @ query_q[head] / np.sqrt(width))
+            attended[q, head] = probability @ values[:, head]
+            weights[first // width, :q + 1] = probability
     hidden = layer_norm(model, name + ".forward.norm", normal + attended)
     inner = np.maximum(0, layer(model, name + ".forward.inner", hidden))
-    return hidden + layer(model, name + ".forward.outer", inner)
+    return hidden + layer(model, name + ".forward.outer", inner), weights
+
+
+def attention_blocks(model, z, x):
+    """The state of the last position, and the weights of all blocks: [blocks, heads, n]."""
+    weights = []
+    for n in range(model.number("blocks")):
+        z, of_block = attention_block(model, f"block.{n}", z, x)
+        weights.append(of_block)
+    return layer_norm(model, "output.norm", z[-1]), np.array(weights)
+
+
+def attention_samples(model, history):
+    """attention_blocks of each frequency sample."""
+    window = history.window(model.number("context"))
+    return [attention_blocks(model, input_layer(model, window), time_features(model, window, sample))
+            for sample in range(int(model.metadata.get("frequency_samples", 1)))]
 
 
 def attention(model, history, target):
-    window = history.window(model.number("context"))
-    states = []
-    for sample in range(int(model.metadata.get("frequency_samples", 1))):
-        x = time_features(model, window, sample)
-        z = input_layer(model, window)
-        for n in range(model.number("blocks")):
-            z = attention_block(model, f"block.{n}", z, x)
-        states.append(layer_norm(model, "output.norm", z[-1]))
-    return output_layer(model, states, target)
+    return output_layer(model, [state for state, _ in attention_samples(model, history)], target)
 
 
 # ---- target lag ----
@@ -239,14 +250,17 @@ def with_lag(model, window, state):
 # ---- sasrec ----
 
 
-def sasrec(model, history, target):
+def sasrec_samples(model, history):
     window = history.window(model.number("context"))
     z = input_layer(model, window)
     count = len(z)
     z = z + model.double("position.embedding")[:count][::-1]
-    for n in range(model.number("blocks")):
-        z = attention_block(model, f"block.{n}", z, np.zeros((count, count, 0)))
-    return output_layer(model, with_lag(model, window, layer_norm(model, "output.norm", z[-1])), target)
+    return [attention_blocks(model, z, np.zeros((count, count, 0)))]
+
+
+def sasrec(model, history, target):
+    (state, _), = sasrec_samples(model, history)
+    return output_layer(model, with_lag(model, history.window(model.number("context")), state), target)
 
 
 # ---- lstm ----
@@ -431,6 +445,17 @@ def predict(model, events, times, query_time, fields=(), target="event", user=0)
     require(model.metadata["task"] in ("classify", "recommend"), "another task")
     types = [model.names.index(event) for event in events]
     return MODELS[model.metadata["model"]](model, History(types, times, fields, query_time, user=user), target)
+
+
+# Models whose attention weights add up to 1.
+ATTENTION = {"attention": attention_samples, "sasrec": sasrec_samples}
+
+
+def attention_weights(model, events, times, query_time):
+    """How much the last event attends to each event of the window: [blocks, heads, n], the mean over frequency samples."""
+    types = [model.names.index(event) for event in events]
+    samples = ATTENTION[model.metadata["model"]](model, History(types, times, (), query_time))
+    return np.mean([weights for _, weights in samples], axis=0)
 
 
 def main(arguments):

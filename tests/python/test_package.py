@@ -395,6 +395,17 @@ def test_kernel_and_vectors_are_the_models():
     raises(lapse.UsageError, small_model(model="markov").kernel, [1.0])
 
 
+def test_reports():
+    model, data, path = small_model(), shop(), "report.html"
+    made = model.inspect(path, data, split="all", cases=200, sequences=[data.sequence_name(0)])
+    assert made["figures"] > 15
+    page = open(path, encoding="utf-8").read()
+    assert page.count("<svg") == made["figures"] and 'id="case-1-weights"' in page
+    assert model.inspect(path)["figures"] < made["figures"]
+    raises(lapse.UsageError, model.inspect, path, None, colour="red")
+    raises(lapse.UnknownError, model.inspect, path, data, sequences=["nobody"])
+
+
 # -------------------------------------------------------------------------------------------------------- sessions ----
 
 
@@ -415,6 +426,25 @@ def test_sessions_predict_what_the_batch_predicts():
     raises(lapse.LapseError, session.append, 0, model.event_types[0])
     session.clear()
     raises(lapse.UsageError, session.sweep, "1h", "2h")
+
+
+def test_attention_weights():
+    data, model = shop(), small_model(blocks=2, heads=2)
+    session = model.session()
+    for i in range(5):
+        session.append(data.times[i], data.event_name(data.types[i]))
+    at = session.last + 3600
+    for block, head in ((-1, None), (0, 0), (1, 1)):
+        weights = session.attention(at, block, head)
+        assert weights.shape == (5,) and (weights >= 0).all() and np.isclose(weights.sum(), 1)
+    both = (session.attention(at, 1, 0) + session.attention(at, 1, 1)) / 2
+    assert np.allclose(session.attention(at), both)
+    raises(lapse.UsageError, session.attention, at, 2)
+    raises(lapse.UsageError, session.attention, at, 0, 2)
+    raises(lapse.LapseError, session.attention, 0)
+    without = small_model(model="lstm").session()
+    without.append(0, model.event_types[0])
+    raises(lapse.UsageError, without.attention, 1)
 
 
 def test_sessions_take_fields_by_name():

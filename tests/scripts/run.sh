@@ -57,7 +57,7 @@ violation "a later module in angle brackets" src/data/new.c '#include <nn/block.
 violation "an include without a module" src/nn/new.c '\n #  include "block.h"' \
     'src/nn/new.c:2: "block.h" must be written "module/file.h" [include]'
 violation "a folder that is not a module" src/misc/new.c 'int x;' \
-    'src/misc/new.c: src/misc is not a module: the modules are base data graph backend nn model train inspect serve bench [module]'
+    'src/misc/new.c: src/misc is not a module: the modules are base data graph backend nn model train serve inspect bench [module]'
 violation "the tool includes an internal header" cli/new.c '#include "base/error.h"' \
     'cli/new.c:1: base/error.h is internal to the library: include only lapse.h [include]'
 violation "an example includes a header of another folder" examples/new.c '#include "../cli/console.h"' \

@@ -80,6 +80,8 @@ CALL(session_append, (P(0), 0, P(1), error))
 CALL(session_append_event, (P(0), P(1), error))
 CALL(session_predict, (P(0), 0, P(1), error))
 CALL(session_predict_target, (P(0), 0, P(1), P(2), error))
+CALL(inspect, (P(0), NULL, P(1), NULL, NULL, error))
+CALL(session_attention, (P(0), 0, 0, 0, P(1), error))
 CALL(session_recommend, (P(0), 0, 1, false, P(1), P(2), error))
 CALL(predict_all, (P(0), P(1), P(2), 1, P(3), P(4), P(5), error))
 CALL(model_spectrum, (P(0), P(1), error))
@@ -142,6 +144,8 @@ static const struct {
     ROW(session_append_event, "session event"),
     ROW(session_predict, "session probabilities"),
     ROW(session_predict_target, "session target probabilities"),
+    ROW(inspect, "model [dataset] options [path] [inspection]"),
+    ROW(session_attention, "session weights"),
     ROW(session_recommend, "session best count"),
     ROW(predict_all, "model histories queries options best counts"),
     ROW(model_spectrum, "model spectrum"),

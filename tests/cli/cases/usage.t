@@ -15,6 +15,7 @@ $ lapse
 !   tune        search training options within a budget of time
 !   eval        evaluate a model on events
 !   predict     predict the event at a given time, for each history in a file
+!   inspect     report on a model as an HTML page with figures
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
 !   bench       benchmark training and scoring on this machine
@@ -41,6 +42,7 @@ $ lapse --help
 |   tune        search training options within a budget of time
 |   eval        evaluate a model on events
 |   predict     predict the event at a given time, for each history in a file
+|   inspect     report on a model as an HTML page with figures
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs
 |   bench       benchmark training and scoring on this machine

@@ -1,0 +1,208 @@
+/* error_figures.c: where a model fails: reliability, confusion, and success by gap and by history length. */
+#include "inspect/inspection.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { RELIABILITY_BINS = 10, CLASSES_MOST = 12, GAP_BINS = 10, FEW = 5 /* cases of a bin that is not shown */ };
+
+/* Items of the task recommend that count as a success. */
+enum { TOP = 10 };
+
+static bool ranks(const lp_inspection *about)
+{
+    return about->model->config.task == LP_TASK_RECOMMEND;
+}
+
+static bool succeeds(const lp_inspection *about, const lp_survey_case *c)
+{
+    return ranks(about) ? c->rank <= TOP : c->predicted == c->target;
+}
+
+/* A proportion with its 95 % interval (Wilson). */
+static lp_point proportion(double x, double good, double count)
+{
+    double z = 1.96, p = good / count, middle = p + z * z / (2 * count);
+    double half = z * sqrt(p * (1 - p) / count + z * z / (4 * count * count)), scale = 1 + z * z / count;
+    return (lp_point){x, p, fmax(0, (middle - half) / scale), fmin(1, (middle + half) / scale)};
+}
+
+/* ------------------------------------------------------------------------------------------- reliability ------ */
+
+lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error)
+{
+    static const char id[] = "reliability", title[] = "Reliability of the probabilities";
+    double sum[RELIABILITY_BINS] = {0}, good[RELIABILITY_BINS] = {0}, count[RELIABILITY_BINS] = {0}, gap = 0;
+    const lp_survey *survey = &about->survey;
+    (void)error;
+    if (!about->has_survey) {
+        lp_figures_missing(figures, id, title, about->no_survey);
+        return LAPSE_OK;
+    }
+    for (int64_t i = 0; i < survey->case_count; i++) {
+        const lp_survey_case *c = &survey->cases[i];
+        int bin = (int)(c->confidence * RELIABILITY_BINS);
+        bin = bin < RELIABILITY_BINS ? bin : RELIABILITY_BINS - 1;
+        sum[bin] += c->confidence;
+        good[bin] += c->predicted == c->target;
+        count[bin]++;
+    }
+    for (int i = 0; i < RELIABILITY_BINS; i++)
+        gap += fabs(sum[i] - good[i]) / (double)survey->case_count;
+    lp_figure *f = lp_figures_add(
+        figures, id, title,
+        lp_figures_text(
+            figures,
+            "On the diagonal a probability means what it says; below it the model is too sure, above it too "
+            "modest. The mean distance (expected calibration error) is %.1f %% over %lld events.",
+            100 * gap, (long long)survey->case_count));
+    f->x = (lp_figure_axis){"probability of the predicted event", "probability", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    f->y = (lp_figure_axis){"fraction that was right", "accuracy", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    lp_series *ideal = lp_figure_series(figures, f, "ideal", LP_MARK_LINE);
+    ideal->colour = -1;
+    lp_series_add(figures, ideal, 0, 0);
+    lp_series_add(figures, ideal, 1, 1);
+    lp_series *bins = lp_figure_series(figures, f, "model, with 95 % intervals", LP_MARK_INTERVAL);
+    for (int i = 0; i < RELIABILITY_BINS; i++)
+        if (count[i] > 0)
+            lp_series_add_interval(figures, bins, proportion(sum[i] / count[i], good[i], count[i]));
+    return LAPSE_OK;
+}
+
+/* --------------------------------------------------------------------------------------------- confusion ------ */
+
+/* The classes with the most cases, in that order; the others share the last row. Returns the number of rows. */
+static int choose_classes(const lp_survey *survey, const int64_t *cases, int32_t chosen[CLASSES_MOST], int *others)
+{
+    int count = 0;
+    *others = 0;
+    for (int64_t k = 0; k < survey->classes; k++) {
+        int place = count < CLASSES_MOST ? count++ : CLASSES_MOST;
+        *others += place == CLASSES_MOST;
+        for (; place > 0 && cases[chosen[place - 1]] < cases[k]; place--)
+            if (place < CLASSES_MOST)
+                chosen[place] = chosen[place - 1];
+        if (place < CLASSES_MOST)
+            chosen[place] = (int32_t)k;
+    }
+    return count + (*others > 0);
+}
+
+static int row_of(const int32_t *chosen, int rows, int others, int32_t class)
+{
+    int listed = rows - (others > 0);
+    for (int i = 0; i < listed; i++)
+        if (chosen[i] == class)
+            return i;
+    return rows - 1;
+}
+
+static void confusion_figure(const lp_survey *survey, const int64_t *cases, lp_figures *figures)
+{
+    int32_t chosen[CLASSES_MOST] = {0};
+    int others, rows = choose_classes(survey, cases, chosen, &others);
+    lp_figure *f = lp_figures_add(figures, "confusion", "Confusion table: what was predicted for each event",
+                                  "A row is what happened, a column what was predicted, in percent of the row: the "
+                                  "diagonal is right, dark cells beside it are confusions.");
+    f->x = (lp_figure_axis){.name = "predicted", .column = "predicted", .type = LP_AXIS_NAMES};
+    f->y = (lp_figure_axis){.name = "", .column = "happened", .type = LP_AXIS_NAMES};
+    const char **x = lp_figure_names(figures, &f->x, rows), **y = lp_figure_names(figures, &f->y, rows);
+    double *cell = lp_figure_grid(figures, f, rows, rows), total[CLASSES_MOST + 1] = {0};
+    if (!x || !y || !cell)
+        return;
+    f->grid.most = 1;
+    f->grid.numbers = true;
+    for (int i = 0; i < rows; i++)
+        x[i] = y[i] =
+            others > 0 && i == rows - 1
+                ? lp_figures_text(figures, "%d others", others)
+                : lp_figures_text(figures, "%s", lapse_model_target_name(survey->model, survey->target, chosen[i]));
+    for (int64_t i = 0; i < survey->case_count; i++)
+        total[row_of(chosen, rows, others, survey->cases[i].target)]++;
+    for (int64_t i = 0; i < survey->case_count; i++) {
+        int row = row_of(chosen, rows, others, survey->cases[i].target);
+        cell[row * rows + row_of(chosen, rows, others, survey->cases[i].predicted)] += 1 / total[row];
+    }
+}
+
+static lapse_status add_confusion(const lp_inspection *about, lp_figures *figures, lapse_error *error)
+{
+    const lp_survey *survey = &about->survey;
+    if (ranks(about)) {
+        lp_figures_missing(figures, "confusion", "Confusion table",
+                           "A recommender is judged by the rank of the item that came, not by its first choice.");
+        return LAPSE_OK;
+    }
+    int64_t *cases = lp_alloc((size_t)survey->classes, sizeof *cases);
+    if (!cases)
+        return lp_fail_memory(error, "a figure", (size_t)survey->classes * sizeof *cases);
+    for (int64_t i = 0; i < survey->case_count; i++)
+        cases[survey->cases[i].target]++;
+    confusion_figure(survey, cases, figures);
+    lp_free(cases);
+    return LAPSE_OK;
+}
+
+/* --------------------------------------------------------------------------------- success by gap, length ----- */
+
+static const char *success(const lp_inspection *about)
+{
+    return ranks(about) ? "item among the top 10" : "prediction is right";
+}
+
+static void gap_figure(const lp_inspection *about, lp_figures *figures)
+{
+    const lp_survey *survey = &about->survey;
+    double count[GAP_BINS] = {0}, good[GAP_BINS] = {0}, sum[GAP_BINS] = {0};
+    lp_figure *f = lp_figures_add(figures, "success-by-gap", "Success by the time since the last event",
+                                  "Low points are gaps after which the model often fails; lines are 95 % intervals.");
+    f->x = (lp_figure_axis){
+        .name = "time since the last event", .column = "gap_seconds", .type = LP_AXIS_TIME, .log = true};
+    f->y = (lp_figure_axis){success(about), "success", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    for (int64_t i = 0; i < survey->case_count; i++) {
+        const lp_survey_case *c = &survey->cases[i];
+        double part = log(fmax(c->gap, survey->shortest) / survey->shortest) / log(survey->longest / survey->shortest);
+        int bin = (int)fmin(GAP_BINS - 1, part * GAP_BINS);
+        count[bin]++;
+        good[bin] += succeeds(about, c);
+        sum[bin] += log(fmax(c->gap, survey->shortest));
+    }
+    lp_series *bins = lp_figure_series(figures, f, "success", LP_MARK_INTERVAL);
+    for (int i = 0; i < GAP_BINS; i++)
+        if (count[i] >= FEW)
+            lp_series_add_interval(figures, bins, proportion(exp(sum[i] / count[i]), good[i], count[i]));
+}
+
+static void length_figure(const lp_inspection *about, lp_figures *figures)
+{
+    enum { LENGTH_BINS = 40 }; /* 1, 2 to 3, 4 to 7, ... events */
+    const lp_survey *survey = &about->survey;
+    double count[LENGTH_BINS] = {0}, good[LENGTH_BINS] = {0}, sum[LENGTH_BINS] = {0};
+    lp_figure *f = lp_figures_add(figures, "success-by-length", "Success by the length of the history",
+                                  "Where the points rise, a longer history helps; lines are 95 % intervals.");
+    f->x = (lp_figure_axis){.name = "events before", .column = "history_events", .log = true};
+    f->y = (lp_figure_axis){success(about), "success", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    for (int64_t i = 0; i < survey->case_count; i++) {
+        const lp_survey_case *c = &survey->cases[i];
+        int bin = (int)log2((double)c->history);
+        count[bin]++;
+        good[bin] += succeeds(about, c);
+        sum[bin] += (double)c->history;
+    }
+    lp_series *bins = lp_figure_series(figures, f, "success", LP_MARK_INTERVAL);
+    for (int i = 0; i < LENGTH_BINS; i++)
+        if (count[i] >= FEW)
+            lp_series_add_interval(figures, bins, proportion(sum[i] / count[i], good[i], count[i]));
+}
+
+lapse_status lp_error_figures(lp_inspection *about, lp_figures *figures, lapse_error *error)
+{
+    if (!about->has_survey) {
+        lp_figures_missing(figures, "errors", "Confusion, success by gap and by history length", about->no_survey);
+        return LAPSE_OK;
+    }
+    LP_TRY(add_confusion(about, figures, error));
+    gap_figure(about, figures);
+    length_figure(about, figures);
+    return LAPSE_OK;
+}

@@ -1,0 +1,52 @@
+/* survey.h: a pass over a sample of a dataset's sequences: what a model predicts for each target event, and how much it
+ * attends to the event before. Figures of the report are counted from it. */
+#ifndef LP_SURVEY_H
+#define LP_SURVEY_H
+
+#include "model/id_map.h"
+#include "serve/session.h"
+
+/* One target event. */
+typedef struct lp_survey_case {
+    int64_t sequence;
+    int64_t event;   /* index in the dataset; its history is the events of its sequence before it */
+    int64_t history; /* number of events before it */
+    double gap;      /* seconds since the last of them */
+    int32_t target, predicted;
+    int32_t rank;      /* of the target among all classes, from 1; ties rank against it */
+    double confidence; /* probability of the predicted class */
+    double target_probability;
+    double weight; /* attention weight of the last event of the history; NaN: the model has no attention */
+} lp_survey_case;
+
+typedef struct lp_survey {
+    const lapse_model *model;
+    const lapse_dataset *dataset;
+    const char *target; /* "event" or "action" */
+    const char *split;  /* "test", ... */
+    int block;          /* whose attention weights: from 0 */
+    lp_id_map id_map;
+    lapse_session *session;
+    double *probabilities, *weights; /* [classes], [context] */
+    int64_t classes;
+    lp_survey_case *cases;
+    int64_t case_count, case_total; /* total: in the split */
+    int64_t *sequences;             /* those that were sampled, in order */
+    int64_t sequence_count;
+    double shortest,
+        longest; /* lags of the figures: 5 % of the gaps between events are shorter, 1 % longer than half */
+} lp_survey;
+
+/* Reads about max_cases target events, in whole sequences; split NULL: the test split of the dataset that the model
+ * was trained on, otherwise all events. On failure *survey is cleared. */
+lapse_status lp_survey_make(lp_survey *survey, const lapse_model *model, const lapse_dataset *dataset,
+                            const char *split, int64_t max_cases, int block, lapse_error *error);
+void lp_survey_clear(lp_survey *survey);
+
+/* Fills a session with the events of a sequence before event `end` of the dataset. */
+void lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end);
+
+/* The lag of a point of a logarithmic scale from shortest to longest. */
+double lp_survey_lag(const lp_survey *survey, int point, int points);
+
+#endif
