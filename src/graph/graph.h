@@ -92,6 +92,7 @@ typedef struct lp_attributes {
     double epsilon;
     double shift;
     bool uniform;            /* noise: uniform on (0, 1), otherwise standard normal */
+    bool independent;        /* noise: not stratified */
     int units;               /* mask: number of variables of the flow */
     lp_order order;          /* mask */
     lp_mask_layer layer;     /* mask: which layer the matrix belongs to */

@@ -23,7 +23,7 @@ enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
-static const char *const window_list[] = {"all", "last", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
+static const char *const window_list[] = {"all", "last", "each", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
                          *const device_list[] = {"cpu", "cuda", "auto", NULL};
 
 static const char *const *model_names(void)
@@ -108,7 +108,8 @@ const lp_option lp_run_options[] = {
      "hit@10 or mrr"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
-     .help = "training windows of a history longer than the context: all of it, or the last window"},
+     .help = "training windows: all of a history, the last window of one longer than the context, or each event's own "
+     "window, which ends at its target (slow; exact lags for an MLP of keys and values)"},
     {.name = "item-vectors", .type = LAPSE_OPTION_FILE, AT(item_vectors), TRAINING, .placeholder = "FILE",
      .initial = "", .advanced = true,
      .help = "pre-trained item vectors of `lapse pretrain`, the initial item embedding of a recommender; items that "

@@ -9,7 +9,7 @@
 #include "model/vectors.h"
 
 typedef enum lp_schedule { LP_SCHEDULE_CONSTANT, LP_SCHEDULE_COSINE } lp_schedule;
-typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST } lp_training_windows;
+typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST, LP_WINDOWS_EACH } lp_training_windows;
 typedef enum lp_device { LP_DEVICE_CPU, LP_DEVICE_CUDA, LP_DEVICE_AUTO } lp_device;
 
 /* The options of the run itself, by member: lp_run_options. */

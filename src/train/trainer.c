@@ -153,6 +153,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .split = trainer->split,
                                     .wanted = LP_SPLIT_TRAIN,
                                     .context = config->context,
+                                    .last_only = run->windows == LP_WINDOWS_EACH,
                                     .last_windows = run->windows == LP_WINDOWS_LAST};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));

@@ -49,6 +49,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_EXP] = lp_cuda_elementwise<LP_OP_EXP>;
     table.by_op[LP_OP_TANH] = lp_cuda_elementwise<LP_OP_TANH>;
     table.by_op[LP_OP_TANH_GRADIENT] = lp_cuda_elementwise<LP_OP_TANH_GRADIENT>;
+    table.by_op[LP_OP_LOG_ABS] = lp_cuda_elementwise<LP_OP_LOG_ABS>;
+    table.by_op[LP_OP_LOG_ABS_GRADIENT] = lp_cuda_elementwise<LP_OP_LOG_ABS_GRADIENT>;
     table.by_op[LP_OP_MASK] = lp_cuda_mask;
     table.by_op[LP_OP_SHIFT_ROWS] = lp_cuda_shift_rows;
     table.by_op[LP_OP_LSTM] = lp_cuda_lstm;

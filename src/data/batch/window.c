@@ -94,6 +94,8 @@ lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, ui
                                  lapse_error *error)
 {
     const lapse_dataset *dataset = targets->dataset;
+    if (targets->last_only)
+        return lp_windows_evaluation(list, targets, error);
     LP_TRY(reserve(list, targets, targets->context, error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         int64_t positions = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;

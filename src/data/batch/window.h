@@ -6,7 +6,8 @@
  *
  * In evaluation windows overlap: every target has at least half a context of history, or all that exists. In training
  * they lie end to end, because that computes every token once; in a sequence longer than the context their offset is
- * random in each epoch, so that events are seen with histories of every length.
+ * random in each epoch, so that events are seen with histories of every length. With last_only both have a window for every
+ * target.
  */
 #ifndef LP_WINDOW_H
 #define LP_WINDOW_H
@@ -32,7 +33,7 @@ typedef struct lp_targets {
     const uint8_t *split;
     lp_split wanted;
     int context;
-    bool last_only;    /* evaluation: each window has one target, after its last position */
+    bool last_only;    /* each window has one target, after its last position */
     bool last_windows; /* training: only the last window of each sequence */
 } lp_targets;
 

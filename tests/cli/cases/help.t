@@ -251,7 +251,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 58 more.
+| `lapse train --help all` shows every option, 60 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -366,7 +366,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 82
+| 84
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -374,7 +374,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 83
+| 85
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 43a44,78
 | >   --action COLUMN           action column (view, search, purchase): a

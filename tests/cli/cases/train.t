@@ -138,12 +138,14 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 | Model     model attention, task classify, target-time known, context 16, dims 8,
 |           dropout 0.3, gap-input on, encoding bochner-invcdf, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
-|           hidden 256, frequency-samples 1, blocks 2, heads 2, projection linear,
-|           combine concatenate
+|           hidden 256, frequency-samples 1, frequency-scale log,
+|           independent-draws no, blocks 2, heads 2, projection linear, combine
+|           concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
 |           dropout 0.3, gap-input on, encoding bochner-normal, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
-|           blocks 2, heads 2, projection linear, combine concatenate
+|           frequency-scale log, independent-draws no, blocks 2, heads 2,
+|           projection linear, combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
 |           dropout 0.3, gap-input on, encoding random, periods 50, period-min 4
 |           minutes, period-max 8.37 days, blocks 2, heads 2, projection linear,
