@@ -208,8 +208,6 @@ $ lapse train --help
 |                             bochner, bochner-normal, bochner-invcdf, random,
 |                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 2)
-|   --conv-length N           newest events that the convolutions cover, 1 to 64
-|                             (default: 5)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -251,7 +249,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 60 more.
+| `lapse train --help all` shows every option, 61 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
