@@ -73,7 +73,7 @@ if wants unknown; then
     row "best found, time unknown" $best --target-time unknown
 fi
 if wants models; then
-    for model in gru4rec rnn-attention sasrec; do
+    for model in gru4rec rnn-attention sasrec caser transrec; do
         row "$model, defaults" --device "$device" --model "$model"
     done
 fi

@@ -45,7 +45,7 @@ static const caser_settings *settings_of(const lp_model_config *config)
 
 /* clang-format off */
 static const lp_option options[] = {
-    {.name = "conv-length", AT(length), FORWARD, .least = 1, .most = LENGTH_MOST, .initial = "5",
+    {.name = "conv-length", AT(length), FORWARD, .least = 1, .most = LENGTH_MOST, .initial = "5", .advanced = true,
      .help = "newest events that the convolutions cover, 1 to 64"},
     {.name = "conv-filters", AT(horizontal), FORWARD, .least = 1, .most = 1024, .initial = "16", .advanced = true,
      .help = "horizontal convolution filters of each height, 1 to 1024"},

@@ -430,6 +430,12 @@ static void models_see_users_and_gaps(void **state)
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 2, 8, &targets, true, &id_map.columns);
     assert_int_equal(batch.sequence_id[0], 0);
+    model->fingerprint--;
+    model->config.sequences--; /* a file that lies about its data: no row is read past the table's end */
+    lp_id_map_clear(&id_map);
+    assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
+    assert_false(id_map.columns.sequences_known);
+    model->config.sequences++;
     /* A session has the vector of the unknown user. */
     double one[5], two[5];
     lapse_session *session = NULL;

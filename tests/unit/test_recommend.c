@@ -107,6 +107,44 @@ static void same_places(void **state)
         }
 }
 
+/* What is chosen where the options are not given: by the loss, and the loss by the model. */
+static void defaults_follow_the_loss(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *model, *loss, *chosen, *negatives, *count; /* loss NULL: not given; negatives NULL: it has none */
+    } cases[] = {
+        {"attention", NULL, "softmax", NULL, NULL},
+        {"attention", "bce", "bce", "uniform", "1"},
+        {"attention", "sampled-softmax", "sampled-softmax", "uniform", "1000"},
+        {"gru4rec", "bpr", "bpr", "uniform", "1"},
+        {"gru4rec", "bpr-max", "bpr-max", "popularity", "100"},
+        {"sasrec", "top1-max", "top1-max", "popularity", "100"},
+        {"caser", NULL, "softmax", NULL, NULL},
+        {"transrec", NULL, "bpr", "uniform", "1"},
+        {"transrec", "softmax", "softmax", NULL, NULL},
+    };
+    lapse_dataset *dataset = small_train_data(1);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[LP_OPTION_TEXT_SIZE];
+        lapse_train_options options = small_train_options();
+        small_set(&options, "task", "recommend");
+        small_set(&options, "model", cases[i].model);
+        if (cases[i].loss)
+            small_set(&options, "loss", cases[i].loss);
+        assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
+        assert_string_equal(lapse_train_options_get(&options, "loss", text, sizeof text), cases[i].chosen);
+        assert_int_equal(lapse_train_options_apply(&options, "negatives"), cases[i].negatives != NULL);
+        assert_int_equal(lapse_train_options_apply(&options, "score-regularization"),
+                         strcmp(cases[i].chosen, "bpr-max") == 0);
+        if (!cases[i].negatives)
+            continue;
+        assert_string_equal(lapse_train_options_get(&options, "negatives", text, sizeof text), cases[i].negatives);
+        assert_string_equal(lapse_train_options_get(&options, "negative-count", text, sizeof text), cases[i].count);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* ---------------------------------------------------------------------------------------------- optimizer ---- */
 
 /* A graph of one table [6 x 3] and one other parameter. */
@@ -299,6 +337,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gradients),
         cmocka_unit_test(same_places),
+        cmocka_unit_test(defaults_follow_the_loss),
         cmocka_unit_test(rows_as_a_whole_table),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(resumes_as_if_never_stopped),

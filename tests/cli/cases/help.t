@@ -231,8 +231,6 @@ $ lapse train --help
 |                             bochner, bochner-normal, bochner-invcdf, random,
 |                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 2)
-|   --conv-length N           newest events that the convolutions cover, 1 to 64
-|                             (default: 5)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
