@@ -13,23 +13,41 @@
 namespace
 {
 
-/* Keys that a warp processes at once; log2 of the growth of a score over the row maximum that forces a rescale; mask
- * words of a row that a block draws itself, into shared memory. */
-enum { TILES = 4, UNIT = 8 * TILES, RESCALE_THRESHOLD = 8, MAX_BLOCK_WORDS = 16 };
+/* log2 of the growth of a score over the row maximum that forces a rescale; mask words of a row that a block draws
+ * itself, into shared memory; blocks that run at once, so that their order does not matter. */
+enum { RESCALE_THRESHOLD = 8, MAX_BLOCK_WORDS = 16, RESIDENT_BLOCKS = 256 };
 
-/* Tiles of the instances with fixed widths. */
-enum { FIXED_INNER = 32 };
+/* Keys that a warp processes at once: `words` times 32, `tiles` times 8. An inner tile is a multiple, and with fixed
+ * widths that number. */
+template <int words> struct key_unit {
+    static constexpr int tiles = 4 * words, keys = 32 * words;
+};
+
+/* Buffers of an inner tile. With fixed widths: two if two blocks then run on a multiprocessor; the mask takes up to 4
+ * KiB. */
+template <typename shape, int words> __host__ __device__ int buffers_of(const attention_task *task)
+{
+    if constexpr (shape::fixed)
+        return 4 * (2 * key_unit<words>::keys * shape::key_stride(NULL) +
+                    ATTENTION_ROWS * (shape::query_stride(NULL) + MAX_BLOCK_WORDS) + 66) <=
+                       TILE_HALF_SHARED
+                   ? 2
+                   : 1;
+    else
+        return task->buffers;
+}
 
 /* Offsets in shared memory, in floats; size is the total. */
 typedef struct forward_layout {
     int queries, mask, size;
 } forward_layout;
 
-template <typename shape> __host__ __device__ forward_layout layout_of(const attention_task *task)
+template <typename shape, int words> __host__ __device__ forward_layout layout_of(const attention_task *task)
 {
     forward_layout at;
-    at.queries = (shape::fixed ? 2 * FIXED_INNER : task->buffers * task->inner_rows) * shape::key_stride(task);
-    at.mask = at.queries + shape::rows(task) * shape::query_stride(task) + 8;
+    int inner_rows = shape::fixed ? key_unit<words>::keys : task->inner_rows;
+    at.queries = buffers_of<shape, words>(task) * inner_rows * shape::key_stride(task);
+    at.mask = at.queries + shape::rows(task) * shape::query_stride(task) + 64;
     at.size = at.mask + (task->mask_stride && !task->mask ? shape::rows(task) * task->mask_stride + 2 : 0);
     return at;
 }
@@ -65,9 +83,9 @@ __global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attenti
 /* ---- one unit of keys ---------------------------------------------------------------------------------------- */
 
 /* Scales and masks the scores; returns the row maxima, those before included. */
-template <bool unmasked>
+template <bool unmasked, int tiles>
 __device__ __forceinline__ void mask_scores(float scale, int first_key, const row_state (&row)[2],
-                                            float (&score)[TILES][4], float (&new_max)[2])
+                                            float (&score)[tiles][4], float (&new_max)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
@@ -75,7 +93,7 @@ __device__ __forceinline__ void mask_scores(float scale, int first_key, const ro
         new_max[half] = row[half].row_max;
         int low = row[half].start - first_key - 2 * me.member, high = row[half].query - first_key - 2 * me.member;
 #pragma unroll
-        for (int j = 0; j < TILES; j++)
+        for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float *mine = &score[j][2 * half + i];
@@ -105,18 +123,21 @@ template <int all> __device__ __forceinline__ void rescale_sums(const float (&re
     }
 }
 
-/* Processes the warp's rows and UNIT keys. */
-template <typename shape>
+/* Processes the warp's rows and a unit of keys. */
+template <typename shape, int words>
 __device__ void process_unit(const attention_task *task, tile_address queries, const float *keys, int first_key,
                              bool unmasked, row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
+    constexpr int tiles = key_unit<words>::tiles;
     int stride = shape::key_stride(task), steps = shape::head(task) + shape::basis(task);
-    uint2 loaded[2] = {};
+    uint2 loaded[2][words] = {};
     if (task->mask_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
-    float score[TILES][4] = {}, new_max[2], rescale[2];
+#pragma unroll
+            for (int w = 0; w < words; w++)
+                loaded[half][w] = attention_mask_load(task, row[half].mask, first_key + 32 * w - row[half].start);
+    float score[tiles][4] = {}, new_max[2], rescale[2];
     tile_address right = tile_b_address(keys, stride);
 #pragma unroll(shape::fixed ? 64 : 4)
     for (int k = 0; k < steps; k++) {
@@ -124,12 +145,14 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
         tile_ldmatrix(left, queries, 8 * k);
         attention_multiply<shape::precision>(score, left, right, stride, 8 * k);
     }
-    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
-    if (task->mask_stride)
+    uint32_t keep[2][words];
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            keep[half] =
-                attention_mask_extract(loaded[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
+    for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int w = 0; w < words; w++)
+            keep[half][w] = task->mask_stride ? attention_mask_extract(loaded[half][w], first_key - row[half].start) >>
+                                                    (2 * tile_lane_now().member)
+                                              : 0xFFFFFFFFu;
     int rescale_any = 0;
     if (unmasked)
         mask_scores<true>(task->scale * TILE_LOG2_E, first_key, row, score, new_max);
@@ -147,12 +170,12 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
         row[half].row_max = new_max[half];
         row[half].row_sum *= rescale[half];
 #pragma unroll
-        for (int j = 0; j < TILES; j++)
+        for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float probability = tile_exp2(score[j][2 * half + i] - base);
                 row[half].row_sum += probability;
-                score[j][2 * half + i] = keep[half] >> (8 * j + i) & 1 ? probability : 0;
+                score[j][2 * half + i] = keep[half][j / 4] >> (8 * (j % 4) + i) & 1 ? probability : 0;
             }
     }
     if (__any_sync(0xFFFFFFFFu, rescale_any))
@@ -170,7 +193,7 @@ template <typename shape>
 __device__ __forceinline__ void finish_rows(const attention_task *task, int head, int64_t first, int present,
                                             row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
-    int tile = shape::first_tile(task->query_tiles), begin = shape::basis(task) * (shape::bf16 ? 16 : 8);
+    int tile = shape::first_tile(task->query_tiles), begin = shape::columns(shape::basis(task));
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
     int64_t stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim;
     float rescale[2];
@@ -185,9 +208,9 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     rescale_sums(rescale, sum);
     if (shape::basis(task))
         attention_store<shape>(task->time_out + first * basis_stride + head * task->basis_dim, basis_stride, present,
-                               task->basis_dim, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
-    attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, present, task->head_dim, tile, 0,
-                           tiles, begin, task->vectorized & 1, 0, sum);
+                               task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
+    attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, present, task->head_dim,
+                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -202,19 +225,25 @@ __device__ __forceinline__ void save_mask(const attention_task *task, const uint
         saved[heads == 1 ? i : i / stride * heads * stride + i % stride] = mask[i];
 }
 
-template <typename shape, int blocks>
+template <typename shape, int words, int blocks>
 __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     attention_forward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
     attention_probe probe = attention_probe_of(&task);
-    forward_layout parts = layout_of<shape>(&task);
+    constexpr int unit = key_unit<words>::keys;
+    forward_layout parts = layout_of<shape, words>(&task);
     int head = (int)blockIdx.y, rows = shape::rows(&task), threads = shape::threads(&task);
-    int inner_rows = shape::fixed ? FIXED_INNER : task.inner_rows, buffers = shape::fixed ? 2 : task.buffers;
+    int inner_rows = shape::fixed ? unit : task.inner_rows, buffers = buffers_of<shape, words>(&task);
     int key_stride = shape::key_stride(&task), query_stride = shape::query_stride(&task);
     int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
-    int first = (int)blockIdx.x * rows, last = min(first + rows, tokens) - 1;
+    int first = (int)blockIdx.x * rows;
+    if (task.order) {
+        int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
+        first = work & 1 ? (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows : tokens;
+    }
+    int last = min(first + rows, tokens) - 1;
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
@@ -247,9 +276,9 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     for (int half = 0; half < 2; half++) {
         int query = tokens_of[half];
         bool valid = first + group_row + me.group + 8 * half <= last;
-        row_state begun = {
-            valid ? query : start[half] - 1, start[half], -INFINITY, 0,
-            task.mask ? attention_mask_row(&task, query, head) : mask + (query - first) * task.mask_stride};
+        row_state begun = {valid ? query : start[half] - 1, start[half], -INFINITY, 0,
+                           task.mask ? attention_mask_row(&task, query, head)
+                                     : mask + (query - first) * task.mask_stride};
         row[half] = begun;
     }
     tile_address mine = tile_a_address(queries + group_row * query_stride, query_stride);
@@ -264,10 +293,10 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         if (buffers == 2 && next <= last)
             copy_keys(1 - buffer, next);
 #pragma unroll 1
-        for (int offset = 0; offset < inner_rows; offset += UNIT)
-            if (key + offset + UNIT > low && key + offset <= high)
-                process_unit<shape>(&task, mine, keys + offset * key_stride, key + offset,
-                                    key + offset >= all_low && key + offset + UNIT - 1 <= all_high, row, sum);
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (key + offset + unit > low && key + offset <= high)
+                process_unit<shape, words>(&task, mine, keys + offset * key_stride, key + offset,
+                                           key + offset >= all_low && key + offset + unit - 1 <= all_high, row, sum);
         if (buffers == 1 && next <= last) {
             __syncthreads();
             copy_keys(0, next);
@@ -305,35 +334,45 @@ __global__ void __launch_bounds__(256) pack(const __grid_constant__ attention_co
         for (int k = 0; k < 8; k++)
             x[k] = c + k < cols ? from[k] : 0;
     }
-    *(float4 *)(part->to + row * part->padded + c / 2) =
-        make_float4(tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]), tile_pack_bf16(x[4], x[5]),
-                    tile_pack_bf16(x[6], x[7]));
+    *(float4 *)(part->to + row * part->padded + c / 2) = make_float4(
+        tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]), tile_pack_bf16(x[4], x[5]), tile_pack_bf16(x[6], x[7]));
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename shape, int blocks> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape, int words, int blocks = 2>
+void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
-    static const attention_choice choices[] = {{64, 32, 2}, {64, 32, 1}, {32, 32, 2}, {32, 32, 1}, {16, 32, 1}};
+    constexpr int inner = key_unit<words>::keys;
+    static const attention_choice choices[] = {
+        {64, inner, 2}, {64, inner, 1}, {32, inner, 2}, {32, inner, 1}, {16, inner, 1}};
     int divisions = attention_divide(shape::sums(task.head + task.basis), shape::query_sums, &task.query_tiles);
     if (divisions > 1 && task.mask_stride)
         task.mask = task.saved_mask; /* drawn once for all of them */
-    attention_choose(&task, choices, [](const attention_task *with) { return layout_of<shape>(with).size; });
+    attention_choose(&task, choices, [](const attention_task *with) { return layout_of<shape, words>(with).size; });
     if (task.mask)
         LP_LAUNCH(run, draw_mask, lp_blocks(tokens * task.heads, 32), 256, 0, task);
-    dim3 grid(lp_blocks(tokens, shape::rows(&task)), (unsigned)task.heads, (unsigned)divisions);
-    LP_LAUNCH(run, (attention_forward<shape, blocks>), grid, (unsigned)shape::threads(&task),
-              (size_t)layout_of<shape>(&task).size * sizeof(float), task);
+    unsigned tiles = lp_blocks(tokens, shape::rows(&task));
+    if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
+        task.order = lp_cuda_attention_order_of(run);
+        tiles = (unsigned)(ATTENTION_ROWS / shape::rows(&task)) * (unsigned)lp_cuda_attention_order_count(tokens);
+    }
+    dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
+    size_t size = (size_t)layout_of<shape, words>(&task).size * sizeof(float);
+    LP_LAUNCH(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
 }
 
 template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
+    constexpr int words = precision == LP_PRECISION_BF16 ? 2 : 1;
     typedef attention_shape<precision, 12, 0> narrow;
     int tiles = narrow::sums(task->head + task->basis);
-    if (tiles > 12 && tiles <= 16)
-        launch<attention_shape<precision, 16, 0>, 2>(run, *task, tokens);
+    if (tiles <= 6)
+        launch<attention_shape<precision, 6, 0>, words, 3>(run, *task, tokens);
+    else if (tiles > 12 && tiles <= 16)
+        launch<attention_shape<precision, 16, 0>, words>(run, *task, tokens);
     else
-        launch<narrow, 2>(run, *task, tokens);
+        launch<narrow, words>(run, *task, tokens);
 }
 
 } // namespace
@@ -409,6 +448,7 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.time_out = LP_OUTPUT(2);
     task.vectorized =
         attention_aligned(task.out, task.head_dim, 2) | attention_aligned(task.time_out, task.basis_dim, 2) << 1;
+    task.aligned = attention_parts_aligned(&task);
     size_t size = attention_mask_size(&task, run, tokens);
     if (size) {
         task.saved_mask = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], size);
@@ -420,19 +460,27 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         attention_copies copies = {};
         size_t floats = attention_copies_of_inputs(&copies, &task, tokens, NULL);
         /* The gradient reads the copies, too. */
-        float *to = (float *)(node->outputs[0]->gradient
-                                  ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
-                                  : lp_cuda_scratch(run, floats * sizeof(float)));
+        float *to =
+            (float *)(node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
+                                                 : lp_cuda_scratch(run, floats * sizeof(float)));
         if (!to)
             return;
         attention_copies_of_inputs(&copies, &task, tokens, to);
         attention_pack(run, &copies, tokens);
-        launch_any<LP_PRECISION_BF16>(run, &task, tokens);
-    } else if (!tile_tensor(run)) {
-        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
-    } else if (attention_small(&task)) {
-        launch<attention_small_shape, 2>(run, task, tokens);
-    } else {
+        if (attention_covers(&task, 4, 8))
+            launch<attention_bf16_shape, 2>(run, task, tokens);
+        else
+            launch_any<LP_PRECISION_BF16>(run, &task, tokens);
+    } else if (attention_covers(&task, 7, 13)) {
+        if (tile_tensor(run))
+            launch<attention_small_shape<LP_PRECISION_TF32>, 1>(run, task, tokens);
+        else
+            launch<attention_small_shape<LP_PRECISION_FP32>, 1>(run, task, tokens);
+    } else if (tile_tensor(run) && attention_covers(&task, 8, 16)) {
+        launch<attention_tf32_shape, 1>(run, task, tokens);
+    } else if (tile_tensor(run)) {
         launch_any<LP_PRECISION_TF32>(run, &task, tokens);
+    } else {
+        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
     }
 }

@@ -54,11 +54,11 @@ typedef struct attention_task {
     float dropout_scale;                         /* 1 / (1 - rate) */
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
-    bool aligned;                /* parts of heads are copied by 2 floats, those of the basis by 4 */
+    bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
     const float *dout, *dtime_out;
     float *out, *lse, *time_out; /* attention writes them, its gradient reads them */
     float2 *row_stats;           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
-    const int32_t *order;        /* of the gradient's tiles: cuda_attention_order.h */
+    const int32_t *order;        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int64_t dbasis_step;  /* floats between the parts of dbasis of two heads; 0: one head */
     int accumulate;       /* bit i: gradient i accumulates */
@@ -97,6 +97,11 @@ struct attention_shape {
     __host__ __device__ static constexpr int sums(int steps)
     {
         return bf16 ? steps : (steps + 1) / 2;
+    }
+    /* Columns of `steps` k-steps. */
+    __host__ __device__ static constexpr int columns(int steps)
+    {
+        return (bf16 ? 16 : 8) * steps;
     }
     /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
     __host__ __device__ static constexpr int first(const attention_task *task, int p)
@@ -154,51 +159,74 @@ __device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4]
     }
 }
 
+/* The rows of one accumulator tile's columns, as operand A. */
+template <bool bf16>
+__device__ static __forceinline__ void attention_load_columns(float (&left)[4], const float *rows, tile_address source,
+                                                              int stride, int m)
+{
+    if constexpr (bf16) {
+        tile_ldmatrix_trans(left, source, 8 * m);
+    } else {
+        float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
+        left[0] = x.x;
+        left[1] = x.y;
+        left[2] = y.x;
+        left[3] = y.y;
+    }
+}
+
 /* sum[m] += (score b_m)^T for from <= m < to: score [16 x 8 tiles] in accumulator layout, b_m: 8 tiles rows and 16
  * columns from b + m * wide on. The columns of b are the rows of the mma tile, so a lane loads two of them at once, and
  * the scores are operand B in the layout that they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0
  * and 1 are rows 2t and 2t + 1 at the lane's first column, 2 and 3 the same rows at its second column. These columns
- * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1. */
+ * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1.
+ *
+ * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
+ * a branch for each tile would keep loads from overlapping with products. In fp32 the products of a call are added
+ * first: tensor cores truncate sums, and the error of one long sum would grow with the context. */
 template <typename shape, int tiles, int all>
 __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                             const float *b, int stride, int from, int to, int half = -1)
 {
-    constexpr bool bf16 = shape::bf16;
+    constexpr bool bf16 = shape::bf16, exact = shape::precision == LP_PRECISION_FP32;
+    constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? 1 : 4;
     tile_lane me = tile_lane_now();
+    float right[steps][2][2];
 #pragma unroll
-    for (int j = 0; j < tiles; j += bf16 ? 2 : 1) {
-        float right[2][2];
+    for (int j = 0; j < steps; j++)
 #pragma unroll
         for (int h = 0; h < 2; h++)
 #pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float x = score[j][2 * h + i];
-                right[h][i] = bf16 ? tile_pack_bf16(score[j + (bf16 ? i : 0)][2 * h], score[j + (bf16 ? i : 0)][2 * h + 1])
-                              : shape::precision == LP_PRECISION_TF32 ? tile_round_tf32(x)
-                                                                      : x;
-            }
-        const float *rows = b + (8 * j + 2 * me.member) * stride + 2 * me.group;
-        tile_address source = tile_b_address(b + 8 * j * stride, stride);
+            for (int i = 0; i < 2; i++)
+                right[j][h][i] = bf16    ? tile_pack_bf16(score[(bf16 ? 2 * j + i : j)][2 * h],
+                                                          score[(bf16 ? 2 * j + i : j)][2 * h + 1])
+                                 : exact ? score[j][2 * h + i]
+                                         : tile_round_tf32(score[j][2 * h + i]);
+    const float *rows = b + 2 * me.member * stride + 2 * me.group;
+    tile_address source = tile_b_address(b, stride);
 #pragma unroll
-        for (int m = 0; m < all; m++) {
-            if (m < from || m >= to)
-                continue;
-            float left[4];
-            if constexpr (bf16) {
-                tile_ldmatrix_trans(left, source, 8 * m);
-            } else {
-                float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
-                left[0] = x.x;
-                left[1] = x.y;
-                left[2] = y.x;
-                left[3] = y.y;
-                if (m == half)
+    for (int first = 0; first < all; first += group) {
+        if (first + group <= from || first >= to)
+            continue;
 #pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        left[i] = me.group < 4 ? left[i] : 0;
+        for (int m = first; m < first + group && m < all; m++) {
+            float part[2][4] = {};
+            bool used = shape::fixed || (m >= from && m < to);
+#pragma unroll
+            for (int j = 0; j < steps; j++) {
+                float left[4];
+                attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
+                                             m + (bf16 ? 2 * j * stride : 0));
+#pragma unroll
+                for (int i = 0; i < 4; i++)
+                    left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+#pragma unroll
+                for (int h = 0; h < 2; h++)
+                    attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0], right[j][h][1]);
             }
-            attention_mma<shape::precision>(sum[m][0], left, right[0][0], right[0][1]);
-            attention_mma<shape::precision>(sum[m][1], left, right[1][0], right[1][1]);
+#pragma unroll
+            for (int i = 0; i < (exact ? 8 : 0); i++)
+                sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
         }
     }
 }
@@ -212,18 +240,20 @@ __device__ static __forceinline__ void attention_copy_part(const attention_part 
                                                            int cols_padded, float *to, int stride, int threads,
                                                            int rows, int first, int present)
 {
-    int row = (int)threadIdx.x >> shift;
+    int row = (int)threadIdx.x >> shift, step = threads >> shift;
     uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
+    if (unroll <= 4 && row >= rows)
+        return;
+    first += row;
 #pragma unroll 1
     for (int c = vector * ((int)threadIdx.x & ((1 << shift) - 1)); c < cols_padded; c += vector << shift) {
         const char *source = (const char *)(from + c);
-        int exist = c < part->cols ? present : 0;
+        float *dst = to + row * stride + c;
+        int remaining = c < part->cols ? present - row : 0;
 #pragma unroll(unroll)
-        for (int r = 0; r < rows; r += threads >> shift)
-            if (row + r < rows)
-                tile_cp_async<vector>(to + (row + r) * stride + c,
-                                      (const float *)(source + (uint64_t)(uint32_t)(first + row + r) * bytes),
-                                      row + r < exist);
+        for (int r = 0; r < rows; r += step)
+            tile_cp_async<vector>(dst + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
+                                  r < remaining);
     }
 }
 
@@ -243,28 +273,31 @@ __device__ static __forceinline__ void attention_copy(const attention_task *task
             continue;
         const float *from = part->from + head * part->head_step;
         float *mine = to + shape::first(task, p);
-        if (shape::fixed && task->aligned && of_head)
+        if (shape::fixed && !shape::bf16 && task->aligned && of_head)
             attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-        else if (shape::fixed && task->aligned)
+        else if (shape::fixed && !shape::bf16 && task->aligned)
             attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
         else if (shape::bf16 || part->vector == 4)
-            attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first, present);
+            attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
         else if (part->vector == 2)
-            attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first, present);
+            attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
         else
-            attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first, present);
+            attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
     }
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Stores accumulators to a matrix with `cols` columns: column 16 (first_tile + m) + c of tile m is column `begin` less
- * of the matrix, and only its columns are stored. `to`: row 0 of the warp's 16 rows, of which `present` exist.
+/* Stores accumulators to a matrix with `cols` columns, padded to `padded`: column 16 (first_tile + m) + c of tile m is
+ * column `begin` less of the matrix, and only its columns are stored. `to`: row 0 of the warp's 16 rows, of which `present` exist.
  * vectorized: all rows are 8-byte aligned. */
 template <typename shape, int all>
-__device__ static __forceinline__ void attention_store(float *to, int64_t stride, int present, int cols, int first_tile,
-                                                       int from, int tiles, int begin, bool vectorized, int accumulate,
-                                                       float (&sum)[all][2][4])
+__device__ static __forceinline__ void attention_store(float *to, int64_t stride, int present, int cols, int padded,
+                                                       int first_tile, int from, int tiles, int begin, bool vectorized,
+                                                       int accumulate, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
@@ -278,7 +311,7 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
 #pragma unroll
             for (int m = 0; m < all; m++) {
                 int col = 16 * (first_tile + m) - begin, one = col + group, other = one + second;
-                if (m >= from && m < tiles && col + 16 > 0 && col < cols)
+                if (m >= from && m < tiles && col + 16 > 0 && col < padded)
                     act(mine + one, sum[m][i >> 1][i & 1], sum[m][i >> 1][2 + (i & 1)], one >= 0 && one < end,
                         other >= 0 && other < end);
             }
@@ -470,28 +503,34 @@ static inline attention_part attention_part_of(const float *from, int cols, int 
     return part;
 }
 
-/* tf32 with widths as compile-time constants: 56 + 104 columns, the paper's sizes padded. */
-typedef attention_shape<LP_PRECISION_TF32, 10, 14, 7, 13> attention_small_shape;
+/* Instances with fixed widths: 56 + 104 columns, the paper's sizes padded, and 64 + 128. */
+template <lp_precision precision> using attention_small_shape = attention_shape<precision, 10, 14, 7, 13>;
+typedef attention_shape<LP_PRECISION_TF32, 12, 16, 8, 16> attention_tf32_shape;
+typedef attention_shape<LP_PRECISION_BF16, 12, 16, 4, 8> attention_bf16_shape;
 
-/* Whether they cover a node and are faster than other instances, and whether its parts are aligned as they expect. */
-static inline bool attention_small(attention_task *task)
+/* Whether an instance with fixed widths covers a node and pads it by at most a quarter. */
+static inline bool attention_covers(const attention_task *task, int head, int basis)
 {
-    task->aligned = true;
+    return task->head <= head && task->basis <= basis && 5 * (task->head + task->basis) >= 4 * (head + basis);
+}
+
+/* Whether parts of heads can be copied by 2 floats, and those of the basis by 4. */
+static inline bool attention_parts_aligned(const attention_task *task)
+{
+    bool aligned = true;
     for (int i = 0; i < ATTENTION_KEYS; i++)
-        task->aligned = task->aligned && attention_aligned(task->keys[i].from, task->keys[i].cols, i == 1 ? 4 : 2);
+        aligned = aligned && attention_aligned(task->keys[i].from, task->keys[i].cols, i == 1 ? 4 : 2);
     for (int i = 0; i < ATTENTION_GRADIENTS; i++)
-        task->aligned =
-            task->aligned && attention_aligned(task->queries[i].from, task->queries[i].cols, i % 3 ? 4 : 2);
-    return task->head <= 7 && task->basis > 0 && task->basis <= 13;
+        aligned = aligned && attention_aligned(task->queries[i].from, task->queries[i].cols, i % 3 ? 4 : 2);
+    return aligned;
 }
 
 /* Bytes of the mask of all queries. */
 static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
 {
     task->mask_stride = task->dropout_threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
-    return task->mask_stride
-               ? ((size_t)tokens * (size_t)task->heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
-               : 0;
+    return task->mask_stride ? ((size_t)tokens * (size_t)task->heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
+                             : 0;
 }
 
 /* Tiles of a launch: rows, inner rows, buffers. */

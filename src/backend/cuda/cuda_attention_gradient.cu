@@ -10,11 +10,11 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * `prepare` computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only before
+ * `prepare` computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic dependent launch and waits only before
  * it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over queries,
  * or owns queries and iterates over keys, in the order of cuda_attention_order.h (longest first). Both recompute p =
  * exp(s - lse). That costs two more products than atomic adds to dquery, but no block waits for another. A warp
- * computes score and dp of its 16 rows and 16 inner rows in one loop over the columns, and feeds probabilities and
+ * computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and feeds probabilities and
  * dscores to the next mma from registers. With several heads, dbasis is stored for each head, and sum_heads adds them.
  */
 #include "backend/cuda/cuda_attention.h"
@@ -22,10 +22,13 @@
 namespace
 {
 
-enum { UNIT = 16, TILES = UNIT / 8, THREADS = 256 /* of prepare and sum_heads */ };
+enum { THREADS = 256 /* of prepare and sum_heads */ };
 
-/* Tiles of the instances with fixed widths. */
-enum { FIXED_INNER = 16 };
+/* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple, and with fixed
+ * widths that number. */
+template <typename shape> struct inner_unit {
+    static constexpr int tiles = shape::bf16 ? 4 : 2, rows = 8 * tiles;
+};
 
 /* ---- delta --------------------------------------------------------------------------------------------------- */
 
@@ -38,12 +41,35 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
                                             : x;
 }
 
+/* `vector` numbers are read together. bf16: also stores the packed row of dout, `padded` floats. */
 template <lp_precision precision>
-__device__ __forceinline__ float dot(const float *dout, const float *out, int cols, bool vectorized)
+__device__ __forceinline__ float dot(const float *dout, const float *out, int cols, int vector, float *packed,
+                                     int padded)
 {
+    constexpr bool bf16 = precision == LP_PRECISION_BF16;
     float sum = 0;
-    int part = (int)threadIdx.x & 7;
-    if (vectorized) {
+    int part = (int)threadIdx.x & 7, end = bf16 ? 2 * padded : cols;
+    if (vector == 4 || bf16) {
+#pragma unroll 4
+        for (int c = 4 * part; c < end; c += 32) {
+            alignas(16) float x[4] = {}, y[4] = {};
+            if (vector == 4 && c < cols) {
+                *(float4 *)x = *(const float4 *)(dout + c);
+                *(float4 *)y = *(const float4 *)(out + c);
+            } else {
+#pragma unroll
+                for (int k = 0; k < 4; k++) {
+                    x[k] = c + k < cols ? dout[c + k] : 0;
+                    y[k] = c + k < cols ? out[c + k] : 0;
+                }
+            }
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                sum += rounded<precision>(x[k]) * y[k];
+            if constexpr (bf16)
+                *(float2 *)(packed + c / 2) = make_float2(tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]));
+        }
+    } else if (vector == 2) {
 #pragma unroll 4
         for (int c = 2 * part; c < cols; c += 16) {
             float2 x = *(const float2 *)(dout + c), y = *(const float2 *)(out + c);
@@ -56,19 +82,22 @@ __device__ __forceinline__ float dot(const float *dout, const float *out, int co
     return sum;
 }
 
-/* 8 threads for each token and head. vectorized: rows can be read by float2. */
+/* 8 threads for each token and head. packed: rows of dout and dtime_out in bf16. */
 template <lp_precision precision>
-__global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ attention_task task, bool vectorized)
+__global__ void __launch_bounds__(THREADS, 4)
+    prepare(const __grid_constant__ attention_task task, int vector, int time_vector, float *packed, float *time_packed)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
     bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
+    int padded = task.queries[3].cols, time_padded = task.queries[2].cols;
     float sum = 0;
     if (valid) {
-        sum = dot<precision>(task.dout + i * task.head_dim, task.out + i * task.head_dim, task.head_dim, vectorized);
+        sum = dot<precision>(task.dout + i * task.head_dim, task.out + i * task.head_dim, task.head_dim, vector,
+                             packed + i * padded, padded);
         if (task.basis_dim)
             sum += dot<precision>(task.dtime_out + i * task.basis_dim, task.time_out + i * task.basis_dim,
-                                  task.basis_dim, vectorized);
+                                  task.basis_dim, time_vector, time_packed + i * time_padded, time_padded);
     }
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
@@ -86,12 +115,22 @@ typedef struct backward_layout {
 
 template <typename shape> __host__ __device__ int inner_rows_of(const attention_task *task)
 {
-    return shape::fixed ? FIXED_INNER : task->inner_rows;
+    return shape::fixed ? inner_unit<shape>::rows : task->inner_rows;
 }
 
+/* With fixed widths: two if two blocks then run on a multiprocessor. */
 template <typename shape> __host__ __device__ int buffers_of(const attention_task *task)
 {
-    return shape::fixed ? 2 : task->buffers;
+    constexpr int outer = ATTENTION_ROWS, inner = 2 * inner_unit<shape>::rows;
+    if constexpr (shape::fixed)
+        return 4 * (outer * (shape::key_stride(NULL) + 2) + inner * (shape::gradient_stride(NULL) + 2) + 64) <=
+                           TILE_HALF_SHARED &&
+                       4 * (outer * shape::gradient_stride(NULL) + inner * shape::key_stride(NULL) + 64) <=
+                           TILE_HALF_SHARED
+                   ? 2
+                   : 1;
+    else
+        return task->buffers;
 }
 
 template <typename shape> __host__ __device__ backward_layout layout_of(const attention_task *task, bool keys)
@@ -99,7 +138,7 @@ template <typename shape> __host__ __device__ backward_layout layout_of(const at
     backward_layout at;
     int rows = shape::rows(task), inner = buffers_of<shape>(task) * inner_rows_of<shape>(task);
     at.inner = rows * (keys ? shape::key_stride(task) : shape::gradient_stride(task));
-    at.start = at.inner + inner * (keys ? shape::gradient_stride(task) : shape::key_stride(task)) + 8;
+    at.start = at.inner + inner * (keys ? shape::gradient_stride(task) : shape::key_stride(task)) + 64;
     at.end = at.start + (keys ? rows : 0);
     at.row_stats = at.end + (keys ? rows : 0);
     at.size = at.row_stats + (keys ? 2 * inner : 0);
@@ -112,11 +151,11 @@ template <typename shape> int size_of(const attention_task *task)
     return keys > queries ? keys : queries;
 }
 
-/* Adds scores and dp of 16 outer and 16 inner rows; second: first floats of dp's operands. */
-template <typename shape>
+/* Adds scores and dp of 16 outer rows and a unit of inner rows; second: first floats of dp's operands. */
+template <typename shape, int tiles>
 __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address left, int left_second,
                                               tile_address right, int stride, int right_second,
-                                              float (&score)[TILES][4], float (&dscore)[TILES][4])
+                                              float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
     int steps = shape::head(task) + shape::basis(task);
 #pragma unroll(shape::fixed ? 64 : 4)
@@ -160,14 +199,14 @@ typedef struct key_warp {
     int all_end;     /* end of the queries visible to all rows */
 } key_warp;
 
-template <bool unmasked>
+template <bool unmasked, int tiles>
 __device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, int first_query, uint32_t word,
-                                               const float2 *row_stats, float (&score)[TILES][4],
-                                               float (&dscore)[TILES][4])
+                                               const float2 *row_stats, float (&score)[tiles][4],
+                                               float (&dscore)[tiles][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
+    for (int j = 0; j < tiles; j++) {
         float4 both = *(const float4 *)(row_stats + 8 * j + 2 * me.member);
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -188,7 +227,7 @@ template <typename shape> __host__ __device__ int key_tiles_of(const attention_t
     return shape::sums(shape::head(task)) + shape::sums(shape::head(task) + shape::basis(task));
 }
 
-/* Processes the warp's keys and 16 queries with their row_stats. start: of the segments of the tile's rows, from token
+/* Processes the warp's keys and a unit of queries with their row_stats. start: of the segments of the tile's rows, from token
  * `origin` on. */
 template <typename shape>
 __device__ __forceinline__ void process_queries(const attention_task *task, key_warp mine, tile_address keys,
@@ -201,17 +240,17 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     uint2 loaded = {};
     int from = 0;
     if (task->mask_stride) {
-        /* Lane i of 16 loads the mask of query i for the warp's keys. */
-        int query = min(first_query + (me.lane & 15), mine.high - 1);
+        /* Lane i loads the mask of query i of the unit for the warp's keys. */
+        int query = min(first_query + (me.lane & (inner_unit<shape>::rows - 1)), mine.high - 1);
         from = origin + mine.group_row - start[min(query - origin, shape::rows(task) - 1)];
         loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
-    float score[TILES][4] = {}, dscore[TILES][4] = {};
+    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
     compute_pairs<shape>(task, keys, shape::first(task, 1), tile_b_address(queries, stride), stride,
                          shape::first(task, 2), score, dscore);
     uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
     pair_scale scale = pair_scale_of(task);
-    if (first_query >= origin + mine.group_row + 15 && first_query + UNIT <= mine.all_end)
+    if (first_query >= origin + mine.group_row + 15 && first_query + inner_unit<shape>::rows <= mine.all_end)
         finish_queries<true>(scale, mine, first_query, word, row_stats, score, dscore);
     else
         finish_queries<false>(scale, mine, first_query, word, row_stats, score, dscore);
@@ -233,16 +272,16 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
     int64_t stride = (int64_t)task->heads * task->head_dim, at = key * stride + head * task->head_dim;
     int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
     int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
-    int begin = 16 * head_sums, basis = shape::basis(task) * (shape::bf16 ? 16 : 8);
+    int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
     if (task->dkey)
-        attention_store<shape>(task->dkey + at, stride, present, cols, tile, 0, min(rest, tiles), 0,
+        attention_store<shape>(task->dkey + at, stride, present, cols, padded, tile, 0, min(rest, tiles), 0,
                                task->vectorized & 2, task->accumulate & 2, sum);
     if (task->dbasis)
         attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim,
-                               present, task->basis_dim, tile, rest, tiles, begin, task->vectorized & 16,
+                               present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
                                task->dbasis_step ? 0 : task->accumulate & 16, sum);
     if (task->dvalue)
-        attention_store<shape>(task->dvalue + at, stride, present, cols, tile, rest, tiles, begin + basis,
+        attention_store<shape>(task->dvalue + at, stride, present, cols, padded, tile, rest, tiles, begin + basis,
                                task->vectorized & 4, task->accumulate & 4, sum);
 }
 
@@ -251,6 +290,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
 {
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, true);
+    constexpr int unit = inner_unit<shape>::rows;
     int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
     if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
         return;
@@ -272,6 +312,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
                 (const float *)(task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head));
     };
     attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
+    if (shape::bf16)
+        lp_pdl_wait(); /* `prepare` packs the gradients */
     copy_queries(0, first);
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     int r = (int)threadIdx.x & (rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
@@ -302,8 +344,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
             copy_row_stats(1 - buffer, next);
         }
 #pragma unroll 1
-        for (int offset = 0; offset < inner_rows; offset += UNIT)
-            if (query + offset + UNIT > first + mine.group_row && query + offset < mine.high)
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (query + offset + unit > first + mine.group_row && query + offset < mine.high)
                 process_queries<shape>(task, mine, keys, queries + offset * stride, row_stats + offset, start, first,
                                        query + offset, head, sum);
         if (buffers == 1 && next < query_end) {
@@ -324,14 +366,14 @@ typedef struct query_row {
     const uint32_t *mask;
 } query_row;
 
-template <bool unmasked>
+template <bool unmasked, int tiles>
 __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&row)[2], int first_key,
-                                            const uint32_t (&keep)[2], float (&score)[TILES][4],
-                                            float (&dscore)[TILES][4])
+                                            const uint32_t (&keep)[2], float (&score)[tiles][4],
+                                            float (&dscore)[tiles][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
+    for (int j = 0; j < tiles; j++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             const query_row *mine = &row[i >> 1];
@@ -342,7 +384,7 @@ __device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&
     }
 }
 
-/* Processes the warp's queries and 16 keys; unmasked: every query sees every key. */
+/* Processes the warp's queries and a unit of keys; unmasked: every query sees every key. */
 template <typename shape>
 __device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
                                              int first_key, bool unmasked, const query_row (&row)[2],
@@ -354,7 +396,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
 #pragma unroll
         for (int half = 0; half < 2; half++)
             loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
-    float score[TILES][4] = {}, dscore[TILES][4] = {};
+    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
     compute_pairs<shape>(task, queries, shape::first(task, 2), tile_b_address(keys, stride), stride,
                          shape::first(task, 1), score, dscore);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
@@ -368,9 +410,8 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
         finish_keys<true>(scale, row, first_key, keep, score, dscore);
     else
         finish_keys<false>(scale, row, first_key, keep, score, dscore);
-    attention_accumulate<shape>(
-        sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
-        shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles));
+    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
+                                shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles));
 }
 
 template <typename shape>
@@ -378,6 +419,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
 {
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, false);
+    constexpr int unit = inner_unit<shape>::rows;
     int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
     int tile = shape::first_tile(task->query_tiles);
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
@@ -392,9 +434,11 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
                               memory + parts.inner + to * inner_rows * key_stride, key_stride, inner_rows, from,
                               end - from);
     };
+    if (shape::bf16)
+        lp_pdl_wait();
+    attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     copy_keys(0, cursor.begin);
-    attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
     /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
     int group_row = 16 * me.warp, from = first + group_row + me.group;
     int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
@@ -423,10 +467,10 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
         if (buffers == 2 && next < end)
             copy_keys(1 - buffer, next);
 #pragma unroll 1
-        for (int offset = 0; offset < inner_rows; offset += UNIT)
-            if (key + offset + UNIT > low && key + offset < high)
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (key + offset + unit > low && key + offset < high)
                 process_keys<shape>(task, queries, keys + offset * key_stride, key + offset,
-                                    key + offset >= all_low && key + offset + UNIT - 1 <= all_high, row, sum);
+                                    key + offset >= all_low && key + offset + unit - 1 <= all_high, row, sum);
         if (buffers == 1 && next < end) {
             __syncthreads();
             copy_keys(0, next);
@@ -434,13 +478,15 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     }
     int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
             query = first + group_row;
-    int present = end - (int)query, begin = shape::head(task) * (shape::bf16 ? 16 : 8);
+    int present = end - (int)query, begin = shape::columns(shape::head(task));
     if (task->dquery)
         attention_store<shape>(task->dquery + query * head_stride + head * task->head_dim, head_stride, present,
-                               task->head_dim, tile, 0, tiles, 0, task->vectorized & 1, task->accumulate & 1, sum);
+                               task->head_dim, begin, tile, 0, tiles, 0, task->vectorized & 1, task->accumulate & 1,
+                               sum);
     if (task->dtime_query)
         attention_store<shape>(task->dtime_query + query * basis_stride + head * task->basis_dim, basis_stride, present,
-                               task->basis_dim, tile, 0, tiles, begin, task->vectorized & 8, task->accumulate & 8, sum);
+                               task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
+                               task->vectorized & 8, task->accumulate & 8, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -472,10 +518,11 @@ __global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard,
     lp_store(to + i, sum, accumulate);
 }
 
-template <typename shape, int blocks> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
-    static const attention_choice choices[] = {{64, 32, 2}, {64, 16, 2}, {64, 16, 1},
-                                               {32, 16, 2}, {32, 16, 1}, {16, 16, 1}};
+    constexpr int inner = inner_unit<shape>::rows;
+    static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
+                                               {32, inner, 2}, {32, inner, 1}, {16, inner, 1}};
     int query_divisions = attention_divide(shape::sums(task.head + task.basis), shape::query_sums, &task.query_tiles);
     int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
     attention_choose(&task, choices, size_of<shape>);
@@ -490,20 +537,25 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
 {
     typedef attention_shape<precision, 12, 16> narrow;
     int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
-    if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
-        launch<attention_shape<precision, 16, 20>, 2>(run, *task, tokens);
+    if (keys <= 8 && queries <= 6)
+        launch<attention_shape<precision, 6, 8>, 3>(run, *task, tokens);
+    else if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
+        launch<attention_shape<precision, 16, 20>>(run, *task, tokens);
     else
-        launch<narrow, 2>(run, *task, tokens);
+        launch<narrow>(run, *task, tokens);
 }
 
 template <lp_precision precision> void launch_prepare(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
-    bool vectorized = true;
-    const float *const heads[] = {task.dout, task.out}, *const bases[] = {task.dtime_out, task.time_out};
-    for (int i = 0; i < 2; i++)
-        vectorized = vectorized && attention_aligned(heads[i], task.head_dim, 2) &&
-                     attention_aligned(bases[i], task.basis_dim, 2);
-    LP_LAUNCH(run, (prepare<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task, vectorized);
+    auto vector_of = [](const float *x, const float *y, int cols) {
+        int vector = 4;
+        while (!attention_aligned(x, cols, vector) || !attention_aligned(y, cols, vector))
+            vector /= 2;
+        return vector;
+    };
+    LP_LAUNCH(run, (prepare<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
+              vector_of(task.dout, task.out, task.head_dim), vector_of(task.dtime_out, task.time_out, task.basis_dim),
+              (float *)task.queries[3].from, (float *)task.queries[2].from);
 }
 
 /* Whether two outputs are the same matrix, for example if the query is also the key. */
@@ -529,14 +581,20 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
         task.dbasis = dbasis_of_heads;
         task.dbasis_step = tokens * task.basis_dim;
     }
-    if (tile_bf16(run))
+    if (tile_bf16(run) && attention_covers(&task, 4, 8))
+        launch<attention_bf16_shape>(run, task, tokens);
+    else if (tile_bf16(run))
         launch_any<LP_PRECISION_BF16>(run, &task, tokens);
-    else if (!tile_tensor(run))
-        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
-    else if (attention_small(&task))
-        launch<attention_small_shape, 2>(run, task, tokens);
-    else
+    else if (attention_covers(&task, 7, 13) && tile_tensor(run))
+        launch<attention_small_shape<LP_PRECISION_TF32>>(run, task, tokens);
+    else if (attention_covers(&task, 7, 13))
+        launch<attention_small_shape<LP_PRECISION_FP32>>(run, task, tokens);
+    else if (tile_tensor(run) && attention_covers(&task, 8, 16))
+        launch<attention_tf32_shape>(run, task, tokens);
+    else if (tile_tensor(run))
         launch_any<LP_PRECISION_TF32>(run, &task, tokens);
+    else
+        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
     if (task.dbasis_step)
         LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
                   task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
@@ -558,6 +616,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.accumulate = (int)node->accumulate;
     task.queries[2] = attention_part_of(task.dtime_out, task.basis_dim, task.heads, true);
     task.queries[3] = attention_part_of(task.dout, task.head_dim, task.heads, true);
+    task.aligned = attention_parts_aligned(&task);
     attention_mask_size(&task, run, tokens);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
 
@@ -580,7 +639,6 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     if (tile_bf16(run)) {
         attention_copies_of_inputs(&inputs, &task, tokens, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
         copy_gradients(scratch + row_stats + dbasis);
-        attention_pack(run, &gradients, tokens);
         launch_prepare<LP_PRECISION_BF16>(run, task, tokens);
     } else if (tile_tensor(run)) {
         launch_prepare<LP_PRECISION_TF32>(run, task, tokens);

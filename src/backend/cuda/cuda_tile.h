@@ -8,7 +8,7 @@
  *
  * The fp32 path keeps this layout with ordinary fused multiply-adds, so a kernel is written once; the template
  * argument `tensor` selects the path. Operands of tensor cores are rounded to tf32 when they are written to shared
- * memory (except attention's tokens, cuda_attention_tensor.h). Accumulators are always fp32.
+ * memory (except attention's tokens, cuda_attention.h). Accumulators are always fp32.
  *
  * Shared-memory strides are 4 modulo 8 floats (tile_stride), so that the loads below have no bank conflicts: lanes
  * read rows g and columns t, or rows 2t and columns g. Score tiles are read as pairs of columns and have strides of 8
