@@ -478,6 +478,8 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
             launch<attention_small_shape<LP_PRECISION_FP32>, 1>(run, task, tokens);
     } else if (tile_tensor(run) && attention_covers(&task, 8, 16)) {
         launch<attention_tf32_shape, 1>(run, task, tokens);
+    } else if (tile_tensor(run) && attention_covers(&task, 8, 0)) {
+        launch<attention_plain_shape, 2>(run, task, tokens);
     } else if (tile_tensor(run)) {
         launch_any<LP_PRECISION_TF32>(run, &task, tokens);
     } else {

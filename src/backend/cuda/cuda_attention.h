@@ -189,7 +189,7 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
                                                             const float *b, int stride, int from, int to, int half = -1)
 {
     constexpr bool bf16 = shape::bf16, exact = shape::precision == LP_PRECISION_FP32;
-    constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? 1 : 4;
+    constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? all : 4;
     tile_lane me = tile_lane_now();
     float right[steps][2][2];
 #pragma unroll
@@ -209,25 +209,30 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
         if (first + group <= from || first >= to)
             continue;
 #pragma unroll
-        for (int m = first; m < first + group && m < all; m++) {
-            float part[2][4] = {};
-            bool used = shape::fixed || (m >= from && m < to);
+        for (int outer = 0; outer < (exact ? 1 : steps); outer++)
 #pragma unroll
-            for (int j = 0; j < steps; j++) {
-                float left[4];
-                attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
-                                             m + (bf16 ? 2 * j * stride : 0));
+            for (int m = first; m < first + group && m < all; m++) {
+                if (shape::fixed && (m < from || m >= to))
+                    continue;
+                float part[2][4] = {};
+                bool used = shape::fixed || (m >= from && m < to);
 #pragma unroll
-                for (int i = 0; i < 4; i++)
-                    left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+                for (int j = outer; j < (exact ? steps : outer + 1); j++) {
+                    float left[4];
+                    attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
+                                                 m + (bf16 ? 2 * j * stride : 0));
 #pragma unroll
-                for (int h = 0; h < 2; h++)
-                    attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0], right[j][h][1]);
+                    for (int i = 0; i < 4; i++)
+                        left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0],
+                                                        right[j][h][1]);
+                }
+#pragma unroll
+                for (int i = 0; i < (exact ? 8 : 0); i++)
+                    sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
             }
-#pragma unroll
-            for (int i = 0; i < (exact ? 8 : 0); i++)
-                sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
-        }
     }
 }
 
@@ -503,9 +508,10 @@ static inline attention_part attention_part_of(const float *from, int cols, int 
     return part;
 }
 
-/* Instances with fixed widths: 56 + 104 columns, the paper's sizes padded, and 64 + 128. */
+/* Instances with fixed widths: 56 + 104 columns, the paper's sizes padded; 64 + 128; and 64 without a basis. */
 template <lp_precision precision> using attention_small_shape = attention_shape<precision, 10, 14, 7, 13>;
 typedef attention_shape<LP_PRECISION_TF32, 12, 16, 8, 16> attention_tf32_shape;
+typedef attention_shape<LP_PRECISION_TF32, 4, 8, 8, 0> attention_plain_shape;
 typedef attention_shape<LP_PRECISION_BF16, 12, 16, 4, 8> attention_bf16_shape;
 
 /* Whether an instance with fixed widths covers a node and pads it by at most a quarter. */

@@ -24,10 +24,11 @@ namespace
 
 enum { THREADS = 256 /* of prepare and sum_heads */ };
 
-/* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple, and with fixed
- * widths that number. */
+/* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple of them, with fixed
+ * widths of `inner` rows. */
 template <typename shape> struct inner_unit {
     static constexpr int tiles = shape::bf16 ? 4 : 2, rows = 8 * tiles;
+    static constexpr int inner = shape::fixed && shape::basis(NULL) == 0 ? 32 : rows;
 };
 
 /* ---- delta --------------------------------------------------------------------------------------------------- */
@@ -41,45 +42,68 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
                                             : x;
 }
 
-/* `vector` numbers are read together. bf16: also stores the packed row of dout, `padded` floats. */
+template <int vector> __device__ __forceinline__ void load_vector(float *to, const float *from)
+{
+    if constexpr (vector == 4) {
+        float4 x = *(const float4 *)from;
+        to[0] = x.x;
+        to[1] = x.y;
+        to[2] = x.z;
+        to[3] = x.w;
+    } else if constexpr (vector == 2) {
+        float2 x = *(const float2 *)from;
+        to[0] = x.x;
+        to[1] = x.y;
+    } else {
+        to[0] = *from;
+    }
+}
+
+/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: also stores the packed
+ * row of dout, `padded` floats. */
+template <lp_precision precision, int vector>
+__device__ __forceinline__ float dot_by(const float *dout, const float *out, int cols, float *packed, int padded)
+{
+    constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    constexpr int each = bf16 ? 4 : vector, together = 4;
+    int part = (int)threadIdx.x & 7, end = bf16 ? 2 * padded : cols;
+    float sum = 0;
+#pragma unroll 1
+    for (int first = each * part; first < end; first += 8 * each * together) {
+        float x[together][each] = {}, y[together][each] = {};
+#pragma unroll
+        for (int n = 0; n < together; n++)
+#pragma unroll
+            for (int k = 0; k < each; k += vector) {
+                int c = first + 8 * each * n + k;
+                if (c < cols) {
+                    load_vector<vector>(&x[n][k], dout + c);
+                    load_vector<vector>(&y[n][k], out + c);
+                }
+            }
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                sum += rounded<precision>(x[n][k]) * y[n][k];
+            if constexpr (bf16) {
+                int c = first + 8 * each * n;
+                if (c < end)
+                    *(float2 *)(packed + c / 2) =
+                        make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
+            }
+        }
+    }
+    return sum;
+}
+
 template <lp_precision precision>
 __device__ __forceinline__ float dot(const float *dout, const float *out, int cols, int vector, float *packed,
                                      int padded)
 {
-    constexpr bool bf16 = precision == LP_PRECISION_BF16;
-    float sum = 0;
-    int part = (int)threadIdx.x & 7, end = bf16 ? 2 * padded : cols;
-    if (vector == 4 || bf16) {
-#pragma unroll 4
-        for (int c = 4 * part; c < end; c += 32) {
-            alignas(16) float x[4] = {}, y[4] = {};
-            if (vector == 4 && c < cols) {
-                *(float4 *)x = *(const float4 *)(dout + c);
-                *(float4 *)y = *(const float4 *)(out + c);
-            } else {
-#pragma unroll
-                for (int k = 0; k < 4; k++) {
-                    x[k] = c + k < cols ? dout[c + k] : 0;
-                    y[k] = c + k < cols ? out[c + k] : 0;
-                }
-            }
-#pragma unroll
-            for (int k = 0; k < 4; k++)
-                sum += rounded<precision>(x[k]) * y[k];
-            if constexpr (bf16)
-                *(float2 *)(packed + c / 2) = make_float2(tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]));
-        }
-    } else if (vector == 2) {
-#pragma unroll 4
-        for (int c = 2 * part; c < cols; c += 16) {
-            float2 x = *(const float2 *)(dout + c), y = *(const float2 *)(out + c);
-            sum += rounded<precision>(x.x) * y.x + rounded<precision>(x.y) * y.y;
-        }
-    } else {
-        for (int c = part; c < cols; c += 8)
-            sum += rounded<precision>(dout[c]) * out[c];
-    }
-    return sum;
+    return vector == 4   ? dot_by<precision, 4>(dout, out, cols, packed, padded)
+           : vector == 2 ? dot_by<precision, 2>(dout, out, cols, packed, padded)
+                         : dot_by<precision, 1>(dout, out, cols, packed, padded);
 }
 
 /* 8 threads for each token and head. packed: rows of dout and dtime_out in bf16. */
@@ -115,13 +139,13 @@ typedef struct backward_layout {
 
 template <typename shape> __host__ __device__ int inner_rows_of(const attention_task *task)
 {
-    return shape::fixed ? inner_unit<shape>::rows : task->inner_rows;
+    return shape::fixed ? inner_unit<shape>::inner : task->inner_rows;
 }
 
 /* With fixed widths: two if two blocks then run on a multiprocessor. */
 template <typename shape> __host__ __device__ int buffers_of(const attention_task *task)
 {
-    constexpr int outer = ATTENTION_ROWS, inner = 2 * inner_unit<shape>::rows;
+    constexpr int outer = ATTENTION_ROWS, inner = 2 * inner_unit<shape>::inner;
     if constexpr (shape::fixed)
         return 4 * (outer * (shape::key_stride(NULL) + 2) + inner * (shape::gradient_stride(NULL) + 2) + 64) <=
                            TILE_HALF_SHARED &&
@@ -591,6 +615,8 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
         launch<attention_small_shape<LP_PRECISION_FP32>>(run, task, tokens);
     else if (tile_tensor(run) && attention_covers(&task, 8, 16))
         launch<attention_tf32_shape>(run, task, tokens);
+    else if (tile_tensor(run) && attention_covers(&task, 8, 0))
+        launch<attention_plain_shape>(run, task, tokens);
     else if (tile_tensor(run))
         launch_any<LP_PRECISION_TF32>(run, &task, tokens);
     else
