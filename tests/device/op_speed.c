@@ -1,7 +1,8 @@
-/* op_speed.c: times every op except attention and the catalogue losses on a GPU at the sizes of a step on MovieLens, forward and backward, and
- * prints its throughput. Needs a GPU; the test command only builds it.
+/* op_speed.c: times every op except the catalogue losses on a GPU, forward and backward, and prints its throughput. Needs a GPU; the
+ * test command only builds it.
  *
- *   op_speed [fp32|tf32] [TOKENS]
+ *   op_speed [fp32|tf32|bf16] [TOKENS]                               ops at the sizes of a step on MovieLens
+ *   op_speed PRECISION TOKENS COLS HEADS TIME_COLUMNS CONTEXT ...    attention alone, at one or more sizes
  *
  * Every node is launched and timed alone; then whole graphs are replayed, as in training. tests/unit/test_cuda_ops.c checks results.
  */
@@ -202,16 +203,46 @@ static void time_choices(void)
     time_loss(&this, lp_sampled_loss(graph, z, items, bias, target, negative, LP_SAMPLED_BCE, 0), "choices");
 }
 
+/* Segments of `context` tokens and of a fifth of that, in turn. */
+static void time_attention(int cols, int heads, int extra, int context)
+{
+    graph_case this = {.gap = 3600};
+    int lengths[CASE_SEGMENTS], count = 0;
+    for (int left = tokens, length; left > 0 && count < CASE_SEGMENTS; left -= length) {
+        length = count % 2 ? context / 5 : context;
+        length = length < left ? length : left;
+        lengths[count++] = length;
+    }
+    graph_case_segments(&this, lengths, count);
+    lp_graph *graph = &this.graph;
+    lp_value *time_query = extra ? events(graph, "time_query", heads * extra) : NULL, *time_out = NULL;
+    lp_value *basis = extra ? events(graph, "basis", extra) : NULL;
+    lp_value *out = lp_attention(graph, events(graph, "query", cols), events(graph, "key", cols),
+                                 events(graph, "value", cols), time_query, basis, heads, 0.05, 0.2, &time_out);
+    if (time_out)
+        out = lp_linear(graph, time_out, lp_example_fixed(graph, "w", heads * extra, cols), NULL, out, 1, false);
+    char name[80];
+    snprintf(name, sizeof name, "attention of %d columns, %d heads, %d time columns, context %d", cols, heads, extra,
+             context);
+    time_graph(&this, out, name);
+}
+
 int main(int argc, char **argv)
 {
     lapse_error error = {0};
-    precision = argc > 1 && strcmp(argv[1], "tf32") == 0 ? LP_PRECISION_TF32 : LP_PRECISION_FP32;
+    for (int i = 0; argc > 1 && lp_precision_names[i]; i++)
+        if (strcmp(argv[1], lp_precision_names[i]) == 0)
+            precision = (lp_precision)i;
     tokens = argc > 2 ? atoi(argv[2]) : tokens;
     if (lp_backend_open("cuda", &device, &error) != LAPSE_OK) {
         fprintf(stderr, "%s\n", error.message);
         return 1;
     }
-    printf("%d tokens, %s\n", tokens, precision == LP_PRECISION_FP32 ? "fp32" : "tf32");
+    printf("%d tokens, %s\n", tokens, lp_precision_names[precision]);
+    for (int i = 3; i + 3 < argc; i += 4)
+        time_attention(atoi(argv[i]), atoi(argv[i + 1]), atoi(argv[i + 2]), atoi(argv[i + 3]));
+    if (argc > 3)
+        return 0;
     for (int i = 0; i < 2; i++) {
         whole = i == 1;
         time_products(DIMS, DIMS, true);

@@ -1,11 +1,9 @@
-/* tile_speed.cu: how long the tiled kernels take on this GPU, and with which tiles they are fastest.
+/* tile_speed.cu: how long the kernels of the softmax loss and of layer norm take on this GPU.
  *
  *     nvcc -O3 -std=c++17 -arch=sm_90 -Iinclude -Isrc tests/device/tile_speed.cu -o tile_speed && ./tile_speed
  *
- * needs nothing but the CUDA runtime; ./tile_speed chosen is attention alone, with the tiles that training takes. Sizes are those of a
- * step on MovieLens. Times are means of 50 launches, shared among what a launch does; correctness is the matter of
- * tests/unit/test_cuda_tiles.c. */
-#include "backend/cuda/cuda_attention_tensor.h"
+ * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a
+ * launch does; correctness is the matter of tests/unit/test_cuda_tiles.c. op_speed.c times attention. */
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_softmax_loss.h"
 #include "backend/cuda/cuda_reduction_copy.h"
@@ -13,43 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-namespace ahead_tensor
-{
-#include "backend/cuda/cuda_attention_tensor.cu"
-}
-namespace back_tensor
-{
-#include "backend/cuda/cuda_attention_gradient_tensor.cu"
-}
-
-namespace order_of_tiles
-{
-#include "backend/cuda/cuda_attention_order.cu"
-}
-
-void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t most_tokens, int32_t *order)
-{
-    order_of_tiles::lp_cuda_attention_order(segment, segments, most_tokens, order);
-}
-
-bool lp_cuda_attention_tensor(const lp_node *node, const lp_cuda_run *run)
-{
-    return ahead_tensor::lp_cuda_attention_tensor(node, run);
-}
-
-bool lp_cuda_attention_gradient_tensor(const lp_node *node, const lp_cuda_run *run)
-{
-    return back_tensor::lp_cuda_attention_gradient_tensor(node, run);
-}
-
-namespace forward
-{
-#include "backend/cuda/cuda_attention.cu"
-}
-namespace backward
-{
-#include "backend/cuda/cuda_attention_gradient.cu"
-}
 namespace loss
 {
 #include "backend/cuda/cuda_softmax_loss.cu"
@@ -60,7 +21,6 @@ namespace norms_of_rows
 }
 #include "backend/cuda/cuda_softmax_loss_tensor.cu"
 
-static bool chosen; /* attention alone, with the tiles that training takes */
 static cudaStream_t stream;
 static void *scratch;
 
@@ -94,18 +54,12 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     return scratch;
 }
 
-/* For one value: words that attention leaves to its gradient. */
 void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size)
 {
     (void)run;
-    static const lp_value *last;
-    static void *data;
-    if (size && beside != last) {
-        cudaFree(data);
-        check(cudaMalloc(&data, size), "words");
-        last = beside;
-    }
-    return beside == last ? data : NULL;
+    (void)beside;
+    (void)size;
+    return NULL;
 }
 
 int lp_device_capability(const lp_cuda_device *)
@@ -159,7 +113,6 @@ typedef struct bench {
     lp_cuda_run device;
     lp_cuda_shard shard;
     int tokens;
-    double pairs;
 } bench;
 
 static void bench_start(bench *b, int segments, int shortest, int longest, int targets)
@@ -171,7 +124,6 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
         double u = (lp_philox(2, LP_PURPOSE_TEST, 0, (uint64_t)s).word[0] + 0.5) / 4294967296.0;
         int length = (int)fmin(longest, shortest - 0.74 * (longest - shortest) * log(u));
         segment[s + 1] = segment[s] + length;
-        b->pairs += 0.5 * length * (length + 1);
     }
     b->tokens = segment[segments];
     b->plan.largest.rows[LP_ROWS_TOKENS] = b->tokens;
@@ -186,9 +138,7 @@ static void bench_start(bench *b, int segments, int shortest, int longest, int t
     b->shard.seed = 3;
     int32_t *table;
     lp_cuda_shard *shard;
-    size_t numbers = (size_t)segments + 1 + lp_cuda_attention_order_count(b->tokens);
-    segment = (int32_t *)realloc(segment, numbers * sizeof *segment);
-    lp_cuda_attention_order(segment, segments, b->tokens, segment + segments + 1);
+    size_t numbers = (size_t)segments + 1;
     check(cudaMalloc(&table, numbers * sizeof *table), "segments");
     check(cudaMalloc(&shard, sizeof *shard), "shard");
     cudaMemcpy(table, segment, numbers * sizeof *table, cudaMemcpyHostToDevice);
@@ -222,89 +172,6 @@ static void say(const char *what, const char *tiles, double us, double flop)
 {
     printf("%-26s %-46s %8.1f us %7.2f TFLOP/s\n", what, tiles, us, flop / us * 1e-6);
     fflush(stdout);
-}
-
-/* ---- attention ----------------------------------------------------------------------------------------------- */
-
-/* One choice of tiles. */
-template <typename tiles, int blocks> static void try_forward(const bench *b, const attention_task *task, double flop)
-{
-    char name[80];
-    snprintf(name, sizeof name, "%d rows, %d keys by %d, %d a SM, %zuK", tiles::rows, tiles::inner_rows, tiles::unit,
-             blocks, (size_t)tiles::size(task->mask_stride) * sizeof(float) / 1024);
-    say(tiles::shape::bf16 ? "attention, bf16" : "attention, tf32", name,
-        timed([&]() { ahead_tensor::launch<tiles, blocks>(&b->device, *task, b->tokens); }), flop);
-}
-
-template <typename tiles, int blocks> static void try_backward(const bench *b, const attention_task *task, double flop)
-{
-    char name[80];
-    snprintf(name, sizeof name, "%d rows, %d others, %d a SM, %zuK", tiles::rows, tiles::inner_rows, blocks,
-             (size_t)tiles::size * sizeof(float) / 1024);
-    say(tiles::shape::bf16 ? "attention_gradient, bf16" : "attention_gradient, tf32", name,
-        timed([&]() { back_tensor::launch<tiles, blocks>(&b->device, *task); }), flop);
-}
-
-static void try_all(const bench *b, const attention_task *ahead, const attention_task *back, double flop)
-{
-    typedef attention_shape<7, 13> tf32;
-    typedef attention_shape<7, 13, true> bf16;
-    using ahead_tensor::forward_tiles;
-    using back_tensor::backward_tiles;
-    try_forward<forward_tiles<tf32, 64, 32, 4>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 64, 32, 2>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 32, 32, 4>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 32, 16, 2>, 4>(b, ahead, flop);
-    try_forward<forward_tiles<tf32, 128, 32, 4>, 1>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 64, 32, 4>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 64, 32, 2>, 2>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 64, 16, 2>, 3>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 32, 32, 4>, 4>(b, ahead, flop);
-    try_forward<forward_tiles<bf16, 128, 64, 4>, 1>(b, ahead, flop);
-    try_backward<backward_tiles<tf32, 16>, 2>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 16>, 2>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 16>, 3>(b, back, 2.5 * flop);
-    try_backward<backward_tiles<bf16, 32>, 2>(b, back, 2.5 * flop);
-}
-
-static void attention(int cols, int heads, int extra, double rate, int segments, int shortest, int longest)
-{
-    bench b;
-    lp_node ahead = {}, back = {};
-    slot_count = 0;
-    bench_start(&b, segments, shortest, longest, 0);
-    int widths[] = {cols * heads, cols * heads, cols * heads, heads * extra, extra};
-    for (int i = 0; i < 5; i++)
-        back.inputs[i] = ahead.inputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
-    ahead.outputs[0] = back.inputs[6] = matrix(LP_ROWS_TOKENS, b.tokens, widths[0], 0);
-    ahead.outputs[1] = back.inputs[5] = matrix(LP_ROWS_TOKENS, b.tokens, heads, 0);
-    ahead.outputs[2] = back.inputs[8] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
-    back.inputs[7] = matrix(LP_ROWS_TOKENS, b.tokens, widths[0], 0);
-    back.inputs[9] = matrix(LP_ROWS_TOKENS, b.tokens, widths[3], 0);
-    for (int i = 0; i < 5; i++)
-        back.outputs[i] = matrix(LP_ROWS_TOKENS, b.tokens, widths[i], 0);
-    ahead.attributes.heads = back.attributes.heads = heads;
-    ahead.attributes.scale = back.attributes.scale = 0.14;
-    ahead.attributes.rate = back.attributes.rate = rate;
-    double flop = 4 * b.pairs * heads * (cols + extra);
-    printf("\n%d segments, %d tokens, %d heads of %d + %d columns, dropout %g\n", segments, b.tokens, heads, cols,
-           extra, rate);
-    static const lp_precision types[] = {LP_PRECISION_FP32, LP_PRECISION_TF32, LP_PRECISION_BF16};
-    static const char *const names[][2] = {{"attention, fp32", "attention_gradient, fp32"},
-                                           {"attention, tf32", "attention_gradient, tf32"},
-                                           {"attention, bf16", "attention_gradient, bf16"}};
-    for (int precision = 0; precision < 3; precision++) {
-        b.run.precision = types[precision];
-        say(names[precision][0], "as chosen", timed([&]() { forward::lp_cuda_attention(&ahead, &b.device); }), flop);
-        say(names[precision][1], "as chosen", timed([&]() { backward::lp_cuda_attention_gradient(&back, &b.device); }),
-            2.5 * flop);
-    }
-    attention_task f = ahead_tensor::task_of(&ahead, &b.device), g = back_tensor::task_of(&back, &b.device);
-    attention_mask_size(&f, &b.device, b.tokens);
-    back_tensor::allocate_scratch(&g, &b.device, b.tokens, attention_mask_size(&g, &b.device, b.tokens));
-    say("D, and words", "", timed([&]() { back_tensor::launch_prepare(&b.device, &g, b.tokens); }), 0);
-    if (extra && !chosen)
-        try_all(&b, &f, &g, flop);
 }
 
 /* ---- the loss and layer norm --------------------------------------------------------------------------------- */
@@ -361,14 +228,9 @@ static void norms(int tokens, int cols)
         3 * bytes);
 }
 
-int main(int count, char **words)
+int main(void)
 {
     check(cudaStreamCreate(&stream), "a stream");
-    chosen = count > 1 && strcmp(words[1], "chosen") == 0;
-    attention(50, 1, 100, 0.2, 128, 20, 200);
-    attention(64, 2, 0, 0, 128, 50, 200);
-    if (chosen)
-        return 0;
     losses(13000, 3416, 50);
     losses(21000, 3416, 128);
     norms(13000, 50);

@@ -67,21 +67,30 @@ __device__ static inline float tile_round_tf32(float x)
     return x;
 }
 
-/* The lanes exchange their fragments through thread-local memory; each sums its own four elements. */
-__device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
+/* The lanes exchange their fragments through thread-local memory; each sums its own four elements. exact: operands are
+ * not truncated. */
+template <bool exact = true>
+__device__ static inline void tile_mma_fp32(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
     static thread_local float parts[32][32][6];
     tile_lane me = tile_lane_now();
     float *mine = parts[me.warp][me.lane];
     const float(*all)[6] = parts[me.warp];
-    for (int i = 0; i < 6; i++)
-        mine[i] = tile_truncate_tf32(i < 4 ? a[i] : i == 4 ? b0 : b1);
+    for (int i = 0; i < 6; i++) {
+        float x = i < 4 ? a[i] : i == 4 ? b0 : b1;
+        mine[i] = exact ? x : tile_truncate_tf32(x);
+    }
     __syncwarp();
     for (int k = 0; k < 8; k++)
         for (int i = 0; i < 4; i++)
             sum[i] +=
                 all[4 * me.group + k % 4][k / 4 * 2 + i / 2] * all[4 * (2 * me.member + i % 2) + k % 4][4 + k / 4];
     __syncwarp();
+}
+
+__device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    tile_mma_fp32<false>(sum, a, b0, b1);
 }
 
 /* The high halves are one tf32 product, the low halves another. */

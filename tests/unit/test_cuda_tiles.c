@@ -117,10 +117,20 @@ static const struct shape {
     {"lag attention", 6, 1, 4, 2, {530, 3}, true},
     /* more segments than a warp loads at once, more in a tile than a warp has lanes, empty ones among them */
     {"lag attention", 4, 1, 4, 300, {1, 2, 0, 1, 3, 1}, true},
-    /* wider variants, and the widest */
-    {"lag attention", 96, 2, 96, 2, {65, 4}, false},
-    {"lag attention", 160, 1, 40, 2, {33, 3}, false},
-    {"accumulating attention", 256, 1, 512, 2, {20, 3}, true},
+    /* instances with more accumulators; columns divided among blocks; the smallest tiles */
+    {"lag attention", 64, 2, 128, 2, {65, 4}, true},
+    {"lag attention", 64, 1, 160, 2, {33, 3}, true},
+    {"lag attention", 128, 1, 256, 2, {20, 3}, true},
+    {"accumulating attention", 256, 1, 512, 2, {20, 3}, false},
+    /* odd widths, up to 8 heads */
+    {"lag attention", 3, 8, 1, 2, {40, 9}, true},
+    {"lag attention", 63, 3, 100, 2, {33, 3}, false},
+    {"lag attention", 1, 5, 257, 2, {17, 2}, false},
+    {"bare attention", 257, 1, 0, 2, {33, 3}, false},
+    {"bare attention", 63, 2, 0, 2, {33, 3}, true},
+    {"lag attention", 100, 6, 3, 2, {1, 18}, false},
+    /* the longest context */
+    {"bare attention", 1, 1, 0, 2, {4096, 1}, false},
 };
 
 static void init_attention(graph_case *this, const struct shape *shape)

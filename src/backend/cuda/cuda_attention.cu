@@ -3,325 +3,486 @@
  *     s(q, i) = scale (query_q . key_i + time_query_q . basis_i)      p = softmax of s over i <= q in q's segment
  *     out_q = sum_i f p value_i    time_out_q = sum_i f p basis_i    lse_q = log sum_i exp s   (f: dropout factor)
  *
- * Grid: (query tiles, heads); 256 threads, 16 or 32 query rows. A thread block iterates over the keys of its query
- * tile and keeps for every query the row maximum, the row sum of exp(s - maximum) and the output accumulators; a
- * larger maximum rescales them. The warps of a row group divide the keys in the first product and the columns in the
- * second, so the probabilities of a step pass through shared memory. Shared memory (forward_layout): double-buffered
- * keys, queries, probabilities; choose_tiles picks the inner tile that lets two blocks run on a multiprocessor.
+ * Grid: (query tiles, heads, divisions of the output columns); 16 query rows a warp. A warp keeps for every query the
+ * row maximum, the row sum of exp(s - maximum) and the output accumulators; they are rescaled only if the row maximum
+ * rises by more than RESCALE_THRESHOLD: until then no number overflows. Scores are multiplied by log2 e and
+ * exponentiated by 2^x.
  */
-#include "backend/cuda/cuda_attention_tensor.h"
+#include "backend/cuda/cuda_attention.h"
 
 namespace
 {
 
-typedef struct forward_task {
-    attention_config config;
-    const lp_cuda_shard *shard;
-    const int32_t *segment;
-    const float *query, *key, *value, *time_query, *basis;
-    float *out, *lse, *time_out;
-} forward_task;
+/* log2 of the growth of a score over the row maximum that forces a rescale; mask words of a row that a block draws
+ * itself, into shared memory; blocks that run at once, so that their order does not matter. */
+enum { RESCALE_THRESHOLD = 8, MAX_BLOCK_WORDS = 16, RESIDENT_BLOCKS = 256 };
+
+/* Keys that a warp processes at once: `words` times 32, `tiles` times 8. An inner tile is a multiple, and with fixed
+ * widths that number. */
+template <int words> struct key_unit {
+    static constexpr int tiles = 4 * words, keys = 32 * words;
+};
+
+/* Buffers of an inner tile. With fixed widths: two if two blocks then run on a multiprocessor; the mask takes up to 4
+ * KiB. */
+template <typename shape, int words> __host__ __device__ int buffers_of(const attention_task *task)
+{
+    if constexpr (shape::fixed)
+        return 4 * (2 * key_unit<words>::keys * shape::key_stride(NULL) +
+                    ATTENTION_ROWS * (shape::query_stride(NULL) + MAX_BLOCK_WORDS) + 66) <=
+                       TILE_HALF_SHARED
+                   ? 2
+                   : 1;
+    else
+        return task->buffers;
+}
 
 /* Offsets in shared memory, in floats; size is the total. */
 typedef struct forward_layout {
-    int keys, queries, probabilities, start, row_max, bits, size;
+    int queries, mask, size;
 } forward_layout;
 
-__host__ __device__ forward_layout forward_layout_of(const attention_config *config)
+template <typename shape, int words> __host__ __device__ forward_layout layout_of(const attention_task *task)
 {
     forward_layout at;
-    at.keys = 0;
-    at.queries = at.keys + config->buffers * config->inner_rows * config->key_stride;
-    at.probabilities = at.queries + config->rows * config->query_stride;
-    at.start = at.probabilities + config->rows * config->score_stride;
-    at.row_max = at.start + config->rows;
-    at.bits = at.row_max + config->rows * config->warp_cols;
-    at.size = at.bits + (config->dropout_threshold ? (config->rows * (config->inner_rows / 8 + 1) + 3) / 4 : 0);
+    int inner_rows = shape::fixed ? key_unit<words>::keys : task->inner_rows;
+    at.queries = buffers_of<shape, words>(task) * inner_rows * shape::key_stride(task);
+    at.mask = at.queries + shape::rows(task) * shape::query_stride(task) + 64;
+    at.size = at.mask + (task->mask_stride && !task->mask ? shape::rows(task) * task->mask_stride + 2 : 0);
     return at;
 }
 
-/* State of one of a lane's two rows, g and g + 8 of the row group. */
+/* State of one of a lane's two rows, g and g + 8 of the warp's 16. */
 typedef struct row_state {
-    int query, start; /* query < start if there is no such token: all keys are masked */
-    float row_max, row_sum;
+    int query, start;       /* query < start if there is no such token: all keys are masked */
+    float row_max, row_sum; /* of scores times log2 e; the sum over this lane's keys */
+    const uint32_t *mask;
 } row_state;
 
-/* Adds the scores of the warp's keys to `score`, scaled and masked with -infinity; row maxima go to `row_max` for the other warps of the
- * group. */
-template <bool tensor, int tiles>
-__device__ void compute_scores(const attention_config *config, attention_range range, const float *queries,
-                               const float *keys, int first_key, int warp_col, const row_state (&row)[2],
-                               float (&score)[tiles][4], float *row_max)
+/* ---- dropout mask -------------------------------------------------------------------------------------------- */
+
+/* For segments longer than a block draws itself: 8 threads for each token and head. */
+__global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attention_task task)
+{
+    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
+    int token = (int)(i / task.heads), head = (int)(i % task.heads);
+    if (token >= task.shard->rows[LP_ROWS_TOKENS])
+        return;
+    int low = 0, high = task.shard->segments;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (task.segment[middle] <= token)
+            low = middle;
+        else
+            high = middle;
+    }
+    attention_mask_draw<8, 1>(&task, attention_mask_row(&task, token, head), head, token, task.segment[low],
+                              (int)threadIdx.x & 7);
+}
+
+/* ---- one unit of keys ---------------------------------------------------------------------------------------- */
+
+/* Scales and masks the scores; returns the row maxima, those before included. */
+template <bool unmasked, int tiles>
+__device__ __forceinline__ void mask_scores(float scale, int first_key, const row_state (&row)[2],
+                                            float (&score)[tiles][4], float (&new_max)[2])
 {
     tile_lane me = tile_lane_now();
-    tile_matmul_nt<tensor>(score, range.from, range.count, queries, config->query_stride,
-                           keys + 8 * warp_col * config->key_stride, config->key_stride, 8 * config->warp_cols,
-                           config->head_padded + config->basis_padded);
-    float new_max[2] = {-INFINITY, -INFINITY};
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            const row_state *mine = &row[i >> 1];
-            int key = first_key + 8 * (j * config->warp_cols + warp_col) + 2 * me.member + (i & 1);
-            bool visible = j >= range.from && j < range.count && key >= mine->start && key <= mine->query;
-            score[j][i] = visible ? score[j][i] * config->scale : -INFINITY;
-            new_max[i >> 1] = fmaxf(new_max[i >> 1], score[j][i]);
-        }
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        new_max[half] = tile_row_max(new_max[half]);
-        if (me.member == 0)
-            row_max[me.group + 8 * half] = new_max[half];
-    }
-}
-
-/* Online softmax: updates the maximum with that of the step; returns the factor that rescales earlier sums. */
-__device__ float update_row_max(row_state *row, const float *row_max, int stride, int warp_cols)
-{
-    float new_max = row->row_max;
-    for (int i = 0; i < warp_cols; i++)
-        new_max = fmaxf(new_max, row_max[i * stride]);
-    float rescale = row->row_max == -INFINITY ? 0 : __expf(row->row_max - new_max);
-    row->row_max = new_max;
-    row->row_sum *= rescale;
-    return rescale;
-}
-
-/* Probabilities of the warp's keys from scores. Tests for -infinity, so that NaN scores propagate. */
-template <bool tensor, int tiles>
-__device__ void write_probabilities(const attention_config *config, attention_range range, const attention_bits *bits,
-                                    int first_query, int first_key, int warp_col, row_state (&row)[2],
-                                    const float (&score)[tiles][4], float *probabilities)
-{
-    tile_lane me = tile_lane_now();
+        new_max[half] = row[half].row_max;
+        int low = row[half].start - first_key - 2 * me.member, high = row[half].query - first_key - 2 * me.member;
 #pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        if (j < range.from || j >= range.count)
-            continue;
-        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            row_state *mine = &row[half];
-            float probability[2] = {0, 0};
+        for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                float x = score[j][2 * half + i];
-                if (x != -INFINITY) {
-                    probability[i] = __expf(x - mine->row_max);
-                    mine->row_sum += probability[i];
-                    probability[i] *= attention_dropout_factor(bits, config, first_query, first_key, mine->query,
-                                                               first_key + col + i);
-                }
+                float *mine = &score[j][2 * half + i];
+                bool visible = unmasked || (8 * j + i >= low && 8 * j + i <= high);
+                *mine = visible ? *mine * scale : -INFINITY;
+                new_max[half] = fmaxf(new_max[half], *mine);
             }
-            float2 pair = {tile_operand<tensor>(probability[0]), tile_operand<tensor>(probability[1])};
-            *(float2 *)(probabilities + (me.group + 8 * half) * config->score_stride + col) = pair;
+        new_max[half] = tile_row_max(new_max[half]);
+    }
+}
+
+/* Accumulators of a lane belong to other rows than its scores. */
+template <int all> __device__ __forceinline__ void rescale_sums(const float (&rescale)[2], float (&sum)[all][2][4])
+{
+    int member = tile_lane_now().member;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        float one = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member);
+        float other = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member + 4);
+#pragma unroll
+        for (int m = 0; m < all; m++) {
+            sum[m][half][0] *= one;
+            sum[m][half][1] *= other;
+            sum[m][half][2] *= one;
+            sum[m][half][3] *= other;
         }
     }
 }
 
-/* Row sums over all warps of the group: each stores its own in `parts` [warp_cols x rows]; all add them in the same
- * order. */
-__device__ void reduce_row_sums(const attention_config *config, attention_warp at, row_state (&row)[2], float *parts)
+/* Processes the warp's rows and a unit of keys. */
+template <typename shape, int words>
+__device__ void process_unit(const attention_task *task, tile_address queries, const float *keys, int first_key,
+                             bool unmasked, row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
-    tile_lane me = tile_lane_now();
-    __syncthreads();
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float sum = tile_row_sum(row[half].row_sum);
-        if (me.member == 0)
-            parts[at.warp_col * config->rows + at.group_row + me.group + 8 * half] = sum;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        row[half].row_sum = 0;
-        for (int i = 0; i < config->warp_cols; i++)
-            row[half].row_sum += parts[i * config->rows + at.group_row + me.group + 8 * half];
-    }
-}
-
-/* Output columns: first the basis, then the values. They pass through the buffer of the queries, which has the same
- * width. */
-template <int tiles>
-__device__ void store_rows(const forward_task *task, attention_head head, attention_warp at, float *queries, int first,
-                           int present, const row_state (&row)[2], float (&sum)[tiles][4])
-{
-    const attention_config *config = &task->config;
-    tile_lane me = tile_lane_now();
-    int stride = config->query_stride;
-    float rescale[2] = {1 / row[0].row_sum, 1 / row[1].row_sum};
-#pragma unroll
-    for (int j = 0; j < tiles; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            sum[j][i] *= rescale[i >> 1];
-    tile_store_shared(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        if (at.warp_col == 0 && me.member == 0 && row[half].query >= row[half].start)
-            task->lse[(int64_t)row[half].query * config->heads + head.index] =
-                row[half].row_max + logf(row[half].row_sum);
-    __syncthreads();
-    if (config->basis_dim)
-        tile_store_global(task->time_out + first * head.basis_stride + head.basis_first, head.basis_stride, present,
-                          config->basis_dim, queries, stride, 0);
-    tile_store_global(task->out + first * head.stride + head.first, head.stride, present, config->head_dim,
-                      queries + config->basis_padded, stride, 0);
-}
-
-/* One step: the block's queries and the inner tile of keys from `first_key` on. */
-template <bool tensor, int score_tiles, int out_tiles>
-__device__ void process_keys(const attention_config *config, forward_layout parts, float *memory, attention_warp at,
-                             const attention_bits *bits, int first, int first_key, const float *keys,
-                             row_state (&row)[2], float (&sum)[out_tiles][4])
-{
-    tile_lane me = tile_lane_now();
-    const float *queries = memory + parts.queries + at.group_row * config->query_stride;
-    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride,
-          *row_max = memory + parts.row_max + at.group_row;
-    attention_range range = attention_range_of(config, first_key, at.low, at.high, at.warp_col);
-    bool visible = range.low < range.high;
-    float score[score_tiles][4] = {};
-    if (visible)
-        compute_scores<tensor>(config, range, queries, keys, first_key, at.warp_col, row, score,
-                               row_max + at.warp_col * config->rows);
-    __syncthreads();
-    if (visible) {
-        float rescale[2];
+    constexpr int tiles = key_unit<words>::tiles;
+    int stride = shape::key_stride(task), steps = shape::head(task) + shape::basis(task);
+    uint2 loaded[2][words] = {};
+    if (task->mask_stride)
 #pragma unroll
         for (int half = 0; half < 2; half++)
-            rescale[half] = update_row_max(&row[half], row_max + me.group + 8 * half, config->rows, config->warp_cols);
 #pragma unroll
-        for (int j = 0; j < out_tiles; j++)
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                sum[j][i] *= rescale[i >> 1];
-        write_probabilities<tensor>(config, range, bits, first, first_key, at.warp_col, row, score, probabilities);
+            for (int w = 0; w < words; w++)
+                loaded[half][w] = attention_mask_load(task, row[half].mask, first_key + 32 * w - row[half].start);
+    float score[tiles][4] = {}, new_max[2], rescale[2];
+    tile_address right = tile_b_address(keys, stride);
+#pragma unroll(shape::fixed ? 64 : 4)
+    for (int k = 0; k < steps; k++) {
+        float left[4];
+        tile_ldmatrix(left, queries, 8 * k);
+        attention_multiply<shape::precision>(score, left, right, stride, 8 * k);
     }
-    __syncthreads();
-    if (visible)
-        tile_matmul_nn<tensor>(sum, 0, at.count, probabilities + 8 * range.low, config->score_stride,
-                               keys + 8 * range.low * config->key_stride + config->head_padded + 8 * at.first_tile,
-                               config->key_stride, 8 * (range.high - range.low));
+    uint32_t keep[2][words];
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+#pragma unroll
+        for (int w = 0; w < words; w++)
+            keep[half][w] = task->mask_stride ? attention_mask_extract(loaded[half][w], first_key - row[half].start) >>
+                                                    (2 * tile_lane_now().member)
+                                              : 0xFFFFFFFFu;
+    int rescale_any = 0;
+    if (unmasked)
+        mask_scores<true>(task->scale * TILE_LOG2_E, first_key, row, score, new_max);
+    else
+        mask_scores<false>(task->scale * TILE_LOG2_E, first_key, row, score, new_max);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        /* Before the first visible key the maximum is -infinity, and -infinity - -infinity is NaN. */
+        if (!(new_max[half] <= row[half].row_max + RESCALE_THRESHOLD))
+            rescale_any = 1;
+        else
+            new_max[half] = row[half].row_max;
+        float base = new_max[half] == -INFINITY ? 0 : new_max[half];
+        rescale[half] = tile_exp2(row[half].row_max - base);
+        row[half].row_max = new_max[half];
+        row[half].row_sum *= rescale[half];
+#pragma unroll
+        for (int j = 0; j < tiles; j++)
+#pragma unroll
+            for (int i = 0; i < 2; i++) {
+                float probability = tile_exp2(score[j][2 * half + i] - base);
+                row[half].row_sum += probability;
+                score[j][2 * half + i] = keep[half][j / 4] >> (8 * (j % 4) + i) & 1 ? probability : 0;
+            }
+    }
+    if (__any_sync(0xFFFFFFFFu, rescale_any))
+        rescale_sums(rescale, sum);
+    attention_accumulate<shape>(sum, score,
+                                keys + shape::first(task, 1) + shape::wide * shape::first_tile(task->query_tiles),
+                                stride, 0, shape::tiles(shape::sums(steps), task->query_tiles));
 }
 
-/* Stages keys from `first` to at most `last`. */
-template <bool tensor, tile_phase phase>
-__device__ void stage_keys(const forward_task *task, attention_head head, float *keys, int first, int last)
+/* ---- results ------------------------------------------------------------------------------------------------- */
+
+/* Reduces the row sums over lanes, and stores the output: columns of the basis first, then the values. `first`: the
+ * warp's first query. */
+template <typename shape>
+__device__ __forceinline__ void finish_rows(const attention_task *task, int head, int64_t first, int present,
+                                            row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
 {
-    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first,
-                                        min(task->config.inner_rows, last + 1 - first), task->config.inner_rows);
+    int tile = shape::first_tile(task->query_tiles), begin = shape::columns(shape::basis(task));
+    int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
+    int64_t stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim;
+    float rescale[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        row[half].row_sum = tile_row_sum(row[half].row_sum);
+        rescale[half] = task->dropout_scale / row[half].row_sum;
+        if (tile_lane_now().member == 0 && tile == 0 && row[half].query >= row[half].start)
+            task->lse[(int64_t)row[half].query * task->heads + head] =
+                row[half].row_max * TILE_LN_2 + logf(row[half].row_sum);
+    }
+    rescale_sums(rescale, sum);
+    if (shape::basis(task))
+        attention_store<shape>(task->time_out + first * basis_stride + head * task->basis_dim, basis_stride, present,
+                               task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
+    attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, present, task->head_dim,
+                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
 }
 
-template <bool tensor, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(256, out_tiles <= 10 ? 2 : 1)
-    attention_forward(const __grid_constant__ forward_task task)
+/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+
+/* Saves the mask that the block has drawn for the gradient. */
+__device__ __forceinline__ void save_mask(const attention_task *task, const uint32_t *mask, int head, int first,
+                                          int rows, int threads)
+{
+    int stride = task->mask_stride, heads = task->heads;
+    uint32_t *saved = task->saved_mask + 1 + ((int64_t)first * heads + head) * stride;
+    for (int i = (int)threadIdx.x; i < rows * stride; i += threads)
+        saved[heads == 1 ? i : i / stride * heads * stride + i % stride] = mask[i];
+}
+
+template <typename shape, int words, int blocks>
+__global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
+    attention_forward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    const attention_config *config = &task.config;
-    forward_layout parts = forward_layout_of(config);
-    attention_head head = attention_head_of(config, (int)blockIdx.y);
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
+    lp_pdl_trigger();
+    attention_probe probe = attention_probe_of(&task);
+    constexpr int unit = key_unit<words>::keys;
+    forward_layout parts = layout_of<shape, words>(&task);
+    int head = (int)blockIdx.y, rows = shape::rows(&task), threads = shape::threads(&task);
+    int inner_rows = shape::fixed ? unit : task.inner_rows, buffers = buffers_of<shape, words>(&task);
+    int key_stride = shape::key_stride(&task), query_stride = shape::query_stride(&task);
+    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int first = (int)blockIdx.x * rows;
+    if (task.order) {
+        int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
+        first = work & 1 ? (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows : tokens;
+    }
+    int last = min(first + rows, tokens) - 1;
     if (first >= tokens)
         return;
-    int last = min(first + config->rows, tokens) - 1;
-    int present = last - first + 1, *start = (int *)(memory + parts.start);
-    attention_stage_queries<tensor, TILE_COPY>(memory + parts.queries, config, head, task.query, task.time_query, first,
-                                               present, config->rows);
-    attention_segment_bounds(task.shard, task.segment, first, config->rows, start, NULL);
-    __syncthreads();
-    stage_keys<tensor, TILE_COPY>(&task, head, memory + parts.keys, start[0], last);
-    tile_cp_async_wait();
-    attention_stage_queries<tensor, TILE_ROUND>(memory + parts.queries, config, head, task.query, task.time_query,
-                                                first, present, config->rows);
-
     tile_lane me = tile_lane_now();
-    attention_warp at = attention_warp_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
-    at.low = start[at.group_row];
-    at.high = min(first + at.group_row + 16, last + 1);
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
-                           config->rows};
+    float *queries = memory + parts.queries;
+    auto copy_keys = [&](int buffer, int from) {
+        attention_copy<shape>(&task, task.keys, ATTENTION_KEYS, head, memory + buffer * inner_rows * key_stride,
+                              key_stride, inner_rows, from, last + 1 - from);
+    };
+    attention_copy<shape>(&task, task.queries, ATTENTION_QUERIES, head, queries, query_stride, rows, first,
+                          last - first + 1);
+    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
+    copy_keys(0, cursor.begin);
+
+    /* Tokens whose segment this lane needs: its two rows, the warp's first and last row, and the row whose mask it
+     * draws. Two threads draw a row, and neighbouring rows go to different warps, which balances long segments. */
+    int group_row = 16 * me.warp, drawn = (me.lane >> 1) * (threads / 32) + me.warp;
+    int tokens_of[] = {min(first + group_row + me.group, last), min(first + group_row + me.group + 8, last),
+                       min(first + group_row, last), min(first + group_row + 15, last), min(first + drawn, last)};
+    int start[5], end[5];
+    attention_find_bounds(task.segment, segments, cursor, last, tokens_of, start, end);
+    uint32_t *mask = (uint32_t *)(memory + parts.mask) + 1;
+    if (task.mask_stride && !task.mask && first + drawn <= last)
+        attention_mask_draw<2, 2>(&task, mask + drawn * task.mask_stride, head, first + drawn, start[4], me.lane & 1);
+
+    /* Keys visible to some of the warp's rows; keys visible to all. */
+    int low = start[2], high = tokens_of[3];
+    int all_low = start[3], all_high = first + group_row + 15 <= last ? first + group_row : -1;
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int r = at.group_row + me.group + 8 * half;
-        row_state begun = {first + r < tokens ? first + r : start[r] - 1, start[r], -INFINITY, 0};
+        int query = tokens_of[half];
+        bool valid = first + group_row + me.group + 8 * half <= last;
+        row_state begun = {valid ? query : start[half] - 1, start[half], -INFINITY, 0,
+                           task.mask ? attention_mask_row(&task, query, head)
+                                     : mask + (query - first) * task.mask_stride};
         row[half] = begun;
     }
-    float sum[out_tiles][4] = {};
+    tile_address mine = tile_a_address(queries + group_row * query_stride, query_stride);
+    float sum[shape::query_sums][2][4] = {};
     int buffer = 0;
-    for (int key = start[0], next; key <= last; key = next, buffer = config->buffers - 1 - buffer) {
-        float *keys = memory + parts.keys + buffer * config->inner_rows * config->key_stride;
-        next = key + config->inner_rows;
+#pragma unroll 1
+    for (int key = cursor.begin, next; key <= last; key = next, buffer = buffers - 1 - buffer) {
+        const float *keys = memory + buffer * inner_rows * key_stride;
+        next = key + inner_rows;
         tile_cp_async_wait();
-        stage_keys<tensor, TILE_ROUND>(&task, head, keys, key, last);
-        if (config->dropout_threshold)
-            attention_bits_draw(&bits, config, task.shard, head.index, first, present, key);
         __syncthreads();
-        if (config->buffers == 2 && next <= last)
-            stage_keys<tensor, TILE_COPY>(
-                &task, head, memory + parts.keys + (1 - buffer) * config->inner_rows * config->key_stride, next, last);
-        process_keys<tensor, score_tiles>(config, parts, memory, at, &bits, first, key, keys, row, sum);
-        if (config->buffers == 1 && next <= last) {
+        if (buffers == 2 && next <= last)
+            copy_keys(1 - buffer, next);
+#pragma unroll 1
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (key + offset + unit > low && key + offset <= high)
+                process_unit<shape, words>(&task, mine, keys + offset * key_stride, key + offset,
+                                           key + offset >= all_low && key + offset + unit - 1 <= all_high, row, sum);
+        if (buffers == 1 && next <= last) {
             __syncthreads();
-            stage_keys<tensor, TILE_COPY>(&task, head, keys, next, last);
+            copy_keys(0, next);
         }
     }
-    reduce_row_sums(config, at, row, memory + parts.row_max);
-    store_rows(&task, head, at, memory + parts.queries, first, present, row, sum);
+    if (task.saved_mask && !task.mask)
+        save_mask(&task, mask, head, first, last + 1 - first, threads);
+    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
 }
 
-/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
-int choose_tiles(attention_config *config)
+/* ---- bf16 ---------------------------------------------------------------------------------------------------- */
+
+/* A thread packs 8 numbers. blockIdx.y: the matrix. */
+__global__ void __launch_bounds__(256) pack(const __grid_constant__ attention_copies copies)
 {
-    int tiles = (config->head_padded + config->basis_padded) / 8;
-    int out_tiles = tiles <= 20 ? 5 : tiles <= 40 ? 10 : 16;
-    config->warp_rows = tiles <= 40 ? 2 : 1;
-    config->warp_cols = tiles <= 40 ? 4 : 8;
-    config->rows = 16 * config->warp_rows;
-    config->key_stride = tile_stride(2 * config->head_padded + config->basis_padded);
-    config->query_stride = tile_stride(config->head_padded + config->basis_padded);
-    static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
-    tile_choose_inner(config, choices, 32, [=]() { return forward_layout_of(config).size; });
-    return out_tiles;
+    const attention_copy_of *part = &copies.part[blockIdx.y];
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int each = part->padded / 4, c = (int)(i % each) * 8, cols = part->cols;
+    int64_t row = i / each;
+    if (row >= (int64_t)copies.shard->rows[LP_ROWS_TOKENS] * part->heads)
+        return;
+    const float *from = part->from + row * cols + c;
+    float x[8];
+    if (cols % 4 == 0 && (uintptr_t)part->from % 16 == 0) {
+#pragma unroll
+        for (int k = 0; k < 8; k += 4) {
+            float4 all = c + k < cols ? *(const float4 *)(from + k) : make_float4(0, 0, 0, 0);
+            x[k] = all.x;
+            x[k + 1] = all.y;
+            x[k + 2] = all.z;
+            x[k + 3] = all.w;
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < 8; k++)
+            x[k] = c + k < cols ? from[k] : 0;
+    }
+    *(float4 *)(part->to + row * part->padded + c / 2) = make_float4(
+        tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]), tile_pack_bf16(x[4], x[5]), tile_pack_bf16(x[6], x[7]));
 }
 
-template <bool tensor> void launch(const lp_cuda_run *run, const forward_task *task, int64_t tokens, int out_tiles)
+/* ---- launches ------------------------------------------------------------------------------------------------ */
+
+template <typename shape, int words, int blocks = 2>
+void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
-    const attention_config *config = &task->config;
-    forward_task with = *task;
-    dim3 grid(lp_blocks(tokens, config->rows), (unsigned)config->heads);
-    unsigned threads = 32u * (unsigned)(config->warp_rows * config->warp_cols);
-    size_t size = (size_t)forward_layout_of(config).size * sizeof(float);
-    if (out_tiles == 5)
-        LP_LAUNCH(run, (attention_forward<tensor, 2, 5>), grid, threads, size, with);
-    else if (out_tiles == 10)
-        LP_LAUNCH(run, (attention_forward<tensor, 2, 10>), grid, threads, size, with);
+    constexpr int inner = key_unit<words>::keys;
+    static const attention_choice choices[] = {
+        {64, inner, 2}, {64, inner, 1}, {32, inner, 2}, {32, inner, 1}, {16, inner, 1}};
+    int divisions = attention_divide(shape::sums(task.head + task.basis), shape::query_sums, &task.query_tiles);
+    if (divisions > 1 && task.mask_stride)
+        task.mask = task.saved_mask; /* drawn once for all of them */
+    attention_choose(&task, choices, [](const attention_task *with) { return layout_of<shape, words>(with).size; });
+    if (task.mask)
+        LP_LAUNCH(run, draw_mask, lp_blocks(tokens * task.heads, 32), 256, 0, task);
+    unsigned tiles = lp_blocks(tokens, shape::rows(&task));
+    if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
+        task.order = lp_cuda_attention_order_of(run);
+        tiles = (unsigned)(ATTENTION_ROWS / shape::rows(&task)) * (unsigned)lp_cuda_attention_order_count(tokens);
+    }
+    dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
+    size_t size = (size_t)layout_of<shape, words>(&task).size * sizeof(float);
+    LP_LAUNCH(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
+}
+
+template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+{
+    constexpr int words = precision == LP_PRECISION_BF16 ? 2 : 1;
+    typedef attention_shape<precision, 12, 0> narrow;
+    int tiles = narrow::sums(task->head + task->basis);
+    if (tiles <= 6)
+        launch<attention_shape<precision, 6, 0>, words, 3>(run, *task, tokens);
+    else if (tiles > 12 && tiles <= 16)
+        launch<attention_shape<precision, 16, 0>, words>(run, *task, tokens);
     else
-        LP_LAUNCH(run, (attention_forward<tensor, 1, 16>), grid, threads, size, with);
-}
-
-forward_task task_of(const lp_node *node, const lp_cuda_run *run)
-{
-    forward_task task = attention_task_of<forward_task>(node, run);
-    task.out = LP_OUTPUT(0);
-    task.lse = LP_OUTPUT(1);
-    task.time_out = LP_OUTPUT(2);
-    return task;
+        launch<narrow, words>(run, *task, tokens);
 }
 
 } // namespace
 
+attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run)
+{
+    attention_task task = {};
+    int heads = node->attributes.heads, step = tile_bf16(run) ? 16 : 8;
+    task.shard = run->shard;
+    task.segment = run->segment;
+    task.max_segments = run->largest_segments;
+    task.heads = heads;
+    task.head_dim = node->inputs[0]->cols / heads;
+    task.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;
+    task.head = (int)lp_blocks(task.head_dim, step);
+    task.basis = (int)lp_blocks(task.basis_dim, step);
+    task.scale = (float)node->attributes.scale;
+    task.dropout_threshold = lp_dropout_threshold(node->attributes.rate);
+    task.dropout_purpose = lp_dropout_purpose(node->attributes.stream);
+    task.dropout_scale = (float)(65536.0 / (65536.0 - task.dropout_threshold));
+    task.queries[0] = attention_part_of(LP_INPUT(0), task.head_dim, heads, true);
+    task.keys[0] = attention_part_of(LP_INPUT(1), task.head_dim, heads, true);
+    task.keys[2] = attention_part_of(LP_INPUT(2), task.head_dim, heads, true);
+    task.queries[1] = attention_part_of(LP_INPUT(3), task.basis_dim, heads, true);
+    task.keys[1] = attention_part_of(LP_INPUT(4), task.basis_dim, heads, false);
+    return task;
+}
+
+void attention_copies_add(attention_copies *copies, const attention_task *task, attention_part *part, bool by_head,
+                          int64_t tokens, float *to, size_t *used)
+{
+    if (!part->from)
+        return;
+    int heads = by_head ? task->heads : 1, padded = (part->cols + 15) / 16 * 8;
+    if (to) {
+        attention_copy_of copy = {part->from, to + *used, part->cols, padded, heads};
+        copies->part[copies->count++] = copy;
+        copies->shard = task->shard;
+        *part = attention_part_of(copy.to, padded, heads, by_head);
+        part->vector = 4;
+        for (part->shift = 0; part->shift < 5 && 4 << part->shift < padded;)
+            part->shift++;
+    }
+    *used += (size_t)tokens * (size_t)(heads * padded);
+}
+
+size_t attention_copies_of_inputs(attention_copies *copies, attention_task *task, int64_t tokens, float *to)
+{
+    size_t used = 0;
+    for (int i = 0; i < ATTENTION_KEYS; i++)
+        attention_copies_add(copies, task, &task->keys[i], i != 1, tokens, to, &used);
+    for (int i = 0; i < ATTENTION_QUERIES; i++)
+        attention_copies_add(copies, task, &task->queries[i], true, tokens, to, &used);
+    return used;
+}
+
+void attention_pack(const lp_cuda_run *run, const attention_copies *copies, int64_t tokens)
+{
+    int64_t most = 0;
+    for (int i = 0; i < copies->count; i++) {
+        int64_t mine = tokens * copies->part[i].heads * (copies->part[i].padded / 4);
+        most = mine > most ? mine : most;
+    }
+    LP_LAUNCH(run, pack, dim3(lp_blocks(most, 256), (unsigned)copies->count), 256, 0, *copies);
+}
+
 void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
 {
-    if (tile_tensor(run) && lp_cuda_attention_tensor(node, run))
-        return;
-    forward_task task = task_of(node, run);
+    attention_task task = attention_task_of(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    int out_tiles = choose_tiles(&task.config);
-    if (tile_tensor(run))
-        launch<true>(run, &task, tokens, out_tiles);
-    else
-        launch<false>(run, &task, tokens, out_tiles);
+    task.out = LP_OUTPUT(0);
+    task.lse = LP_OUTPUT(1);
+    task.time_out = LP_OUTPUT(2);
+    task.vectorized =
+        attention_aligned(task.out, task.head_dim, 2) | attention_aligned(task.time_out, task.basis_dim, 2) << 1;
+    task.aligned = attention_parts_aligned(&task);
+    size_t size = attention_mask_size(&task, run, tokens);
+    if (size) {
+        task.saved_mask = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], size);
+        task.mask = task.mask_stride > MAX_BLOCK_WORDS ? task.saved_mask : NULL;
+        if (!task.saved_mask)
+            return;
+    }
+    if (tile_bf16(run)) {
+        attention_copies copies = {};
+        size_t floats = attention_copies_of_inputs(&copies, &task, tokens, NULL);
+        /* The gradient reads the copies, too. */
+        float *to =
+            (float *)(node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
+                                                 : lp_cuda_scratch(run, floats * sizeof(float)));
+        if (!to)
+            return;
+        attention_copies_of_inputs(&copies, &task, tokens, to);
+        attention_pack(run, &copies, tokens);
+        if (attention_covers(&task, 4, 8))
+            launch<attention_bf16_shape, 2>(run, task, tokens);
+        else
+            launch_any<LP_PRECISION_BF16>(run, &task, tokens);
+    } else if (attention_covers(&task, 7, 13)) {
+        if (tile_tensor(run))
+            launch<attention_small_shape<LP_PRECISION_TF32>, 1>(run, task, tokens);
+        else
+            launch<attention_small_shape<LP_PRECISION_FP32>, 1>(run, task, tokens);
+    } else if (tile_tensor(run) && attention_covers(&task, 8, 16)) {
+        launch<attention_tf32_shape, 1>(run, task, tokens);
+    } else if (tile_tensor(run) && attention_covers(&task, 8, 0)) {
+        launch<attention_plain_shape, 2>(run, task, tokens);
+    } else if (tile_tensor(run)) {
+        launch_any<LP_PRECISION_TF32>(run, &task, tokens);
+    } else {
+        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
+    }
 }

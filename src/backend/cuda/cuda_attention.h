@@ -1,242 +1,597 @@
-/* cuda_attention.h: what the attention kernels and their gradient share.
+/* cuda_attention.h: what attention and its gradient share.
  *
- * Layout: a thread block owns a tile of `rows` consecutive tokens, of any segments, and iterates over the tokens of
- * the other side, `inner_rows` at a time: a query tile over the earlier keys of its segments, a key tile over the
- * later queries. Short segments share a tile, so a launch depends on the number of tokens only. The
- * bounds of the segments are looked up once for every row of the tile; pairs across segments are masked.
+ * One family of kernels serves every width, head count and precision. A block owns a tile of `rows` consecutive tokens
+ * of any segments and iterates over the tokens of the other side, `inner_rows` at a time: a query tile over the earlier
+ * keys of its segments, a key tile over the later queries. A warp owns 16 of the rows and all their columns, so scores
+ * and probabilities stay in its registers, and warps synchronize only when a tile is staged to shared memory. Short
+ * segments share a tile, so a launch depends on the number of tokens only; pairs across segments are masked.
  *
  * A token is one row of shared memory. Operands of one product are adjacent:
  *
- *     as a key      [ key | basis | value ]                               2 d + e columns
- *     as a query    [ query | time query ]                                  d + e
- *     in gradients  [ query | time query | d time out | d out ]           2 d + 2 e
+ *     as a key      [ key | basis | value ]
+ *     as a query    [ query | time query ], in gradients [ query | time query | d time out | d out ]
  *
- * d and e are the columns of a head and of the basis, each padded to a multiple of 8. The warps form `warp_rows`
- * groups of 16 rows; the `warp_cols` warps of a group divide the columns of every product.
+ * Each part is padded with zeros to k-steps, the depth of one mma: 8 floats of shared memory, which hold 8 numbers, or
+ * 16 in bf16. Accumulators are tiles of 16 columns. Where a result has more tiles than an instance has accumulators,
+ * blocks of the same rows (blockIdx.z) divide the tiles and each computes the scores.
+ *
+ * Precision: tf32 reads tokens as they are, and tensor cores truncate them, with an error of half a unit on average,
+ * which rounding would avoid at the cost of a pass over shared memory; probabilities and dscores are rounded. bf16
+ * reads copies that a kernel before it packs (attention_pack). fp32 is tf32 with operands in two parts
+ * (tile_mma_fp32).
+ *
+ * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the block while its
+ * first tile is copied, or for long segments by a kernel of its own. Attention saves them for its gradient next to lse.
  */
 #ifndef LP_CUDA_ATTENTION_H
 #define LP_CUDA_ATTENTION_H
 
+#include "backend/cuda/cuda_attention_order.h"
 #include "backend/cuda/cuda_tile.h"
 
-/* Constants of one attention node. */
-typedef struct attention_config {
-    int heads, head_dim, basis_dim; /* head_dim: columns of a head; basis_dim: of the basis */
-    int head_padded, basis_padded;  /* padded to a multiple of 8 */
-    int rows, inner_rows;           /* of the outer and the inner tile; multiples of 16 and 8 */
-    int buffers;                    /* 2: double buffering of the inner tile */
-    int warp_rows, warp_cols;       /* rows == 16 * warp_rows */
-    int key_stride, query_stride;   /* of tokens in shared memory, in floats; the gradients of a query lie in its row */
-    int score_stride;               /* of score tiles [rows x inner_rows] */
+/* Source matrix of some columns of a token, staged to shared memory. */
+typedef struct attention_part {
+    const float *from;
+    int stride, head_step; /* in floats: from token to token, from head to head */
+    int cols;              /* floats; the others up to the padded width are zeros */
+    int vector;            /* floats per copy: 1, 2 or 4 */
+    int shift;             /* 2^shift threads copy a row */
+} attention_part;
+
+/* Number of parts of a token, in the order of its row. */
+enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
+
+typedef struct attention_task {
+    const lp_cuda_shard *shard;
+    const int32_t *segment;
+    int max_segments;               /* upper bound over all shards */
+    int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
+    int head, basis;                /* the same in k-steps */
+    int rows, inner_rows, buffers;  /* tiles; 2 buffers: the next inner tile is copied while one is processed */
+    int query_tiles, key_tiles;     /* accumulator tiles of a block */
     float scale;                    /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
-} attention_config;
+    attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
+    attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
+    bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
+    const float *dout, *dtime_out;
+    float *out, *lse, *time_out; /* attention writes them, its gradient reads them */
+    float2 *row_stats;           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
+    const int32_t *order;        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
+    float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
+    int64_t dbasis_step;  /* floats between the parts of dbasis of two heads; 0: one head */
+    int accumulate;       /* bit i: gradient i accumulates */
+    int vectorized;       /* bit i: result i can be stored by float2 */
+    uint32_t *mask;       /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride;      /* words of a query and head; 0: no dropout */
+    uint32_t *saved_mask; /* where attention saves the mask for its gradient; NULL: not saved */
+} attention_task;
 
-/* Strides and first columns of one head in the matrices of tokens. */
-typedef struct attention_head {
-    int64_t stride, basis_stride;
-    int first, basis_first; /* first columns */
-    int index;
-} attention_head;
+/* An instance of the kernels: precision, accumulators of query and key tiles, and for the fastest ones the widths and
+ * tiles as compile-time constants: products then unroll to straight-line ldmatrix and mma. */
+template <lp_precision a_precision, int a_query_sums, int a_key_sums, int fixed_head = 0, int fixed_basis = 0>
+struct attention_shape {
+    static constexpr lp_precision precision = a_precision;
+    static constexpr bool bf16 = precision == LP_PRECISION_BF16, fixed = fixed_head > 0;
+    static constexpr int query_sums = a_query_sums, key_sums = a_key_sums;
+    static constexpr int wide = bf16 ? 8 : 16; /* floats of an accumulator tile's columns */
 
-__device__ static inline attention_head attention_head_of(const attention_config *config, int index)
+    __host__ __device__ static constexpr int head(const attention_task *task)
+    {
+        return fixed ? fixed_head : task->head;
+    }
+    __host__ __device__ static constexpr int basis(const attention_task *task)
+    {
+        return fixed ? fixed_basis : task->basis;
+    }
+    __host__ __device__ static constexpr int rows(const attention_task *task)
+    {
+        return fixed ? ATTENTION_ROWS : task->rows;
+    }
+    __host__ __device__ static constexpr int threads(const attention_task *task)
+    {
+        return 2 * rows(task);
+    }
+    /* Accumulator tiles of `steps` k-steps. */
+    __host__ __device__ static constexpr int sums(int steps)
+    {
+        return bf16 ? steps : (steps + 1) / 2;
+    }
+    /* Columns of `steps` k-steps. */
+    __host__ __device__ static constexpr int columns(int steps)
+    {
+        return (bf16 ? 16 : 8) * steps;
+    }
+    /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
+    __host__ __device__ static constexpr int first(const attention_task *task, int p)
+    {
+        return p == 0 ? 0 : 8 * (head(task) + (p - 1) * basis(task));
+    }
+    /* Strides of tokens in floats. 4 modulo 8: ldmatrix without bank conflicts. */
+    __host__ __device__ static constexpr int key_stride(const attention_task *task)
+    {
+        return 8 * (2 * head(task) + basis(task)) + 4;
+    }
+    __host__ __device__ static constexpr int query_stride(const attention_task *task)
+    {
+        return 8 * (head(task) + basis(task)) + 4;
+    }
+    __host__ __device__ static constexpr int gradient_stride(const attention_task *task)
+    {
+        return 16 * (head(task) + basis(task)) + 4;
+    }
+    /* The block's accumulator tiles of `all`, if each block has `each`: the first, and their number. */
+    __device__ static inline int first_tile(int each)
+    {
+        return fixed ? 0 : (int)blockIdx.z * each;
+    }
+    __device__ static inline int tiles(int all, int each)
+    {
+        return fixed ? all : min(each, all - (int)blockIdx.z * each);
+    }
+};
+
+/* ---- products ------------------------------------------------------------------------------------------------ */
+
+template <lp_precision precision>
+__device__ static __forceinline__ void attention_mma(float (&sum)[4], const float (&a)[4], float b0, float b1)
 {
-    attention_head head = {(int64_t)config->heads * config->head_dim, (int64_t)config->heads * config->basis_dim,
-                           index * config->head_dim, index * config->basis_dim, index};
-    return head;
+    if constexpr (precision == LP_PRECISION_BF16)
+        tile_mma_bf16(sum, a, b0, b1);
+    else if constexpr (precision == LP_PRECISION_TF32)
+        tile_mma_tf32(sum, a, b0, b1);
+    else
+        tile_mma_fp32(sum, a, b0, b1);
+}
+
+/* sum[j] += a b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. */
+template <lp_precision precision, int tiles>
+__device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4], const float (&left)[4],
+                                                          tile_address b, int stride, int offset)
+{
+#pragma unroll
+    for (int j = 0; j < tiles; j += 2) {
+        float right[4];
+        tile_ldmatrix(right, b, offset + 8 * j * stride);
+        attention_mma<precision>(sum[j], left, right[0], right[1]);
+        attention_mma<precision>(sum[j + 1], left, right[2], right[3]);
+    }
+}
+
+/* The rows of one accumulator tile's columns, as operand A. */
+template <bool bf16>
+__device__ static __forceinline__ void attention_load_columns(float (&left)[4], const float *rows, tile_address source,
+                                                              int stride, int m)
+{
+    if constexpr (bf16) {
+        tile_ldmatrix_trans(left, source, 8 * m);
+    } else {
+        float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
+        left[0] = x.x;
+        left[1] = x.y;
+        left[2] = y.x;
+        left[3] = y.y;
+    }
+}
+
+/* sum[m] += (score b_m)^T for from <= m < to: score [16 x 8 tiles] in accumulator layout, b_m: 8 tiles rows and 16
+ * columns from b + m * wide on. The columns of b are the rows of the mma tile, so a lane loads two of them at once, and
+ * the scores are operand B in the layout that they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0
+ * and 1 are rows 2t and 2t + 1 at the lane's first column, 2 and 3 the same rows at its second column. These columns
+ * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1.
+ *
+ * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
+ * a branch for each tile would keep loads from overlapping with products. In fp32 the products of a call are added
+ * first: tensor cores truncate sums, and the error of one long sum would grow with the context. */
+template <typename shape, int tiles, int all>
+__device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2][4], const float (&score)[tiles][4],
+                                                            const float *b, int stride, int from, int to, int half = -1)
+{
+    constexpr bool bf16 = shape::bf16, exact = shape::precision == LP_PRECISION_FP32;
+    constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? all : 4;
+    tile_lane me = tile_lane_now();
+    float right[steps][2][2];
+#pragma unroll
+    for (int j = 0; j < steps; j++)
+#pragma unroll
+        for (int h = 0; h < 2; h++)
+#pragma unroll
+            for (int i = 0; i < 2; i++)
+                right[j][h][i] = bf16    ? tile_pack_bf16(score[(bf16 ? 2 * j + i : j)][2 * h],
+                                                          score[(bf16 ? 2 * j + i : j)][2 * h + 1])
+                                 : exact ? score[j][2 * h + i]
+                                         : tile_round_tf32(score[j][2 * h + i]);
+    const float *rows = b + 2 * me.member * stride + 2 * me.group;
+    tile_address source = tile_b_address(b, stride);
+#pragma unroll
+    for (int first = 0; first < all; first += group) {
+        if (first + group <= from || first >= to)
+            continue;
+#pragma unroll
+        for (int outer = 0; outer < (exact ? 1 : steps); outer++)
+#pragma unroll
+            for (int m = first; m < first + group && m < all; m++) {
+                if (shape::fixed && (m < from || m >= to))
+                    continue;
+                float part[2][4] = {};
+                bool used = shape::fixed || (m >= from && m < to);
+#pragma unroll
+                for (int j = outer; j < (exact ? steps : outer + 1); j++) {
+                    float left[4];
+                    attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
+                                                 m + (bf16 ? 2 * j * stride : 0));
+#pragma unroll
+                    for (int i = 0; i < 4; i++)
+                        left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+#pragma unroll
+                    for (int h = 0; h < 2; h++)
+                        attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0],
+                                                        right[j][h][1]);
+                }
+#pragma unroll
+                for (int i = 0; i < (exact ? 8 : 0); i++)
+                    sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
+            }
+    }
+}
+
+/* ---- staging to shared memory -------------------------------------------------------------------------------- */
+
+/* Copies a part of tokens [first, first + present), and zeros up to `rows`; 2^shift threads copy a row. Offsets are
+ * 32-bit products: 64-bit ones took longer than the copies. */
+template <int vector, int unroll>
+__device__ static __forceinline__ void attention_copy_part(const attention_part *part, const float *from, int shift,
+                                                           int cols_padded, float *to, int stride, int threads,
+                                                           int rows, int first, int present)
+{
+    int row = (int)threadIdx.x >> shift, step = threads >> shift;
+    uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
+    if (unroll <= 4 && row >= rows)
+        return;
+    first += row;
+#pragma unroll 1
+    for (int c = vector * ((int)threadIdx.x & ((1 << shift) - 1)); c < cols_padded; c += vector << shift) {
+        const char *source = (const char *)(from + c);
+        float *dst = to + row * stride + c;
+        int remaining = c < part->cols ? present - row : 0;
+#pragma unroll(unroll)
+        for (int r = 0; r < rows; r += step)
+            tile_cp_async<vector>(dst + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
+                                  r < remaining);
+    }
+}
+
+/* Starts the copy of the first `used` parts of tokens [first, first + present). */
+template <typename shape, int count>
+__device__ static __forceinline__ void attention_copy(const attention_task *task, const attention_part (&parts)[count],
+                                                      int used, int head, float *to, int stride, int rows, int first,
+                                                      int present)
+{
+    int threads = shape::threads(task);
+#pragma unroll
+    for (int p = 0; p < count; p++) {
+        const attention_part *part = &parts[p];
+        bool of_head = p == 0 || p == count - 1;
+        int cols_padded = 8 * (of_head ? shape::head(task) : shape::basis(task));
+        if (p >= used || cols_padded == 0)
+            continue;
+        const float *from = part->from + head * part->head_step;
+        float *mine = to + shape::first(task, p);
+        if (shape::fixed && !shape::bf16 && task->aligned && of_head)
+            attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
+        else if (shape::fixed && !shape::bf16 && task->aligned)
+            attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
+        else if (shape::bf16 || part->vector == 4)
+            attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
+        else if (part->vector == 2)
+            attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
+        else
+            attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                      present);
+    }
+}
+
+/* ---- results ------------------------------------------------------------------------------------------------- */
+
+/* Stores accumulators to a matrix with `cols` columns, padded to `padded`: column 16 (first_tile + m) + c of tile m is
+ * column `begin` less of the matrix, and only its columns are stored. `to`: row 0 of the warp's 16 rows, of which `present` exist.
+ * vectorized: all rows are 8-byte aligned. */
+template <typename shape, int all>
+__device__ static __forceinline__ void attention_store(float *to, int64_t stride, int present, int cols, int padded,
+                                                       int first_tile, int from, int tiles, int begin, bool vectorized,
+                                                       int accumulate, float (&sum)[all][2][4])
+{
+    constexpr int second = shape::bf16 ? 8 : 1;
+    tile_lane me = tile_lane_now();
+    int group = shape::bf16 ? me.group : 2 * me.group;
+    /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
+    auto each = [&](auto act) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            int row = 8 * (i >> 1) + 2 * me.member + (i & 1), end = row < present ? cols : 0;
+            float *mine = to + row * stride;
+#pragma unroll
+            for (int m = 0; m < all; m++) {
+                int col = 16 * (first_tile + m) - begin, one = col + group, other = one + second;
+                if (m >= from && m < tiles && col + 16 > 0 && col < padded)
+                    act(mine + one, sum[m][i >> 1][i & 1], sum[m][i >> 1][2 + (i & 1)], one >= 0 && one < end,
+                        other >= 0 && other < end);
+            }
+        }
+    };
+    if (accumulate)
+        each([](float *dst, float &x, float &y, bool one, bool other) {
+            x += one ? dst[0] : 0;
+            y += other ? dst[second] : 0;
+        });
+    if (!shape::bf16 && vectorized)
+        each([](float *dst, float &x, float &y, bool one, bool) {
+            if (one)
+                *(float2 *)dst = make_float2(x, y);
+        });
+    else
+        each([](float *dst, float &x, float &y, bool one, bool other) {
+            if (one)
+                dst[0] = x;
+            if (other)
+                dst[second] = y;
+        });
+}
+
+/* ---- segments ------------------------------------------------------------------------------------------------ */
+
+/* A block needs the segment offsets first. A warp loads 128 of them, mostly all, in one coalesced read, and hides the
+ * latency behind other work; the next 32 offsets then stay in its registers. */
+
+typedef struct attention_probe {
+    int begin[4]; /* lane i: begin of segments 4 i to 4 i + 3 */
+} attention_probe;
+
+/* Depends on no shard variable, so the load is issued at once. */
+__device__ static inline attention_probe attention_probe_of(const attention_task *task)
+{
+    attention_probe probe;
+#pragma unroll
+    for (int j = 0; j < 4; j++)
+        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->max_segments)];
+    return probe;
+}
+
+/* Begin of segment i < 128; i can differ between lanes. */
+__device__ static inline int attention_probe_at(attention_probe probe, int i)
+{
+    int begin = 0;
+#pragma unroll
+    for (int j = 0; j < 4; j++) {
+        int other = __shfl_sync(0xFFFFFFFFu, probe.begin[j], i >> 2 & 31);
+        begin = (i & 3) == j ? other : begin;
+    }
+    return begin;
 }
 
 /* Index of the segment that contains a token. */
-__device__ static inline int attention_segment(const int32_t *segment, int segments, int token)
+__device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
+                                                       int token)
 {
-    int low = 0, high = segments;
+    int low = 0, high = segments, lane = (int)threadIdx.x & 31, below = 0;
+    if (segments <= 128) {
+#pragma unroll
+        for (int j = 0; j < 4; j++)
+            below += __popc(__ballot_sync(0xFFFFFFFFu, 4 * lane + j < segments && probe.begin[j] <= token));
+        return below - 1;
+    }
     while (high - low > 1) {
-        int middle = (low + high) / 2;
-        if (segment[middle] <= token)
-            low = middle;
-        else
-            high = middle;
+        int step = (high - low + 31) / 32, index = low + lane * step;
+        below = __popc(__ballot_sync(0xFFFFFFFFu, index < high && segment[index] <= token));
+        low += (below - 1) * step;
+        high = min(low + step, high);
     }
     return low;
 }
 
-/* Bounds of the segments of a tile's tokens; `end` may be NULL. Rows beyond the last token get the last token's
- * segment. */
-__device__ static inline void attention_segment_bounds(const lp_cuda_shard *shard, const int32_t *segment, int first,
-                                                       int rows, int *start, int *end)
+/* The segment of a token, and those after it. */
+typedef struct attention_cursor {
+    int index, begin; /* of the token's segment */
+    int next;         /* lane i: begin of the i-th segment after it */
+} attention_cursor;
+
+__device__ static inline attention_cursor attention_cursor_of(const int32_t *segment, int segments, int tokens,
+                                                              attention_probe probe, int token)
 {
-    int tokens = shard->rows[LP_ROWS_TOKENS];
-    for (int r = (int)threadIdx.x; r < rows; r += (int)blockDim.x) {
-        int s = attention_segment(segment, shard->segments, min(first + r, tokens - 1));
-        start[r] = segment[s];
-        if (end)
-            end[r] = segment[s + 1];
+    int s = attention_segment_by_warp(segment, segments, probe, token), next = s + 1 + ((int)threadIdx.x & 31);
+    attention_cursor cursor = {s, 0, 0};
+    if (segments <= 128) {
+        cursor.begin = attention_probe_at(probe, s);
+        cursor.next = attention_probe_at(probe, next);
+        cursor.next = next < segments ? cursor.next : tokens;
+    } else {
+        cursor.begin = segment[s];
+        cursor.next = segment[min(next, segments)];
+    }
+    return cursor;
+}
+
+/* Bounds of the segments of these tokens, none of which is before the cursor's segment or after token `last`. Every
+ * lane of the warp must call it. */
+template <int count>
+__device__ static inline void attention_find_bounds(const int32_t *segment, int segments, attention_cursor cursor,
+                                                    int last, const int (&token)[count], int (&start)[count],
+                                                    int (&end)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        start[i] = end[i] = cursor.begin;
+    for (int k = 0;; k++) {
+        if (k && k % 32 == 0)
+            cursor.next = segment[min(cursor.index + 1 + k + ((int)threadIdx.x & 31), segments)];
+        int next = __shfl_sync(0xFFFFFFFFu, cursor.next, k % 32);
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            end[i] = end[i] <= token[i] ? next : end[i];
+            start[i] = next <= token[i] ? next : start[i];
+        }
+        if (next > last)
+            return;
     }
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
 
-/* Dropout bits of the pairs of a tile, a byte for 8 consecutive keys of a segment (backend.h): bytes [queries x (keys
- * / 8 + 1)]. The first byte of a row holds key `first_key`'s position in the query's segment. start: begin of the
- * segments of `known` queries from query `origin` on; later queries belong to the segment of the last one. */
-typedef struct attention_bits {
-    unsigned char *bytes;
-    int stride;
-    const int *start;
-    int origin, known;
-} attention_bits;
-
-__device__ static inline int attention_bits_start(const attention_bits *bits, int query)
+/* Mask words of a query and head. */
+__device__ static inline uint32_t *attention_mask_row(const attention_task *task, int query, int head)
 {
-    return bits->start[min(query - bits->origin, bits->known - 1)];
+    return task->mask + 1 + ((int64_t)query * task->heads + head) * task->mask_stride;
 }
 
-__device__ static inline void attention_bits_draw(const attention_bits *bits, const attention_config *config,
-                                                  const lp_cuda_shard *shard, int head, int first_query, int queries,
-                                                  int first_key)
+/* Loads two words from a key position in the query's segment on. Issued well before attention_mask_extract shifts them
+ * to 32 keys. Bits of masked keys are undefined. */
+__device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    for (int i = (int)threadIdx.x; i < queries * bits->stride; i += (int)blockDim.x) {
-        int n = i / bits->stride, query = first_query + n, start = attention_bits_start(bits, query);
-        int block = ((first_key - start) >> 3) + i % bits->stride;
-        if (block < 0 || block * 8 > query - start)
-            continue;
-        uint64_t row = (shard->first_token + (uint64_t)query) * (uint64_t)config->heads + (uint64_t)head;
-        lp_random_block words =
-            lp_philox(shard->seed, config->dropout_purpose, shard->step, row * 65536 + (uint64_t)block);
-        unsigned keep = 0;
+    int word = min(max(position >> 5, -1), task->mask_stride - 1);
+    uint2 both = {mask[word], mask[word + 1]};
+    return both;
+}
+
+__device__ static inline uint32_t attention_mask_extract(uint2 both, int position)
+{
+    return tile_funnel_shift(both.x, both.y, position);
+}
+
+/* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
+ * them interleaved to hide the latency of Philox. */
+template <int parts, int together>
+__device__ static __forceinline__ void attention_mask_draw(const attention_task *task, uint32_t *mask, int head,
+                                                           int token, int start, int part)
+{
+    unsigned char *bytes = (unsigned char *)mask;
+    uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
+#pragma unroll 1
+    for (int block = part; block * 8 <= token - start; block += parts * together) {
+        unsigned keep[together];
 #pragma unroll
-        for (int bit = 0; bit < 8; bit++)
-            keep |= (unsigned)lp_dropout_keep(&words, bit, config->dropout_threshold) << bit;
-        bits->bytes[i] = (unsigned char)keep;
+        for (int i = 0; i < together; i++) {
+            lp_random_block drawn = lp_philox(task->shard->seed, task->dropout_purpose, task->shard->step,
+                                              query_index * 65536 + (uint64_t)(block + i * parts));
+            keep[i] = 0;
+#pragma unroll
+            for (int bit = 0; bit < 8; bit++)
+                keep[i] |= (unsigned)lp_dropout_keep(&drawn, bit, task->dropout_threshold) << bit;
+        }
+#pragma unroll
+        for (int i = 0; i < together; i++)
+            if ((block + i * parts) * 8 <= token - start)
+                bytes[block + i * parts] = (unsigned char)keep[i];
     }
-}
-
-/* Dropout factor of one pair: 0, or 1 / (1 - rate). */
-__device__ static inline float attention_dropout_factor(const attention_bits *bits, const attention_config *config,
-                                                        int first_query, int first_key, int query, int key)
-{
-    if (config->dropout_threshold == 0)
-        return 1;
-    int start = attention_bits_start(bits, query), position = key - start;
-    int byte = (query - first_query) * bits->stride + (position >> 3) - ((first_key - start) >> 3);
-    return bits->bytes[byte] >> (position & 7) & 1 ? config->dropout_scale : 0.0f;
-}
-
-/* ---- visible range of a row group ---------------------------------------------------------------------------- */
-
-/* The 8-token tiles of an inner tile that contain any of the tokens [low, high): all of them, and those of one warp of
- * the group, which takes every warp_cols-th. */
-typedef struct attention_range {
-    int low, high;   /* tiles of the inner tile */
-    int from, count; /* the warp's tiles: j * warp_cols + warp_col for from <= j < count */
-} attention_range;
-
-__device__ static inline attention_range attention_range_of(const attention_config *config, int first, int low,
-                                                            int high, int warp_col)
-{
-    attention_range range;
-    range.low = min(max(low - first, 0), config->inner_rows) / 8;
-    range.high = min(tile_pad(max(high - first, 0)), config->inner_rows) / 8;
-    range.from = max(range.low - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
-    range.count = max(range.high - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
-    return range;
-}
-
-/* ---- part of the accumulators that a warp computes ----------------------------------------------------------- */
-
-typedef struct attention_warp {
-    int group_row, warp_col; /* first row of its group in the tile; index within the group */
-    int first_tile, count;   /* its 8-column tiles of the accumulators */
-    int low, high;           /* inner tokens [low, high) visible to its group */
-} attention_warp;
-
-/* all: 8-column tiles of a group; tiles: of a warp, at most. The caller sets low and high. */
-__device__ static inline attention_warp attention_warp_of(const attention_config *config, int all, int tiles)
-{
-    int warp = tile_lane_now().warp, warp_col = warp % config->warp_cols, first = warp_col * tiles;
-    attention_warp at = {warp / config->warp_cols * 16, warp_col, first, max(min(all - first, tiles), 0), 0, 0};
-    return at;
-}
-
-/* ---- staging to shared memory -------------------------------------------------------------------------------- */
-
-/* Stages tokens [first, first + present) as keys. */
-template <bool tensor, tile_phase phase>
-__device__ static inline void attention_stage_keys(float *to, const attention_config *config, attention_head head,
-                                                   const float *key, const float *basis, const float *value, int first,
-                                                   int present, int rows)
-{
-    int stride = config->key_stride, head_padded = config->head_padded;
-    tile_stage<tensor, phase>(to, stride, rows, head_padded, key + first * head.stride + head.first, head.stride,
-                              present, config->head_dim);
-    if (config->basis_dim)
-        tile_stage<tensor, phase>(to + head_padded, stride, rows, config->basis_padded,
-                                  basis + (int64_t)first * config->basis_dim, config->basis_dim, present,
-                                  config->basis_dim);
-    tile_stage<tensor, phase>(to + head_padded + config->basis_padded, stride, rows, head_padded,
-                              value + first * head.stride + head.first, head.stride, present, config->head_dim);
-}
-
-/* Stages tokens [first, first + present) as queries. */
-template <bool tensor, tile_phase phase>
-__device__ static inline void attention_stage_queries(float *to, const attention_config *config, attention_head head,
-                                                      const float *query, const float *time_query, int first,
-                                                      int present, int rows)
-{
-    tile_stage<tensor, phase>(to, config->query_stride, rows, config->head_padded,
-                              query + first * head.stride + head.first, head.stride, present, config->head_dim);
-    if (config->basis_dim)
-        tile_stage<tensor, phase>(to + config->head_padded, config->query_stride, rows, config->basis_padded,
-                                  time_query + first * head.basis_stride + head.basis_first, head.basis_stride, present,
-                                  config->basis_dim);
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* The constants of a node; each kernel chooses its tiles and warps. */
-static inline attention_config attention_config_of(const lp_node *node)
+/* Whether the columns of all heads can be read `vector` floats at a time. */
+static inline bool attention_aligned(const float *from, int cols, int vector)
 {
-    attention_config config = {};
-    config.heads = node->attributes.heads;
-    config.head_dim = node->inputs[0]->cols / config.heads;
-    config.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;
-    config.head_padded = tile_pad(config.head_dim);
-    config.basis_padded = tile_pad(config.basis_dim);
-    config.scale = (float)node->attributes.scale;
-    config.dropout_threshold = lp_dropout_threshold(node->attributes.rate);
-    config.dropout_purpose = lp_dropout_purpose(node->attributes.stream);
-    config.dropout_scale = (float)(65536.0 / (65536.0 - config.dropout_threshold));
-    return config;
+    return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* A task with the fields that every attention kernel has: inputs 0 to 4 of attention and of its gradient. */
-template <typename task_type> static inline task_type attention_task_of(const lp_node *node, const lp_cuda_run *run)
+/* A part of `cols` floats; by_head: every head has its own, otherwise all heads use the same. */
+static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head)
 {
-    task_type task = {};
-    task.config = attention_config_of(node);
-    task.shard = run->shard;
-    task.segment = run->segment;
-    task.query = LP_INPUT(0);
-    task.key = LP_INPUT(1);
-    task.value = LP_INPUT(2);
-    task.time_query = LP_INPUT(3);
-    task.basis = LP_INPUT(4);
-    return task;
+    attention_part part = {from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, 1, 0};
+    if (attention_aligned(from, cols, 4))
+        part.vector = 4;
+    else if (attention_aligned(from, cols, 2))
+        part.vector = 2;
+    while (part.shift < 5 && part.vector << part.shift < tile_pad(cols))
+        part.shift++;
+    return part;
 }
 
-/* The same with the gradient's other inputs, 5 to 9. A task may declare results of attention as non-const. */
-template <typename task_type>
-static inline task_type attention_gradient_task_of(const lp_node *node, const lp_cuda_run *run)
+/* Instances with fixed widths: 56 + 104 columns, the paper's sizes padded; 64 + 128; and 64 without a basis. */
+template <lp_precision precision> using attention_small_shape = attention_shape<precision, 10, 14, 7, 13>;
+typedef attention_shape<LP_PRECISION_TF32, 12, 16, 8, 16> attention_tf32_shape;
+typedef attention_shape<LP_PRECISION_TF32, 4, 8, 8, 0> attention_plain_shape;
+typedef attention_shape<LP_PRECISION_BF16, 12, 16, 4, 8> attention_bf16_shape;
+
+/* Whether an instance with fixed widths covers a node and pads it by at most a quarter. */
+static inline bool attention_covers(const attention_task *task, int head, int basis)
 {
-    task_type task = attention_task_of<task_type>(node, run);
-    task.lse = (decltype(task.lse))LP_INPUT(5);
-    task.out = (decltype(task.out))LP_INPUT(6);
-    task.dout = LP_INPUT(7);
-    task.time_out = (decltype(task.time_out))LP_INPUT(8);
-    task.dtime_out = LP_INPUT(9);
-    task.accumulate = (int)node->accumulate;
-    return task;
+    return task->head <= head && task->basis <= basis && 5 * (task->head + task->basis) >= 4 * (head + basis);
 }
+
+/* Whether parts of heads can be copied by 2 floats, and those of the basis by 4. */
+static inline bool attention_parts_aligned(const attention_task *task)
+{
+    bool aligned = true;
+    for (int i = 0; i < ATTENTION_KEYS; i++)
+        aligned = aligned && attention_aligned(task->keys[i].from, task->keys[i].cols, i == 1 ? 4 : 2);
+    for (int i = 0; i < ATTENTION_GRADIENTS; i++)
+        aligned = aligned && attention_aligned(task->queries[i].from, task->queries[i].cols, i % 3 ? 4 : 2);
+    return aligned;
+}
+
+/* Bytes of the mask of all queries. */
+static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
+{
+    task->mask_stride = task->dropout_threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
+    return task->mask_stride ? ((size_t)tokens * (size_t)task->heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
+                             : 0;
+}
+
+/* Tiles of a launch: rows, inner rows, buffers. */
+typedef struct attention_choice {
+    int rows, inner_rows, buffers;
+} attention_choice;
+
+/* Sets the tiles: the first choice with which two blocks run on a multiprocessor, else the first that fits a block, else
+ * the last. size(task) returns the floats of shared memory. */
+template <int count, typename size_function>
+static inline void attention_choose(attention_task *task, const attention_choice (&choices)[count],
+                                    const size_function &size)
+{
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i < count; i++) {
+            task->rows = choices[i].rows;
+            task->inner_rows = choices[i].inner_rows;
+            task->buffers = choices[i].buffers;
+            size_t bytes = (size_t)size(task) * sizeof(float);
+            if (bytes <= (pass ? TILE_MAX_SHARED : TILE_HALF_SHARED) && (pass || task->rows == ATTENTION_ROWS))
+                return;
+        }
+}
+
+/* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */
+static inline int attention_divide(int tiles, int sums, int *each)
+{
+    int blocks = (int)lp_blocks(tiles, sums);
+    *each = (int)lp_blocks(tiles, blocks);
+    return blocks;
+}
+
+/* The fields that attention and its gradient share: inputs 0 to 4 of both. */
+attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run);
+
+/* bf16: copies [T x H x padded] of matrices [T x H x cols], two numbers in a float and padded to k-steps. */
+typedef struct attention_copy_of {
+    const float *from;
+    float *to;
+    int cols, padded, heads; /* padded: floats */
+} attention_copy_of;
+
+enum { ATTENTION_COPIES = 5 };
+
+typedef struct attention_copies {
+    attention_copy_of part[ATTENTION_COPIES];
+    int count;
+    const lp_cuda_shard *shard;
+} attention_copies;
+
+/* Replaces the source of a part by a copy, `used` floats from `to` on; adds its size to `used`. to NULL: only that. */
+void attention_copies_add(attention_copies *copies, const attention_task *task, attention_part *part, bool by_head,
+                          int64_t tokens, float *to, size_t *used);
+/* The same for attention's inputs. */
+size_t attention_copies_of_inputs(attention_copies *copies, attention_task *task, int64_t tokens, float *to);
+void attention_pack(const lp_cuda_run *run, const attention_copies *copies, int64_t tokens);
 
 #endif

@@ -10,400 +10,576 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * compute_delta runs first. In attention_backward, row 0 of the grid owns key tiles and iterates over their queries;
- * rows 1 to heads own query tiles and iterate over their keys. Both recompute p = exp(s - lse). That costs two more
- * products than atomic adds to dquery, but no block waits for another. 256 threads; 16 or 32 rows a tile; at most 113
- * KiB of shared memory where it fits, so that two blocks run on a multiprocessor (backward_layout).
+ * `prepare` computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic dependent launch and waits only before
+ * it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over queries,
+ * or owns queries and iterates over keys, in the order of cuda_attention_order.h (longest first). Both recompute p =
+ * exp(s - lse). That costs two more products than atomic adds to dquery, but no block waits for another. A warp
+ * computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and feeds probabilities and
+ * dscores to the next mma from registers. With several heads, dbasis is stored for each head, and sum_heads adds them.
  */
-#include "backend/cuda/cuda_attention_tensor.h"
+#include "backend/cuda/cuda_attention.h"
 
 namespace
 {
 
-typedef struct backward_task {
-    attention_config config;
-    const lp_cuda_shard *shard;
-    const int32_t *segment;
-    const float *query, *key, *value, *time_query, *basis, *lse, *out, *dout, *time_out, *dtime_out;
-    float *delta; /* [T x H] */
-    float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    int accumulate; /* bit i: output i accumulates */
-} backward_task;
+enum { THREADS = 256 /* of prepare and sum_heads */ };
+
+/* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple of them, with fixed
+ * widths of `inner` rows. */
+template <typename shape> struct inner_unit {
+    static constexpr int tiles = shape::bf16 ? 4 : 2, rows = 8 * tiles;
+    static constexpr int inner = shape::fixed && shape::basis(NULL) == 0 ? 32 : rows;
+};
 
 /* ---- delta --------------------------------------------------------------------------------------------------- */
 
-__device__ float lane_dot(const float *a, const float *b, int count)
+/* Part of the dot product of rows of out and dout that one of 8 threads computes. dout is rounded as in dp, so that the
+ * dscores of a row, which sum to 0, leave less error. */
+template <lp_precision precision> __device__ __forceinline__ float rounded(float x)
 {
+    return precision == LP_PRECISION_BF16   ? tile_round_bf16(x)
+           : precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x)
+                                            : x;
+}
+
+template <int vector> __device__ __forceinline__ void load_vector(float *to, const float *from)
+{
+    if constexpr (vector == 4) {
+        float4 x = *(const float4 *)from;
+        to[0] = x.x;
+        to[1] = x.y;
+        to[2] = x.z;
+        to[3] = x.w;
+    } else if constexpr (vector == 2) {
+        float2 x = *(const float2 *)from;
+        to[0] = x.x;
+        to[1] = x.y;
+    } else {
+        to[0] = *from;
+    }
+}
+
+/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: also stores the packed
+ * row of dout, `padded` floats. */
+template <lp_precision precision, int vector>
+__device__ __forceinline__ float dot_by(const float *dout, const float *out, int cols, float *packed, int padded)
+{
+    constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    constexpr int each = bf16 ? 4 : vector, together = 4;
+    int part = (int)threadIdx.x & 7, end = bf16 ? 2 * padded : cols;
     float sum = 0;
-    for (int c = (int)threadIdx.x & 31; c < count; c += 32)
-        sum += a[c] * b[c];
+#pragma unroll 1
+    for (int first = each * part; first < end; first += 8 * each * together) {
+        float x[together][each] = {}, y[together][each] = {};
+#pragma unroll
+        for (int n = 0; n < together; n++)
+#pragma unroll
+            for (int k = 0; k < each; k += vector) {
+                int c = first + 8 * each * n + k;
+                if (c < cols) {
+                    load_vector<vector>(&x[n][k], dout + c);
+                    load_vector<vector>(&y[n][k], out + c);
+                }
+            }
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+#pragma unroll
+            for (int k = 0; k < each; k++)
+                sum += rounded<precision>(x[n][k]) * y[n][k];
+            if constexpr (bf16) {
+                int c = first + 8 * each * n;
+                if (c < end)
+                    *(float2 *)(packed + c / 2) =
+                        make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
+            }
+        }
+    }
     return sum;
 }
 
-/* One warp for each token and head. */
-__global__ void __launch_bounds__(256) compute_delta(backward_task task)
+template <lp_precision precision>
+__device__ __forceinline__ float dot(const float *dout, const float *out, int cols, int vector, float *packed,
+                                     int padded)
 {
-    const attention_config *config = &task.config;
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 5, token = i / config->heads;
-    if (token >= task.shard->rows[LP_ROWS_TOKENS])
-        return;
-    attention_head head = attention_head_of(config, (int)(i % config->heads));
-    int64_t mine = token * head.stride + head.first, basis_at = token * head.basis_stride + head.basis_first;
-    float sum = lane_dot(task.dout + mine, task.out + mine, config->head_dim);
-    if (config->basis_dim)
-        sum += lane_dot(task.dtime_out + basis_at, task.time_out + basis_at, config->basis_dim);
-    sum = lp_warp_sum(sum);
-    if ((threadIdx.x & 31) == 0)
-        task.delta[i] = sum;
+    return vector == 4   ? dot_by<precision, 4>(dout, out, cols, packed, padded)
+           : vector == 2 ? dot_by<precision, 2>(dout, out, cols, packed, padded)
+                         : dot_by<precision, 1>(dout, out, cols, packed, padded);
+}
+
+/* 8 threads for each token and head. packed: rows of dout and dtime_out in bf16. */
+template <lp_precision precision>
+__global__ void __launch_bounds__(THREADS, 4)
+    prepare(const __grid_constant__ attention_task task, int vector, int time_vector, float *packed, float *time_packed)
+{
+    lp_pdl_trigger();
+    int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
+    bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
+    int padded = task.queries[3].cols, time_padded = task.queries[2].cols;
+    float sum = 0;
+    if (valid) {
+        sum = dot<precision>(task.dout + i * task.head_dim, task.out + i * task.head_dim, task.head_dim, vector,
+                             packed + i * padded, padded);
+        if (task.basis_dim)
+            sum += dot<precision>(task.dtime_out + i * task.basis_dim, task.time_out + i * task.basis_dim,
+                                  task.basis_dim, time_vector, time_packed + i * time_padded, time_padded);
+    }
+    for (int offset = 4; offset > 0; offset >>= 1)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
+    if (valid && (threadIdx.x & 7) == 0)
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum * task.scale);
 }
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
-/* Offsets in shared memory, in floats; size is the total. lse and delta belong to the queries, which are the outer or
- * the inner tile. */
+/* Offsets in shared memory, in floats, of a block that owns keys: the inner tile, the bounds of the keys' segments, and
+ * row_stats; and of one that owns queries. */
 typedef struct backward_layout {
-    int keys, queries, probabilities, dscores, start, end, lse, delta, bits, size;
+    int inner, start, end, row_stats, size;
 } backward_layout;
 
-__host__ __device__ backward_layout backward_layout_of(const attention_config *config, bool key_tile)
+template <typename shape> __host__ __device__ int inner_rows_of(const attention_task *task)
+{
+    return shape::fixed ? inner_unit<shape>::inner : task->inner_rows;
+}
+
+/* With fixed widths: two if two blocks then run on a multiprocessor. */
+template <typename shape> __host__ __device__ int buffers_of(const attention_task *task)
+{
+    constexpr int outer = ATTENTION_ROWS, inner = 2 * inner_unit<shape>::inner;
+    if constexpr (shape::fixed)
+        return 4 * (outer * (shape::key_stride(NULL) + 2) + inner * (shape::gradient_stride(NULL) + 2) + 64) <=
+                           TILE_HALF_SHARED &&
+                       4 * (outer * shape::gradient_stride(NULL) + inner * shape::key_stride(NULL) + 64) <=
+                           TILE_HALF_SHARED
+                   ? 2
+                   : 1;
+    else
+        return task->buffers;
+}
+
+template <typename shape> __host__ __device__ backward_layout layout_of(const attention_task *task, bool keys)
 {
     backward_layout at;
-    int keys = key_tile ? config->rows : config->inner_rows, queries = key_tile ? config->inner_rows : config->rows;
-    int key_buffers = key_tile ? 1 : config->buffers, query_buffers = key_tile ? config->buffers : 1;
-    at.keys = 0;
-    at.queries = at.keys + key_buffers * keys * config->key_stride;
-    at.dscores = at.queries + query_buffers * queries * config->query_stride;
-    at.probabilities = at.dscores + config->rows * config->score_stride;
-    at.start = at.probabilities + (key_tile ? config->rows * config->score_stride : 0);
-    at.end = at.start + config->rows;
-    at.lse = at.end + config->rows;
-    at.delta = at.lse + query_buffers * queries;
-    at.bits = at.delta + query_buffers * queries;
-    at.size = at.bits + (config->dropout_threshold ? (queries * (keys / 8 + 1) + 3) / 4 : 0);
+    int rows = shape::rows(task), inner = buffers_of<shape>(task) * inner_rows_of<shape>(task);
+    at.inner = rows * (keys ? shape::key_stride(task) : shape::gradient_stride(task));
+    at.start = at.inner + inner * (keys ? shape::gradient_stride(task) : shape::key_stride(task)) + 64;
+    at.end = at.start + (keys ? rows : 0);
+    at.row_stats = at.end + (keys ? rows : 0);
+    at.size = at.row_stats + (keys ? 2 * inner : 0);
     return at;
 }
 
-/* Stages at most `rows` tokens from `first` to before `end` as queries with dout, dtime_out, lse and delta. */
-template <bool tensor, tile_phase phase>
-__device__ void stage_queries(const backward_task *task, attention_head head, float *memory, backward_layout parts,
-                              int buffer, int first, int end, int rows)
+template <typename shape> int size_of(const attention_task *task)
 {
-    const attention_config *config = &task->config;
-    int present = min(rows, end - first), stride = config->query_stride,
-        qk_dim = config->head_padded + config->basis_padded;
-    float *to = memory + parts.queries + buffer * rows * stride;
-    attention_stage_queries<tensor, phase>(to, config, head, task->query, task->time_query, first, present, rows);
-    if (config->basis_dim)
-        tile_stage<tensor, phase>(to + qk_dim, stride, rows, config->basis_padded,
-                                  task->dtime_out + first * head.basis_stride + head.basis_first, head.basis_stride,
-                                  present, config->basis_dim);
-    tile_stage<tensor, phase>(to + qk_dim + config->basis_padded, stride, rows, config->head_padded,
-                              task->dout + first * head.stride + head.first, head.stride, present, config->head_dim);
-    for (int r = (int)threadIdx.x; phase == TILE_COPY && r < rows; r += (int)blockDim.x) {
-        int64_t i = (int64_t)(first + min(r, present - 1)) * config->heads + head.index;
-        tile_cp_async<1>(memory + parts.lse + buffer * rows + r, task->lse + i);
-        tile_cp_async<1>(memory + parts.delta + buffer * rows + r, task->delta + i);
+    int keys = layout_of<shape>(task, true).size, queries = layout_of<shape>(task, false).size;
+    return keys > queries ? keys : queries;
+}
+
+/* Adds scores and dp of 16 outer rows and a unit of inner rows; second: first floats of dp's operands. */
+template <typename shape, int tiles>
+__device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address left, int left_second,
+                                              tile_address right, int stride, int right_second,
+                                              float (&score)[tiles][4], float (&dscore)[tiles][4])
+{
+    int steps = shape::head(task) + shape::basis(task);
+#pragma unroll(shape::fixed ? 64 : 4)
+    for (int k = 0; k < steps; k++) {
+        float first[4], second[4];
+        tile_ldmatrix(first, left, 8 * k);
+        tile_ldmatrix(second, left, left_second + 8 * k);
+        attention_multiply<shape::precision>(score, first, right, stride, 8 * k);
+        attention_multiply<shape::precision>(dscore, second, right, stride, right_second + 8 * k);
     }
 }
 
-/* The same as keys. */
-template <bool tensor, tile_phase phase>
-__device__ void stage_keys(const backward_task *task, attention_head head, float *keys, int first, int end, int rows)
+/* Factors that all pairs share. */
+typedef struct pair_scale {
+    float score, dropout, dscore; /* scale * log2 e; dropout scale; dropout scale * scale */
+} pair_scale;
+
+__device__ static inline pair_scale pair_scale_of(const attention_task *task)
 {
-    attention_stage_keys<tensor, phase>(keys, &task->config, head, task->key, task->basis, task->value, first,
-                                        min(rows, end - first), rows);
+    pair_scale scale = {task->scale * TILE_LOG2_E, task->dropout_scale, task->dropout_scale * task->scale};
+    return scale;
 }
 
-/* Adds scores and dp of the warp's tiles, outer rows by inner rows. */
-template <bool tensor, int tiles>
-__device__ void compute_pairs(const attention_config *config, attention_range range, const float *rows, int row_stride,
-                              const float *cols, int col_stride, int row_second, int col_second, int warp_col,
-                              float (&score)[tiles][4], float (&dp)[tiles][4])
+/* In: score and dp of a pair. Out: score = f p, dscore = scale * ds. */
+__device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool keep, float2 stats, float *score,
+                                            float *dscore)
 {
-    int depth = config->head_padded + config->basis_padded;
-    const float *mine = cols + 8 * warp_col * col_stride;
-    tile_matmul_nt<tensor>(score, range.from, range.count, rows, row_stride, mine, col_stride, 8 * config->warp_cols,
-                           depth);
-    tile_matmul_nt<tensor>(dp, range.from, range.count, rows + row_second, row_stride, mine + col_second, col_stride,
-                           8 * config->warp_cols, depth);
-}
-
-/* From score and dp of a pair: f p, and scale * ds. */
-__device__ float2 pair_of(float scale, float score, float dp, float lse, float delta, float factor)
-{
-    float p = __expf(score * scale - lse);
-    float2 both = {factor * p, scale * p * (factor * dp - delta)};
-    return both;
-}
-
-/* dscores of the warp's tiles, and with keys as rows (key_tile) probabilities times f. bound: segment ends of key
- * rows, or segment starts of query rows. */
-template <bool tensor, bool key_tile, int tiles>
-__device__ void write_pairs(const attention_config *config, attention_range range, const attention_bits *bits,
-                            int first_row, int present, int first_col, attention_warp at, const int *bound,
-                            const float *lse, const float *delta, const float (&score)[tiles][4],
-                            const float (&dp)[tiles][4], float *probabilities, float *dscores)
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        if (j < range.from || j >= range.count)
-            continue;
-        int col = 8 * (j * config->warp_cols + at.warp_col) + 2 * me.member;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            int row = at.group_row + me.group + 8 * half;
-            float probability[2], ds[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                int query = key_tile ? first_col + col + i : first_row + row;
-                int key = key_tile ? first_row + row : first_col + col + i, stats = key_tile ? col + i : row;
-                bool visible =
-                    key_tile ? query >= key && query < bound[row] : row < present && key >= bound[row] && key <= query;
-                float2 pair = {0, 0};
-                if (visible)
-                    pair = pair_of(config->scale, score[j][2 * half + i], dp[j][2 * half + i], lse[stats], delta[stats],
-                                   attention_dropout_factor(bits, config, key_tile ? first_col : first_row,
-                                                            key_tile ? first_row : first_col, query, key));
-                probability[i] = tile_operand<tensor>(pair.x);
-                ds[i] = tile_operand<tensor>(pair.y);
-            }
-            int to = (me.group + 8 * half) * config->score_stride + col;
-            if (key_tile)
-                *(float2 *)(probabilities + to) = make_float2(probability[0], probability[1]);
-            *(float2 *)(dscores + to) = make_float2(ds[0], ds[1]);
-        }
-    }
-}
-
-/* One step: the block's keys (key_tile) or queries, and the inner tile from `first_inner` on, in buffer `buffer`. */
-template <bool tensor, bool key_tile, int score_tiles, int out_tiles>
-__device__ void process_inner(const attention_config *config, backward_layout parts, float *memory, attention_warp at,
-                              const attention_bits *bits, int first, int present, int first_inner, int buffer,
-                              const int *bound, float (&sum)[out_tiles][4])
-{
-    int head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
-    int inner_row = buffer * config->inner_rows, key_stride = config->key_stride, query_stride = config->query_stride;
-    const float *keys = memory + parts.keys + (key_tile ? at.group_row : inner_row) * key_stride;
-    const float *queries = memory + parts.queries + (key_tile ? inner_row : at.group_row) * query_stride;
-    const float *inner = key_tile ? queries : keys;
-    int inner_stride = key_tile ? query_stride : key_stride, stats = key_tile ? inner_row : 0;
-    float *probabilities = memory + parts.probabilities + at.group_row * config->score_stride;
-    float *dscores = memory + parts.dscores + at.group_row * config->score_stride;
-    attention_range range = attention_range_of(config, first_inner, at.low, at.high, at.warp_col);
-    bool visible = range.low < range.high;
-    if (visible) {
-        float score[score_tiles][4] = {}, dp[score_tiles][4] = {};
-        compute_pairs<tensor>(config, range, key_tile ? keys : queries, key_tile ? key_stride : query_stride, inner,
-                              inner_stride, key_tile ? head_padded : qk_dim, key_tile ? qk_dim : head_padded,
-                              at.warp_col, score, dp);
-        write_pairs<tensor, key_tile>(config, range, bits, first, present, first_inner, at, bound,
-                                      memory + parts.lse + stats, memory + parts.delta + stats, score, dp,
-                                      probabilities, dscores);
-    }
-    __syncthreads();
-    if (!visible)
-        return;
-    const float *from = inner + 8 * range.low * inner_stride + 8 * at.first_tile;
-    int depth = 8 * (range.high - range.low), low = 8 * range.low;
-    tile_matmul_nn<tensor>(sum, 0, key_tile ? min(at.count, qk_dim / 8 - at.first_tile) : at.count, dscores + low,
-                           config->score_stride, from, inner_stride, depth);
-    if (key_tile)
-        tile_matmul_nn<tensor>(sum, head_padded / 8 - at.first_tile, at.count, probabilities + low,
-                               config->score_stride, from + config->basis_padded, inner_stride, depth);
+    float p = tile_exp2(*score * scale.score - stats.x);
+    float ds = p * ((keep ? *dscore * scale.dscore : 0) - stats.y);
+    *score = visible && keep ? p * scale.dropout : 0;
+    *dscore = visible ? ds : 0;
 }
 
 /* ---- key tiles ----------------------------------------------------------------------------------------------- */
 
-/* dkey and dvalue belong to one head, so their accumulators restart with the next; dbasis sums over heads. Results
- * pass through the buffer of the keys, which has the same column order. */
-template <int tiles>
-__device__ void store_keys(const backward_task *task, attention_head head, float *keys, int first, int present,
-                           attention_warp at, float (&sum)[tiles][4])
+/* Rows and visible queries of a warp. */
+typedef struct key_warp {
+    int group_row;   /* first row in the tile */
+    int key, end[2]; /* the lane's first key; segment ends of its two rows, 0 if there is no row */
+    int high;        /* end of the queries visible to some row */
+    int all_end;     /* end of the queries visible to all rows */
+} key_warp;
+
+template <bool unmasked, int tiles>
+__device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, int first_query, uint32_t word,
+                                               const float2 *row_stats, float (&score)[tiles][4],
+                                               float (&dscore)[tiles][4])
 {
-    const attention_config *config = &task->config;
-    int stride = config->key_stride, head_padded = config->head_padded, qk_dim = head_padded + config->basis_padded;
-    __syncthreads();
-    tile_store_shared(keys + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
-    __syncthreads();
-    if (task->dkey)
-        tile_store_global(task->dkey + first * head.stride + head.first, head.stride, present, config->head_dim, keys,
-                          stride, task->accumulate & 2);
-    if (task->dvalue)
-        tile_store_global(task->dvalue + first * head.stride + head.first, head.stride, present, config->head_dim,
-                          keys + qk_dim, stride, task->accumulate & 4);
-    if (task->dbasis && head.index == config->heads - 1)
-        tile_store_global(task->dbasis + (int64_t)first * config->basis_dim, config->basis_dim, present,
-                          config->basis_dim, keys + head_padded, stride, task->accumulate & 16);
+    tile_lane me = tile_lane_now();
 #pragma unroll
-    for (int j = 0; j < tiles; j++)
-        if (8 * (at.first_tile + j) < head_padded || 8 * (at.first_tile + j) >= qk_dim)
-            sum[j][0] = sum[j][1] = sum[j][2] = sum[j][3] = 0;
+    for (int j = 0; j < tiles; j++) {
+        float4 both = *(const float4 *)(row_stats + 8 * j + 2 * me.member);
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            int col = 8 * j + 2 * me.member + i, query = first_query + col;
+            uint32_t keep = __shfl_sync(0xFFFFFFFFu, word, col) >> me.group;
+            float2 stats = i ? make_float2(both.z, both.w) : make_float2(both.x, both.y);
+#pragma unroll
+            for (int half = 0; half < 2; half++)
+                finish_pair(scale, unmasked || (query >= mine.key + 8 * half && query < mine.end[half]),
+                            keep >> (8 * half) & 1, stats, &score[j][2 * half + i], &dscore[j][2 * half + i]);
+        }
+    }
 }
 
-template <bool tensor, int score_tiles, int out_tiles>
-__device__ void key_tile(const backward_task *task, float *memory)
+/* The accumulators of a key tile: tiles of dkey, then of dbasis and dvalue together. */
+template <typename shape> __host__ __device__ int key_tiles_of(const attention_task *task)
 {
-    const attention_config *config = &task->config;
-    backward_layout parts = backward_layout_of(config, true);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
-    if (first >= tokens)
-        return;
-    int present = min(config->rows, tokens - first), head_padded = config->head_padded,
-        qk_dim = head_padded + config->basis_padded;
-    int *start = (int *)(memory + parts.start), *end = (int *)(memory + parts.end);
-    attention_segment_bounds(task->shard, task->segment, first, config->rows, start, end);
-    __syncthreads();
+    return shape::sums(shape::head(task)) + shape::sums(shape::head(task) + shape::basis(task));
+}
 
-    attention_warp at = attention_warp_of(config, (head_padded + qk_dim) / 8, out_tiles);
-    at.low = first + at.group_row;
-    at.high = end[at.group_row + 15];
-    int query_end = end[config->rows - 1];
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->rows / 8 + 1, start, first, config->rows};
-    float sum[out_tiles][4] = {};
-    for (int head_index = 0; head_index < config->heads; head_index++) {
-        attention_head head = attention_head_of(config, head_index);
-        int buffer = 0;
-        __syncthreads(); /* all warps have finished the previous head */
-        stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, first, tokens, config->rows);
-        stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, query_end, config->inner_rows);
-        tile_cp_async_wait();
-        stage_keys<tensor, TILE_ROUND>(task, head, memory + parts.keys, first, tokens, config->rows);
-        for (int query = first, next; query < query_end; query = next, buffer = config->buffers - 1 - buffer) {
-            next = query + config->inner_rows;
-            tile_cp_async_wait();
-            stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, buffer, query, query_end, config->inner_rows);
-            if (config->dropout_threshold)
-                attention_bits_draw(&bits, config, task->shard, head_index, query,
-                                    min(config->inner_rows, query_end - query), first);
-            __syncthreads();
-            if (config->buffers == 2 && next < query_end)
-                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 1 - buffer, next, query_end,
-                                                 config->inner_rows);
-            process_inner<tensor, true, score_tiles>(config, parts, memory, at, &bits, first, present, query, buffer,
-                                                     end, sum);
-            if (config->buffers == 1 && next < query_end) {
-                __syncthreads();
-                stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, next, query_end, config->inner_rows);
-            }
-        }
-        store_keys(task, head, memory + parts.keys, first, present, at, sum);
+/* Processes the warp's keys and a unit of queries with their row_stats. start: of the segments of the tile's rows, from token
+ * `origin` on. */
+template <typename shape>
+__device__ __forceinline__ void process_queries(const attention_task *task, key_warp mine, tile_address keys,
+                                                const float *queries, const float2 *row_stats, const int *start,
+                                                int origin, int first_query, int head,
+                                                float (&sum)[shape::key_sums][2][4])
+{
+    tile_lane me = tile_lane_now();
+    int stride = shape::gradient_stride(task);
+    uint2 loaded = {};
+    int from = 0;
+    if (task->mask_stride) {
+        /* Lane i loads the mask of query i of the unit for the warp's keys. */
+        int query = min(first_query + (me.lane & (inner_unit<shape>::rows - 1)), mine.high - 1);
+        from = origin + mine.group_row - start[min(query - origin, shape::rows(task) - 1)];
+        loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
+    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
+    compute_pairs<shape>(task, keys, shape::first(task, 1), tile_b_address(queries, stride), stride,
+                         shape::first(task, 2), score, dscore);
+    uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
+    pair_scale scale = pair_scale_of(task);
+    if (first_query >= origin + mine.group_row + 15 && first_query + inner_unit<shape>::rows <= mine.all_end)
+        finish_queries<true>(scale, mine, first_query, word, row_stats, score, dscore);
+    else
+        finish_queries<false>(scale, mine, first_query, word, row_stats, score, dscore);
+
+    /* Accumulator m is tile tile + m: of dkey before `rest`, of dbasis and dvalue from there on. */
+    int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
+    int rest = shape::sums(shape::head(task)) - tile, basis = rest + shape::sums(shape::basis(task));
+    attention_accumulate<shape>(sum, dscore, queries + shape::wide * tile, stride, 0, min(rest, tiles));
+    attention_accumulate<shape>(sum, dscore, queries + shape::first(task, 1) - shape::wide * rest, stride, rest,
+                                min(basis, tiles), shape::basis(task) % 2 ? basis - 1 : -1);
+    attention_accumulate<shape>(sum, score, queries + shape::first(task, 2) - shape::wide * rest, stride, rest, tiles);
+}
+
+/* `key`: the warp's first. */
+template <typename shape>
+__device__ __forceinline__ void store_keys(const attention_task *task, int head, int64_t key, int present,
+                                           float (&sum)[shape::key_sums][2][4])
+{
+    int64_t stride = (int64_t)task->heads * task->head_dim, at = key * stride + head * task->head_dim;
+    int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
+    int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
+    int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
+    if (task->dkey)
+        attention_store<shape>(task->dkey + at, stride, present, cols, padded, tile, 0, min(rest, tiles), 0,
+                               task->vectorized & 2, task->accumulate & 2, sum);
+    if (task->dbasis)
+        attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim,
+                               present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
+                               task->dbasis_step ? 0 : task->accumulate & 16, sum);
+    if (task->dvalue)
+        attention_store<shape>(task->dvalue + at, stride, present, cols, padded, tile, rest, tiles, begin + basis,
+                               task->vectorized & 4, task->accumulate & 4, sum);
+}
+
+template <typename shape>
+__device__ __forceinline__ void key_tile(const attention_task *task, float *memory, int first, int head)
+{
+    attention_probe probe = attention_probe_of(task);
+    backward_layout parts = layout_of<shape>(task, true);
+    constexpr int unit = inner_unit<shape>::rows;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
+        return;
+    tile_lane me = tile_lane_now();
+    int rows = shape::rows(task), inner_rows = inner_rows_of<shape>(task), buffers = buffers_of<shape>(task);
+    int key_stride = shape::key_stride(task), stride = shape::gradient_stride(task);
+    int *start = (int *)(memory + parts.start), *end = (int *)(memory + parts.end);
+    int last = min(first + rows, tokens) - 1, query_end = tokens;
+    auto copy_queries = [&](int buffer, int from) {
+        attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head,
+                              memory + parts.inner + buffer * inner_rows * stride, stride, inner_rows, from,
+                              query_end - from);
+    };
+    auto copy_row_stats = [&](int buffer, int from) {
+        int r = (int)threadIdx.x;
+        if (r < inner_rows)
+            tile_cp_async<2>(
+                memory + parts.row_stats + 2 * (buffer * inner_rows + r),
+                (const float *)(task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head));
+    };
+    attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
+    if (shape::bf16)
+        lp_pdl_wait(); /* `prepare` packs the gradients */
+    copy_queries(0, first);
+    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
+    int r = (int)threadIdx.x & (rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
+    attention_find_bounds(task->segment, segments, cursor, last, token, from, to);
+    start[r] = from[0];
+    end[r] = to[0];
+    __syncthreads();
+    key_warp mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
+    mine.high = end[mine.group_row + 15];
+    mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
+    for (int half = 0; half < 2; half++)
+        mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
+    lp_pdl_wait();
+    copy_row_stats(0, first);
+    query_end = end[rows - 1];
+    tile_address keys = tile_a_address(memory + mine.group_row * key_stride, key_stride);
+    float sum[shape::key_sums][2][4] = {};
+    int buffer = 0;
+#pragma unroll 1
+    for (int query = first, next; query < query_end; query = next, buffer = buffers - 1 - buffer) {
+        const float *queries = memory + parts.inner + buffer * inner_rows * stride;
+        const float2 *row_stats = (const float2 *)(memory + parts.row_stats) + buffer * inner_rows;
+        next = query + inner_rows;
+        tile_cp_async_wait();
+        __syncthreads();
+        if (buffers == 2 && next < query_end) {
+            copy_queries(1 - buffer, next);
+            copy_row_stats(1 - buffer, next);
+        }
+#pragma unroll 1
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (query + offset + unit > first + mine.group_row && query + offset < mine.high)
+                process_queries<shape>(task, mine, keys, queries + offset * stride, row_stats + offset, start, first,
+                                       query + offset, head, sum);
+        if (buffers == 1 && next < query_end) {
+            __syncthreads();
+            copy_queries(0, next);
+            copy_row_stats(0, next);
+        }
+    }
+    store_keys<shape>(task, head, first + mine.group_row, tokens - first - mine.group_row, sum);
 }
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* Results pass through the buffer of the queries. */
-template <int tiles>
-__device__ void store_queries(const backward_task *task, attention_head head, float *queries, int first, int present,
-                              attention_warp at, const float (&sum)[tiles][4])
-{
-    const attention_config *config = &task->config;
-    int stride = config->query_stride;
-    __syncthreads();
-    tile_store_shared(queries + at.group_row * stride + 8 * at.first_tile, stride, at.count, sum);
-    __syncthreads();
-    if (task->dquery)
-        tile_store_global(task->dquery + first * head.stride + head.first, head.stride, present, config->head_dim,
-                          queries, stride, task->accumulate & 1);
-    if (task->dtime_query)
-        tile_store_global(task->dtime_query + first * head.basis_stride + head.basis_first, head.basis_stride, present,
-                          config->basis_dim, queries + config->head_padded, stride, task->accumulate & 8);
-}
+/* State of one of the lane's two rows. */
+typedef struct query_row {
+    int query, start; /* query < start if there is no such token */
+    float2 stats;
+    const uint32_t *mask;
+} query_row;
 
-template <bool tensor, int score_tiles, int out_tiles>
-__device__ void query_tile(const backward_task *task, float *memory, int head_index)
+template <bool unmasked, int tiles>
+__device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&row)[2], int first_key,
+                                            const uint32_t (&keep)[2], float (&score)[tiles][4],
+                                            float (&dscore)[tiles][4])
 {
-    const attention_config *config = &task->config;
-    backward_layout parts = backward_layout_of(config, false);
-    attention_head head = attention_head_of(config, head_index);
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], first = (int)blockIdx.x * config->rows;
-    if (first >= tokens)
-        return;
-    int present = min(config->rows, tokens - first), end = first + present;
-    int *start = (int *)(memory + parts.start), size = config->inner_rows * config->key_stride, buffer = 0;
-    stage_queries<tensor, TILE_COPY>(task, head, memory, parts, 0, first, tokens, config->rows);
-    attention_segment_bounds(task->shard, task->segment, first, config->rows, start, NULL);
-    __syncthreads();
-    stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys, start[0], end, config->inner_rows);
-    tile_cp_async_wait();
-    stage_queries<tensor, TILE_ROUND>(task, head, memory, parts, 0, first, tokens, config->rows);
-
-    attention_warp at = attention_warp_of(config, (config->head_padded + config->basis_padded) / 8, out_tiles);
-    at.low = start[at.group_row];
-    at.high = min(first + at.group_row + 16, end);
-    attention_bits bits = {(unsigned char *)(memory + parts.bits), config->inner_rows / 8 + 1, start, first,
-                           config->rows};
-    float sum[out_tiles][4] = {};
-    for (int key = start[0], next; key < end; key = next, buffer = config->buffers - 1 - buffer) {
-        float *keys = memory + parts.keys + buffer * size;
-        next = key + config->inner_rows;
-        tile_cp_async_wait();
-        stage_keys<tensor, TILE_ROUND>(task, head, keys, key, end, config->inner_rows);
-        if (config->dropout_threshold)
-            attention_bits_draw(&bits, config, task->shard, head_index, first, present, key);
-        __syncthreads();
-        if (config->buffers == 2 && next < end)
-            stage_keys<tensor, TILE_COPY>(task, head, memory + parts.keys + (1 - buffer) * size, next, end,
-                                          config->inner_rows);
-        process_inner<tensor, false, score_tiles>(config, parts, memory, at, &bits, first, present, key, buffer, start,
-                                                  sum);
-        if (config->buffers == 1 && next < end) {
-            __syncthreads();
-            stage_keys<tensor, TILE_COPY>(task, head, keys, next, end, config->inner_rows);
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int j = 0; j < tiles; j++) {
+#pragma unroll
+        for (int i = 0; i < 4; i++) {
+            const query_row *mine = &row[i >> 1];
+            int key = first_key + 8 * j + 2 * me.member + (i & 1);
+            finish_pair(scale, unmasked || (key >= mine->start && key <= mine->query),
+                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->stats, &score[j][i], &dscore[j][i]);
         }
     }
-    store_queries(task, head, memory + parts.queries, first, present, at, sum);
+}
+
+/* Processes the warp's queries and a unit of keys; unmasked: every query sees every key. */
+template <typename shape>
+__device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
+                                             int first_key, bool unmasked, const query_row (&row)[2],
+                                             float (&sum)[shape::query_sums][2][4])
+{
+    int stride = shape::key_stride(task);
+    uint2 loaded[2] = {};
+    if (task->mask_stride)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
+    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
+    compute_pairs<shape>(task, queries, shape::first(task, 2), tile_b_address(keys, stride), stride,
+                         shape::first(task, 1), score, dscore);
+    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
+    if (task->mask_stride)
+#pragma unroll
+        for (int half = 0; half < 2; half++)
+            keep[half] =
+                attention_mask_extract(loaded[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
+    pair_scale scale = pair_scale_of(task);
+    if (unmasked)
+        finish_keys<true>(scale, row, first_key, keep, score, dscore);
+    else
+        finish_keys<false>(scale, row, first_key, keep, score, dscore);
+    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
+                                shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles));
+}
+
+template <typename shape>
+__device__ __forceinline__ void query_tile(const attention_task *task, float *memory, int first, int head)
+{
+    attention_probe probe = attention_probe_of(task);
+    backward_layout parts = layout_of<shape>(task, false);
+    constexpr int unit = inner_unit<shape>::rows;
+    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int tile = shape::first_tile(task->query_tiles);
+    int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
+    if (first >= tokens || tiles <= 0)
+        return;
+    tile_lane me = tile_lane_now();
+    int rows = shape::rows(task), inner_rows = inner_rows_of<shape>(task), buffers = buffers_of<shape>(task);
+    int key_stride = shape::key_stride(task), stride = shape::gradient_stride(task);
+    int end = min(first + rows, tokens), buffer = 0;
+    auto copy_keys = [&](int to, int from) {
+        attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head,
+                              memory + parts.inner + to * inner_rows * key_stride, key_stride, inner_rows, from,
+                              end - from);
+    };
+    if (shape::bf16)
+        lp_pdl_wait();
+    attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
+    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
+    copy_keys(0, cursor.begin);
+    /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
+    int group_row = 16 * me.warp, from = first + group_row + me.group;
+    int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
+                       min(first + group_row + 15, end - 1)};
+    int start[4], ends[4];
+    attention_find_bounds(task->segment, segments, cursor, end - 1, tokens_of, start, ends);
+    int low = start[2], high = min(first + group_row + 16, end);
+    int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
+    lp_pdl_wait();
+    query_row row[2];
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int query = tokens_of[half];
+        query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
+                           task->row_stats[(int64_t)query * task->heads + head], attention_mask_row(task, query, head)};
+        row[half] = begun;
+    }
+    tile_address queries = tile_a_address(memory + group_row * stride, stride);
+    float sum[shape::query_sums][2][4] = {};
+#pragma unroll 1
+    for (int key = cursor.begin, next; key < end; key = next, buffer = buffers - 1 - buffer) {
+        const float *keys = memory + parts.inner + buffer * inner_rows * key_stride;
+        next = key + inner_rows;
+        tile_cp_async_wait();
+        __syncthreads();
+        if (buffers == 2 && next < end)
+            copy_keys(1 - buffer, next);
+#pragma unroll 1
+        for (int offset = 0; offset < inner_rows; offset += unit)
+            if (key + offset + unit > low && key + offset < high)
+                process_keys<shape>(task, queries, keys + offset * key_stride, key + offset,
+                                    key + offset >= all_low && key + offset + unit - 1 <= all_high, row, sum);
+        if (buffers == 1 && next < end) {
+            __syncthreads();
+            copy_keys(0, next);
+        }
+    }
+    int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
+            query = first + group_row;
+    int present = end - (int)query, begin = shape::columns(shape::head(task));
+    if (task->dquery)
+        attention_store<shape>(task->dquery + query * head_stride + head * task->head_dim, head_stride, present,
+                               task->head_dim, begin, tile, 0, tiles, 0, task->vectorized & 1, task->accumulate & 1,
+                               sum);
+    if (task->dtime_query)
+        attention_store<shape>(task->dtime_query + query * basis_stride + head * task->basis_dim, basis_stride, present,
+                               task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
+                               task->vectorized & 8, task->accumulate & 8, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* Row 0 of the grid: key tiles; row 1 + h: query tiles of head h. */
-template <bool tensor, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(256, out_tiles <= 7 ? 2 : 1)
-    attention_backward(const __grid_constant__ backward_task task)
+template <typename shape, int blocks>
+__global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
+    attention_backward(const __grid_constant__ attention_task task)
 {
     LP_SHARED(float, memory);
-    if (blockIdx.y == 0)
-        key_tile<tensor, score_tiles, out_tiles>(&task, memory);
+    lp_pdl_trigger();
+    int divided = ATTENTION_ROWS / shape::rows(&task), work = task.order[(int)blockIdx.x / divided];
+    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * shape::rows(&task);
+    if (work & 1)
+        query_tile<shape>(&task, memory, first, (int)blockIdx.y);
     else
-        query_tile<tensor, score_tiles, out_tiles>(&task, memory, (int)blockIdx.y - 1);
+        key_tile<shape>(&task, memory, first, (int)blockIdx.y);
 }
 
-int backward_size(const attention_config *config)
+/* dbasis = the sum of `heads` matrices, or += it. */
+__global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard, const float *from, int64_t step,
+                                                     int heads, int cols, float *to, int accumulate)
 {
-    int keys = backward_layout_of(config, true).size, queries = backward_layout_of(config, false).size;
-    return keys > queries ? keys : queries;
+    int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
+    if (i >= (int64_t)shard->rows[LP_ROWS_TOKENS] * cols)
+        return;
+    float sum = from[i];
+    for (int head = 1; head < heads; head++)
+        sum += from[head * step + i];
+    lp_store(to + i, sum, accumulate);
 }
 
-/* Chooses warps and tiles for the node's widths. Returns the 8-column output tiles of a warp. */
-int choose_tiles(attention_config *config)
+template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
 {
-    int tiles = (2 * config->head_padded + config->basis_padded) / 8;
-    int out_tiles = tiles <= 28 ? 7 : tiles <= 56 ? 14 : 16;
-    config->warp_rows = tiles <= 56 ? 2 : 1;
-    config->warp_cols = tiles <= 56 ? 4 : 8;
-    config->rows = 16 * config->warp_rows;
-    config->key_stride = tile_stride(2 * config->head_padded + config->basis_padded);
-    config->query_stride = tile_stride(2 * config->head_padded + 2 * config->basis_padded);
-    static const int choices[][2] = {{32, 2}, {32, 1}, {16, 1}, {8, 1}};
-    tile_choose_inner(config, choices, 32, [=]() { return backward_size(config); });
-    return out_tiles;
+    constexpr int inner = inner_unit<shape>::rows;
+    static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
+                                               {32, inner, 2}, {32, inner, 1}, {16, inner, 1}};
+    int query_divisions = attention_divide(shape::sums(task.head + task.basis), shape::query_sums, &task.query_tiles);
+    int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
+    attention_choose(&task, choices, size_of<shape>);
+    int divided = ATTENTION_ROWS / shape::rows(&task);
+    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_count(tokens)), (unsigned)task.heads,
+              (unsigned)(query_divisions > key_divisions ? query_divisions : key_divisions));
+    LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, (unsigned)shape::threads(&task),
+                  (size_t)size_of<shape>(&task) * sizeof(float), task);
 }
 
-template <bool tensor> void launch(const lp_cuda_run *run, const backward_task *task, int64_t tokens, int out_tiles)
+template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
-    const attention_config *config = &task->config;
-    backward_task with = *task;
-    dim3 grid(lp_blocks(tokens, config->rows), 1 + (unsigned)config->heads);
-    unsigned threads = 32u * (unsigned)(config->warp_rows * config->warp_cols);
-    size_t size = (size_t)backward_size(config) * sizeof(float);
-    if (out_tiles == 7)
-        LP_LAUNCH(run, (attention_backward<tensor, 2, 7>), grid, threads, size, with);
-    else if (out_tiles == 14)
-        LP_LAUNCH(run, (attention_backward<tensor, 2, 14>), grid, threads, size, with);
+    typedef attention_shape<precision, 12, 16> narrow;
+    int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
+    if (keys <= 8 && queries <= 6)
+        launch<attention_shape<precision, 6, 8>, 3>(run, *task, tokens);
+    else if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
+        launch<attention_shape<precision, 16, 20>>(run, *task, tokens);
     else
-        LP_LAUNCH(run, (attention_backward<tensor, 1, 16>), grid, threads, size, with);
+        launch<narrow>(run, *task, tokens);
+}
+
+template <lp_precision precision> void launch_prepare(const lp_cuda_run *run, attention_task task, int64_t tokens)
+{
+    auto vector_of = [](const float *x, const float *y, int cols) {
+        int vector = 4;
+        while (!attention_aligned(x, cols, vector) || !attention_aligned(y, cols, vector))
+            vector /= 2;
+        return vector;
+    };
+    LP_LAUNCH(run, (prepare<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
+              vector_of(task.dout, task.out, task.head_dim), vector_of(task.dtime_out, task.time_out, task.basis_dim),
+              (float *)task.queries[3].from, (float *)task.queries[2].from);
 }
 
 /* Whether two outputs are the same matrix, for example if the query is also the key. */
@@ -416,11 +592,38 @@ bool outputs_alias(float *const (&outputs)[5])
     return false;
 }
 
-void select_outputs(backward_task *task, float *const (&outputs)[5], int mask)
+/* Launches the gradients of `outputs` in the set `chosen`. */
+void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens, float *const (&outputs)[5], int chosen,
+                    float *dbasis_of_heads)
 {
-    float **fields[] = {&task->dquery, &task->dkey, &task->dvalue, &task->dtime_query, &task->dbasis};
-    for (int i = 0; i < 5; i++)
-        *fields[i] = mask >> i & 1 ? outputs[i] : NULL;
+    float **fields[] = {&task.dquery, &task.dkey, &task.dvalue, &task.dtime_query, &task.dbasis};
+    for (int i = 0; i < 5; i++) {
+        *fields[i] = chosen >> i & 1 ? outputs[i] : NULL;
+        task.vectorized |= attention_aligned(outputs[i], i < 3 ? task.head_dim : task.basis_dim, 2) << i;
+    }
+    if (dbasis_of_heads && task.dbasis) {
+        task.dbasis = dbasis_of_heads;
+        task.dbasis_step = tokens * task.basis_dim;
+    }
+    if (tile_bf16(run) && attention_covers(&task, 4, 8))
+        launch<attention_bf16_shape>(run, task, tokens);
+    else if (tile_bf16(run))
+        launch_any<LP_PRECISION_BF16>(run, &task, tokens);
+    else if (attention_covers(&task, 7, 13) && tile_tensor(run))
+        launch<attention_small_shape<LP_PRECISION_TF32>>(run, task, tokens);
+    else if (attention_covers(&task, 7, 13))
+        launch<attention_small_shape<LP_PRECISION_FP32>>(run, task, tokens);
+    else if (tile_tensor(run) && attention_covers(&task, 8, 16))
+        launch<attention_tf32_shape>(run, task, tokens);
+    else if (tile_tensor(run) && attention_covers(&task, 8, 0))
+        launch<attention_plain_shape>(run, task, tokens);
+    else if (tile_tensor(run))
+        launch_any<LP_PRECISION_TF32>(run, &task, tokens);
+    else
+        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
+    if (task.dbasis_step)
+        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
+                  task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
 }
 
 } // namespace
@@ -428,22 +631,50 @@ void select_outputs(backward_task *task, float *const (&outputs)[5], int mask)
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
-    if (tile_tensor(run) && !outputs_alias(outputs) && lp_cuda_attention_gradient_tensor(node, run))
-        return;
-    backward_task task = attention_gradient_task_of<backward_task>(node, run);
+    attention_task task = attention_task_of(node, run);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    int out_tiles = choose_tiles(&task.config);
-    task.delta = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.config.heads * sizeof(float));
-    if (!task.delta)
+    task.order = lp_cuda_attention_order_of(run);
+    task.lse = (float *)LP_INPUT(5);
+    task.out = (float *)LP_INPUT(6);
+    task.dout = LP_INPUT(7);
+    task.time_out = (float *)LP_INPUT(8);
+    task.dtime_out = LP_INPUT(9);
+    task.accumulate = (int)node->accumulate;
+    task.queries[2] = attention_part_of(task.dtime_out, task.basis_dim, task.heads, true);
+    task.queries[3] = attention_part_of(task.dout, task.head_dim, task.heads, true);
+    task.aligned = attention_parts_aligned(&task);
+    attention_mask_size(&task, run, tokens);
+    task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
+
+    /* Scratch, in floats: row_stats, dbasis of every head, and in bf16 the packed gradients. */
+    bool by_head = outputs[4] && task.heads > 1;
+    size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
+    size_t dbasis = by_head ? ((size_t)tokens * (size_t)(task.heads * task.basis_dim) + 63) / 64 * 64 : 0;
+    attention_copies inputs = {}, gradients = {};
+    auto copy_gradients = [&](float *to) {
+        size_t used = 0;
+        attention_copies_add(&gradients, &task, &task.queries[2], true, tokens, to, &used);
+        attention_copies_add(&gradients, &task, &task.queries[3], true, tokens, to, &used);
+        return used;
+    };
+    size_t packed = tile_bf16(run) ? copy_gradients(NULL) : 0;
+    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + dbasis + packed) * sizeof(float));
+    if (!scratch)
         return;
-    LP_LAUNCH(run, compute_delta, lp_blocks(tokens * task.config.heads, 8), 256, 0, task);
-    /* Gradients into the same matrix run one after another. */
-    int rounds = outputs_alias(outputs) ? 5 : 1;
-    for (int i = 0; i < rounds; i++) {
-        select_outputs(&task, outputs, rounds == 1 ? 31 : 1 << i);
-        if (tile_tensor(run))
-            launch<true>(run, &task, tokens, out_tiles);
-        else
-            launch<false>(run, &task, tokens, out_tiles);
+    task.row_stats = (float2 *)scratch;
+    if (tile_bf16(run)) {
+        attention_copies_of_inputs(&inputs, &task, tokens, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
+        copy_gradients(scratch + row_stats + dbasis);
+        launch_prepare<LP_PRECISION_BF16>(run, task, tokens);
+    } else if (tile_tensor(run)) {
+        launch_prepare<LP_PRECISION_TF32>(run, task, tokens);
+    } else {
+        launch_prepare<LP_PRECISION_FP32>(run, task, tokens);
     }
+    lp_cuda_release_low_priority(run);
+    /* Gradients into the same matrix are computed one after another. */
+    bool alias = outputs_alias(outputs);
+    for (int i = 0; i < (alias ? 5 : 1); i++)
+        if (!alias || outputs[i])
+            launch_outputs(run, task, tokens, outputs, alias ? 1 << i : 31, by_head ? scratch + row_stats : NULL);
 }

@@ -1,9 +1,9 @@
-/* cuda_attention_order.h: the order in which thread blocks of attention's gradient take tiles of tokens.
+/* cuda_attention_order.h: the order in which thread blocks of attention and its gradient take tiles of tokens.
  *
  * Blocks are scheduled in the order of their index, and a tile can cost four times as much as another: the longest run
  * first. The host sorts the tiles when it uploads the segments of a shard; the list follows the segments on the
- * device, so no kernel waits for it. Entry 2 t is tile t as keys, 2 t + 1 as queries. The forward pass needs no order:
- * all its blocks are resident at once.
+ * device, so no kernel waits for it. Entry 2 t is tile t as keys, 2 t + 1 as queries, which alone the forward pass reads;
+ * it needs no order where all its blocks are resident at once.
  */
 #ifndef LP_CUDA_ATTENTION_ORDER_H
 #define LP_CUDA_ATTENTION_ORDER_H

@@ -8,7 +8,7 @@
  *
  * The fp32 path keeps this layout with ordinary fused multiply-adds, so a kernel is written once; the template
  * argument `tensor` selects the path. Operands of tensor cores are rounded to tf32 when they are written to shared
- * memory (except attention's tokens, cuda_attention_tensor.h). Accumulators are always fp32.
+ * memory (except attention's tokens, cuda_attention.h). Accumulators are always fp32.
  *
  * Shared-memory strides are 4 modulo 8 floats (tile_stride), so that the loads below have no bank conflicts: lanes
  * read rows g and columns t, or rows 2t and columns g. Score tiles are read as pairs of columns and have strides of 8
@@ -179,6 +179,21 @@ __device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4]
         : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
         : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
           "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
+}
+
+/* tile_mma_tf32 with fp32 operands: each is a sum of two tf32 numbers, of which the product of the low parts is left
+ * out. The error of a product is about 2^-21 of it. */
+__device__ static inline void tile_mma_fp32(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    float high[4], low[4], b_high[2] = {tile_round_tf32(b0), tile_round_tf32(b1)};
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        high[i] = tile_round_tf32(a[i]);
+        low[i] = a[i] - high[i];
+    }
+    tile_mma_tf32(sum, low, b_high[0], b_high[1]);
+    tile_mma_tf32(sum, high, b0 - b_high[0], b1 - b_high[1]);
+    tile_mma_tf32(sum, high, b_high[0], b_high[1]);
 }
 
 /* 32 bits of the 64-bit high:low, from bit `shift` modulo 32 on. Volatile: the compiler must not move it up to the
