@@ -279,8 +279,11 @@ static lapse_option_type train_text(const cli_option *option, const void *value,
 static void show_train(const cli_option *option, const void *value, char *out, size_t out_size)
 {
     char text[4096];
+    const cli_train *train = value;
     lapse_option_type type = train_text(option, value, text, sizeof text);
-    if (!*text)
+    if (train->unset)
+        snprintf(out, out_size, "%s", train->unset);
+    else if (!*text)
         snprintf(out, out_size, "%s", option->unset ? option->unset : "none");
     else if (type == LAPSE_OPTION_DURATION)
         lapse_duration_format(strtod(text, NULL), out, out_size);
@@ -348,20 +351,29 @@ static void add_row(row_list *list, cli_option row)
     list->rows[list->count++] = row;
 }
 
-static void add_train_rows(row_list *list, size_t offset)
+static bool takes_option(const cli_verb *verb, const char *name)
+{
+    bool found = !verb->train_names;
+    for (int i = 0; !found && verb->train_names[i]; i++)
+        found = strcmp(verb->train_names[i], name) == 0;
+    return found;
+}
+
+static void add_train_rows(row_list *list, const cli_verb *verb)
 {
     lapse_option option;
     for (int i = 0; lapse_train_option(i, &option); i++)
-        add_row(list, (cli_option){.name = option.name,
-                                   .type = CLI_TRAIN,
-                                   .offset = offset,
-                                   .placeholder = option.placeholder,
-                                   .help = option.help,
-                                   .unset = option.rule,
-                                   .names = option.choices,
-                                   .group = option.group,
-                                   .file = train_file(&option),
-                                   .advanced = option.advanced});
+        if (takes_option(verb, option.name))
+            add_row(list, (cli_option){.name = option.name,
+                                       .type = CLI_TRAIN,
+                                       .offset = *verb->train,
+                                       .placeholder = option.placeholder,
+                                       .help = option.help,
+                                       .unset = option.rule,
+                                       .names = option.choices,
+                                       .group = option.group,
+                                       .file = train_file(&option),
+                                       .advanced = option.advanced && !verb->train_names});
 }
 
 static void add_text_rows(row_list *list, const cli_text_options *text)
@@ -386,7 +398,7 @@ const cli_option *cli_verb_options(const cli_verb *verb)
     for (int i = 0; verb->options[i].name; i++)
         add_row(&list, verb->options[i]);
     if (verb->train)
-        add_train_rows(&list, *verb->train);
+        add_train_rows(&list, verb);
     if (verb->text)
         add_text_rows(&list, verb->text);
     list.rows[list.count] = (cli_option){0};

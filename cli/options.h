@@ -40,6 +40,7 @@ typedef struct cli_list {
 typedef struct cli_train {
     lapse_train_options *given;          /* as set on the command line; owned by the verb's settings */
     const lapse_train_options *resolved; /* of the run, all of them chosen; NULL before there is one */
+    const char *unset;                   /* the default of all, such as "that of the preset"; NULL: each has its own */
 } cli_train;
 
 /* One option. A table of options ends with a row whose name is NULL and has at most CLI_OPTIONS_MAX rows before it.
@@ -101,10 +102,11 @@ typedef struct cli_verb {
     /* The name of a note, and its text in `text`; NULL: there are no more. */
     const char *(*note)(int index, char *text, size_t size);
     const cli_argument *arguments;
-    const cli_option *options;    /* ends with a row without a name; cli_verb_options adds the library's */
-    const size_t *train;          /* offset of a cli_train in the settings, for all training options; NULL: has none */
-    const cli_text_options *text; /* NULL: has none */
-    size_t size;                  /* of the settings */
+    const cli_option *options; /* ends with a row without a name; cli_verb_options adds the library's */
+    const size_t *train;       /* offset of a cli_train in the settings, for all training options; NULL: has none */
+    const char *const *train_names; /* of these training options alone, NULL-terminated; NULL: of all */
+    const cli_text_options *text;   /* NULL: has none */
+    size_t size;                    /* of the settings */
     void (*defaults)(void *settings);
     void (*clear)(void *settings);                    /* frees what defaults allocated; NULL: nothing */
     int (*run)(void *settings, const cli_call *call); /* returns the exit status */

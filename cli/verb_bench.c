@@ -6,6 +6,7 @@
 
 typedef struct bench_settings {
     lapse_bench_options bench;
+    cli_train train;
     bool json;
 } bench_settings;
 
@@ -174,6 +175,7 @@ static int run(void *settings, const cli_call *call)
     lapse_bench_report report = {0};
     lapse_error error;
     (void)call;
+    s->bench.training = s->train.given;
     if (lapse_bench(&s->bench, &report, &error) != LAPSE_OK)
         return cli_error(&error);
     int status = s->json ? print_json(&report) : print_text(&report);
@@ -185,6 +187,13 @@ static void defaults(void *settings)
 {
     bench_settings *s = settings;
     lapse_bench_options_default(&s->bench);
+    s->train.unset = "that of the preset";
+    lapse_train_options_new(&s->train.given, NULL);
+}
+
+static void clear(void *settings)
+{
+    lapse_train_options_free(((bench_settings *)settings)->train.given);
 }
 
 static const cli_argument arguments[] = {{0}};
@@ -217,14 +226,23 @@ static const cli_option options[] = {
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse bench", "lapse bench --preset so --threads 1",
-                                       "lapse bench --preset catalogue --items 3416 --json", NULL};
+static const size_t train_offset = offsetof(bench_settings, train);
+/* The training options that change the work of a step. */
+static const char *const train_names[] = {"model",       "task",       "context",           "dims",    "blocks",
+                                          "heads",       "projection", "combine",           "layers",  "encoding",
+                                          "periods",     "harmonics",  "frequency-samples", "dropout", "gap-input",
+                                          "item-output", "loss",       "negatives",         "windows", NULL};
+
+static const char *const examples[] = {
+    "lapse bench", "lapse bench --preset so --threads 1", "lapse bench --preset catalogue --items 3416 --json",
+    "lapse bench --dims 128 --heads 2 --encoding bochner --periods 64 --loss softmax", NULL};
 
 const cli_verb cli_verb_bench = {
     .name = "bench",
     .summary = "benchmark training and scoring on this machine",
     .description =
-        "Trains or scores on simulated events, with the sizes of a known task. Prints the time of a step, the fraction "
+        "Trains or scores on simulated events, with the sizes of a known task or sizes of your own. Prints the time of "
+        "a step, the fraction "
         "of "
         "the machine's peak FLOP/s, and a profile by op with the roofline time of each op. Op times are summed over "
         "threads and are the minimum of all rounds. On a GPU the profile has one line per kernel launch, which may "
@@ -235,7 +253,10 @@ const cli_verb cli_verb_bench = {
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .train = &train_offset,
+    .train_names = train_names,
     .size = sizeof(bench_settings),
     .defaults = defaults,
+    .clear = clear,
     .run = run,
 };

@@ -1098,6 +1098,7 @@ typedef struct lapse_bench_options {
     const char *device;    /* as in training */
     const char *precision; /* as in training; NULL: chosen by the device */
     uint64_t seed;
+    const lapse_train_options *training; /* options set here replace those of the preset, such as dims; NULL: none */
 } lapse_bench_options;
 
 /* One op of the network, or another part of a step; totals over a step. Seconds are summed over threads: a step on two

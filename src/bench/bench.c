@@ -373,11 +373,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
     const lapse_bench_options *options = &b->options;
     lapse_train_options train;
     const lp_bench_sizes *sizes = lp_bench_preset_sizes(b->preset);
-    LP_TRY(lp_bench_preset_options(b->preset, &train, error));
-    LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
-    if (options->precision)
-        LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
-    train.run.seed = options->seed;
+    LP_TRY(lp_bench_preset_options(b->preset, options, &train, error));
     train.run.threads = options->threads ? options->threads : train.run.threads;
     train.run.batch = options->batch ? options->batch : train.run.batch;
     train.run.shards = options->shards ? options->shards : train.run.shards;

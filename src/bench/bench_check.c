@@ -189,11 +189,7 @@ lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_opt
     lp_trainer trainer;
     int64_t items = lp_bench_preset_sizes(preset)->items;
     items = items < ITEMS ? items : ITEMS;
-    LP_TRY(lp_bench_preset_options(preset, &train, error));
-    LP_TRY(lapse_train_options_set(&train, "device", options->device, error));
-    if (options->precision)
-        LP_TRY(lapse_train_options_set(&train, "precision", options->precision, error));
-    train.run.seed = options->seed;
+    LP_TRY(lp_bench_preset_options(preset, options, &train, error));
     train.run.shards = train.run.threads = 1;
     train.run.batch = SEQUENCES;
     train.run.clip = 0;

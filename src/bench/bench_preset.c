@@ -73,10 +73,29 @@ static lapse_status set_options(const lp_bench_preset *preset, lapse_train_optio
     return LAPSE_OK;
 }
 
-lapse_status lp_bench_preset_options(const lp_bench_preset *preset, lapse_train_options *options, lapse_error *error)
+/* The options that the caller set replace the preset's. */
+static lapse_status replace_options(const lapse_train_options *given, lapse_train_options *options, lapse_error *error)
+{
+    char value[4096];
+    lapse_option option;
+    for (int i = 0; given && lapse_train_option(i, &option); i++)
+        if (given->given[i])
+            LP_TRY(lapse_train_options_set(options, option.name,
+                                           lapse_train_options_get(given, option.name, value, sizeof value), error));
+    return LAPSE_OK;
+}
+
+lapse_status lp_bench_preset_options(const lp_bench_preset *preset, const lapse_bench_options *bench,
+                                     lapse_train_options *options, lapse_error *error)
 {
     lp_train_options_default(options);
-    return set_options(preset, options, error);
+    LP_TRY(set_options(preset, options, error));
+    LP_TRY(replace_options(bench->training, options, error));
+    LP_TRY(lapse_train_options_set(options, "device", bench->device, error));
+    if (bench->precision)
+        LP_TRY(lapse_train_options_set(options, "precision", bench->precision, error));
+    options->run.seed = bench->seed;
+    return LAPSE_OK;
 }
 
 /* Names of equal length, so that name i begins at i times that length. */

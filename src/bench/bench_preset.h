@@ -29,8 +29,9 @@ const lp_bench_sizes *lp_bench_preset_sizes(const lp_bench_preset *preset);
 
 const lp_bench_preset *lp_bench_preset_find(const char *name);
 
-/* Training options: the defaults, then those of the preset. */
-lapse_status lp_bench_preset_options(const lp_bench_preset *preset, lapse_train_options *options, lapse_error *error);
+/* Training options: the defaults, then those of the preset, then those that the caller of the benchmark set. */
+lapse_status lp_bench_preset_options(const lp_bench_preset *preset, const lapse_bench_options *bench,
+                                     lapse_train_options *options, lapse_error *error);
 
 /* Simulates a dataset of these sizes. The vocabulary lists items that never occur, too. Closed by
  * lapse_dataset_close. */

@@ -42,11 +42,11 @@ static const char *const *combine_names(void)
 
 /* clang-format off */
 static const lp_option options[] = {
-    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
-     .initial = "2", .help = "number of attention blocks, 1 to 3"},
-    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
+    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 8,
+     .initial = "2", .help = "number of attention blocks, 1 to 8"},
+    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 8,
      .rule = "2, or 1 if dims is odd", .advanced = true,
-     .help = "number of attention heads, 1 to 4; divides dims"},
+     .help = "number of attention heads, 1 to 8; divides dims"},
     {.name = "projection", .type = LAPSE_OPTION_CHOICE, AT(projection), .placeholder = "NAME",
      .choices = projection_names, .initial = "linear", .advanced = true,
      .help = "query, key and value projections: linear, an MLP for the query, or MLPs for all three, which see times "
@@ -134,7 +134,9 @@ static void build(lp_builder *b)
         build_caches(b, settings->blocks, &features);
     lp_value *z = lp_dropout(b->graph, joint, b->dropout);
     for (int i = 0; i < settings->blocks; i++) {
-        block.last_row_only = decode && i == settings->blocks - 1;
+        bool last = i == settings->blocks - 1;
+        block.last_row_only = decode && last;
+        block.targets = last && !decode && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
         z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL);
     }
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));

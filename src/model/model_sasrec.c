@@ -34,11 +34,11 @@ static const sasrec_settings *settings_of(const lp_model_config *config)
 
 /* clang-format off */
 static const lp_option options[] = {
-    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 3,
-     .initial = "2", .help = "number of attention blocks, 1 to 3"},
-    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 4,
+    {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 8,
+     .initial = "2", .help = "number of attention blocks, 1 to 8"},
+    {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 8,
      .rule = "2, or 1 if dims is odd", .advanced = true,
-     .help = "number of attention heads, 1 to 4; divides dims"},
+     .help = "number of attention heads, 1 to 8; divides dims"},
     {0},
 };
 /* clang-format on */
@@ -60,7 +60,7 @@ static lapse_status validate(const lp_model_config *config, lapse_error *error)
 static void build(lp_builder *b)
 {
     const sasrec_settings *settings = settings_of(b->config);
-    const lp_block_config block = {.dims = b->config->dims, .heads = settings->heads, .dropout = b->dropout};
+    lp_block_config block = {.dims = b->config->dims, .heads = settings->heads, .dropout = b->dropout};
     lp_features none = {0};
     b->network->anchored = true;
     lp_value *z = lp_input_layer(b);
@@ -68,8 +68,11 @@ static void build(lp_builder *b)
         lp_graph_parameter(b->graph, "position.embedding", b->config->context, b->config->dims, LP_INIT_NORMAL, 0.02);
     z = lp_add(b->graph, z, lp_embed(b->graph, table, b->feeds[LP_FEED_POSITION_FROM_END]));
     z = lp_dropout(b->graph, z, b->dropout);
-    for (int i = 0; i < settings->blocks; i++)
+    for (int i = 0; i < settings->blocks; i++) {
+        bool last = i == settings->blocks - 1;
+        block.targets = last && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
         z = lp_attention_block(b->graph, &block, i, z, &none, NULL);
+    }
     lp_output_layer(b, lp_target_lag(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z))));
 }
 

@@ -5,7 +5,9 @@
 
 lp_value *lp_at_targets(const lp_builder *b, lp_value *z)
 {
-    return z ? lp_embed(b->graph, z, b->feeds[LP_FEED_TARGET_POSITION]) : NULL;
+    if (!z || z->rows_of == LP_ROWS_TARGETS) /* the last block has selected them */
+        return z;
+    return lp_embed(b->graph, z, b->feeds[LP_FEED_TARGET_POSITION]);
 }
 
 void lp_output_layer(lp_builder *b, lp_value *z)

@@ -32,7 +32,8 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2).
+ * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
+ * block outside training all of this is computed at the target positions alone.
  */
 #include "nn/attention_block.h"
 
@@ -114,6 +115,12 @@ static role project(const block *b, const char *name, lp_value *z, lp_value *tok
     return r;
 }
 
+/* The rows of the target positions, where only these are used: from attention's results on. */
+static lp_value *at_targets(const block *b, lp_value *x)
+{
+    return b->config->targets ? lp_embed(b->graph, x, b->config->targets) : x;
+}
+
 static double score_scale(const block *b)
 {
     return 1 / sqrt((double)b->config->dims / b->config->heads);
@@ -142,8 +149,8 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
     lp_value *out = lp_attention(b->graph, query, key, value, reflected, basis, config->heads, score_scale(b),
                                  config->dropout, time_out);
     if (time_query)
-        *time_out = lp_reflect(b->graph, *time_out, query_basis);
-    return out;
+        *time_out = lp_reflect(b->graph, at_targets(b, *time_out), at_targets(b, query_basis));
+    return at_targets(b, out);
 }
 
 /* Attention of one query over the block's input Z, without computing keys and values (see the top of this file). */
@@ -179,10 +186,11 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (!basis)
-        return lp_add(graph, normal, attention(b, query.value, key.value, value.value, NULL, NULL));
+        return lp_add(graph, at_targets(b, normal), attention(b, query.value, key.value, value.value, NULL, NULL));
     lp_value *time_out;
     lp_value *out = attention(b, query.value, key.value, value.value, time_query_of(b, &query, &key), &time_out);
-    return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, normal, out), config->heads, true);
+    return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, at_targets(b, normal), out), config->heads,
+                     true);
 }
 
 /* Lag features as token features, measured from the window's last query time, which is 0. */

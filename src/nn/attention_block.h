@@ -26,12 +26,13 @@ typedef struct lp_block_config {
     lp_combine combine;
     int cache_capacity; /* of a decoding graph: events in the KV cache */
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
+    lp_value *targets;  /* [A x 1] int32: positions whose output is used; NULL: all */
 } lp_block_config;
 
 /* Checks that heads divide dims. */
 lapse_status lp_heads_check(int heads, int dims, lapse_error *error);
 
-/* z [T x dims] -> [T x dims]. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its
+/* z [T x dims] -> [T x dims], or [A x dims] at the targets alone. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its
  * basis, which all blocks share, and the block sets key and value. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              lp_features *features, lp_kv_cache *cache);

@@ -260,13 +260,54 @@ static void options_are_refused(void **state)
     }
 }
 
+/* Training options replace those of the preset: in the check, in the timed steps and in the report. */
+static void sizes_are_changed(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct {
+        const char *set[8][2];
+        const char *message; /* NULL: it runs */
+    } cases[] = {
+        {{{"dims", "24"}, {"heads", "8"}, {"blocks", "8"}, {"context", "20"}, {"periods", "3"}}, NULL},
+        {{{"dims", "18"}, {"heads", "6"}, {"encoding", "bochner"}, {"periods", "7"}, {"task", "recommend"}}, NULL},
+        {{{"dims", "24"}, {"heads", "5"}}, "must divide dims"},
+    };
+    int64_t before = 0;
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_bench_options options;
+        lapse_bench_report report;
+        lapse_error error;
+        lapse_train_options *training;
+        assert_int_equal(lapse_train_options_new(&training, &error), LAPSE_OK);
+        for (int k = 0; k < 8 && cases[i].set[k][0]; k++)
+            assert_int_equal(lapse_train_options_set(training, cases[i].set[k][0], cases[i].set[k][1], &error),
+                             LAPSE_OK);
+        lapse_bench_options_default(&options);
+        options.preset = "so";
+        options.rounds = options.threads = 1;
+        options.batch = 4;
+        options.training = training;
+        if (cases[i].message) {
+            assert_int_equal(lapse_bench(&options, &report, &error), LAPSE_ERROR_USAGE);
+            assert_non_null(strstr(error.message, cases[i].message));
+        } else {
+            assert_int_equal(lapse_bench(&options, &report, &error), LAPSE_OK);
+            assert_true(report.parameters != before && report.error < 1e-4);
+            before = report.parameters;
+            lapse_bench_report_clear(&report);
+        }
+        lapse_train_options_free(training);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(right_kernels_pass),     cmocka_unit_test(wrong_kernels_fail),
         cmocka_unit_test(timing_changes_nothing), cmocka_unit_test(machine_is_measured),
         cmocka_unit_test(report_adds_up),         cmocka_unit_test(options_are_refused),
-        cmocka_unit_test(launches_are_added),
+        cmocka_unit_test(launches_are_added),     cmocka_unit_test(sizes_are_changed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,7 +2,8 @@
  *
  * The group gets as many blocks as the device runs at once. Each reduction gets a number of them in proportion to what it reads, so that all
  * blocks take about the same time. A reduction has no more chunks than that requires, because every chunk of an outer product
- * writes a partial matrix. A reduction with one chunk that does not accumulate writes its output directly.
+ * writes a partial matrix. A reduction with one chunk that does not accumulate writes its output directly. Wide outer products are
+ * launches of their own (cuda_outer.cu) that leave their chunks with the others.
  */
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_reduction_copy.h"
@@ -299,8 +300,11 @@ static size_t element_size(const reduction_output *output)
 static int find_output(reduction_plan *plan, void *out, const lp_value *value, bool adds)
 {
     for (int i = 0; i < plan->count; i++)
-        if (plan->outputs.output[i].out == out)
+        if (plan->outputs.output[i].out == out) {
+            plan->outputs.output[i].adds =
+                plan->outputs.output[i].adds && adds; /* the first part need not be the first here */
             return i;
+        }
     int size = value->rows * value->cols;
     reduction_output output = {out, NULL, size, (size + 3) / 4 * 4, 0, adds, value->type == LP_TYPE_DOUBLE};
     plan->outputs.output[plan->count] = output;
@@ -393,27 +397,45 @@ bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
     return *outputs != 0;
 }
 
+/* The parts with their tasks; wide outer products come last. Returns the number of the others. */
+static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *run, lp_stage_part *sorted,
+                      reduction_group *group, int *rows)
+{
+    int grouped = 0, wide = count;
+    for (int i = 0; i < count; i++) {
+        reduction_task task = {};
+        fill_task(&task, parts[i].node, run);
+        int at = lp_cuda_outer_wide(task) ? --wide : grouped++;
+        group->task[at] = task;
+        sorted[at] = parts[i];
+        rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
+        if (at == wide)
+            group->task[at].chunks = lp_cuda_outer_chunks(task, rows[at]);
+    }
+    return grouped;
+}
+
 void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
     reduction_group group = {};
     reduction_plan plan = {};
+    lp_stage_part sorted[LP_CUDA_REDUCTION_MAX];
     int rows[LP_CUDA_REDUCTION_MAX];
     group.shard = run->shard;
-    for (int i = 0; i < count; i++) {
-        fill_task(&group.task[i], parts[i].node, run);
-        rows[i] = lp_cuda_largest(run, rows_of(parts[i].node));
-    }
-    unsigned blocks = assign_blocks(&group, rows, count);
-    trim_slots(&group, rows, count);
-    find_outputs(&plan, &group, parts, count, run);
+    int grouped = sort_parts(parts, count, run, sorted, &group, rows);
+    unsigned blocks = assign_blocks(&group, rows, grouped);
+    trim_slots(&group, rows, grouped);
+    find_outputs(&plan, &group, sorted, count, run);
     if (!allocate_slices(&plan, run))
         return;
     point_tasks(&plan, &group, count);
     unsigned final_blocks = list_partial_outputs(&plan);
     bool bulk = true;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < grouped; i++)
         bulk = bulk && group.task[i].bulk;
-    lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, count));
+    for (int i = grouped; i < count; i++)
+        lp_cuda_outer_launch(run, group.task[i]);
+    lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
     lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
 }
 

@@ -1,125 +1,90 @@
-/* cuda_softmax_loss.cu: softmax cross-entropy over a catalogue; the score matrix is never stored.
+/* cuda_softmax_loss.cu: softmax cross-entropy over a catalogue.
  *
  *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
  *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums
  *
- * Grid: (tiles of the resident side, splits of the other side); 256 threads, 16 or 64 resident rows. A thread block
- * iterates over its split, `inner_rows` at a time, with an online softmax. The gradient recomputes the scores twice:
- * with z resident for dz, with items resident for ditems and dbias, so no two blocks add to the same element. Shared
- * memory (loss_layout): the resident tile, a double-buffered streamed tile and the dscores; choose_tiles picks the
- * streamed tile that lets two blocks run on a multiprocessor.
- *
- * If the tiles are too few to fill the device, the streamed side is split (split-K); partial results are added in a
- * fixed order. The number of splits depends on the largest shard only.
+ * Forward, a product (cuda_product.h) whose tiles leave the maximum and the sum of exponentials of each row, which a
+ * second kernel merges in the order of the tiles. The gradient takes the items in chunks: a product computes the scores
+ * again and stores ds, in bf16 where that is the precision, and two products follow. A chunk is as large as scratch
+ * memory allows (DSCORES_SIZE), so that no catalogue needs more. Narrow states on tensor cores keep all of this on chip
+ * instead (cuda_softmax_loss_tensor.cu), which recomputes the scores twice.
  */
+#include "backend/cuda/cuda_product.h"
 #include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
-enum { WARPS = 8, FULL_DEVICE = 384 };
-
-/* Adds the scores of a warp's rows and its columns of the streamed tile, without terms. */
-template <bool tensor, int tiles>
-__device__ void compute_scores(const loss_config *config, const float *resident, const float *streamed, int warp_col,
-                               float (&score)[tiles][4])
-{
-    int count = max(config->inner_rows / 8 - warp_col + config->warp_cols - 1, 0) / config->warp_cols;
-    tile_matmul_nt<tensor>(score, 0, min(count, tiles), resident, config->stride,
-                           streamed + 8 * warp_col * config->stride, config->stride, 8 * config->warp_cols,
-                           config->cols_padded);
-}
+/* Bytes of the dscores of a chunk. The emulation takes several chunks of small catalogues. */
+#ifdef LP_CUDA_EMULATED
+enum { WARPS = 8, DSCORES_SIZE = 1 << 16 };
+#else
+enum { WARPS = 8, DSCORES_SIZE = 256 << 20 };
+#endif
 
 /* ---- forward ------------------------------------------------------------------------------------------------- */
 
-/* Online softmax of a lane's own columns; lanes are merged at the end. */
-template <int tiles>
-__device__ void update_softmax(const loss_config *config, const float *term, int warp_col,
-                               const float (&score)[tiles][4], loss_softmax (&row)[2])
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float x[tiles][2], new_max = row[half].row_max, sum = 0;
-#pragma unroll
-        for (int j = 0; j < tiles; j++)
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member + i;
-                x[j][i] = col < config->inner_rows ? score[j][2 * half + i] + term[col] : -INFINITY;
-                new_max = fmaxf(new_max, x[j][i]);
-            }
-        if (new_max == -INFINITY)
-            continue;
-#pragma unroll
-        for (int j = 0; j < tiles; j++)
-            sum += __expf(x[j][0] - new_max) + __expf(x[j][1] - new_max);
-        row[half].row_sum = row[half].row_sum * __expf(row[half].row_max - new_max) + sum;
-        row[half].row_max = new_max;
-    }
-}
+/* Leaves the softmax state of each row over the columns of a tile. */
+typedef struct row_states {
+    loss_task loss;
 
-template <bool tensor, int tiles>
-__global__ void __launch_bounds__(32 * WARPS, 2) loss_forward(const __grid_constant__ loss_task task)
-{
-    LP_SHARED(float, memory);
-    const loss_config *config = &task.config;
-    loss_layout layout = loss_layout_of(config);
-    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
-    int first = (int)blockIdx.x * config->rows, begin, end;
-    if (first >= targets)
-        return;
-    loss_split(config, items, &begin, &end);
-    tile_lane me = tile_lane_now();
-    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols;
-    const float *resident = memory + layout.resident + group_row * config->stride;
-    int buffer = 0, size = config->inner_rows * config->stride;
-    loss_stage<tensor, TILE_COPY>(config, memory + layout.resident, config->rows, task.z, first, targets);
-    if (begin < end)
-        loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed, config->inner_rows, task.table, begin, items);
-    tile_cp_async_wait();
-    loss_stage<tensor, TILE_ROUND>(config, memory + layout.resident, config->rows, task.z, first, targets);
-    loss_softmax row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
-    for (int item = begin, next; item < end; item = next, buffer = config->buffers - 1 - buffer) {
-        float *streamed = memory + layout.streamed + buffer * size,
-              *term = memory + layout.terms + buffer * config->inner_rows;
-        next = item + config->inner_rows;
-        tile_cp_async_wait();
-        loss_stage<tensor, TILE_ROUND>(config, streamed, config->inner_rows, task.table, item, items);
-        for (int i = (int)threadIdx.x; i < config->inner_rows; i += (int)blockDim.x)
-            term[i] = loss_item_term(&task, item + i, items);
-        __syncthreads();
-        if (config->buffers == 2 && next < end)
-            loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows,
-                                          task.table, next, items);
-        float score[tiles][4] = {};
-        compute_scores<tensor>(config, resident, streamed, warp_col, score);
-        update_softmax(config, term, warp_col, score, row);
-        if (config->buffers == 1 && next < end) {
-            __syncthreads();
-            loss_stage<tensor, TILE_COPY>(config, streamed, config->inner_rows, task.table, next, items);
-        }
+    template <int of_a, int of_b>
+    __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
+    {
     }
-    float *row_max = memory + layout.reduction, *row_sum = row_max + config->rows * config->warp_cols;
+
+    template <typename shape> __device__ void copied(const product_place &, const float *, int)
+    {
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums,
+                        float *memory) const
+    {
+        tile_lane me = tile_lane_now();
+        int warp_col = me.warp % shape::warps_across, warp_row = me.warp / shape::warps_across * shape::own_rows;
+        int first = place.col + warp_col * shape::own_cols + 2 * me.member;
+        float term[shape::across][2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        row[half] = loss_softmax_merge_lanes(row[half]);
-        int offset = warp_col * config->rows + group_row + me.group + 8 * half;
-        if (me.member == 0) {
-            row_max[offset] = row[half].row_max;
-            row_sum[offset] = row[half].row_sum;
+        for (int j = 0; j < shape::across; j++)
+#pragma unroll
+            for (int n = 0; n < 2; n++)
+                term[j][n] = loss_item_term(&loss, first + 8 * j + n, place.cols);
+        float *row_max = memory, *row_sum = memory + shape::warps_across * shape::rows;
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++) {
+            loss_softmax row = {-INFINITY, 0};
+#pragma unroll
+            for (int j = 0; j < shape::across; j++)
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    row.row_max = fmaxf(row.row_max, sums.pair(i, j)[n] + term[j][n]);
+#pragma unroll
+            for (int j = 0; j < shape::across && row.row_max > -INFINITY; j++)
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    row.row_sum += __expf(sums.pair(i, j)[n] + term[j][n] - row.row_max);
+            row = loss_softmax_merge_lanes(row);
+            int at = warp_col * shape::rows + warp_row + product_row<precision, a_deep, shape>(i);
+            if (me.member == 0) {
+                row_max[at] = row.row_max;
+                row_sum[at] = row.row_sum;
+            }
         }
-    }
-    __syncthreads();
-    for (int r = (int)threadIdx.x; r < config->rows && first + r < targets; r += (int)blockDim.x) {
+        __syncthreads();
+        int r = (int)threadIdx.x;
+        if (r >= shape::rows || place.row + r >= place.rows)
+            return;
         loss_softmax all = {-INFINITY, 0};
-        for (int i = 0; i < config->warp_cols; i++) {
-            loss_softmax other = {row_max[i * config->rows + r], row_sum[i * config->rows + r]};
+        for (int i = 0; i < shape::warps_across; i++) {
+            loss_softmax other = {row_max[i * shape::rows + r], row_sum[i * shape::rows + r]};
             all = loss_softmax_merge(all, other);
         }
-        loss_store_softmax(&task, first + r, all);
+        int64_t split = place.col / shape::cols;
+        loss.partial[split * loss.capacity + place.row + r] = all.row_max;
+        loss.partial_sums[split * loss.capacity + place.row + r] = all.row_sum;
     }
-}
+} row_states;
 
 /* One warp for each row: merges its splits and computes the loss at its target. */
 __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_constant__ loss_task task)
@@ -134,7 +99,9 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
         dot += task.z[t * cols + c] * task.table[(int64_t)target * cols + c];
     dot = lp_warp_sum(dot) + loss_item_term(&task, target, target + 1);
     loss_softmax all = {-INFINITY, 0};
-    for (int i = 0; i < task.config.splits; i++) {
+    int tiles = task.tile_cols ? (lp_rows_now(task.items, task.shard) + task.tile_cols - 1) / task.tile_cols
+                               : task.config.splits;
+    for (int i = 0; i < tiles; i++) {
         loss_softmax other = {task.partial[i * task.capacity + t], task.partial_sums[i * task.capacity + t]};
         all = loss_softmax_merge(all, other);
     }
@@ -147,196 +114,110 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-/* Writes the dscores of the warp's pairs to shared memory and adds their row sums to row_total. */
-template <bool tensor, bool by_items, int tiles>
-__device__ void write_dscores(const loss_config *config, const float *term, const int *target, float scale,
-                              int first_row, int first_col, int warp_col, const loss_operand (&row)[2],
-                              const float (&score)[tiles][4], float *dscores, float (&row_total)[2])
-{
-    tile_lane me = tile_lane_now();
+/* Stores the dscores of a chunk of items, [rows x stride]. */
+typedef struct store_dscores {
+    loss_task loss;
+    void *to; /* bf16 where that is the precision, otherwise float */
+    int64_t stride;
+    int first; /* item of the chunk */
+
+    template <int of_a, int of_b>
+    __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
+    {
+    }
+
+    template <typename shape> __device__ void copied(const product_place &, const float *, int)
+    {
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
+    {
+        float scale = *loss.dloss;
+        int items = lp_rows_now(loss.items, loss.shard);
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            float lse = loss.lse[row], ds[2];
+            int target = loss.target[row] - first;
 #pragma unroll
-    for (int j = 0; j < tiles; j++) {
-        int col = 8 * (j * config->warp_cols + warp_col) + 2 * me.member;
-        if (col >= config->inner_rows)
-            continue;
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float dscore[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                float x = score[j][2 * half + i] +
-                          (by_items ? row[half].term - term[col + i] : term[col + i] - row[half].term);
-                bool is_target = by_items ? target[col + i] == first_row + me.group + 8 * half
-                                          : row[half].target == first_col + col + i;
-                dscore[i] = scale * (__expf(x) - (is_target ? 1.0f : 0.0f));
-                row_total[half] += dscore[i];
+            for (int n = 0; n < 2; n++) {
+                float score = sum[n] + loss_item_term(&loss, first + col + n, items);
+                ds[n] = scale * (__expf(score - lse) - (col + n == target ? 1.0f : 0.0f));
             }
-            *(float2 *)(dscores + (me.group + 8 * half) * config->score_stride + col) =
-                make_float2(tile_operand<tensor>(dscore[0]), tile_operand<tensor>(dscore[1]));
-        }
+            int64_t at = row * stride + col; /* stride is even: a column beyond the last is stored as well */
+            if constexpr (precision == LP_PRECISION_BF16)
+                ((float *)to)[at / 2] = tile_pack_bf16(ds[0], ds[1]);
+            else
+                *(float2 *)((float *)to + at) = make_float2(ds[0], ds[1]);
+        });
     }
-}
+} store_dscores;
 
-/* Row sums of dscores over all warps of a group: to dbias, or to the split's part of it. */
-__device__ void store_row_sums(const loss_task *task, float *reduction, int first, int count, int group_row,
-                               int warp_col, const float (&row_total)[2])
-{
-    const loss_config *config = &task->config;
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float sum = tile_row_sum(row_total[half]);
-        if (me.member == 0)
-            reduction[warp_col * config->rows + group_row + me.group + 8 * half] = sum;
-    }
-    __syncthreads();
-    for (int r = (int)threadIdx.x; r < config->rows && first + r < count; r += (int)blockDim.x) {
-        float sum = 0;
-        for (int i = 0; i < config->warp_cols; i++)
-            sum += reduction[i * config->rows + r];
-        loss_store_dbias(task, first + r, sum);
-    }
-}
-
-/* Resident rows are z, or items. out [rows x cols] is their gradient; dbias is written with items resident. */
-template <bool tensor, bool by_items, int score_tiles, int out_tiles>
-__global__ void __launch_bounds__(32 * WARPS, out_tiles <= 8 ? 2 : 1)
-    loss_backward(const __grid_constant__ loss_task task)
-{
-    LP_SHARED(float, memory);
-    const loss_config *config = &task.config;
-    loss_layout layout = loss_layout_of(config);
-    int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
-    int rows = by_items ? items : targets, others = by_items ? targets : items, first = (int)blockIdx.x * config->rows,
-        begin, end;
-    if (first >= rows)
-        return;
-    loss_split(config, others, &begin, &end);
-    tile_lane me = tile_lane_now();
-    int group_row = me.warp / config->warp_cols * 16, warp_col = me.warp % config->warp_cols;
-    int first_tile = warp_col * out_tiles, count = max(min(config->cols_padded / 8 - first_tile, out_tiles), 0);
-    const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
-    int buffer = 0, size = config->inner_rows * config->stride;
-    loss_stage<tensor, TILE_COPY>(config, memory + layout.resident, config->rows, x, first, rows);
-    if (begin < end)
-        loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed, config->inner_rows, y, begin, others);
-    tile_cp_async_wait();
-    loss_stage<tensor, TILE_ROUND>(config, memory + layout.resident, config->rows, x, first, rows);
-    loss_operand row[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        row[half] = loss_operand_of<by_items>(&task, first + group_row + me.group + 8 * half, rows);
-    const float *resident = memory + layout.resident + group_row * config->stride;
-    float *dscores = memory + layout.dscores + group_row * config->score_stride;
-    float sum[out_tiles][4] = {}, row_total[2] = {0, 0}, scale = *task.dloss;
-    for (int other = begin, next; other < end; other = next, buffer = config->buffers - 1 - buffer) {
-        float *streamed = memory + layout.streamed + buffer * size,
-              *term = memory + layout.terms + buffer * config->inner_rows;
-        int *target = (int *)(memory + layout.targets + buffer * config->inner_rows);
-        next = other + config->inner_rows;
-        tile_cp_async_wait();
-        loss_stage<tensor, TILE_ROUND>(config, streamed, config->inner_rows, y, other, others);
-        for (int i = (int)threadIdx.x; i < config->inner_rows; i += (int)blockDim.x) {
-            loss_operand operand = loss_operand_of<!by_items>(&task, other + i, others);
-            term[i] = operand.term;
-            target[i] = operand.target;
-        }
-        __syncthreads();
-        if (config->buffers == 2 && next < end)
-            loss_stage<tensor, TILE_COPY>(config, memory + layout.streamed + (1 - buffer) * size, config->inner_rows, y,
-                                          next, others);
-        float score[score_tiles][4] = {};
-        compute_scores<tensor>(config, resident, streamed, warp_col, score);
-        write_dscores<tensor, by_items>(config, term, target, scale, first + group_row, other, warp_col, row, score,
-                                        dscores, row_total);
-        __syncthreads();
-        tile_matmul_nn<tensor>(sum, 0, count, dscores, config->score_stride, streamed + 8 * first_tile, config->stride,
-                               config->inner_rows);
-        if (config->buffers == 1 && next < end) {
-            __syncthreads();
-            loss_stage<tensor, TILE_COPY>(config, streamed, config->inner_rows, y, next, others);
-        }
-    }
-    __syncthreads();
-    tile_store_shared(memory + layout.resident + group_row * config->stride + 8 * first_tile, config->stride, count,
-                      sum);
-    __syncthreads();
-    loss_store_rows(&task, first, min(config->rows, rows - first), memory + layout.resident, config->stride);
-    if (by_items && task.dbias)
-        store_row_sums(&task, memory + layout.reduction, first, rows, group_row, warp_col, row_total);
-}
-
-/* out [rows x cols] = sum over splits of [splits x capacity x cols], in their order. */
-__global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *partial,
-                                                  int64_t capacity, int cols, int splits, float *out, int accumulate)
+/* out [rows x cols] = sum over splits of [splits x step], in their order. */
+__global__ void __launch_bounds__(256) add_splits(const lp_cuda_shard *shard, product_extent rows, const float *partial,
+                                                  int64_t step, int cols, int splits, float *out, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    if (i >= (int64_t)lp_rows_now(rows, shard) * cols)
+    if (i >= (int64_t)product_count(rows, shard) * cols)
         return;
     float sum = 0;
     for (int s = 0; s < splits; s++)
-        sum += partial[s * capacity * cols + i];
+        sum += partial[s * step + i];
     lp_store(out + i, sum, accumulate);
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------ */
+/* ---- factors in bf16 ----------------------------------------------------------------------------------------- */
 
-/* Chooses tiles for these widths, and splits for at most `rows` resident and `others` streamed rows. Returns the
- * 8-column output tiles of a warp; 0: use the tensor-core kernels. */
-int choose_tiles(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
-{
-    if (tile_tensor(run) && lp_cuda_softmax_tensor(run, config, cols, rows, others))
-        return 0;
-    config->cols = cols;
-    config->cols_padded = tile_pad(cols);
-    config->stride = tile_stride(cols);
-    int tiles = config->cols_padded / 8, out_tiles = tiles <= 8 ? 4 : tiles <= 16 ? 8 : 16;
-    config->warp_rows = tiles <= 32 ? 4 : 1;
-    config->warp_cols = WARPS / config->warp_rows;
-    config->rows = 16 * config->warp_rows;
-    static const int choices[][2] = {{64, 2}, {32, 2}, {64, 1}, {32, 1}, {16, 1}, {8, 1}};
-    tile_choose_inner(config, choices, 64, [=]() { return loss_layout_of(config).size; });
-    config->splits = loss_splits_of(config, rows, others, FULL_DEVICE);
-    return out_tiles;
-}
+enum { PACK = 8 }; /* numbers of 16 bytes: rows and columns are padded with zeros to a multiple of it */
 
-template <bool tensor, bool by_items>
-void launch_backward(const lp_cuda_run *run, const loss_task *task, int64_t rows, int out_tiles)
+/* to [rows x stride] = from [rows x cols], a thread for two columns. */
+__global__ void __launch_bounds__(256)
+    pack_rows(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *from, int cols, float *to, int stride)
 {
-    const loss_config *config = &task->config;
-    loss_task with = *task;
-    dim3 grid(lp_blocks(rows, config->rows), (unsigned)config->splits);
-    size_t size = (size_t)loss_layout_of(config).size * sizeof(float);
-    if (out_tiles == 4)
-        LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 4>), grid, 32 * WARPS, size, with);
-    else if (out_tiles == 8)
-        LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 8>), grid, 32 * WARPS, size, with);
-    else
-        LP_LAUNCH(run, (loss_backward<tensor, by_items, 4, 16>), grid, 32 * WARPS, size, with);
-}
-
-/* Gradient of one side: rows of z, or items. */
-void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows, int out_tiles)
-{
-    const loss_config *config = &task->config;
-    lp_cuda_rows rows_of = by_items ? task->items : task->targets;
-    if (out_tiles == 0)
-        lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
-    else if (tile_tensor(run))
-        by_items ? launch_backward<true, true>(run, task, rows, out_tiles)
-                 : launch_backward<true, false>(run, task, rows, out_tiles);
-    else
-        by_items ? launch_backward<false, true>(run, task, rows, out_tiles)
-                 : launch_backward<false, false>(run, task, rows, out_tiles);
-    if (config->splits == 1)
+    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    int count = lp_rows_now(rows, shard), pairs = stride / 2, row = (int)(i / pairs), col = 2 * (int)(i % pairs);
+    if (row >= (count + PACK - 1) / PACK * PACK)
         return;
-    if (task->out)
-        LP_LAUNCH(run, add_splits, lp_blocks(rows * config->cols, 256), 256, 0, task->shard, rows_of, task->partial,
-                  task->capacity, config->cols, config->splits, task->out, task->out_accumulate);
-    if (task->dbias)
-        LP_LAUNCH(run, add_splits, lp_blocks(rows, 256), 256, 0, task->shard, rows_of, task->partial_sums,
-                  task->capacity, 1, config->splits, task->dbias, task->dbias_accumulate);
+    const float *source = from + (int64_t)row * cols + col;
+    float x = row < count && col < cols ? source[0] : 0, y = row < count && col + 1 < cols ? source[1] : 0;
+    to[i] = tile_pack_bf16(x, y);
 }
+
+/* z or items as products read them: packed where the precision is bf16, otherwise as they are. */
+typedef struct loss_factor {
+    const void *data;
+    int stride, element; /* numbers from row to row; bytes of a number */
+} loss_factor;
+
+int padded(int count)
+{
+    return (count + PACK - 1) / PACK * PACK;
+}
+
+/* Bytes of a packed factor. */
+size_t packed_size(const lp_cuda_run *run, const lp_value *value)
+{
+    size_t rows = (size_t)padded(lp_cuda_largest(run, value));
+    return tile_bf16(run) ? (rows * (size_t)padded(value->cols) * 2 + 255) / 256 * 256 : 0;
+}
+
+loss_factor pack(const lp_cuda_run *run, const lp_value *value, const float *from, void *scratch)
+{
+    int cols = value->cols, stride = padded(cols);
+    if (!tile_bf16(run))
+        return {from, cols, 4};
+    int64_t size = (int64_t)padded(lp_cuda_largest(run, value)) * (stride / 2);
+    lp_cuda_rows rows = lp_cuda_rows_of(value);
+    LP_LAUNCH(run, pack_rows, lp_blocks(size, 256), 256, 0, run->shard, rows, from, cols, (float *)scratch, stride);
+    return {scratch, stride, 2};
+}
+
+product_operand operand_of(const loss_factor &factor, int first)
+{
+    const char *data = (const char *)factor.data + (int64_t)first * factor.stride * factor.element;
+    return {data, factor.stride, 0, lp_vector_width((uintptr_t)data, factor.stride)};
+}
+
+/* ---- launches ------------------------------------------------------------------------------------------------ */
 
 loss_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -349,35 +230,184 @@ loss_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.bias = LP_INPUT(2);
     task.logq = LP_INPUT(3);
     task.target = LP_INPUT_AS(int32_t, 4);
+    task.config.cols = node->inputs[0]->cols;
     return task;
+}
+
+/* z items^T, for `count` items from `first` on. */
+product_task scores_of(const lp_node *node, const loss_task &loss, const loss_factor &z, const loss_factor &items,
+                       int first, int count)
+{
+    product_task task = {};
+    task.shard = loss.shard;
+    task.rows = product_whole(node->inputs[0]);
+    task.cols = {loss.items, first, count, 0};
+    task.depth = product_fixed(loss.config.cols);
+    task.chunks = 1;
+    task.a = operand_of(z, 0);
+    task.b = operand_of(items, first);
+    return task;
+}
+
+/* The gradient of a chunk of items, and its part of dz. */
+typedef struct chunk_gradient {
+    const lp_node *node;
+    const lp_cuda_run *run;
+    loss_task loss;
+    loss_factor z, items;
+    int rows, cols; /* of the largest shard */
+    void *dscores;
+    int64_t stride; /* of dscores */
+    int splits;     /* of the rows, for ditems */
+    float *partial, *partial_sums;
+} chunk_gradient;
+
+void add_to_rows(const chunk_gradient *g, int first, int count, float *dz, bool accumulate)
+{
+    product_task task = {};
+    task.shard = g->loss.shard;
+    task.rows = product_whole(g->node->inputs[0]);
+    task.cols = product_fixed(g->cols);
+    task.depth = {g->loss.items, first, count, 0};
+    task.chunks = 1;
+    task.a = {g->dscores, g->stride, 0, 4};
+    task.b = operand_of(g->items, first);
+    product_store store = {};
+    store.to = dz;
+    store.stride = g->cols;
+    store.accumulate = accumulate;
+    store.pairs = lp_vector_width((uintptr_t)dz, g->cols) > 1;
+    product_launch<true, false, true>(g->run, task, store, 1, g->rows, g->cols);
+}
+
+void sum_by_item(const chunk_gradient *g, int first, int count)
+{
+    const lp_node *node = g->node;
+    const lp_cuda_run *run = g->run;
+    float *ditems = LP_OUTPUT(1), *dbias = LP_OUTPUT(2);
+    bool split = g->splits > 1 || !ditems;
+    product_task task = {};
+    task.shard = g->loss.shard;
+    task.rows = {g->loss.items, first, count, 0};
+    task.cols = product_fixed(g->cols);
+    task.depth = product_whole(node->inputs[0]);
+    task.chunks = g->splits;
+    task.a = {g->dscores, g->stride, 0, 4};
+    task.b = operand_of(g->z, 0);
+    int64_t step = (int64_t)count * g->cols;
+    product_outer outer = {};
+    outer.store.to = split ? g->partial : ditems + (int64_t)first * g->cols;
+    outer.store.stride = g->cols;
+    outer.store.chunk_step = step;
+    outer.store.accumulate = split ? 0 : LP_ADDS(1);
+    outer.store.pairs = lp_vector_width((uintptr_t)outer.store.to, g->cols) > 1;
+    outer.sums = !dbias ? NULL : split ? g->partial_sums : dbias + first;
+    outer.sums_step = count;
+    outer.sums_adds = split ? 0 : LP_ADDS(2);
+    product_launch<false, false, true>(run, task, outer, 1, count, g->cols);
+    if (!split)
+        return;
+    if (ditems)
+        LP_LAUNCH(run, add_splits, lp_blocks(step, 256), 256, 0, task.shard, task.rows, g->partial, step, g->cols,
+                  g->splits, ditems + (int64_t)first * g->cols, LP_ADDS(1));
+    if (dbias)
+        LP_LAUNCH(run, add_splits, lp_blocks(count, 256), 256, 0, task.shard, task.rows, g->partial_sums,
+                  (int64_t)count, 1, g->splits, dbias + first, LP_ADDS(2));
+}
+
+/* Bytes for `count` floats or less, aligned. */
+size_t aligned(size_t count)
+{
+    return (count * sizeof(float) + 255) / 256 * 256;
+}
+
+void gradient_by_products(const lp_node *node, const lp_cuda_run *run, const loss_task &loss)
+{
+    chunk_gradient g = {};
+    int items = lp_cuda_largest(run, node->inputs[1]), element = tile_bf16(run) ? 2 : 4;
+    g.node = node;
+    g.run = run;
+    g.loss = loss;
+    g.rows = lp_cuda_largest(run, node->inputs[0]);
+    g.cols = loss.config.cols;
+    int64_t most = (int64_t)DSCORES_SIZE / element / (g.rows < 1 ? 1 : g.rows) / product_large::cols;
+    int chunk = most < 1                             ? product_large::cols
+                : most * product_large::cols < items ? (int)most * product_large::cols
+                                                     : items;
+    g.stride = padded(chunk);
+    g.splits = product_chunks(1, chunk, g.cols, g.rows);
+    size_t dscores = aligned((size_t)g.rows * (size_t)g.stride * (size_t)element / 4);
+    size_t partial = aligned((size_t)g.splits * (size_t)chunk * (size_t)g.cols);
+    size_t sums = aligned((size_t)g.splits * (size_t)chunk), of_z = packed_size(run, node->inputs[0]);
+    char *scratch = (char *)lp_cuda_scratch(run, dscores + partial + sums + of_z + packed_size(run, node->inputs[1]));
+    if (!scratch)
+        return;
+    g.dscores = scratch;
+    g.partial = (float *)(scratch + dscores);
+    g.partial_sums = (float *)(scratch + dscores + partial);
+    g.z = pack(run, node->inputs[0], loss.z, scratch + dscores + partial + sums);
+    g.items = pack(run, node->inputs[1], loss.table, scratch + dscores + partial + sums + of_z);
+    for (int first = 0; first < items; first += chunk) {
+        int count = items - first < chunk ? items - first : chunk;
+        store_dscores store = {loss, g.dscores, g.stride, first};
+        product_task scores = scores_of(node, loss, g.z, g.items, first, count);
+        scores.cols.unit = tile_bf16(run) ? PACK : 0; /* dscores are 0 beyond the last item, where copies read them */
+        product_launch<true, true, true>(run, scores, store, 1, g.rows, count);
+        if (LP_OUTPUT(0))
+            add_to_rows(&g, first, count, LP_OUTPUT(0), first > 0 || LP_ADDS(0));
+        if (LP_OUTPUT(1) || LP_OUTPUT(2))
+            sum_by_item(&g, first, count);
+    }
+}
+
+/* Gradient of one side on chip: rows of z, or items. */
+void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows)
+{
+    const loss_config *config = &task->config;
+    product_extent all = {by_items ? task->items : task->targets, 0, INT32_MAX, 0};
+    lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
+    if (config->splits == 1)
+        return;
+    if (task->out)
+        LP_LAUNCH(run, add_splits, lp_blocks(rows * config->cols, 256), 256, 0, task->shard, all, task->partial,
+                  task->capacity * config->cols, config->cols, config->splits, task->out, task->out_accumulate);
+    if (task->dbias)
+        LP_LAUNCH(run, add_splits, lp_blocks(rows, 256), 256, 0, task->shard, all, task->partial_sums, task->capacity,
+                  1, config->splits, task->dbias, task->dbias_accumulate);
 }
 
 } // namespace
 
 void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    loss_task task = task_of(node, run);
-    int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int out_tiles = choose_tiles(run, &task.config, node->inputs[0]->cols, rows, items);
-    task.capacity = rows;
-    size_t part = (size_t)task.config.splits * (size_t)rows;
-    task.partial = (float *)lp_cuda_scratch(run, (2 * part + (size_t)rows) * sizeof(float));
-    if (!task.partial)
+    row_states finish = {task_of(node, run)};
+    loss_task *task = &finish.loss;
+    int rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
+    bool on_chip = lp_cuda_softmax_tensor(run, &task->config, task->config.cols, rows, items);
+    task->tile_cols = on_chip                            ? 0
+                      : product_is_large(rows, items, 1) ? (int)product_large::cols
+                                                         : (int)product_small::cols;
+    int tiles = on_chip ? task->config.splits : (int)lp_blocks(items, task->tile_cols);
+    task->capacity = rows;
+    size_t part = (size_t)tiles * (size_t)rows;
+    size_t states = aligned(2 * part + (size_t)rows), of_z = on_chip ? 0 : packed_size(run, node->inputs[0]);
+    char *scratch = (char *)lp_cuda_scratch(run, states + of_z + (on_chip ? 0 : packed_size(run, node->inputs[1])));
+    if (!scratch)
         return;
-    task.partial_sums = task.partial + part;
-    task.losses = task.partial_sums + part;
-    task.out = LP_OUTPUT(1);
-    loss_task with = task;
-    dim3 grid(lp_blocks(rows, task.config.rows), (unsigned)task.config.splits);
-    size_t size = (size_t)loss_layout_of(&task.config).size * sizeof(float);
-    if (out_tiles == 0)
-        lp_cuda_softmax_tensor_forward(run, &task, rows);
-    else if (tile_tensor(run))
-        LP_LAUNCH(run, (loss_forward<true, 4>), grid, 32 * WARPS, size, with);
-    else
-        LP_LAUNCH(run, (loss_forward<false, 4>), grid, 32 * WARPS, size, with);
+    task->partial = (float *)scratch;
+    task->partial_sums = task->partial + part;
+    task->losses = task->partial_sums + part;
+    task->out = LP_OUTPUT(1);
+    if (on_chip) {
+        lp_cuda_softmax_tensor_forward(run, task, rows);
+    } else {
+        loss_factor z = pack(run, node->inputs[0], task->z, scratch + states);
+        loss_factor table = pack(run, node->inputs[1], task->table, scratch + states + of_z);
+        product_launch<true, true, true>(run, scores_of(node, *task, z, table, 0, INT32_MAX), finish, 1, rows, items);
+    }
+    loss_task with = *task;
     LP_LAUNCH(run, loss_merge_splits, lp_blocks(rows, WARPS), 32 * WARPS, 0, with);
-    lp_cuda_loss_sum(run, node->inputs[0], task.losses, LP_OUTPUT(0));
+    lp_cuda_loss_sum(run, node->inputs[0], task->losses, LP_OUTPUT(0));
 }
 
 void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
@@ -387,8 +417,12 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     by_rows.dloss = LP_INPUT(6);
     loss_task by_items = by_rows;
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int cols = node->inputs[0]->cols, row_tiles = choose_tiles(run, &by_rows.config, cols, rows, items);
-    int item_tiles = choose_tiles(run, &by_items.config, cols, items, rows);
+    int cols = node->inputs[0]->cols;
+    if (!lp_cuda_softmax_tensor(run, &by_rows.config, cols, rows, items) ||
+        !lp_cuda_softmax_tensor(run, &by_items.config, cols, items, rows)) {
+        gradient_by_products(node, run, by_rows);
+        return;
+    }
     by_rows.capacity = rows;
     by_rows.out = LP_OUTPUT(0);
     by_rows.out_accumulate = LP_ADDS(0);
@@ -408,7 +442,7 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     by_rows.partial = by_items.partial = scratch;
     by_items.partial_sums = scratch ? scratch + (size_t)by_items.config.splits * (size_t)items * (size_t)cols : NULL;
     if (by_rows.out)
-        launch_side(run, &by_rows, false, rows, row_tiles);
+        launch_side(run, &by_rows, false, rows);
     if (by_items.out || by_items.dbias)
-        launch_side(run, &by_items, true, items, item_tiles);
+        launch_side(run, &by_items, true, items);
 }

@@ -1,5 +1,5 @@
 /* cuda_softmax_loss.h: what the two implementations of the softmax loss over a catalogue share: cuda_softmax_loss.cu
- * for any width and fp32, cuda_softmax_loss_tensor.cu for common widths on tensor cores. Equations are in
+ * for any width and fp32, cuda_softmax_loss_tensor.cu for narrow states on tensor cores. Equations are in
  * cuda_softmax_loss.cu. */
 #ifndef LP_CUDA_SOFTMAX_LOSS_H
 #define LP_CUDA_SOFTMAX_LOSS_H
@@ -23,6 +23,7 @@ typedef struct loss_task {
     const float *z, *table, *bias, *logq, *lse, *dloss;
     const int32_t *target;
     int64_t capacity; /* rows of a split's partial results */
+    int tile_cols;    /* forward by products: items of a tile, which is a split; otherwise 0 */
     /* forward: row maxima and row sums [splits x capacity]; backward: out [splits x capacity x cols] and dbias
      * [splits x capacity] */
     float *partial, *partial_sums;

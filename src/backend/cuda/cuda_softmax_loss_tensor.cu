@@ -1,17 +1,17 @@
-/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 128 columns (equations and
+/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 64 columns (equations and
  * splits: cuda_softmax_loss.cu).
  *
  * Layout: 256 threads; a warp owns 16 of the 128 resident rows and keeps them in registers as mma fragments next to
  * its accumulators. The other side is streamed through shared memory and processed 32 rows at a time; scores become
  * dscores in registers and feed the next mma. Widths are compile-time constants. tf32 double-buffers 64 streamed rows;
- * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor up to 64 columns.
+ * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
-enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264 };
+enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264, MOST_COLS = 64 };
 
 /* Widths in 8-column tiles. bf16: a float of shared memory holds two numbers. */
 template <int column_tiles, bool use_bf16> struct loss_shape {
@@ -260,18 +260,16 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
 template <typename action> void with_shape(const lp_cuda_run *run, int cols, const action &act)
 {
     if (tile_bf16(run))
-        cols <= 64 ? act(loss_shape<8, true>()) : act(loss_shape<16, true>());
-    else if (cols <= 64)
-        cols <= 56 ? act(loss_shape<7, false>()) : act(loss_shape<8, false>());
+        act(loss_shape<8, true>());
     else
-        act(loss_shape<16, false>());
+        cols <= 56 ? act(loss_shape<7, false>()) : act(loss_shape<8, false>());
 }
 
 } // namespace
 
 bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
 {
-    if (cols > 128)
+    if (cols > MOST_COLS || !tile_tensor(run))
         return false;
     with_shape(run, cols, [=](auto chosen) {
         typedef decltype(chosen) shape;

@@ -134,12 +134,9 @@ int add_parts(candidate *all, int count, const lp_node *node, int number)
         if (!present)
             return count;
     }
-    if (!present || (rows | reduced) != present) {
-        add(all, &count, node, number, present, LP_STAGE_NODE, 0);
-        return count;
-    }
-    if (rows)
-        add(all, &count, node, number, rows, LP_STAGE_FUSED, by_row);
+    bool fused = rows && (rows | reduced) == present;
+    if (!present || present & ~reduced)
+        add(all, &count, node, number, present & ~reduced, fused ? LP_STAGE_FUSED : LP_STAGE_NODE, fused ? by_row : 0);
     if (reduced)
         add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
     return count;

@@ -89,3 +89,13 @@ $ lapse bench so
 ! lapse: bench: unexpected argument 'so'
 ! lapse: see `lapse bench --help`
 = 2
+# Sizes of the caller's own.
+$ lapse bench --preset so --rounds 1 --batch 4 --threads 1 --dims 12 --heads 3 --blocks 1 --context 20 --encoding bochner --periods 5 | head -1
+| preset     so, train: 22 items, 1,872 parameters
+$ lapse bench --preset so --dims 12 --heads 5
+! lapse: heads (5) must divide dims (12)
+= 2
+$ lapse bench --heads 9
+! lapse: --heads takes a whole number from 1 to 8, not '9'
+! lapse: see `lapse bench --help`
+= 2

@@ -230,7 +230,7 @@ $ lapse train --help
 |                             the last event's, and have none by default: mercer,
 |                             bochner, bochner-normal, bochner-invcdf, random,
 |                             position, sinusoid, none (default: mercer)
-|   --blocks N                number of attention blocks, 1 to 3 (default: 2)
+|   --blocks N                number of attention blocks, 1 to 8 (default: 2)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)

@@ -183,7 +183,7 @@ $ mkdir folder; lapse train events.lapse -o folder
 ! lapse: folder: this is a folder; give the name of a file
 = 1
 $ lapse train events.lapse -o m.safetensors --blocks 9
-! lapse: --blocks takes a whole number from 1 to 3, not '9'
+! lapse: --blocks takes a whole number from 1 to 8, not '9'
 ! lapse: see `lapse train --help`
 = 2
 $ lapse train events.lapse -o m.safetensors --dims 10 --heads 3

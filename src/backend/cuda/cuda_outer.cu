@@ -1,0 +1,38 @@
+/* cuda_outer.cu: outer products over rows that are wide enough for whole tiles: gradients of weights as products
+ * (cuda_product.h) whose depth, the rows, is divided into chunks. The group of reductions adds them (cuda_reduction.cu). */
+#include "backend/cuda/cuda_product.h"
+#include "backend/cuda/cuda_reduction_task.h"
+
+enum { LEAST = 64, LEAST_AREA = 96 * 128 };
+
+bool lp_cuda_outer_wide(const reduction_task &task)
+{
+    return task.type == REDUCTION_OUTER && task.a >= LEAST && task.b >= LEAST && task.a * task.b >= LEAST_AREA;
+}
+
+int lp_cuda_outer_chunks(const reduction_task &task, int rows)
+{
+    return product_chunks(task.heads, task.a, task.b, rows);
+}
+
+void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task &given)
+{
+    product_task task = {};
+    task.shard = run->shard;
+    task.rows = product_fixed(given.a);
+    task.cols = product_fixed(given.b);
+    task.depth = {given.rows, 0, INT32_MAX, 0};
+    task.chunks = given.chunks;
+    task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
+    task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};
+    product_outer outer = {};
+    outer.store.to = (float *)given.out[0];
+    outer.store.stride = given.b;
+    outer.store.head = (int64_t)given.a * given.b;
+    outer.store.chunk_step = given.step[0];
+    outer.store.pairs = lp_vector_width((uintptr_t)given.out[0], given.b) > 1;
+    outer.sums = (float *)given.out[1];
+    outer.sums_step = given.step[1];
+    outer.sums_b = given.q_summed;
+    product_launch<false, false>(run, task, outer, given.heads, given.a, given.b);
+}

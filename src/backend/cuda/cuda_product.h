@@ -1,0 +1,679 @@
+/* cuda_product.h: the matrix product of every width and precision:  C [rows x cols] = A [rows x depth] B [depth x cols].
+ *
+ * Grid: (column tiles, row tiles, heads * chunks). A block computes one tile of C for one head and one chunk of the
+ * depth. It takes the depth in slabs of 32: while a slab is multiplied, the next one is loaded into registers, and then
+ * stored to the other of two buffers in shared memory. On the way it is rounded: to bf16 (m16n8k16) or tf32 (m16n8k8)
+ * for tensor cores; fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
+ *
+ * Operands that are bf16 in memory are copied asynchronously instead, three slabs ahead.
+ *
+ * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
+ * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
+ * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 20 or 36 floats for a deep
+ * operand, 8 modulo 32 otherwise.
+ *
+ * What is done with a tile is a type `finish` (a kernel argument): `run` gets the sums of each lane, two neighbouring
+ * columns at a time (product_pairs), and shared memory to use; `loaded` sees every slab that the thread has loaded, and
+ * `copied` every slab in shared memory.
+ */
+#ifndef LP_CUDA_PRODUCT_H
+#define LP_CUDA_PRODUCT_H
+
+#include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_tile.h"
+
+enum { PRODUCT_SLAB = 32 };
+
+/* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation copies at once. */
+__device__ static inline void product_copies_end(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int later> __device__ static inline void product_copies_wait(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+#endif
+}
+
+/* Tile of a block, and of each of its warps. A lane has warp_rows * warp_cols / 32 sums. */
+template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct product_shape {
+    static constexpr int rows = block_rows, cols = block_cols, warps_across = block_cols / warp_cols;
+    static constexpr int warps = block_rows / warp_rows * warps_across, threads = 32 * warps;
+    static constexpr int down = warp_rows / 16, across = warp_cols / 8; /* 16 x 8 tiles of a warp */
+    static constexpr int own_rows = warp_rows, own_cols = warp_cols;
+};
+
+typedef product_shape<128, 128, 64, 32> product_large;
+typedef product_shape<64, 64, 32, 32> product_small;
+
+/* An operand: rows (of A), or columns (of B), by depth. */
+typedef struct product_operand {
+    const void *data;     /* of the first head; float, or bf16 */
+    int64_t stride, head; /* elements from row to row in memory, from head to head */
+    int width;            /* elements of a load: 4, 2 or 1 */
+} product_operand;
+
+/* A side of a product: from `first` on, at most `most`. The pointers of operands and results begin there. */
+typedef struct product_extent {
+    lp_cuda_rows of;
+    int first, most;
+    int unit; /* the count is rounded up to a multiple of it; 0: it is not */
+} product_extent;
+
+static inline product_extent product_fixed(int count)
+{
+    return {{LP_ROWS_FIXED, count}, 0, count, 0};
+}
+
+static inline product_extent product_whole(const lp_value *value)
+{
+    return {lp_cuda_rows_of(value), 0, INT32_MAX, 0};
+}
+
+__device__ static inline int product_count(const product_extent &side, const lp_cuda_shard *shard)
+{
+    int count = max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0);
+    return side.unit ? (count + side.unit - 1) / side.unit * side.unit : count;
+}
+
+typedef struct product_task {
+    const lp_cuda_shard *shard;
+    product_extent rows, cols, depth;
+    int chunks; /* of the depth */
+    product_operand a, b;
+} product_task;
+
+/* The part of C that a block computes. */
+typedef struct product_place {
+    int row, col, head, chunk;
+    int rows, cols; /* of the whole product */
+} product_place;
+
+/* ---- loads --------------------------------------------------------------------------------------------------- */
+
+/* bf16 in memory. */
+typedef struct product_bf16 {
+    uint16_t bits;
+} product_bf16;
+
+__device__ static inline float product_number(float x)
+{
+    return x;
+}
+
+__device__ static inline float product_number(product_bf16 x)
+{
+    return __uint_as_float((uint32_t)x.bits << 16);
+}
+
+__device__ static inline float4 product_load_all(const float *from)
+{
+    return *(const float4 *)from;
+}
+
+__device__ static inline float4 product_load_all(const product_bf16 *from)
+{
+    uint2 bits = *(const uint2 *)from;
+    return make_float4(__uint_as_float(bits.x << 16), __uint_as_float(bits.x & 0xFFFF0000u),
+                       __uint_as_float(bits.y << 16), __uint_as_float(bits.y & 0xFFFF0000u));
+}
+
+/* Four neighbours, of which `present` exist; zeros for the others. */
+template <typename element> __device__ static inline float4 product_load(const element *from, int present, int width)
+{
+    float4 x = {0, 0, 0, 0};
+    if (width == 4 && present >= 4)
+        return product_load_all(from);
+    if (sizeof(element) == 4 && width == 2 && present >= 4) {
+        float2 low = *(const float2 *)(const void *)from, high = *(const float2 *)(const void *)(from + 2);
+        return make_float4(low.x, low.y, high.x, high.y);
+    }
+    if (present > 0)
+        x.x = product_number(from[0]);
+    if (present > 1)
+        x.y = product_number(from[1]);
+    if (present > 2)
+        x.z = product_number(from[2]);
+    if (present > 3)
+        x.w = product_number(from[3]);
+    return x;
+}
+
+/* A slab of an operand with `count` rows of C: how a block loads it, stores it to shared memory, and reads it. */
+template <int precision, bool deep, int count, int threads> struct product_slab {
+    static constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    static constexpr int vectors = count * PRODUCT_SLAB / 4 / threads; /* of a thread */
+    static constexpr int per_line = (deep ? PRODUCT_SLAB : count) / 4;
+    /* Floats from line to line, and of all lines. */
+    static constexpr int stride =
+        deep ? (bf16 ? PRODUCT_SLAB / 2 + 4 : PRODUCT_SLAB + 4) : (count + 8) / (bf16 ? 2 : 1);
+    static constexpr int size = stride * (deep ? count : PRODUCT_SLAB);
+
+    float4 held[vectors];
+
+    /* from: the first row and depth; rows, depth: present from there on. */
+    template <typename element>
+    __device__ void load(const element *from, int64_t from_stride, int width, int rows, int depth)
+    {
+        if (width == 4 && rows >= count && depth >= PRODUCT_SLAB) { /* whole: nothing to check */
+#pragma unroll
+            for (int i = 0; i < vectors; i++) {
+                int v = (int)threadIdx.x + i * threads;
+                held[i] = product_load_all(from + v / per_line * from_stride + 4 * (v % per_line));
+            }
+            return;
+        }
+#pragma unroll
+        for (int i = 0; i < vectors; i++) {
+            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
+            bool exists = line < (deep ? rows : depth);
+            held[i] = product_load(from + line * from_stride + at, exists ? (deep ? depth : rows) - at : 0, width);
+        }
+    }
+
+    __device__ void store(float *to) const
+    {
+#pragma unroll
+        for (int i = 0; i < vectors; i++) {
+            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
+            float4 x = held[i];
+            if constexpr (bf16)
+                *(float2 *)(to + line * stride + at / 2) =
+                    make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
+            else if constexpr (precision == LP_PRECISION_TF32)
+                *(float4 *)(to + line * stride + at) =
+                    make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
+            else
+                *(float4 *)(to + line * stride + at) = x;
+        }
+    }
+};
+
+/* Starts to copy a slab of an operand that is bf16 in memory, with rows of whole 16 bytes, into the layout of product_slab. */
+template <bool deep, int count, int threads>
+__device__ static inline void product_copy(float *to, const product_bf16 *from, int64_t from_stride, int rows,
+                                           int depth)
+{
+    typedef product_slab<LP_PRECISION_BF16, deep, count, threads> slab;
+    constexpr int per_line = slab::per_line / 2;
+#pragma unroll
+    for (int i = 0; i < slab::vectors / 2; i++) {
+        int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 8 * (v % per_line);
+        bool exists = line < (deep ? rows : depth) && at < (deep ? depth : rows);
+        const product_bf16 *source = exists ? from + line * from_stride + at : from;
+        tile_cp_async<4>(to + line * slab::stride + at / 2, (const float *)(const void *)source, exists);
+    }
+}
+
+/* ---- products of slabs --------------------------------------------------------------------------------------- */
+
+/* Row of a lane's i-th sum from the warp's first on. Of a transposed A in fp32 they are neighbours, to be read as vectors. */
+template <int precision, bool a_deep, typename shape> __device__ static inline int product_row(int i)
+{
+    tile_lane me = tile_lane_now();
+    if (precision == LP_PRECISION_FP32 && !a_deep)
+        return 2 * shape::down * me.group + i;
+    return 8 * i + me.group;
+}
+
+/* The sums of a lane for row i and tile j of columns: two neighbours. */
+template <typename shape> struct product_sums {
+    float at[shape::down][shape::across][4];
+    __device__ float *pair(int i, int j)
+    {
+        return &at[i / 2][j][i % 2 * 2];
+    }
+};
+
+/* On tensor cores: 8 floats of the slab at a time, which are 16 numbers in bf16. */
+template <int precision, bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
+__device__ static inline void product_slab_tensor(product_sums<shape> &sums, const float *a, int row, const float *b,
+                                                  int col)
+{
+    constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    constexpr int depth = bf16 ? 16 : 8;
+    tile_lane me = tile_lane_now();
+    /* Addresses for ldmatrix: of matrix lane / 8, row lane % 8. */
+    int which = me.lane >> 3, line = me.lane & 7;
+    tile_address from_a = a_deep ? tile_a_address(a + row * slab_a::stride, slab_a::stride)
+                                 : tile_address_of(a + (8 * (which >> 1) + line) * slab_a::stride +
+                                                   (bf16 ? (row + 8 * (which & 1)) / 2 : 0));
+    tile_address from_b = b_deep ? tile_b_address(b + col * slab_b::stride, slab_b::stride)
+                                 : tile_address_of(b + (8 * (which & 1) + line) * slab_b::stride +
+                                                   (bf16 ? (col + 8 * (which >> 1)) / 2 : 0));
+#pragma unroll
+    for (int k = 0; k < PRODUCT_SLAB; k += depth) {
+        float left[shape::down][4], right[4];
+#pragma unroll
+        for (int m = 0; m < shape::down; m++) {
+            if constexpr (a_deep) {
+                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + k * 8 / depth);
+            } else if constexpr (bf16) {
+                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + 8 * m);
+            } else {
+                const float *here = a + (k + me.member) * slab_a::stride + row + 16 * m + me.group;
+                left[m][0] = here[0];
+                left[m][1] = here[8];
+                left[m][2] = here[4 * slab_a::stride];
+                left[m][3] = here[4 * slab_a::stride + 8];
+            }
+        }
+#pragma unroll
+        for (int j = 0; j < shape::across; j += 2) {
+            if constexpr (b_deep) {
+                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + k * 8 / depth);
+            } else if constexpr (bf16) {
+                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + 4 * j);
+            } else {
+                const float *here = b + (k + me.member) * slab_b::stride + col + 8 * j + me.group;
+                right[0] = here[0];
+                right[1] = here[4 * slab_b::stride];
+                right[2] = here[8];
+                right[3] = here[4 * slab_b::stride + 8];
+            }
+#pragma unroll
+            for (int m = 0; m < shape::down; m++) {
+                tile_mma<bf16>(sums.at[m][j], left[m], right[0], right[1]);
+                tile_mma<bf16>(sums.at[m][j + 1], left[m], right[2], right[3]);
+            }
+        }
+    }
+}
+
+/* fp32: two terms of the depth at a time. */
+template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
+__device__ static inline void product_slab_float(product_sums<shape> &sums, const float *a, int row, const float *b,
+                                                 int col)
+{
+    constexpr int rows = 2 * shape::down, cols = 2 * shape::across;
+    tile_lane me = tile_lane_now();
+    const float *left = a_deep ? a + (row + me.group) * slab_a::stride : a + row + rows * me.group;
+    const float *right = b_deep ? b + (col + 2 * me.member) * slab_b::stride : b + col + 2 * me.member;
+#pragma unroll 4
+    for (int k = 0; k < PRODUCT_SLAB; k += 2) {
+        float x[rows][2], y[cols][2];
+#pragma unroll
+        for (int i = 0; a_deep && i < rows; i++) {
+            float2 two = *(const float2 *)(left + 8 * i * slab_a::stride + k);
+            x[i][0] = two.x;
+            x[i][1] = two.y;
+        }
+#pragma unroll
+        for (int i = 0; !a_deep && i < rows; i += 4)
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                float4 four = *(const float4 *)(left + (k + n) * slab_a::stride + i);
+                x[i][n] = four.x;
+                x[i + 1][n] = four.y;
+                x[i + 2][n] = four.z;
+                x[i + 3][n] = four.w;
+            }
+#pragma unroll
+        for (int j = 0; j < cols; j += 2)
+#pragma unroll
+            for (int n = 0; n < 2; n++) {
+                const float *here =
+                    b_deep ? right + (4 * j + n) * slab_b::stride + k : right + (k + n) * slab_b::stride + 4 * j;
+                float2 two = *(const float2 *)here;
+                y[b_deep ? j + n : j][b_deep ? 0 : n] = two.x;
+                y[b_deep ? j + n : j + 1][b_deep ? 1 : n] = two.y;
+            }
+#pragma unroll
+        for (int n = 0; n < 2; n++)
+#pragma unroll
+            for (int i = 0; i < rows; i++)
+#pragma unroll
+                for (int j = 0; j < cols; j++) {
+                    float *sum = &sums.at[i / 2][j / 2][i % 2 * 2 + j % 2];
+                    *sum = fmaf(x[i][n], y[j][n], *sum);
+                }
+    }
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+
+/* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns that begins inside the
+ * product; the second column may be outside. */
+template <int precision, bool a_deep, typename shape, typename function>
+__device__ static inline void product_pairs(product_sums<shape> &sums, const product_place &place, const function &each)
+{
+    tile_lane me = tile_lane_now();
+    int row = place.row + me.warp / shape::warps_across * shape::own_rows;
+    int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
+#pragma unroll
+    for (int i = 0; i < 2 * shape::down; i++) {
+        int r = row + product_row<precision, a_deep, shape>(i);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+            if (r < place.rows && col + 8 * j < place.cols)
+                each(r, col + 8 * j, sums.pair(i, j));
+    }
+}
+
+/* The chunk of the depth: whole slabs. */
+__device__ static inline void product_chunk(int depth, int chunks, int chunk, int *begin, int *end)
+{
+    int64_t slabs = (depth + PRODUCT_SLAB - 1) / PRODUCT_SLAB;
+    *begin = (int)(slabs * chunk / chunks) * PRODUCT_SLAB;
+    *end = min((int)(slabs * (chunk + 1) / chunks) * PRODUCT_SLAB, depth);
+}
+
+template <int precision, bool a_deep, bool b_deep, typename shape, typename type> struct product_slabs {
+    typedef product_slab<precision, a_deep, shape::rows, shape::threads> a;
+    typedef product_slab<precision, b_deep, shape::cols, shape::threads> b;
+    static constexpr int size = a::size + b::size; /* of a buffer, in floats */
+    static constexpr int buffers = sizeof(type) == 2 ? 4 : 2;
+    static constexpr size_t bytes = (size_t)(buffers * size) * sizeof(float);
+
+    __device__ static void multiply(product_sums<shape> &sums, const float *buffer)
+    {
+        int warp = tile_lane_now().warp;
+        int row = warp / shape::warps_across * shape::own_rows, col = warp % shape::warps_across * shape::own_cols;
+        if constexpr (precision == LP_PRECISION_FP32)
+            product_slab_float<a_deep, b_deep, shape, a, b>(sums, buffer, row, buffer + a::size, col);
+        else
+            product_slab_tensor<precision, a_deep, b_deep, shape, a, b>(sums, buffer, row, buffer + a::size, col);
+    }
+};
+
+/* The operands of a block: where its rows and columns begin, and how many there are. */
+template <typename type> struct product_sides {
+    const type *a, *b;
+    int64_t a_step, b_step; /* elements from one depth to the next */
+    int rows, cols, begin, end;
+};
+
+/* Slabs pass through registers, where they are rounded and `finish` sees them. */
+template <typename slabs, typename shape, typename finish_type>
+__device__ static inline void product_sum(const product_task &task, const product_place &place,
+                                          const product_sides<float> &sides, product_sums<shape> &sums, float *memory,
+                                          finish_type &finish)
+{
+    typename slabs::a left;
+    typename slabs::b right;
+    auto load = [&](int k) {
+        left.load(sides.a + k * sides.a_step, task.a.stride, task.a.width, sides.rows, sides.end - k);
+        right.load(sides.b + k * sides.b_step, task.b.stride, task.b.width, sides.cols, sides.end - k);
+    };
+    auto store = [&](float *to) {
+        finish.loaded(place, left.held, right.held);
+        left.store(to);
+        right.store(to + slabs::a::size);
+    };
+    float *buffer = memory, *other = memory + slabs::size;
+    if (sides.begin < sides.end) {
+        load(sides.begin);
+        store(buffer);
+    }
+    __syncthreads();
+#pragma unroll 1
+    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
+        bool more = k + PRODUCT_SLAB < sides.end;
+        if (more)
+            load(k + PRODUCT_SLAB);
+        slabs::multiply(sums, buffer);
+        if (more)
+            store(other);
+        __syncthreads();
+        float *swapped = buffer;
+        buffer = other;
+        other = swapped;
+    }
+}
+
+/* Slabs are copied to shared memory as they are. */
+template <typename slabs, typename shape, bool a_deep, bool b_deep, typename finish_type>
+__device__ static inline void product_sum_copied(const product_task &task, const product_place &place,
+                                                 const product_sides<product_bf16> &sides, product_sums<shape> &sums,
+                                                 float *memory, finish_type &finish)
+{
+    auto copy = [&](int k, int slot) {
+        float *to = memory + slot * slabs::size;
+        if (k < sides.end) {
+            product_copy<a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
+                                                              sides.end - k);
+            product_copy<b_deep, shape::cols, shape::threads>(to + slabs::a::size, sides.b + k * sides.b_step,
+                                                              task.b.stride, sides.cols, sides.end - k);
+        }
+        product_copies_end();
+    };
+#pragma unroll
+    for (int ahead = 0; ahead < slabs::buffers - 1; ahead++)
+        copy(sides.begin + ahead * PRODUCT_SLAB, ahead);
+    int slot = 0;
+#pragma unroll 1
+    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
+        product_copies_wait<slabs::buffers - 2>();
+        __syncthreads();
+        copy(k + (slabs::buffers - 1) * PRODUCT_SLAB, (slot + slabs::buffers - 1) % slabs::buffers);
+        slabs::multiply(sums, memory + slot * slabs::size);
+        finish.template copied<shape>(place, memory + slot * slabs::size, slabs::a::stride);
+        slot = (slot + 1) % slabs::buffers;
+    }
+    tile_cp_async_wait();
+    __syncthreads();
+}
+
+/* type: of both operands in memory. */
+template <int precision, bool a_deep, bool b_deep, typename shape, typename type, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP32 ? 256 : 512) / shape::threads)
+    product_kernel(product_task task, finish_type finish)
+{
+    typedef product_slabs<precision, a_deep, b_deep, shape, type> slabs;
+    LP_SHARED(float, memory);
+    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    if (place.row >= place.rows || place.col >= place.cols)
+        return;
+    product_sides<type> sides;
+    sides.a = (const type *)task.a.data + place.head * task.a.head + place.row * (a_deep ? task.a.stride : 1);
+    sides.b = (const type *)task.b.data + place.head * task.b.head + place.col * (b_deep ? task.b.stride : 1);
+    sides.a_step = a_deep ? 1 : task.a.stride;
+    sides.b_step = b_deep ? 1 : task.b.stride;
+    sides.rows = place.rows - place.row;
+    sides.cols = place.cols - place.col;
+    product_chunk(product_count(task.depth, task.shard), task.chunks, place.chunk, &sides.begin, &sides.end);
+    product_sums<shape> sums = {};
+    if constexpr (sizeof(type) == 2)
+        product_sum_copied<slabs, shape, a_deep, b_deep>(task, place, sides, sums, memory, finish);
+    else
+        product_sum<slabs, shape>(task, place, sides, sums, memory, finish);
+    finish.template run<precision, a_deep, shape>(task, place, sums, memory);
+}
+
+/* Launches the product with the tile `shape`. rows, cols: of the largest shard. */
+template <int precision, bool a_deep, bool b_deep, typename shape, typename type, typename finish_type>
+static inline void product_launch_shape(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                        int heads, int rows, int cols)
+{
+    dim3 grid(lp_blocks(cols, shape::cols), lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
+    LP_LAUNCH(run, (product_kernel<precision, a_deep, b_deep, shape, type, finish_type>), grid, shape::threads,
+              (product_slabs<precision, a_deep, b_deep, shape, type>::bytes), task, finish);
+}
+
+/* Blocks of large tiles that fill the device: one for each of 132 multiprocessors. Constant, so that results do not depend on it. The
+ * emulation uses large tiles and several chunks for fewer, so that tests reach them. */
+#ifdef LP_CUDA_EMULATED
+enum { PRODUCT_BLOCKS = 4 };
+#else
+enum { PRODUCT_BLOCKS = 132 };
+#endif
+
+/* Whether large tiles are used: they read half as much, but there must be enough of them. */
+static inline bool product_is_large(int rows, int cols, int batch)
+{
+    return cols >= 96 && rows >= 96 &&
+           (int64_t)lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols) * batch >=
+               PRODUCT_BLOCKS;
+}
+
+template <int precision, bool a_deep, bool b_deep, typename type, typename finish_type>
+static inline void product_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                            int heads, int rows, int cols)
+{
+    if (product_is_large(rows, cols, heads * task.chunks))
+        product_launch_shape<precision, a_deep, b_deep, product_large, type>(run, task, finish, heads, rows, cols);
+    else
+        product_launch_shape<precision, a_deep, b_deep, product_small, type>(run, task, finish, heads, rows, cols);
+}
+
+/* In the precision of the run. packed: both operands are bf16 in memory where that is the precision. */
+template <bool a_deep, bool b_deep, bool packed = false, typename finish_type>
+static inline void product_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                  int heads, int rows, int cols)
+{
+    if (run->run->precision == LP_PRECISION_FP32)
+        product_launch_precision<LP_PRECISION_FP32, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
+    else if (run->run->precision == LP_PRECISION_TF32)
+        product_launch_precision<LP_PRECISION_TF32, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
+    else if constexpr (packed)
+        product_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, product_bf16>(run, task, finish, heads, rows, cols);
+    else
+        product_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
+}
+
+/* ---- storing the product ------------------------------------------------------------------------------------- */
+
+/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
+typedef struct product_store {
+    float *to;               /* NULL: nothing is stored */
+    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
+    int64_t stride, head;    /* floats from row to row, from head to head */
+    int64_t chunk_step;
+    int accumulate;
+    int pairs; /* two floats may be stored at once */
+
+    template <int of_a, int of_b>
+    __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
+    {
+    }
+
+    template <typename shape> __device__ void copied(const product_place &, const float *, int)
+    {
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
+    {
+        if (!to)
+            return;
+        float *first = to + place.head * head + place.chunk * chunk_step;
+        const float *more = add ? add + place.head * head : NULL;
+        const float *constant = bias ? bias + place.head * place.cols : NULL;
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            int64_t at = row * stride + col;
+            bool both = col + 1 < place.cols;
+            float x = sum[0], y = sum[1];
+            if (constant) {
+                x += constant[col];
+                y += both ? constant[col + 1] : 0;
+            }
+            if (more) {
+                x += more[at];
+                y += both ? more[at + 1] : 0;
+            }
+            if (accumulate) {
+                x += first[at];
+                y += both ? first[at + 1] : 0;
+            }
+            if (both && pairs) {
+                *(float2 *)(first + at) = make_float2(x, y);
+            } else {
+                first[at] = x;
+                if (both)
+                    first[at + 1] = y;
+            }
+        });
+    }
+} product_store;
+
+/* ---- gradients of weights ------------------------------------------------------------------------------------ */
+
+/* C = A^T B for a chunk of the depth, with the sums of A's or B's columns. Rows and columns of C are both contiguous in
+ * memory, so a thread loads the same four columns of every slab. */
+typedef struct product_outer {
+    product_store store;
+    float *sums; /* of the first chunk; NULL: none */
+    int64_t sums_step;
+    int sums_b;    /* of B's columns, not of A's */
+    int sums_adds; /* adds to what is there */
+    float4 total;  /* of a thread */
+
+    __device__ bool wanted(const product_place &place) const
+    {
+        return sums && (sums_b ? place.row : place.col) == 0;
+    }
+
+    template <int count> __device__ void add(const float4 (&held)[count])
+    {
+#pragma unroll
+        for (int i = 0; i < count; i++) {
+            total.x += held[i].x;
+            total.y += held[i].y;
+            total.z += held[i].z;
+            total.w += held[i].w;
+        }
+    }
+
+    template <int of_a, int of_b>
+    __device__ void loaded(const product_place &place, const float4 (&a)[of_a], const float4 (&b)[of_b])
+    {
+        if (wanted(place) && sums_b)
+            add(b);
+        else if (wanted(place))
+            add(a);
+    }
+
+    /* The thread's four columns of a slab in shared memory, of A: product_slab's lines are depths. */
+    template <typename shape> __device__ void copied(const product_place &place, const float *slab, int stride)
+    {
+        constexpr int per_line = shape::rows / 4;
+        if (!wanted(place))
+            return;
+#pragma unroll
+        for (int line = (int)threadIdx.x / per_line; line < PRODUCT_SLAB; line += shape::threads / per_line) {
+            float2 two = *(const float2 *)(slab + line * stride + 2 * ((int)threadIdx.x % per_line));
+            uint32_t low = __float_as_uint(two.x), high = __float_as_uint(two.y);
+            total.x += __uint_as_float(low << 16);
+            total.y += __uint_as_float(low & 0xFFFF0000u);
+            total.z += __uint_as_float(high << 16);
+            total.w += __uint_as_float(high & 0xFFFF0000u);
+        }
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
+                        float *memory) const
+    {
+        store.run<precision, a_deep, shape>(task, place, sums_of, memory);
+        if (!wanted(place))
+            return;
+        float4 *all = (float4 *)memory;
+        all[threadIdx.x] = total;
+        __syncthreads();
+        constexpr int each = (shape::rows < shape::cols ? shape::rows : shape::cols) / 4;
+        static_assert(shape::rows == shape::cols && shape::threads % each == 0, "columns of a thread");
+        int col = (int)threadIdx.x, count = sums_b ? place.cols : place.rows, first = sums_b ? place.col : place.row;
+        if (col >= 4 * each || first + col >= count)
+            return;
+        float sum = 0;
+        for (int i = col / 4; i < shape::threads; i += each)
+            sum += memory[4 * i + col % 4];
+        lp_store(sums + place.chunk * sums_step + place.head * count + first + col, sum, sums_adds);
+    }
+} product_outer;
+
+/* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
+static inline int product_chunks(int heads, int rows, int cols, int depth)
+{
+    int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
+    int most = (int)lp_blocks(depth, 8 * PRODUCT_SLAB), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
+    return chunks > most ? (most < 1 ? 1 : most) : chunks;
+}
+
+#endif

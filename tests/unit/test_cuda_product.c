@@ -1,0 +1,169 @@
+/* test_cuda_product.c: products of every width, in every precision: forward, and the gradients of both factors, which are
+ * products of their own; on the emulated device, or on a GPU if LAPSE_TEST_DEVICE is cuda. */
+#include "backend/cpu/cpu.h"
+#include "support/graph_case.h"
+#include "support/graph_samples.h"
+#include "support/small_data.h"
+#include "support/test_device.h"
+
+#include <stdarg.h>
+#include <setjmp.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const lp_backend *device;
+static char what[200];
+
+static int find_device(void **state)
+{
+    (void)state;
+    lapse_error error = {0};
+    test_device_choose();
+    if (lp_backend_open("cuda", &device, &error) != LAPSE_OK)
+        print_error("%s\n", error.message);
+    return device ? 0 : -1;
+}
+
+/* The largest error of a value or gradient, relative to the largest element of its matrix. */
+static double distance(const double *got, const double *wanted, int count)
+{
+    double largest = 0.1, most = 0;
+    for (int k = 0; k < count; k++) {
+        double apart = fabs(got[k] - wanted[k]);
+        largest = fmax(largest, fabs(wanted[k]));
+        most = apart <= most ? most : apart;
+    }
+    return most / largest;
+}
+
+static double check(const graph_case *this, const graph_result *got, const graph_result *wanted, double allowed)
+{
+    double most = 0;
+    for (int i = 0; i < this->graph.value_count + this->graph.parameter_count; i++) {
+        int p = i - this->graph.value_count;
+        const lp_value *value = p < 0 ? this->graph.values[i] : this->graph.parameters[p].value;
+        if (p < 0 && !wanted->values[i])
+            continue;
+        double apart =
+            distance(p < 0 ? got->values[i] : got->gradients + value->offset,
+                     p < 0 ? wanted->values[i] : wanted->gradients + value->offset, graph_case_elements(this, value));
+        if (!(apart <= allowed))
+            fail_msg("%s, %s%s: error %.3g of the largest element, allowed %.3g", what, p < 0 ? "" : "gradient of ",
+                     value->name, apart, allowed);
+        most = fmax(most, apart);
+    }
+    return most;
+}
+
+static void check_same(const graph_case *this, const graph_result *a, const graph_result *b)
+{
+    for (int i = 0; i < this->graph.parameter_count; i++) {
+        const lp_value *value = this->graph.parameters[i].value;
+        if (memcmp(a->gradients + value->offset, b->gradients + value->offset,
+                   sizeof(double) * (size_t)graph_case_elements(this, value)) != 0)
+            fail_msg("%s: the gradient of '%s' differs from run to run", what, value->name);
+    }
+}
+
+/* The error of each precision is bounded on both sides: one that is too small means that another precision was used.
+ * Several runs of one program, and blocks in the opposite order, give the same bits. */
+static void check_precisions(graph_case *this, int only)
+{
+    static const struct {
+        lp_precision precision;
+        const char *name;
+        double least, most;
+    } precisions[] = {{LP_PRECISION_FP32, "fp32", 0, 1e-4},
+                      {LP_PRECISION_TF32, "tf32", 2e-5, 5e-3},
+                      {LP_PRECISION_BF16, "bf16", 2e-4, 4e-2}};
+    char name[sizeof what];
+    graph_result wanted, got, again;
+    memcpy(name, what, sizeof name);
+    graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
+    for (int i = 0; i < 3; i++) {
+        if (only >= 0 && only % 3 != i)
+            continue;
+        snprintf(what, sizeof what, "%.150s, %s", name, precisions[i].name);
+        this->precision = precisions[i].precision;
+        graph_case_run_on(this, device, 37, 1, &got);
+        double apart = check(this, &got, &wanted, precisions[i].most);
+        if (apart < precisions[i].least)
+            fail_msg("%s: an error of only %.3g", what, apart);
+        setenv("LAPSE_EMULATE_REVERSE", "1", 1);
+        graph_case_run_on(this, device, 37, 2, &again);
+        unsetenv("LAPSE_EMULATE_REVERSE");
+        check_same(this, &got, &again);
+        graph_result_clear(&got);
+        graph_result_clear(&again);
+    }
+    graph_result_clear(&wanted);
+}
+
+/* Two products of one weight, so that gradients accumulate. Odd widths, all alignments, tiles of both sizes, several
+ * chunks of rows, and heads. */
+static void test_products(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct {
+        int tokens, in, out, heads;
+    } sizes[] = {{70, 257, 100, 1}, {130, 50, 257, 1},  {600, 3, 63, 1},    {65, 63, 1, 1},
+                 {9, 100, 50, 3},   {300, 128, 256, 1}, {40, 20, 33, 8},    {33, 1, 3, 5},
+                 {90, 257, 257, 1}, {1, 64, 64, 7},     {400, 130, 130, 1}, {150, 16, 24, 6}};
+    for (int i = 0; i < (int)(2 * sizeof sizes / sizeof *sizes); i += small_effort(1, 3)) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 401);
+        int in = sizes[i / 2].in, out = sizes[i / 2].out, heads = sizes[i / 2].heads;
+        bool transpose = i % 2;
+        graph_case_segments(&this, &sizes[i / 2].tokens, 1);
+        lp_value *x = lp_example_tokens(&this.graph, "x", heads * in);
+        lp_value *w = lp_example_fixed(&this.graph, "w", heads * (transpose ? out : in), transpose ? in : out);
+        lp_value *bias = lp_example_fixed(&this.graph, "bias", 1, heads * out);
+        lp_value *once = lp_linear(&this.graph, x, w, bias, NULL, heads, transpose);
+        lp_value *again = lp_linear(&this.graph, x, w, NULL, once, heads, transpose);
+        graph_case_gradients(&this, lp_add(&this.graph, once, again)->producer);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "%d tokens, %d x %d, %d heads%s", sizes[i / 2].tokens, in, out, heads,
+                 transpose ? ", transposed" : "");
+        check_precisions(&this, small_effort(-1, i));
+        graph_case_clear(&this);
+    }
+}
+
+/* The softmax loss of states that are too wide to stay on chip: several chunks of items, and items of the shard. */
+static void test_losses(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct {
+        int cols, items, targets; /* items 0: the shard's own */
+    } sizes[] = {{100, 301, 140}, {257, 70, 40}, {66, 0, 150}, {128, 130, 7}};
+    for (int i = 0; i < 4; i += small_effort(1, 3)) {
+        graph_case this = {.gap = 1};
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 402);
+        graph_case_segments(&this, &sizes[i].targets, 1);
+        lp_graph *graph = &this.graph;
+        int cols = sizes[i].cols, count = sizes[i].items;
+        lp_value *z = lp_example_rows(graph, "z", LP_ROWS_TARGETS, cols);
+        lp_value *items = count ? lp_example_fixed(graph, "items", count, cols)
+                                : lp_example_rows(graph, "items", LP_ROWS_ITEMS, cols);
+        lp_value *bias =
+            count ? lp_example_fixed(graph, "bias", count, 1) : lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1);
+        lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
+        lp_value *small = lp_affine(graph, z, 0.3 / sqrt(cols), 0); /* no item has a probability near 1 */
+        graph_case_gradients(&this, lp_softmax_loss(graph, small, items, bias, NULL, target)->producer);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "loss over %d items, %d columns, %d targets", count, cols, sizes[i].targets);
+        check_precisions(&this, small_effort(-1, 2 - i / 3));
+        graph_case_clear(&this);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_losses)};
+    return cmocka_run_group_tests(tests, find_device, NULL);
+}
