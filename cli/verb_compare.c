@@ -97,8 +97,8 @@ static int write_table(const compare_settings *s, const lapse_sweep *sweep)
     FILE *memory = open_memstream(&text, &size);
     if (!memory)
         return cli_fail("out of memory");
-    bool whole = cli_sweep_print(memory, sweep, &s->format);
-    if (fclose(memory) != 0 || !whole) {
+    bool whole = cli_sweep_print(memory, sweep, &s->format) && fflush(memory) == 0 && !ferror(memory);
+    if (fclose(memory) != 0 || !whole || !text) {
         free(text);
         return cli_fail("out of memory");
     }
