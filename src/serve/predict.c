@@ -67,6 +67,7 @@ static void read_sequence(const job *j, lapse_session *session, int64_t sequence
 {
     lp_field_number fields[LP_FIELD_LIMIT];
     lapse_session_clear(session);
+    lp_decoder_set_sequence(&session->decoder, j->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
     for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
         if (read_event(j, i, fields))
             lp_session_add(session, j->dataset->time[i], j->id_map.columns.type[i], fields);

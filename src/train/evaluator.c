@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
+#include "data/dataset/target_events.h"
 
 #include <math.h>
 #include <string.h>
@@ -534,20 +535,50 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options)
     *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000, .device = "cpu"};
 }
 
-lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error)
+/* The length of the name of a target at the beginning of a text, before a comma or its end; 0: there is none. */
+static size_t predicted_length(const char *text)
 {
-    *target = lp_model_target_find(model, name);
-    if (lp_model_ranks(&model->config))
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        size_t length = strlen(lp_predict_names[t]);
+        if (strncmp(text, lp_predict_names[t], length) == 0 && (!text[length] || text[length] == ','))
+            return length;
+    }
+    return 0;
+}
+
+lapse_status lp_evaluator_target(const lapse_model *model, const char *text, lp_target *target, const char **events,
+                                 lapse_error *error)
+{
+    char name[16] = "";
+    size_t length = text ? predicted_length(text) : 0;
+    memcpy(name, text ? text : "", length);
+    *events = model->config.target;
+    if (text && text[length])
+        *events = text + length + (length > 0);
+    *target = lp_model_target_find(model, length ? name : NULL);
+    if (**events && !lp_target_events_action(*events) && strcmp(*events, "all") != 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "a recommender has ranking metrics, not accuracy: use lapse_rank_evaluate");
+                       "the target is '%.80s'; it must be event, action, action=NAME or all, or two of these such as "
+                       "event,action=NAME",
+                       text);
     if (*target != LP_TARGET_COUNT)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,
                    lp_predict_names[lp_model_target_find(model, NULL)]);
 }
 
-lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
-                                uint8_t **split, lp_split *wanted, lapse_error *error)
+lapse_status lp_evaluator_class_target(const lapse_model *model, const char *text, lp_target *target,
+                                       const char **events, lapse_error *error)
+{
+    if (lp_model_ranks(&model->config))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "a recommender has ranking metrics, not accuracy: use lapse_rank_evaluate");
+    return lp_evaluator_target(model, text, target, events, error);
+}
+
+/* The split of each event, whether it is a target or not. */
+static lapse_status make_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
+                               uint8_t **split, lp_split *wanted, lapse_error *error)
 {
     *split = NULL;
     *wanted = LP_SPLIT_COUNT;
@@ -571,6 +602,18 @@ lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *d
     return lp_split_make(dataset, model->split_by, model->seed, split, error);
 }
 
+lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
+                                const char *events, uint8_t **split, lp_split *wanted, lapse_error *error)
+{
+    LP_TRY(make_split(model, dataset, name, split, wanted, error));
+    lapse_status status = lp_target_events_mask(dataset, events, split, error);
+    if (status != LAPSE_OK) {
+        lp_free(*split);
+        *split = NULL;
+    }
+    return status;
+}
+
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
 {
@@ -579,12 +622,13 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     uint8_t *split;
     lp_split wanted;
     lp_target target;
-    LP_TRY(lp_evaluator_target(model, options->target, &target, error));
+    const char *events;
+    LP_TRY(lp_evaluator_class_target(model, options->target, &target, &events, error));
     const lp_backend *backend;
     LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
     int threads;
     LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
+    LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
