@@ -1,17 +1,19 @@
-/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 64 columns (equations and
+/* cuda_softmax_loss_tensor.cu: softmax loss over a catalogue on tensor cores for up to 128 columns in tf32 and 64 in bf16 (equations and
  * splits: cuda_softmax_loss.cu).
  *
  * Layout: 256 threads; a warp owns 16 of the 128 resident rows and keeps them in registers as mma fragments next to
  * its accumulators. The other side is streamed through shared memory and processed 32 rows at a time; scores become
  * dscores in registers and feed the next mma. Widths are compile-time constants. tf32 double-buffers 64 streamed rows;
- * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor.
+ * bf16 packs while it loads, so it has one buffer of 128 rows. Two blocks run on a multiprocessor up to 64 columns.
  */
 #include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
-enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264, MOST_COLS = 64 };
+enum { WARPS = 8, ROWS = 16 * WARPS, TILES = 4, UNIT = 8 * TILES, FULL_DEVICE = 264 };
+/* Columns up to which these kernels are faster than products, as measured. */
+enum { MOST_TF32 = 128, MOST_BF16 = 64 };
 
 /* Widths in 8-column tiles. bf16: a float of shared memory holds two numbers. */
 template <int column_tiles, bool use_bf16> struct loss_shape {
@@ -261,15 +263,17 @@ template <typename action> void with_shape(const lp_cuda_run *run, int cols, con
 {
     if (tile_bf16(run))
         act(loss_shape<8, true>());
-    else
+    else if (cols <= 64)
         cols <= 56 ? act(loss_shape<7, false>()) : act(loss_shape<8, false>());
+    else
+        act(loss_shape<16, false>());
 }
 
 } // namespace
 
 bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
 {
-    if (cols > MOST_COLS || !tile_tensor(run))
+    if (cols > (tile_bf16(run) ? MOST_BF16 : MOST_TF32) || !tile_tensor(run))
         return false;
     with_shape(run, cols, [=](auto chosen) {
         typedef decltype(chosen) shape;
