@@ -225,7 +225,7 @@ template <typename task_type> static inline task_type attention_task_of(const lp
     return task;
 }
 
-/* The same with the gradient's other inputs, 5 to 9. A task may declare results of attention as non-const. */
+/* The same with the gradient's other inputs, 5 to 10. A task may declare results of attention as non-const. */
 template <typename task_type>
 static inline task_type attention_gradient_task_of(const lp_node *node, const lp_cuda_run *run)
 {
@@ -235,6 +235,7 @@ static inline task_type attention_gradient_task_of(const lp_node *node, const lp
     task.dout = LP_INPUT(7);
     task.time_out = (decltype(task.time_out))LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
+    task.dlse = LP_INPUT(10);
     task.accumulate = (int)node->accumulate;
     return task;
 }

@@ -1,7 +1,7 @@
 /* cuda_attention_gradient.cu: gradient of causal attention; no score matrix and no atomics, so results are
  * deterministic.
  *
- * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q:
+ * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q - dlse_q:
  *
  *     dp(q, i) = dout_q . value_i + dtime_out_q . basis_i
  *     ds(q, i) = p (f dp - delta_q)
@@ -25,7 +25,8 @@ typedef struct backward_task {
     const lp_cuda_shard *shard;
     const int32_t *segment;
     const float *query, *key, *value, *time_query, *basis, *lse, *out, *dout, *time_out, *dtime_out;
-    float *delta; /* [T x H] */
+    const float *dlse; /* [T x H]; NULL: the log-sum-exp has no gradient */
+    float *delta;      /* [T x H] */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int accumulate; /* bit i: output i accumulates */
 } backward_task;
@@ -54,7 +55,7 @@ __global__ void __launch_bounds__(256) compute_delta(backward_task task)
         sum += lane_dot(task.dtime_out + basis_at, task.time_out + basis_at, config->basis_dim);
     sum = lp_warp_sum(sum);
     if ((threadIdx.x & 31) == 0)
-        task.delta[i] = sum;
+        task.delta[i] = sum - (task.dlse ? task.dlse[i] : 0);
 }
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */

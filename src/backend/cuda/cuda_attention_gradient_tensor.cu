@@ -89,7 +89,8 @@ __global__ void __launch_bounds__(THREADS, 4) prepare(const __grid_constant__ at
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (valid && (threadIdx.x & 7) == 0)
-        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum * config->scale);
+        task.row_stats[i] =
+            make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * config->scale);
 }
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */

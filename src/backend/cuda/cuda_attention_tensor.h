@@ -43,6 +43,7 @@ typedef struct attention_task {
     int max_segments; /* upper bound over all shards */
     const float *query, *key, *value, *time_query, *basis;
     const float *dout, *dtime_out;
+    const float *dlse;                           /* [T x H]; NULL: the log-sum-exp has no gradient */
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */

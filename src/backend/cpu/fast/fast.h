@@ -44,6 +44,8 @@
     X(REFLECT_GRADIENT, reflect_gradient)             \
     X(ATTENTION, attention)                           \
     X(ATTENTION_GRADIENT, attention_gradient)         \
+    X(ATTEND_SELF, attend_self)                       \
+    X(ATTEND_SELF_GRADIENT, attend_self_gradient)     \
     X(CACHE_APPEND, cache_append)                     \
     X(ATTENTION_CACHED, attention_cached)             \
     X(CROSS_ENTROPY, cross_entropy)                   \
@@ -52,6 +54,8 @@
     X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
     X(BCE_LOSS, bce_loss)                             \
     X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
+    X(MIXTURE_LOSS, mixture_loss)                     \
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)   \
     X(SOFTMAX, softmax)                               \
     X(SHIFT_ROWS, shift_rows)                         \
     X(LSTM, lstm)                                     \
