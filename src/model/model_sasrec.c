@@ -65,7 +65,7 @@ static void build(lp_builder *b)
     z = lp_add(b->graph, z, lp_embed(b->graph, table, b->feeds[LP_FEED_POSITION_FROM_END]));
     z = lp_dropout(b->graph, z, b->dropout);
     for (int i = 0; i < settings->blocks; i++)
-        z = lp_attention_block(b->graph, &block, i, z, &none, NULL);
+        z = lp_attention_block(b->graph, &block, i, z, &none, NULL, NULL);
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }
 

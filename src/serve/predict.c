@@ -52,24 +52,25 @@ void lapse_predict_options_default(lapse_predict_options *options)
 }
 
 /* Reads the fields of an event. False: the model does not know its event type or a category. */
-static bool read_event(const job *j, uint64_t event, lp_field_number *fields)
+static bool read_event(const lapse_model *model, const lp_event_columns *columns, uint64_t event,
+                       lp_field_number *fields)
 {
-    const lp_event_columns *columns = &j->id_map.columns;
     bool known = columns->type[event] >= 0;
     for (int f = 0; f < columns->field_count; f++) {
         memcpy(&fields[f], (const char *)columns->field[f] + event * sizeof *fields, sizeof *fields);
-        known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER || fields[f].category >= 0);
+        known = known && (model->config.fields[f].type == LAPSE_FIELD_NUMBER || fields[f].category >= 0);
     }
     return known;
 }
 
-static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
+void lp_session_read(lapse_session *session, const lapse_dataset *dataset, const lp_event_columns *columns,
+                     int64_t sequence)
 {
     lp_field_number fields[LP_FIELD_LIMIT];
     lapse_session_clear(session);
-    for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
-        if (read_event(j, i, fields))
-            lp_session_add(session, j->dataset->time[i], j->id_map.columns.type[i], fields);
+    for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
+        if (read_event(session->model, columns, i, fields))
+            lp_session_add(session, dataset->time[i], columns->type[i], fields);
 }
 
 static int64_t task_begin(const job *j, int task)
@@ -168,7 +169,7 @@ static void predict_task(void *context, int task, int number)
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
         const lapse_query *query = &j->queries[q];
         if (q == first || query->sequence != query[-1].sequence)
-            read_sequence(j, w->session, query->sequence);
+            lp_session_read(w->session, j->dataset, &j->id_map.columns, query->sequence);
         status = predict(j, w, q, &j->errors[task]);
     }
     if (w->cases && status == LAPSE_OK)

@@ -180,6 +180,19 @@ class Suite:
         self.depends_on_inputs(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
         return model
 
+    def agree_when(self, name, *options):
+        """The time of the next event of a model that learns when: the quantiles of all histories, to 1e-5 of the time to them."""
+        model = self.train("shop.lapse", name, "--when", *options)
+        answers = json.loads(self.lapse("predict", name, "history.csv", "--when", "--now", "1970-01-01", "--json"))["sequences"]
+        for (sequence, events, times), given in zip(self.histories, answers):
+            forward.require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
+            for member, probability in (("low", 0.1), ("median", 0.5), ("high", 0.9)):
+                expected = forward.quantile(model, events, times, probability)
+                span = expected - times[-1]
+                difference = abs(given[member] - expected)
+                forward.require(difference <= 5 * TOLERANCE * span + 2e-3,
+                                f"{sequence}: {member} is {given[member]}, not {expected}")
+
     def agree_with_model(self, name, model, *options):
         """One model of the tool's table, which must have a forward pass here."""
         forward.require(model in forward.MODELS, f"forward.py has no forward pass of the model '{model}'")
@@ -375,6 +388,18 @@ def check_recommenders(suite):
                 "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3")
 
 
+def check_when(suite):
+    """Networks that learn when: the state that does not know the target time, and the mixture."""
+    attention = ([], ["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--heads", "2"], ["--encoding", "position"],
+                 ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"],
+                 ["--projection", "mlp-query", "--combine", "add"], ["--target-time", "unknown"], ["--task", "recommend"],
+                 ["--when-components", "3", "--when-floor", "1m", "--when-weight", "0.5"])
+    for number, options in enumerate(attention):
+        suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
+    for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):
+        suite.check(f"when {options}", suite.agree_when, "when-other.safetensors", *SMALL, *options)
+
+
 def main(tool, folder):
     suite = Suite(tool, folder)
     suite.prepare()
@@ -383,6 +408,7 @@ def main(tool, folder):
     check_attention(suite)
     check_fields(suite)
     check_recommenders(suite)
+    check_when(suite)
     suite.check("item vectors", check_item_vectors, suite)
     suite.check("equal runs", suite.deterministic)
     for part, position in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):
