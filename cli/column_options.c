@@ -57,13 +57,19 @@ static const cli_option rows[] = {
     {.name = "deduplicate", .type = CLI_CHOICE, AT(import.deduplicate), .placeholder = "RULE",
      .help = "deduplication: none, exact (same sequence, time and event as another row) or consecutive (same event as "
      "the previous row of the sequence)", .choices = lapse_deduplicate_names, .advanced = true},
+    {.name = "min-sequence-events", .type = CLI_COUNT, AT(import.min_sequence_events), .placeholder = "N",
+     .help = "minimum events per sequence of the source, before sessions are split; shorter sequences are dropped",
+     .advanced = true},
+    {.name = "min-users", .type = CLI_COUNT, AT(import.min_users), .placeholder = "N",
+     .help = "minimum sequences of the source that have an event type; others are dropped, after "
+     "--min-sequence-events is applied", .advanced = true},
     {.name = "min-events", .type = CLI_COUNT, AT(import.min_events), .placeholder = "N",
      .help = "minimum events per sequence; shorter sequences are dropped", .advanced = true},
     {.name = "min-count", .type = CLI_COUNT, AT(import.min_count), .placeholder = "N",
      .help = "minimum occurrences per event type; rarer ones are dropped, before --min-events is applied",
      .advanced = true},
     {.name = "min-rounds", .type = CLI_CHOICE, AT(import.min_rounds), .placeholder = "RULE",
-     .help = "application of the two minimums: once, or iterated until no row is dropped (k-core)",
+     .help = "application of --min-count and --min-events: once, or iterated until no row is dropped (k-core)",
      .choices = lapse_min_rounds_names, .advanced = true},
     {0},
 };

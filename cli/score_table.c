@@ -115,13 +115,21 @@ bool cli_scores_json(cli_json *json, const lapse_scores *scores, bool classes)
 
 /* -------------------------------------------------------------------------------------------- all targets ---- */
 
-lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_model *model, const lapse_dataset *dataset,
-                                  const lapse_evaluate_options *options, lapse_error *error)
+lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_simulation *law, const lapse_model *model,
+                                  const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                                  lapse_error *error)
 {
     lapse_evaluate_options each = *options;
     lapse_status status = LAPSE_OK;
-    while (status == LAPSE_OK && targets->count < 2 && (each.target = lapse_model_target(model, targets->count))) {
-        status = lapse_evaluate(model, dataset, &each, &targets->scores[targets->count], error);
+    const char *predicted;
+    while (status == LAPSE_OK && targets->count < 2 && (predicted = lapse_model_target(model, targets->count))) {
+        char target[512]; /* options->target says which events are targets */
+        snprintf(target, sizeof target, "%s%s%.400s", predicted, options->target ? "," : "",
+                 options->target ? options->target : "");
+        each.target = target;
+        lapse_scores *scores = &targets->scores[targets->count];
+        status = law ? lapse_simulation_evaluate(law, model, dataset, &each, scores, error)
+                     : lapse_evaluate(model, dataset, &each, scores, error);
         targets->count += status == LAPSE_OK;
     }
     if (status != LAPSE_OK)

@@ -14,8 +14,10 @@ typedef struct cli_targets {
     int count;
 } cli_targets;
 
-lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_model *model, const lapse_dataset *dataset,
-                                  const lapse_evaluate_options *options, lapse_error *error);
+/* law: scores the law of this simulation instead of the model; NULL: the model. */
+lapse_status cli_targets_evaluate(cli_targets *targets, const lapse_simulation *law, const lapse_model *model,
+                                  const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                                  lapse_error *error);
 void cli_targets_clear(cli_targets *targets);
 /* Prints the targets one after the other, with the per-class tables if `classes`; false if out of memory. */
 bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes);

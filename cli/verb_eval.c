@@ -81,6 +81,7 @@ static int evaluate_ranks(const eval_settings *s, const lapse_model *model, cons
     options.bootstrap = s->evaluate.bootstrap;
     options.threads = s->evaluate.threads;
     options.device = s->evaluate.device;
+    options.target = s->evaluate.target;
     if (lapse_rank_evaluate(model, dataset, &options, &scores, &error) != LAPSE_OK)
         return cli_error(&error);
     bool whole = s->json ? print_json(s, NULL, &scores, times) : cli_ranks_print(stdout, &scores) && print_times(times);
@@ -93,7 +94,7 @@ static int evaluate_targets(const eval_settings *s, const lapse_model *model, co
 {
     cli_targets targets = {0};
     lapse_error error;
-    if (cli_targets_evaluate(&targets, model, dataset, &s->evaluate, &error) != LAPSE_OK)
+    if (cli_targets_evaluate(&targets, NULL, model, dataset, &s->evaluate, &error) != LAPSE_OK)
         return cli_error(&error);
     bool whole = s->json ? print_json(s, &targets, NULL, times)
                          : cli_targets_print(stdout, &targets, s->classes) && print_times(times);
@@ -148,6 +149,10 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "split", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.split), .placeholder = "SPLIT",
      .help = "split to evaluate", .choices = split_names},
+    {.name = "target", .type = CLI_TEXT, .offset = offsetof(eval_settings, evaluate.target),
+     .placeholder = "action=NAME",
+     .help = "target events: only events with this action are scored, such as action=view, or all",
+     .unset = "as in training"},
     {.name = "classes", .type = CLI_FLAG, .offset = offsetof(eval_settings, classes),
      .help = "per-class table with precision, recall and F1"},
     {.name = "cutoffs", .type = CLI_TEXT, .offset = offsetof(eval_settings, cutoffs), .placeholder = "K,K",

@@ -88,6 +88,16 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     cli_columns_print(file, report);
     if (report->bad_rows > 0)
         print_bad_rows(file, report);
+    if (report->inactive_rows > 0)
+        fprintf(file, "dropped    %s of %s with fewer than %lld events, before sessions\n",
+                cli_plural(report->inactive_rows, "row", "rows").text,
+                cli_plural(report->inactive_sequences, "sequence", "sequences").text,
+                (long long)import->min_sequence_events);
+    if (report->unpopular_rows > 0)
+        fprintf(file, "dropped    %s of %s in fewer than %lld sequences\n",
+                cli_plural(report->unpopular_rows, "row", "rows").text,
+                cli_plural(report->unpopular_event_types, "event type", "event types").text,
+                (long long)import->min_users);
     if (report->cut_sequences > 0)
         fprintf(file, "sessions   %s split at gaps longer than %s, %s sessions in total\n",
                 cli_plural(report->cut_sequences, "sequence", "sequences").text, cli_duration(import->session_gap).text,
@@ -143,6 +153,10 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_whole(&json, "cut_sequences", report->cut_sequences);
     cli_json_whole(&json, "sessions", report->sessions);
     cli_json_whole(&json, "duplicate_rows", report->duplicate_rows);
+    cli_json_whole(&json, "inactive_rows", report->inactive_rows);
+    cli_json_whole(&json, "inactive_sequences", report->inactive_sequences);
+    cli_json_whole(&json, "unpopular_rows", report->unpopular_rows);
+    cli_json_whole(&json, "unpopular_event_types", report->unpopular_event_types);
     cli_json_whole(&json, "rare_rows", report->rare_rows);
     cli_json_whole(&json, "rare_event_types", report->rare_event_types);
     cli_json_whole(&json, "short_rows", report->short_rows);

@@ -223,7 +223,7 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
     options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
     bool ranks = cli_is_recommender(model);
     lapse_status status = ranks ? lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error)
-                                : cli_targets_evaluate(&out->targets, model, dataset, &options, error);
+                                : cli_targets_evaluate(&out->targets, NULL, model, dataset, &options, error);
     out->ranked = ranks && status == LAPSE_OK;
     if (status == LAPSE_OK)
         status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);

@@ -163,6 +163,10 @@ typedef struct lapse_import_options {
     int category_count;
     const char *const *numbers; /* number_count numeric columns; empty, NaN, NA, null: missing; other text: malformed */
     int number_count;
+
+    /* Filters before sessions are cut, once each: the sequences are those of the source (users). */
+    int64_t min_sequence_events; /* drop sequences with fewer events */
+    int64_t min_users;           /* drop event types that fewer sequences have (applied after min_sequence_events) */
 } lapse_import_options;
 
 /* The column of a role. Names are shortened to fit. */
@@ -195,12 +199,15 @@ typedef struct lapse_import_report {
     const char *format;    /* "CSV" (any delimiter), "JSON Lines" or "Arrow" */
     const char *time_unit; /* as read: "unix seconds", "ISO 8601", ..., of Arrow also "timestamp", "date"; a constant */
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
+    int64_t inactive_rows, inactive_sequences;     /* dropped by min_sequence_events */
+    int64_t unpopular_rows, unpopular_event_types; /* dropped by min_users */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);
 
-/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then split
- * into sessions, deduplicated, and filtered by min_count and min_events. report may be NULL. */
+/* Reads events into a dataset in memory: sorted stably by sequence (in order of first appearance) and time; then filtered
+ * by min_sequence_events and min_users, split into sessions, deduplicated, and filtered by min_count and min_events.
+ * report may be NULL. */
 lapse_status lapse_dataset_read(const lapse_import_options *options, lapse_dataset **dataset,
                                 lapse_import_report *report, lapse_error *error);
 
@@ -315,7 +322,8 @@ typedef enum lapse_option_type {
     LAPSE_OPTION_DURATION = 3, /* with a unit (90s, 15m, 3h, 2d, 1w, 2y), or a number of seconds */
     LAPSE_OPTION_FLAG = 4,     /* "true" or "false" */
     LAPSE_OPTION_SEED = 5,     /* an integer from 0 to 2^64 - 1 */
-    LAPSE_OPTION_FILE = 6      /* a path; "": none */
+    LAPSE_OPTION_FILE = 6,     /* a path; "": none */
+    LAPSE_OPTION_TEXT = 7      /* a text of at most 255 bytes; "": none */
 } lapse_option_type;
 
 /* One option. All strings are constants of the library. */
@@ -544,7 +552,9 @@ typedef struct lapse_scores {
 
 typedef struct lapse_evaluate_options {
     const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
-    const char *target; /* "event" or "action"; NULL: the first that the model predicts */
+    const char *target; /* what is predicted, "event" or "action"; at which events, "action=NAME" (those with this
+                         * action) or "all"; or both, "event,action=view". What is left out, or NULL: the first that
+                         * the model predicts, at the model's target events (training option "target") */
     int threads;        /* 0: all cores; at most 4096; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
     const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always use the CPU */
@@ -552,7 +562,8 @@ typedef struct lapse_evaluate_options {
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);
 
-/* Evaluates a classifier or a baseline on every event of the split except each sequence's first. The dataset must have
+/* Evaluates a classifier or a baseline on every target event of the split except each sequence's first. The dataset must
+ * have
  * the model's fields, and no event types or categories unknown to the model. A recommender is evaluated by
  * lapse_rank_evaluate. */
 lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
@@ -652,11 +663,12 @@ typedef struct lapse_rank_options {
     int bootstrap;          /* resamples for the intervals; 0: none */
     int threads;            /* 0: all cores; at most 4096; never changes the result */
     const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
+    const char *target;     /* as in lapse_evaluate_options; "action" is refused, since only events are ranked */
 } lapse_rank_options;
 
 void lapse_rank_options_default(lapse_rank_options *options);
 
-/* Ranks every event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
+/* Ranks every target event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
 void lapse_rank_scores_clear(lapse_rank_scores *scores);
@@ -692,6 +704,158 @@ lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *datase
 /* Stores the scores of a comparison in the model, so that they are saved with it (lapse_model_property). The only call
  * that changes a model: no other thread may use it at the same time. */
 lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error);
+
+/* ----------------------------------------------------------------------------------------------- sweeps ----- */
+
+/* A sweep trains models over encodings, a grid of option values and seeds, and compares them in one table: `lapse compare`.
+ *
+ * A cell is a set of training options, and a run is a cell with a seed. A row of the table is a cell, or where it has a grid, the
+ * one of its cells with the best validation score. docs/compare.md has the definitions. */
+typedef struct lapse_sweep_plan lapse_sweep_plan;
+typedef struct lapse_sweep lapse_sweep;
+
+/* The ranking protocols, NULL-terminated, in the order of lapse_rank_scores. */
+const char *const *lapse_rank_protocol_names(void);
+
+lapse_status lapse_sweep_plan_new(lapse_sweep_plan **plan, lapse_error *error);
+void lapse_sweep_plan_free(lapse_sweep_plan *plan);
+
+/* Sets a part of the plan from text, if it is not set yet: "models" and "encodings" (names separated by commas), "seeds" ("10": 1
+ * to 10; "3..7"; "1,5,9"), "grid" ("OPTION=VALUE,VALUE", once for each option), "title", a setting of lapse_sweep_option, or any
+ * training option, for the rows whose model has it. */
+lapse_status lapse_sweep_plan_set(lapse_sweep_plan *plan, const char *name, const char *value, lapse_error *error);
+
+/* Sets from JSON what is not set yet. */
+lapse_status lapse_sweep_plan_parse(lapse_sweep_plan *plan, const char *text, size_t size, lapse_error *error);
+lapse_status lapse_sweep_plan_load(lapse_sweep_plan *plan, const char *path, lapse_error *error);
+
+/* The settings of a plan, for index 0, 1, ... until it returns false. */
+bool lapse_sweep_option(int index, lapse_option *option);
+
+/* Formats a setting or a training option into out and returns out; "" if it is chosen later, NULL for an unknown name. */
+const char *lapse_sweep_plan_get(const lapse_sweep_plan *plan, const char *name, char *out, size_t out_size);
+
+/* The training options of all rows, inside the plan; and the title, NULL: none. */
+lapse_train_options *lapse_sweep_plan_train_options(lapse_sweep_plan *plan);
+const char *lapse_sweep_plan_title(const lapse_sweep_plan *plan);
+
+/* Lists the cells, checks the options of each against the dataset, and reads the runs that the setting "keep" holds already. The
+ * folder is created if it is missing; without one, runs are kept in memory only. The plan may be freed. */
+lapse_status lapse_sweep_new(const lapse_dataset *dataset, const lapse_sweep_plan *plan, lapse_sweep **sweep,
+                             lapse_error *error);
+void lapse_sweep_free(lapse_sweep *sweep);
+
+typedef struct lapse_sweep_progress {
+    int total;           /* runs of the sweep as known now: a grid with "grid-seeds" adds runs later */
+    int done;            /* finished, including those that were kept from before */
+    int running, left;   /* in all processes; not begun */
+    double seconds;      /* since the start of the call */
+    double seconds_left; /* estimate; NaN: no run has ended yet */
+    const char *newest;  /* the run that ended last, such as "attention, mercer, seed 3"; NULL: none in this call */
+    double score;        /* its validation score */
+} lapse_sweep_progress;
+
+/* Called several times per second on the thread of lapse_sweep_run. Return false to stop. */
+typedef bool (*lapse_on_sweep_progress)(const lapse_sweep_progress *progress, void *context);
+
+/* Trains all runs that are not finished. Each finished run is saved in the folder at once, so a sweep that was stopped or killed
+ * continues. Several processes may run one sweep: they share the folder, and no run is trained twice. A run that diverges is a
+ * result. Returns LAPSE_OK with runs missing if on_progress stops it. on_progress and context may be NULL. */
+lapse_status lapse_sweep_run(lapse_sweep *sweep, lapse_on_sweep_progress on_progress, void *context, lapse_error *error);
+
+typedef struct lapse_sweep_info {
+    const char *split;    /* of the scores */
+    const char *target;   /* "event" or "action" */
+    const char *protocol; /* of a recommender; NULL for classifiers */
+    const char *select;   /* the validation metric */
+    double reach;         /* of the setting; NaN: none */
+    int metric_count;
+    const char *metric_names[LAPSE_METRIC_LIMIT]; /* of the table */
+    int metric;                                   /* the one of the paired test */
+    int rows, cells, seeds;
+    int runs, finished; /* that the table needs; of these, finished */
+    int parallel;       /* runs at the same time in this process */
+    const char *device; /* of networks: "cpu" or "cuda" */
+} lapse_sweep_info;
+
+lapse_sweep_info lapse_sweep_describe(const lapse_sweep *sweep);
+
+/* Mean and standard deviation (n - 1) over runs; the deviation of one run is 0. */
+typedef struct lapse_spread {
+    double mean, std;
+    int count;
+} lapse_spread;
+
+/* A cell with its scores over all seeds. Numbers of no run are NaN. */
+typedef struct lapse_sweep_cell {
+    const char *row;    /* name of its row */
+    int row_index;      /* from 0 */
+    const char *config; /* its values of the grid: "dropout 0.3, dims 64"; "" without a grid */
+    bool chosen;        /* it represents its row */
+    bool best;          /* among the rows */
+    int runs, diverged; /* finished runs; of these, without scores */
+    lapse_spread valid; /* validation score */
+    lapse_spread metrics[LAPSE_METRIC_LIMIT]; /* on the table's split */
+    int64_t cases;                            /* of the first seed */
+    int64_t parameters;
+    lapse_spread epochs;        /* until the end of training */
+    lapse_spread epoch_seconds; /* an epoch with its validation */
+    lapse_spread seconds;       /* of training */
+    lapse_spread reach;         /* seconds until the validation score of the setting "reach"; count: runs that reached it */
+    lapse_mean difference;      /* of a row: its mean minus the best row's, with a 95 % interval; NaN: too few sequences */
+    double p;                   /* of a row: two-sided p-value of no difference; NaN for the best row */
+} lapse_sweep_cell;
+
+/* The rows of the table in the order of the plan; all cells, of which only the chosen ones have differences. Index 0, 1, ... until
+ * it returns false. */
+bool lapse_sweep_row(const lapse_sweep *sweep, int index, lapse_sweep_cell *row);
+bool lapse_sweep_cell_at(const lapse_sweep *sweep, int index, lapse_sweep_cell *cell);
+
+/* The run of a row with a seed, given as index 0, 1, ... of the plan's seeds; false: there is no such run, or it is not finished. */
+typedef struct lapse_sweep_result {
+    uint64_t seed;
+    bool diverged;                      /* there are no scores */
+    double valid;                       /* validation score */
+    double metrics[LAPSE_METRIC_LIMIT]; /* on the table's split */
+    double seconds;                     /* of training */
+    int epochs, best_epoch;
+    const double *curve; /* 2 * epochs numbers: for each epoch, seconds since the start and the validation score */
+} lapse_sweep_result;
+
+bool lapse_sweep_result_at(const lapse_sweep *sweep, int row, int seed, lapse_sweep_result *result);
+
+/* ----------------------------------------------------------------------------------------------- tuning ----- */
+
+/* Searches training options within a budget of time, on the validation split alone: `lapse tune`. The first trial has the options as
+ * given and is trained to its end, so the result is never worse on the validation split. Later trials change a few options that were
+ * not given, starting from the best trial so far; those that are worse than the median of the others at the same epoch are stopped
+ * (docs/tune.md). */
+typedef struct lapse_tune_options {
+    double seconds;     /* budget: running trials are stopped at its end, and their best epochs count */
+    int trials;         /* maximum; 0: as many as the budget allows */
+    int parallel;       /* trials at the same time in this process; 0: all cores on the CPU, 1 on a GPU */
+    const char *folder; /* where several processes share the trials of one search, created if missing; NULL: this process alone */
+} lapse_tune_options;
+
+void lapse_tune_options_default(lapse_tune_options *options);
+
+typedef struct lapse_tune_progress {
+    int finished, stopped, running; /* trials: trained to their end; stopped early or diverged; now */
+    double seconds, budget;
+    const char *metric; /* the option "select" */
+    double first;       /* validation score of the first trial; NaN: it has none yet */
+    double best;        /* of the best trial; NaN likewise */
+    int best_trial;     /* from 1; 0: none yet */
+    const char *change; /* options that the best trial changed: "dropout 0.2, heads 4"; "": none */
+} lapse_tune_progress;
+
+/* Called several times per second on the thread of lapse_tune. Return false to end the search. */
+typedef bool (*lapse_on_tune_progress)(const lapse_tune_progress *progress, void *context);
+
+/* Returns the model of the best trial. Its properties "tune.trials", "tune.trial.1", ... tell what was tried. on_progress and
+ * context may be NULL. */
+lapse_status lapse_tune(const lapse_dataset *dataset, const lapse_train_options *options, const lapse_tune_options *tune,
+                        lapse_on_tune_progress on_progress, void *context, lapse_model **model, lapse_error *error);
 
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
@@ -951,9 +1115,10 @@ lapse_status lapse_bound_measure(const lapse_bound_options *options, int64_t sam
 typedef struct lapse_simulation lapse_simulation;
 
 typedef struct lapse_simulate_options {
-    const char *preset; /* "shop", "cycle" or "catalogue" */
+    const char *preset; /* "shop", "cycle", "catalogue" or "sessions" */
     int64_t sequences;  /* 0: the preset's */
-    int64_t items;      /* of the preset "catalogue", 100 to 20,000,000; 0: the preset's. Fixed in other presets */
+    int64_t items;      /* of the presets "catalogue" (100 to 20,000,000) and "sessions" (500 to 20,000,000); 0: the
+                         * preset's. Fixed in other presets */
     double days;        /* length of each history; 0: the preset's */
     uint64_t seed;
 } lapse_simulate_options;
@@ -966,17 +1131,26 @@ int64_t lapse_simulation_event_count(const lapse_simulation *simulation);
 /* Writes the events as CSV; "-" is standard output. */
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the items of the preset "catalogue" as CSV: item,name,brand,category. Fails for other presets. */
+/* Writes the items of the presets "catalogue" and "sessions" as CSV: item,name,brand,category, of "sessions" also
+ * department. Fails for other presets. */
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
-/* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue". */
+/* Writes the true probability of every event type at every event, as CSV. Fails for the preset "catalogue", and for more
+ * than 10,000 event types. */
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error);
 
 /* The best possible scores: those of the true probabilities, on the events that lapse_evaluate scores for this model,
- * dataset (imported from the simulation) and split. */
+ * dataset (imported from the simulation, possibly in sessions or filtered) and split. The law knows the user's whole
+ * history. */
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
+
+/* The same for ranking metrics: items ranked by their true probabilities, on the events that lapse_rank_evaluate ranks.
+ * Runs on one thread. */
+lapse_status lapse_simulation_rank(const lapse_simulation *simulation, const lapse_model *model,
+                                   const lapse_dataset *dataset, const lapse_rank_options *options,
+                                   lapse_rank_scores *scores, lapse_error *error);
 
 /* ----------------------------------------------------------------------------------------------- benchmark ----- */
 

@@ -9,6 +9,7 @@
 from ._c import (FileError, FormatError, InputError, InternalError, LapseError, OutOfMemoryError, UnknownError,
                  UsageError, lib, text)
 from ._table import Table
+from .comparing import Comparison, compare, protocols, tune
 from .dataset import Dataset
 from .estimators import Classifier, Recommender
 from .model import Model, Scores
@@ -19,6 +20,6 @@ __version__ = text(lib.lapse_version())
 read_csv = Dataset.read_csv
 load = Model.load
 
-__all__ = ["Classifier", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
-           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError", "load",
-           "options", "read_csv", "train"]
+__all__ = ["Classifier", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
+           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError",
+           "compare", "load", "options", "protocols", "read_csv", "train", "tune"]

@@ -14,7 +14,7 @@ from ._table import Table, is_table, stream_of
 FIELD_TYPES = ("action", "category", "number")
 
 # Options of an import by name, as in lapse_import_options; --time-unit is time_unit.
-IMPORT_OPTIONS = ("time_unit", "timezone", "delimiter", "header", "skip_bad_rows", "min_events", "min_count", "min_rounds",
+IMPORT_OPTIONS = ("time_unit", "timezone", "delimiter", "header", "skip_bad_rows", "min_events", "min_count", "min_rounds", "min_sequence_events", "min_users",
                   "session_gap", "deduplicate", "threads")
 
 

@@ -29,7 +29,8 @@ def options() -> Table:
         values = ("|".join(_c.names(option.choices)) if kind == lib.LAPSE_OPTION_CHOICE else
                   {lib.LAPSE_OPTION_INTEGER: "integer", lib.LAPSE_OPTION_NUMBER: "number",
                    lib.LAPSE_OPTION_DURATION: "duration", lib.LAPSE_OPTION_FLAG: "true or false",
-                   lib.LAPSE_OPTION_SEED: "integer", lib.LAPSE_OPTION_FILE: "path"}[kind])
+                   lib.LAPSE_OPTION_SEED: "integer", lib.LAPSE_OPTION_FILE: "path",
+                   lib.LAPSE_OPTION_TEXT: "text"}[kind])
         rows.append((text(option.name).replace("-", "_"), values, text(option.initial) or text(option.rule) or "",
                      text(option.help)))
     return Table(dict(zip(("name", "values", "default", "help"), map(list, zip(*rows)))))

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <math.h>
 #include <string.h>
 
 enum { MAX_DEPTH = 64 };
@@ -151,13 +152,19 @@ static bool check_value(lp_json *json, int depth)
     return *json->at == '"' ? check_string(json) : check_word(json) || check_number(json);
 }
 
-bool lp_json_valid(const char *text, size_t size)
+bool lp_json_check(const char *text, size_t size, size_t *where)
 {
     lp_json json = {text, text + size};
-    if (!check_value(&json, 0))
-        return false;
+    bool good = check_value(&json, 0);
     skip_space(&json);
-    return json.at == json.end;
+    *where = (size_t)(json.at - text);
+    return good && json.at == json.end;
+}
+
+bool lp_json_valid(const char *text, size_t size)
+{
+    size_t where;
+    return lp_json_check(text, size, &where);
 }
 
 /* ------------------------------------------------------------------------------------------------- reading ---- */
@@ -216,6 +223,44 @@ bool lp_json_integer(lp_json *json, int64_t *value)
     if (good)
         json->at = next.at;
     return good;
+}
+
+bool lp_json_any(lp_json *json, lp_json_text *text)
+{
+    lp_json next = *json;
+    skip_space(&next);
+    const char *begin = next.at;
+    if (!check_value(&next, 0))
+        return false;
+    *text = (lp_json_text){begin, next.at};
+    json->at = next.at;
+    return true;
+}
+
+bool lp_json_number(lp_json *json, double *value)
+{
+    lp_json next = *json;
+    lp_json_text text;
+    if (!lp_json_any(&next, &text))
+        return false;
+    bool null = text.end - text.begin == 4 && memcmp(text.begin, "null", 4) == 0;
+    if (null)
+        *value = NAN;
+    if (!null && !lp_number_parse(text.begin, text.end, value))
+        return false;
+    json->at = next.at;
+    return true;
+}
+
+bool lp_json_bool(lp_json *json, bool *value)
+{
+    lp_json next = *json;
+    lp_json_text text;
+    if (!lp_json_any(&next, &text) || (*text.begin != 't' && *text.begin != 'f'))
+        return false;
+    *value = *text.begin == 't';
+    json->at = next.at;
+    return true;
 }
 
 size_t lp_json_members(const lp_json *json)

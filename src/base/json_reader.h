@@ -17,6 +17,8 @@ typedef struct lp_json {
 /* Whether the text is one JSON value, nested up to 64 deep, without the escape of a NUL character. Numbers are not limited,
  * and an object may have a name twice. */
 bool lp_json_valid(const char *text, size_t size);
+/* The same; *where is the offset of the first malformed byte, or size if the text ends too early. */
+bool lp_json_check(const char *text, size_t size, size_t *where);
 
 /* Takes a punctuation character. */
 bool lp_json_take(lp_json *json, char character);
@@ -34,6 +36,15 @@ void lp_json_decode(lp_json_text text, char *out);
 
 /* Takes a number that is an integer of 64 bits, written without a fraction or an exponent. */
 bool lp_json_integer(lp_json *json, int64_t *value);
+
+/* Takes a number within the range of double, or null as NaN. */
+bool lp_json_number(lp_json *json, double *value);
+
+/* Takes true or false. */
+bool lp_json_bool(lp_json *json, bool *value);
+
+/* Takes a value of any type; its text as it is written, with the quotes of a string. */
+bool lp_json_any(lp_json *json, lp_json_text *text);
 
 /* The number of members of the object at the cursor, which does not move; 0 if it is no object. */
 size_t lp_json_members(const lp_json *json);

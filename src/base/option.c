@@ -144,7 +144,7 @@ static void print_seed(const lp_option *option, const void *value, char *out)
     snprintf(out, LP_OPTION_TEXT_SIZE, "%llu", (unsigned long long)*(const uint64_t *)value);
 }
 
-/* ---- flags and files ---- */
+/* ---- flags and texts ---- */
 
 static bool parse_flag(const lp_option *option, const char *text, void *value)
 {
@@ -162,16 +162,15 @@ static void print_flag(const lp_option *option, const void *value, char *out)
     snprintf(out, LP_OPTION_TEXT_SIZE, "%s", *(const bool *)value ? "true" : "false");
 }
 
-static bool parse_file(const lp_option *option, const char *text, void *value)
+static bool parse_text(const lp_option *option, const char *text, void *value)
 {
-    (void)option;
-    if (strlen(text) >= LP_PATH_SIZE)
+    if (strlen(text) >= (option->type == LAPSE_OPTION_FILE ? (size_t)LP_PATH_SIZE : (size_t)LP_TEXT_SIZE))
         return false;
     memcpy(value, text, strlen(text) + 1);
     return true;
 }
 
-static void print_file(const lp_option *option, const void *value, char *out)
+static void print_text(const lp_option *option, const void *value, char *out)
 {
     (void)option;
     memcpy(out, value, strlen(value) + 1);
@@ -184,7 +183,8 @@ static const type_row types[] = {
     [LAPSE_OPTION_DURATION] = {parse_duration, double_is_set, double_number, print_number, unset_double},
     [LAPSE_OPTION_FLAG] = {parse_flag, NULL, NULL, print_flag, NULL},
     [LAPSE_OPTION_SEED] = {parse_seed, NULL, NULL, print_seed, NULL},
-    [LAPSE_OPTION_FILE] = {parse_file, NULL, NULL, print_file, NULL},
+    [LAPSE_OPTION_FILE] = {parse_text, NULL, NULL, print_text, NULL},
+    [LAPSE_OPTION_TEXT] = {parse_text, NULL, NULL, print_text, NULL},
 };
 
 /* ---- tables ---- */
@@ -220,7 +220,8 @@ static void describe_values(const lp_option *option, char *out, size_t size)
                                        [LAPSE_OPTION_DURATION] = "a duration such as 90s, 15m, 3h, 2d, 1w or 2y",
                                        [LAPSE_OPTION_FLAG] = "true or false",
                                        [LAPSE_OPTION_SEED] = "a whole number from 0 to 18446744073709551615",
-                                       [LAPSE_OPTION_FILE] = "a path of at most 4095 bytes"};
+                                       [LAPSE_OPTION_FILE] = "a path of at most 4095 bytes",
+                                       [LAPSE_OPTION_TEXT] = "a text of at most 255 bytes"};
     if (option->type == LAPSE_OPTION_CHOICE) {
         const char *const *names = option->choices();
         size_t used = (size_t)snprintf(out, size, "one of");
@@ -258,7 +259,8 @@ lapse_status lp_option_set(const lp_option *option, void *settings, const char *
         char path[LP_PATH_SIZE];
     } before;
     void *value = value_in(option, settings);
-    size_t size = option->type == LAPSE_OPTION_FILE ? strlen(value) + 1 : sizeof before.number;
+    bool text_value = option->type == LAPSE_OPTION_FILE || option->type == LAPSE_OPTION_TEXT;
+    size_t size = text_value ? strlen(value) + 1 : sizeof before.number;
     if (option->type == LAPSE_OPTION_CHOICE || option->type == LAPSE_OPTION_INTEGER)
         size = sizeof before.integer;
     else if (option->type == LAPSE_OPTION_FLAG)

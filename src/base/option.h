@@ -9,6 +9,7 @@
  *   FLAG               bool
  *   SEED               uint64_t
  *   FILE               char[LP_PATH_SIZE]: a path; "" is none
+ *   TEXT               char[LP_TEXT_SIZE]; "" is none
  *
  * Settings structs hold no pointers for their options, so they are copied by assignment.
  */
@@ -19,7 +20,7 @@
 
 #include <limits.h>
 
-enum { LP_UNSET = INT_MIN, LP_PATH_SIZE = 4096, LP_OPTION_TEXT_SIZE = LP_PATH_SIZE };
+enum { LP_UNSET = INT_MIN, LP_PATH_SIZE = 4096, LP_TEXT_SIZE = 256, LP_OPTION_TEXT_SIZE = LP_PATH_SIZE };
 
 /* Whether the model file holds the option, and why. */
 typedef enum lp_option_stored {

@@ -358,6 +358,7 @@ static lapse_status check_windows(const lapse_dataset *dataset, lapse_train_opti
                           .split = resolved.split,
                           .wanted = LP_SPLIT_TRAIN,
                           .context = options.model.context,
+                          .last_only = options.run.windows == LP_WINDOWS_EACH,
                           .last_windows = options.run.windows == LP_WINDOWS_LAST};
     lapse_status status = lp_windows_training(&windows, &targets, options.run.seed, 0, error);
     if (status == LAPSE_OK)

@@ -13,63 +13,72 @@
 #include "graph/graph.h"
 
 /* The list of ops: X(id without LP_OP_, row without lp_op_). */
-#define LP_OPS(X)                                     \
-    X(ADD, add)                                       \
-    X(LINEAR, linear)                                 \
-    X(LINEAR_OUTER, linear_outer)                     \
-    X(COLUMN_SUM, column_sum)                         \
-    X(COLUMN_DOT, column_dot)                         \
-    X(SCALE_COLUMNS, scale_columns)                   \
-    X(TRANSPOSE, transpose)                           \
-    X(EMBED, embed)                                   \
-    X(EMBED_GRADIENT, embed_gradient)                 \
-    X(EMBED_PAIR, embed_pair)                         \
-    X(GATHER, gather)                                 \
-    X(RELU, relu)                                     \
-    X(RELU_GRADIENT, relu_gradient)                   \
-    X(DROPOUT, dropout)                               \
-    X(LAYER_NORM, layer_norm)                         \
-    X(LAYER_NORM_GRADIENT, layer_norm_gradient)       \
-    X(HARMONICS, harmonics)                           \
-    X(HARMONICS_GRADIENT, harmonics_gradient)         \
-    X(BASIS, basis)                                   \
-    X(BASIS_GRADIENT, basis_gradient)                 \
-    X(REFLECT, reflect)                               \
-    X(REFLECT_GRADIENT, reflect_gradient)             \
-    X(ATTENTION, attention)                           \
-    X(ATTENTION_GRADIENT, attention_gradient)         \
-    X(CACHE_APPEND, cache_append)                     \
-    X(ATTENTION_CACHED, attention_cached)             \
-    X(CROSS_ENTROPY, cross_entropy)                   \
-    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient) \
-    X(SOFTMAX_LOSS, softmax_loss)                     \
-    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)   \
-    X(BCE_LOSS, bce_loss)                             \
-    X(BCE_LOSS_GRADIENT, bce_loss_gradient)           \
-    X(TIME_LOSS, time_loss)                           \
-    X(TIME_LOSS_GRADIENT, time_loss_gradient)         \
-    X(SOFTMAX, softmax)                               \
-    X(SOFTMAX_GRADIENT, softmax_gradient)             \
-    X(SOFT_LOSS, soft_loss)                           \
-    X(SOFT_LOSS_GRADIENT, soft_loss_gradient)         \
-    X(NOISE, noise)                                   \
-    X(MULTIPLY, multiply)                             \
-    X(AFFINE, affine)                                 \
-    X(EXP, exp)                                       \
-    X(TANH, tanh)                                     \
-    X(TANH_GRADIENT, tanh_gradient)                   \
-    X(MASK, mask)                                     \
-    X(SHIFT_ROWS, shift_rows)                         \
-    X(LSTM, lstm)                                     \
-    X(LSTM_GRADIENT, lstm_gradient)                   \
-    X(GRU, gru)                                       \
-    X(GRU_GRADIENT, gru_gradient)                     \
-    X(ATTEND_SELF, attend_self)                       \
-    X(ATTEND_SELF_GRADIENT, attend_self_gradient)     \
-    X(MIXTURE_LOSS, mixture_loss)                     \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)   \
-    X(ADDITIVE_ATTENTION, additive_attention)         \
-    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient)
+#define LP_OPS(X)                                               \
+    X(ADD, add)                                                 \
+    X(LINEAR, linear)                                           \
+    X(LINEAR_OUTER, linear_outer)                               \
+    X(COLUMN_SUM, column_sum)                                   \
+    X(COLUMN_DOT, column_dot)                                   \
+    X(SCALE_COLUMNS, scale_columns)                             \
+    X(TRANSPOSE, transpose)                                     \
+    X(EMBED, embed)                                             \
+    X(EMBED_GRADIENT, embed_gradient)                           \
+    X(EMBED_PAIR, embed_pair)                                   \
+    X(GATHER, gather)                                           \
+    X(RELU, relu)                                               \
+    X(RELU_GRADIENT, relu_gradient)                             \
+    X(DROPOUT, dropout)                                         \
+    X(LAYER_NORM, layer_norm)                                   \
+    X(LAYER_NORM_GRADIENT, layer_norm_gradient)                 \
+    X(HARMONICS, harmonics)                                     \
+    X(HARMONICS_GRADIENT, harmonics_gradient)                   \
+    X(BASIS, basis)                                             \
+    X(BASIS_GRADIENT, basis_gradient)                           \
+    X(REFLECT, reflect)                                         \
+    X(REFLECT_GRADIENT, reflect_gradient)                       \
+    X(ATTENTION, attention)                                     \
+    X(ATTENTION_GRADIENT, attention_gradient)                   \
+    X(CACHE_APPEND, cache_append)                               \
+    X(ATTENTION_CACHED, attention_cached)                       \
+    X(CROSS_ENTROPY, cross_entropy)                             \
+    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
+    X(SOFTMAX_LOSS, softmax_loss)                               \
+    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)             \
+    X(SAMPLED_LOSS, sampled_loss)                               \
+    X(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
+    X(TIME_LOSS, time_loss)                                     \
+    X(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
+    X(SOFTMAX, softmax)                                         \
+    X(SOFTMAX_GRADIENT, softmax_gradient)                       \
+    X(SOFT_LOSS, soft_loss)                                     \
+    X(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
+    X(NOISE, noise)                                             \
+    X(MULTIPLY, multiply)                                       \
+    X(AFFINE, affine)                                           \
+    X(EXP, exp)                                                 \
+    X(TANH, tanh)                                               \
+    X(TANH_GRADIENT, tanh_gradient)                             \
+    X(LOG_ABS, log_abs)                                         \
+    X(LOG_ABS_GRADIENT, log_abs_gradient)                       \
+    X(MASK, mask)                                               \
+    X(SHIFT_ROWS, shift_rows)                                   \
+    X(LSTM, lstm)                                               \
+    X(LSTM_GRADIENT, lstm_gradient)                             \
+    X(GRU, gru)                                                 \
+    X(GRU_GRADIENT, gru_gradient)                               \
+    X(ADDITIVE_ATTENTION, additive_attention)                   \
+    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient) \
+    X(FOLD, fold)                                               \
+    X(UNFOLD, unfold)                                           \
+    X(MAX_ROWS, max_rows)                                       \
+    X(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
+    X(VERTICAL_CONV, vertical_conv)                             \
+    X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
+    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
+    X(ATTEND_SELF, attend_self)                                 \
+    X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
+    X(MIXTURE_LOSS, mixture_loss)                               \
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -222,11 +231,15 @@ lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);
 lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target);
 
-/* Binary cross-entropy of the target against sampled negatives, with logits s as above without logq:
- *     -log sigmoid(s_target) - sum over negatives of log sigmoid(-s)
- * summed over rows.   negative [A x N] */
-lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                      lp_value *negative);
+/* Losses of the target against N sampled negatives, with scores s as above without logq; r is the target's score, s_j that of
+ * negative j, w the softmax of the s_j over the negatives, g the sigmoid. Summed over rows.
+ *     bce        -log g(r) - sum of log g(-s_j)
+ *     bpr        -1/N sum of log g(r - s_j)                                 Rendle et al. 2009
+ *     bpr-max    -log sum of w_j g(r - s_j) + regularization sum of w_j s_j^2      Hidasi and Karatzoglou 2018
+ *     top1-max   sum of w_j (g(s_j - r) + g(s_j^2))                          the same
+ * negative [A x N] */
+lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                          lp_value *negative, lp_sampled_type type, double regularization);
 
 /* Negative log-likelihood of the time d to the next event, whose intensity is exp(score + slope d) at the time d after the last
  * event, summed over rows:
@@ -248,10 +261,10 @@ lp_value *lp_softmax(lp_graph *graph, lp_value *x);
  * The target has no gradient. */
 lp_value *lp_soft_loss(lp_graph *graph, lp_value *logits, lp_value *target);
 
-/* Stratified samples of the standard normal distribution, or of the uniform one on (0, 1): one from each of rows * cols
- * strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all shards.
- * [rows x cols] */
-lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream);
+/* Samples of the standard normal distribution, or of the uniform one on (0, 1): independent, or stratified, one from each of
+ * rows * cols strata of equal probability, in increasing order. A function of (seed, stream, step) only, so the same in all
+ * shards. [rows x cols] */
+lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, bool independent, uint32_t stream);
 
 /* a * b  elementwise */
 lp_value *lp_multiply(lp_graph *graph, lp_value *a, lp_value *b);
@@ -263,6 +276,9 @@ lp_value *lp_exp(lp_graph *graph, lp_value *x);
 
 /* bound * tanh(x / bound) */
 lp_value *lp_tanh(lp_graph *graph, lp_value *x, double bound);
+
+/* log sqrt(x^2 + least^2): the logarithm of |x|, finite at 0 */
+lp_value *lp_log_abs(lp_graph *graph, lp_value *x, double least);
 
 /* Masks a weight [to x from] or bias [1 x to] of a masked autoregressive network (MADE, Germain et al. 2015) whose inputs
  * and outputs are the `units` variables of a flow, one column each. Every unit has a degree, and a unit of degree a is
@@ -292,6 +308,18 @@ lp_value *lp_gru(lp_graph *graph, lp_value *x, lp_value *weight_hh, lp_value *bi
  *     out_t = sum over j <= t of (weight . sigmoid(query_t + key_j)) value_j
  * query and key [T x a], value [T x b], weight [1 x a] -> [T x b]; a and b at most LP_RECURRENT_HIDDEN. */
 lp_value *lp_additive_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *weight);
+
+/* Adds what the columns of tap m say to the row m tokens later in the segment: with x = z W^T, W [height*a x b], a causal convolution
+ * of z whose kernel is `height` tokens high.
+ *     y_t = bias + sum over m < height of x_{t-m}[m*a .. m*a+a]      x [T x height*a], bias [1 x a] or NULL -> [T x a] */
+lp_value *lp_fold(lp_graph *graph, lp_value *x, lp_value *bias, int height);
+
+/* The maximum of each column over the last `height` tokens of the segment that exist   x [T x a] */
+lp_value *lp_max_rows(lp_graph *graph, lp_value *x, int height);
+
+/* Sums of the last `height` tokens of the segment, weighted by `filters` filters that all columns share:
+ *     y_t[j*a + c] = sum over m of weight[j*height + m] x_{t-m}[c]      x [T x a], weight [1 x filters*height] -> [T x filters*a] */
+lp_value *lp_vertical_conv(lp_graph *graph, lp_value *x, lp_value *weight, int height);
 
 /* ---- for the files that define the rows ------------------------------------------------------------------------ */
 

@@ -29,13 +29,14 @@ static void noise_gradient(lp_graph *graph, lp_node *node)
 static lp_value *noise_example(lp_graph *graph, lp_random *random)
 {
     int rows = 1 + (int)lp_random_below(random, 3), cols = 1 + (int)lp_random_below(random, 9);
-    lp_value *noise = lp_noise(graph, rows, cols, lp_random_below(random, 2), 0);
+    lp_value *noise = lp_noise(graph, rows, cols, lp_random_below(random, 2), lp_random_below(random, 2), 0);
     return lp_multiply(graph, noise, lp_example_fixed(graph, "scale", rows, cols));
 }
 
-lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, uint32_t stream)
+lp_value *lp_noise(lp_graph *graph, int rows, int cols, bool uniform, bool independent, uint32_t stream)
 {
-    lp_attributes attributes = {.heads = rows, .units = cols, .uniform = uniform, .stream = stream};
+    lp_attributes attributes = {
+        .heads = rows, .units = cols, .uniform = uniform, .independent = independent, .stream = stream};
     return lp_graph_node(graph, &lp_op_noise, (lp_value *[]){NULL}, &attributes);
 }
 
@@ -165,6 +166,41 @@ const lp_op lp_op_tanh_gradient = {.id = LP_OP_TANH_GRADIENT,
                                    .output_count = 1,
                                    .cost = lp_op_cost_elementwise,
                                    .element_flop = 1};
+
+static void log_abs_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *inputs[] = {node->inputs[0], node->outputs[0]->gradient};
+    lp_graph_gradient_node(graph, &lp_op_log_abs_gradient, inputs, &node->attributes, &node->inputs[0]);
+}
+
+static lp_value *log_abs_example(lp_graph *graph, lp_random *random)
+{
+    return lp_log_abs(graph, example_input(graph, random), 0.1);
+}
+
+lp_value *lp_log_abs(lp_graph *graph, lp_value *x, double least)
+{
+    lp_attributes attributes = {.scale = least};
+    return lp_graph_node(graph, &lp_op_log_abs, &x, &attributes);
+}
+
+const lp_op lp_op_log_abs = {.id = LP_OP_LOG_ABS,
+                             .name = "log_abs",
+                             .input_count = 1,
+                             .output_count = 1,
+                             .shape = lp_op_shape_unary,
+                             .gradient = log_abs_gradient,
+                             .cost = lp_op_cost_elementwise,
+                             .element_flop = 20,
+                             .example = log_abs_example};
+
+/* (x, dy) -> dx = dy x / (x^2 + least^2) */
+const lp_op lp_op_log_abs_gradient = {.id = LP_OP_LOG_ABS_GRADIENT,
+                                      .name = "log_abs_gradient",
+                                      .input_count = 2,
+                                      .output_count = 1,
+                                      .cost = lp_op_cost_elementwise,
+                                      .element_flop = 4};
 
 /* Degrees of an input, a hidden unit and an output, as op.h gives them. */
 static int input_degree(const lp_attributes *attributes, int i)

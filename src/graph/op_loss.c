@@ -2,7 +2,7 @@
  *
  *   cross_entropy   from stored logits, for few classes
  *   softmax_loss    over a catalogue; logits are computed in tiles, never stored, and recomputed by the gradient
- *   bce_loss        binary, the target against sampled negatives
+ *   sampled_loss    the target against sampled negatives: bce, bpr, bpr-max, top1-max
  */
 #include "graph/op_rows.h"
 
@@ -169,13 +169,14 @@ const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .cost = softmax_loss_cost,
                                            .scratch = softmax_loss_scratch};
 
-static void bce_loss_shape(lp_graph *graph, lp_node *node)
+static void sampled_loss_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *negative = node->inputs[NEGATIVE];
     if (!check_items(graph, node))
         return;
-    if (!negative || negative->type != LP_TYPE_INT32 || negative->rows_of != node->inputs[Z]->rows_of) {
-        lp_graph_fail(graph, "bce_loss needs negatives for every row");
+    if (!negative || negative->type != LP_TYPE_INT32 || negative->cols < 1 ||
+        negative->rows_of != node->inputs[Z]->rows_of) {
+        lp_graph_fail(graph, "sampled_loss needs negatives for every row");
         return;
     }
     lp_op_limit(negative, node->inputs[ITEMS]);
@@ -183,51 +184,53 @@ static void bce_loss_shape(lp_graph *graph, lp_node *node)
     lp_op_output(graph, node, 1, LP_TYPE_REAL, node->inputs[Z]->rows_of, node->inputs[Z]->rows, 1 + negative->cols);
 }
 
-static void bce_loss_gradient(lp_graph *graph, lp_node *node)
+static void sampled_loss_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
     lp_value *inputs[] = {in[Z], in[ITEMS], in[TARGET], in[NEGATIVE], node->outputs[1], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_bce_loss_gradient, inputs, NULL, node->inputs);
+    lp_graph_gradient_node(graph, &lp_op_sampled_loss_gradient, inputs, NULL, node->inputs);
 }
 
 /* Dot products of rows with their target and negatives: one forward, two backward. */
-static lp_cost bce_loss_cost(const lp_node *node, const lp_extent *extent)
+static lp_cost sampled_loss_cost(const lp_node *node, const lp_extent *extent)
 {
-    bool forward = node->op == &lp_op_bce_loss;
+    bool forward = node->op == &lp_op_sampled_loss;
     const lp_value *z = node->inputs[0], *negative = node->inputs[forward ? NEGATIVE : 3];
     double products = forward ? 1 : 2, pairs = (double)lp_value_rows(z, extent) * (1 + negative->cols);
     return (lp_cost){pairs * (2 * products * z->cols + 12), pairs * (products * z->cols + 1) * 4};
 }
 
-static lp_value *bce_loss_example(lp_graph *graph, lp_random *random)
+static lp_value *sampled_loss_example(lp_graph *graph, lp_random *random)
 {
     lp_value *in[NEGATIVE];
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
-    return lp_bce_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative);
+    lp_sampled_type type = (lp_sampled_type)lp_random_below(random, LP_SAMPLED_TOP1_MAX + 1);
+    return lp_sampled_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative, type, 0.3);
 }
 
-lp_value *lp_bce_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                      lp_value *negative)
+lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
+                          lp_value *negative, lp_sampled_type type, double regularization)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    return lp_graph_node(graph, &lp_op_bce_loss, inputs, NULL);
+    lp_attributes attributes = {.sampled = type, .regularization = regularization};
+    return lp_graph_node(graph, &lp_op_sampled_loss, inputs, &attributes);
 }
 
 /* (z, items, bias, NULL, target, negative) -> loss, dscore [A x (1 + N)], the gradient of each score, target first */
-const lp_op lp_op_bce_loss = {.id = LP_OP_BCE_LOSS,
-                              .name = "bce_loss",
-                              .input_count = 6,
-                              .output_count = 2,
-                              .shape = bce_loss_shape,
-                              .gradient = bce_loss_gradient,
-                              .cost = bce_loss_cost,
-                              .example = bce_loss_example};
+const lp_op lp_op_sampled_loss = {.id = LP_OP_SAMPLED_LOSS,
+                                  .name = "sampled_loss",
+                                  .input_count = 6,
+                                  .output_count = 2,
+                                  .shape = sampled_loss_shape,
+                                  .gradient = sampled_loss_gradient,
+                                  .cost = sampled_loss_cost,
+                                  .example = sampled_loss_example};
 
 /* (z, items, target, negative, dscore, dloss [1 x 1]) -> dz, ditems, dbias: sums in the order of rows, target first */
-const lp_op lp_op_bce_loss_gradient = {.id = LP_OP_BCE_LOSS_GRADIENT,
-                                       .name = "bce_loss_gradient",
-                                       .input_count = 6,
-                                       .output_count = 3,
-                                       .cost = bce_loss_cost};
+const lp_op lp_op_sampled_loss_gradient = {.id = LP_OP_SAMPLED_LOSS_GRADIENT,
+                                           .name = "sampled_loss_gradient",
+                                           .input_count = 6,
+                                           .output_count = 3,
+                                           .cost = sampled_loss_cost};

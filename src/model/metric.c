@@ -6,10 +6,16 @@
 const char *const lp_metric_names[] = {"log-loss", "accuracy",  "ndcg@10",    "hit@10",
                                        "mrr",      "time-loss", "joint-loss", NULL};
 
-/* The task of a metric of targets. */
-static lp_task task_of(lp_metric metric)
+int lp_metric_task(lp_metric metric)
 {
+    if (metric > LP_METRIC_MRR)
+        return -1;
     return metric <= LP_METRIC_ACCURACY ? LP_TASK_CLASSIFY : LP_TASK_RECOMMEND;
+}
+
+lp_metric lp_metric_first(lp_task task)
+{
+    return task == LP_TASK_CLASSIFY ? LP_METRIC_LOG_LOSS : LP_METRIC_NDCG;
 }
 
 bool lp_metric_exists(const lp_model_config *config, lp_metric metric)
@@ -18,7 +24,7 @@ bool lp_metric_exists(const lp_model_config *config, lp_metric metric)
         return config->when;
     if (metric == LP_METRIC_JOINT_LOSS)
         return config->when && config->task == LP_TASK_CLASSIFY;
-    return (int)task_of(metric) == config->task;
+    return lp_metric_task(metric) == config->task;
 }
 
 lp_metric lp_metric_default(const lp_model_config *config)

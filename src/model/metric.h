@@ -22,6 +22,10 @@ enum { LP_METRIC_CUTOFF = 10 };
 
 extern const char *const lp_metric_names[]; /* by lp_metric, NULL-terminated */
 
+/* The task of a metric of targets, of which a task's are consecutive; of the others -1. And a task's first. */
+int lp_metric_task(lp_metric metric);
+lp_metric lp_metric_first(lp_task task);
+
 /* Whether a network of this configuration has the metric; and the one that selects its best epoch by default. */
 bool lp_metric_exists(const lp_model_config *config, lp_metric metric);
 lp_metric lp_metric_default(const lp_model_config *config);

@@ -29,11 +29,14 @@ extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
 
 /* The loss function of a recommender. */
 typedef enum lp_loss {
-    LP_LOSS_SOFTMAX,        /* cross-entropy over the whole catalogue */
-    LP_LOSS_BCE,            /* binary cross-entropy of the target and of its negatives */
-    LP_LOSS_SAMPLED_SOFTMAX /* cross-entropy over the items of the shard and negatives that a step's targets share */
+    LP_LOSS_SOFTMAX,         /* cross-entropy over the whole catalogue */
+    LP_LOSS_BCE,             /* binary cross-entropy of the target and of its negatives */
+    LP_LOSS_SAMPLED_SOFTMAX, /* cross-entropy over the items of the shard and negatives that a step's targets share */
+    LP_LOSS_BPR,             /* ranking losses of the target and of its negatives: graph/op.h */
+    LP_LOSS_BPR_MAX,
+    LP_LOSS_TOP1_MAX
 } lp_loss;
-extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", NULL */
+extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", "bpr", "bpr-max", "top1-max", NULL */
 
 /* The item vectors that a recommender's scores are products with. */
 typedef enum lp_output { LP_OUTPUT_SHARED, LP_OUTPUT_SEPARATE } lp_output;
@@ -71,7 +74,9 @@ typedef struct lp_model_config {
     int target_time; /* 0: lags are taken to the time of the predicted event ("known"); 1: to the last event */
     int context;     /* events before the predicted one that the model sees */
     int predict;     /* lp_predict */
-    int dims;        /* width of embeddings and hidden states */
+    char target
+        [LP_TEXT_SIZE]; /* target events: "action=NAME"; "" or "all": every event (data/dataset/target_events.h) */
+    int dims;           /* width of embeddings and hidden states */
     double dropout;
     int gap_input;       /* 1: the vector of an event includes its gap, the time since the event before it */
     lp_gap_scale gap;    /* of a network that reads gaps (lp_model_reads_gap) */
@@ -81,13 +86,14 @@ typedef struct lp_model_config {
     double when_floor;   /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
     int output;                       /* lp_output */
-    int field_dims;             /* width of the embedding of a categorical field; 0: by the number of its categories */
-    int loss;                   /* lp_loss */
-    int negatives;              /* lp_negative_sampling */
-    int negative_count;         /* per target (bce), or per step (sampled-softmax) */
-    double popularity_power;    /* exponent of an item's count when negatives are sampled by popularity */
-    bool negatives_unseen;      /* negatives exclude the items of the sequence */
-    lp_model_settings settings; /* the model's own: only its file reads them */
+    int field_dims;              /* width of the embedding of a categorical field; 0: by the number of its categories */
+    int loss;                    /* lp_loss */
+    int negatives;               /* lp_negative_sampling */
+    int negative_count;          /* per step (sampled-softmax), or per target (other sampled losses) */
+    double popularity_power;     /* exponent of an item's count when negatives are sampled by popularity */
+    bool negatives_unseen;       /* negatives exclude the items of the sequence */
+    double score_regularization; /* of bpr-max */
+    lp_model_settings settings;  /* the model's own: only its file reads them */
     int category_count; /* categorical fields of the dataset, the action included; set when options are resolved */
     int field_count;
     const lp_model_field *fields; /* the action first, then categories, then numbers; in the model's arena */
@@ -119,10 +125,11 @@ typedef struct lp_decode_state {
 typedef struct lp_network {
     lp_graph graph;
     lp_value *logits[LP_TARGET_COUNT]; /* classify: [targets x classes]; NULL for what is not predicted */
-    lp_value *state;                   /* recommend: [targets x dims]; an item's score is state . items + bias */
-    lp_value *items, *bias;            /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
-    lp_value *intensity;               /* point processes: [targets x 1], log-intensity right after the last event */
-    lp_value *intensity_slope;         /* [1 x 1], its change per time unit; not computed, a parameter */
+    lp_value *token_state;       /* [T x dims]: state at every token, for losses that read it elsewhere; or NULL */
+    lp_value *state;             /* recommend: [targets x dims]; an item's score is state . items + bias */
+    lp_value *items, *bias;      /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *intensity;         /* point processes: [targets x 1], log-intensity right after the last event */
+    lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
     lp_value *time_state;        /* [targets x dims]: does not depend on the target time; of networks that learn when */
     lp_value *mixture;           /* [targets x 3 components]: the law of the next event's time (when_head.h) */
     lp_value *duration;          /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
@@ -133,6 +140,8 @@ typedef struct lp_network {
     /* Times or positions are measured from the window's end, so that only its last position is predicted as a session
      * predicts it. */
     bool anchored;
+    bool
+        lag_only; /* the encoding serves the lag to the target alone (target_lag.h), which is exact in anchored networks too */
     lp_decode_state *decode; /* of a decoding graph; otherwise NULL */
 } lp_network;
 
@@ -180,16 +189,18 @@ typedef struct lp_query {
 
 enum { LP_TASKS_ALL = 1 << LP_TASK_CLASSIFY | 1 << LP_TASK_RECOMMEND };
 
-/* Option tables of one model, at most. */
-enum { LP_MODEL_TABLES = 4 };
+/* Option tables of one model, at most, with the NULL at their end. */
+enum { LP_MODEL_TABLES = 5 };
 
 struct lp_model_row {
     const char *name;
     const char *summary; /* for help */
     bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
     bool own_time;       /* predicts the time of the next event in layers of its own, and has no --when */
-    bool gap_input;      /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
-    int tasks;           /* bit 1 << lp_task for each task it can be trained for */
+    lp_loss
+        default_loss; /* of a recommender; softmax, or sampled-softmax by the size of the catalogue, where it is not set */
+    bool gap_input; /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
+    int tasks;      /* bit 1 << lp_task for each task it can be trained for */
     /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
      * the settings begin with an lp_encoding_config. */
     const lp_option *options[LP_MODEL_TABLES];
@@ -236,6 +247,12 @@ static inline bool lp_model_ranks(const lp_model_config *config)
 static inline bool lp_model_samples_items(const lp_model_config *config)
 {
     return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
+}
+
+/* Whether training samples negatives for each target, rather than for each step. */
+static inline bool lp_model_samples_by_target(const lp_model_config *config)
+{
+    return lp_model_samples_items(config) && config->loss != LP_LOSS_SAMPLED_SOFTMAX;
 }
 
 /* A network whose events have their gap as an input, through the input layer or through the model's own layers. */

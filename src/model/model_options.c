@@ -6,7 +6,7 @@
 
 const char *const lp_predict_names[] = {"event", "action", "both", NULL};
 const char *const lp_task_names[] = {"classify", "recommend", NULL};
-const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", NULL};
+const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", "bpr", "bpr-max", "top1-max", NULL};
 const char *const lp_output_names[] = {"shared", "separate", NULL};
 
 #define NAMES(function, list)                \
@@ -74,9 +74,14 @@ static bool samples_by_popularity(const void *settings)
     return samples_items(settings) && ((const lp_model_config *)settings)->negatives == LP_NEGATIVES_POPULARITY;
 }
 
-static bool is_bce(const void *settings)
+static bool samples_by_target(const void *settings)
 {
-    return samples_items(settings) && ((const lp_model_config *)settings)->loss == LP_LOSS_BCE;
+    return lp_model_is_network(settings) && lp_model_samples_by_target(settings);
+}
+
+static bool is_bpr_max(const void *settings)
+{
+    return samples_items(settings) && ((const lp_model_config *)settings)->loss == LP_LOSS_BPR_MAX;
 }
 
 #define AT(member) .offset = offsetof(lp_model_config, member)
@@ -117,6 +122,9 @@ const lp_option lp_model_options[] = {
     {.name = "predict", .type = LAPSE_OPTION_CHOICE, AT(predict), FORWARD, .placeholder = "TARGET",
      .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
      .help = "prediction target: the event, its action (the column of --action at import), or both"},
+    {.name = "target", .type = LAPSE_OPTION_TEXT, AT(target), FORWARD, .placeholder = "action=NAME",
+     .initial = "all", .absent = "",
+     .help = "target events: only events with this action are predicted, such as action=view, the others are context"},
     {.name = "field-dims", .type = LAPSE_OPTION_INTEGER, AT(field_dims), .group = "Model", .placeholder = "N",
      .stored = LP_STORED_TRAINING, .least = 0, .most = 4096, .initial = "0", .applies = has_categories,
      .advanced = true,
@@ -126,23 +134,27 @@ const lp_option lp_model_options[] = {
      .help = "output item vectors: shared with the input embedding (tied weights), or separate"},
 
     {.name = "loss", .type = LAPSE_OPTION_CHOICE, AT(loss), TRAINING, .placeholder = "NAME", .choices = loss_names,
-     .rule = "by the size of the catalogue", .applies = ranks,
+     .rule = "by the size of the catalogue; bpr for transrec", .applies = ranks,
      .help = "loss function: softmax (cross-entropy over the catalogue), bce (binary, with negative sampling), "
-     "sampled-softmax"},
+     "sampled-softmax, or a ranking loss over negatives: bpr, bpr-max, top1-max"},
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
      .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss (--when)"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
-     .choices = negative_names, .initial = "uniform", .applies = samples_items, .advanced = true,
+     .choices = negative_names, .rule = "popularity for bpr-max and top1-max, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
     {.name = "negative-count", .type = LAPSE_OPTION_INTEGER, AT(negative_count), TRAINING, .placeholder = "N",
-     .least = 0, .most = 10000, .rule = "1 for bce, 1000 for sampled-softmax", .applies = counts_negatives,
-     .advanced = true, .help = "negative samples per positive (bce), or per step (sampled-softmax)"},
+     .least = 0, .most = 10000, .rule = "1 for bce and bpr, 100 for bpr-max and top1-max, 1000 for sampled-softmax", .applies = counts_negatives,
+     .advanced = true, .help = "negative samples per step (sampled-softmax), or per positive (other losses)"},
     {.name = "popularity-power", .type = LAPSE_OPTION_NUMBER, AT(popularity_power), TRAINING, .placeholder = "X",
      .least = 0, .most = 10, .initial = "0.75", .applies = samples_by_popularity, .advanced = true,
      .help = "exponent of an item's count when negatives are sampled by popularity"},
     {.name = "negatives-unseen", .type = LAPSE_OPTION_FLAG, AT(negatives_unseen), TRAINING, .initial = "false",
-     .applies = is_bce, .advanced = true, .help = "exclude the items of the sequence from its negatives (bce)"},
+     .applies = samples_by_target, .advanced = true,
+     .help = "exclude the items of the sequence from its negatives; not with sampled-softmax"},
+    {.name = "score-regularization", .type = LAPSE_OPTION_NUMBER, AT(score_regularization), TRAINING, .placeholder = "X",
+     .least = 0, .most = 1000, .initial = "1", .absent = "1", .applies = is_bpr_max, .advanced = true,
+     .help = "strength of the regularization of the negatives' scores (bpr-max)"},
     {0},
 };
 /* clang-format on */

@@ -2,14 +2,18 @@
  *
  *     X = dropout(input layer), by default with the gap of each event     [T x dims]      input_layer.h
  *     H = gru(X)                                                          [T x dims]      nn/recurrent.h, `layers` times
- *     logits of H at the target positions                                                 output_layer.h
+ *     logits of H at the target positions                                                 output_layer.h, target_lag.h
  *     s = H v + b at the target positions                                 [targets x 1]
  *     intensity of the next event at the time d after the last one: exp(s + w d), d in units of `time-unit`
  *     loss = cross-entropy + time-weight * negative log-likelihood of the time                op `time_loss`
+ *
+ * With an encoding and a known target time the logits see the lag to the predicted event. The intensity, which predicts this lag, never
+ * does.
  */
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/recurrent_options.h"
 #include "nn/layer.h"
 #include "nn/recurrent.h"
 
@@ -22,10 +26,12 @@
 #define TIME_UNIT_MOST 1e12
 
 typedef struct rmtpp_settings {
-    double time_unit; /* seconds */
+    lp_recurrent_settings recurrent; /* first: lp_target_lag_options, lp_encoding_options, lp_recurrent_options */
+    double time_unit;                /* seconds */
     double time_weight;
-    int layers;
 } rmtpp_settings;
+
+_Static_assert(sizeof(rmtpp_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's settings fit its config");
 
 static const rmtpp_settings *settings_of(const lp_model_config *config)
 {
@@ -36,9 +42,6 @@ static const rmtpp_settings *settings_of(const lp_model_config *config)
 
 /* clang-format off */
 static const lp_option options[] = {
-    {.name = "layers", .type = LAPSE_OPTION_INTEGER, AT(layers), .group = "Model", .stored = LP_STORED_FORWARD,
-     .placeholder = "N", .least = 1, .most = 3, .initial = "1", .advanced = true,
-     .help = "number of recurrent layers, 1 to 3"},
     {.name = "time-unit", .type = LAPSE_OPTION_DURATION, AT(time_unit), .group = "Model", .stored = LP_STORED_FORWARD,
      .placeholder = "DURATION", .least = TIME_UNIT_LEAST, .most = TIME_UNIT_MOST, .rule = "mean gap of the training split",
      .advanced = true, .help = "time unit of the intensity of the next event"},
@@ -66,27 +69,21 @@ static double mean_gap(const lapse_dataset *dataset, const uint8_t *split)
 
 static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
-    (void)error;
     rmtpp_settings *settings = (void *)config->settings.bytes;
     if (config->gap_input == LP_UNSET)
         config->gap_input = 1;
     if (isnan(settings->time_unit))
         settings->time_unit = mean_gap(data->dataset, data->split);
-    return LAPSE_OK;
-}
-
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    return lp_recurrent_check(config->dims, "dims", error);
+    return lp_target_lag_resolve(config, data, error);
 }
 
 static void build(lp_builder *b)
 {
     lp_value *x = lp_input_layer(b);
-    for (int layer = 0; layer < settings_of(b->config)->layers; layer++)
+    for (int layer = 0; layer < settings_of(b->config)->recurrent.layers; layer++)
         x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
     lp_value *state = lp_at_targets(b, x);
-    lp_output_layer(b, state);
+    lp_output_layer(b, lp_target_lag(b, state));
     b->network->intensity = lp_layer(b->graph, "time", state, 1, NULL);
     b->network->intensity_slope = lp_graph_parameter(b->graph, SLOPE, 1, 1, LP_INIT_ZEROS, 0);
 }
@@ -105,13 +102,14 @@ static lp_next_time next_time(const lapse_model *model, double intensity)
     return lp_next_time_gompertz(intensity, (double)*slope, settings_of(&model->config)->time_unit);
 }
 
-const lp_model_row lp_model_rmtpp = {.name = "rmtpp",
-                                     .summary = "recurrent marked temporal point process: next event and its time",
-                                     .tasks = 1 << LP_TASK_CLASSIFY,
-                                     .own_time = true,
-                                     .options = {options},
-                                     .resolve = resolve,
-                                     .validate = validate,
-                                     .build = build,
-                                     .loss = loss,
-                                     .next_time = next_time};
+const lp_model_row lp_model_rmtpp = {
+    .name = "rmtpp",
+    .summary = "recurrent marked temporal point process: next event and its time",
+    .own_time = true,
+    .tasks = 1 << LP_TASK_CLASSIFY,
+    .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
+    .resolve = resolve,
+    .validate = lp_recurrent_validate,
+    .build = build,
+    .loss = loss,
+    .next_time = next_time};

@@ -1,4 +1,5 @@
-/* model_sasrec.c: self-attention over the order of events (Kang and McAuley 2018). It does not see times.
+/* model_sasrec.c: self-attention over the order of events (Kang and McAuley 2018). It does not see times, except the
+ * lag to the predicted event with an encoding (target_lag.h).
  *
  *     Z = dropout(input layer + P)               [T x dims]        P: a learned vector of the position, counted from the window's end
  *     Z = block(Z), `blocks` times                                 nn/attention_block.c, without an encoding
@@ -11,14 +12,18 @@
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/target_lag.h"
 #include "nn/attention_block.h"
 #include "nn/layer.h"
 
 #include <stddef.h>
 
 typedef struct sasrec_settings {
+    lp_encoding_config time; /* first: lp_target_lag_options, lp_encoding_options */
     int blocks, heads;
 } sasrec_settings;
+
+_Static_assert(sizeof(sasrec_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's settings fit its config");
 
 static const sasrec_settings *settings_of(const lp_model_config *config)
 {
@@ -40,17 +45,16 @@ static const lp_option options[] = {
 
 static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
-    (void)data;
-    (void)error;
     sasrec_settings *settings = (void *)config->settings.bytes;
     if (settings->heads == LP_UNSET)
         settings->heads = config->dims % 2 ? 1 : 2;
-    return LAPSE_OK;
+    return lp_target_lag_resolve(config, data, error);
 }
 
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
-    return lp_heads_check(settings_of(config)->heads, config->dims, error);
+    LP_TRY(lp_heads_check(settings_of(config)->heads, config->dims, error));
+    return lp_target_lag_validate(config, error);
 }
 
 static void build(lp_builder *b)
@@ -66,13 +70,13 @@ static void build(lp_builder *b)
     z = lp_dropout(b->graph, z, b->dropout);
     for (int i = 0; i < settings->blocks; i++)
         z = lp_attention_block(b->graph, &block, i, z, &none, NULL, NULL);
-    lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
+    lp_output_layer(b, lp_target_lag(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z))));
 }
 
 const lp_model_row lp_model_sasrec = {.name = "sasrec",
                                       .summary = "self-attention with positions counted from the window's end",
                                       .tasks = LP_TASKS_ALL,
-                                      .options = {options},
+                                      .options = {lp_target_lag_options, lp_encoding_options, options},
                                       .resolve = resolve,
                                       .validate = validate,
                                       .build = build};

@@ -11,10 +11,14 @@
  * The buckets start as Gaussians at even distances over +-RANGE deviations of log(gap): exp(-(g - m_j)^2 / 2 s^2), normalized, is
  * softmax_j(g m_j / s^2 - m_j^2 / 2 s^2). Those of the input are learned. Those of the target stay as they start: the loss would
  * otherwise be lowest where all gaps fall into one bucket.
+ *
+ * With an encoding and a known target time the logits see the lag to the predicted event (target_lag.h). U, which predicts it, never
+ * does.
  */
 #include "model/input_layer.h"
 #include "model/model_rows.h"
 #include "model/output_layer.h"
+#include "model/recurrent_options.h"
 #include "nn/layer.h"
 #include "nn/recurrent.h"
 
@@ -25,9 +29,12 @@ static const double RANGE = 2.5;
 enum { BUCKETS_MOST = 256 };
 
 typedef struct timejoint_settings {
+    lp_recurrent_settings recurrent; /* first: lp_target_lag_options, lp_encoding_options, lp_recurrent_options */
     double duration_weight;
-    int layers, buckets;
+    int buckets;
 } timejoint_settings;
+
+_Static_assert(sizeof(timejoint_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's settings fit its config");
 
 static const timejoint_settings *settings_of(const lp_model_config *config)
 {
@@ -38,9 +45,6 @@ static const timejoint_settings *settings_of(const lp_model_config *config)
 
 /* clang-format off */
 static const lp_option options[] = {
-    {.name = "layers", .type = LAPSE_OPTION_INTEGER, AT(layers), .group = "Model", .stored = LP_STORED_FORWARD,
-     .placeholder = "N", .least = 1, .most = 3, .initial = "1", .advanced = true,
-     .help = "number of recurrent layers, 1 to 3"},
     {.name = "buckets", .type = LAPSE_OPTION_INTEGER, AT(buckets), .group = "Model", .stored = LP_STORED_FORWARD,
      .placeholder = "N", .least = 2, .most = BUCKETS_MOST, .initial = "32", .advanced = true,
      .help = "buckets of the soft one-hot encoding of gaps, 2 to 256"},
@@ -50,11 +54,6 @@ static const lp_option options[] = {
     {0},
 };
 /* clang-format on */
-
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    return lp_recurrent_check(config->dims, "dims", error);
-}
 
 typedef struct bucket_weights {
     lp_value *weight, *bias; /* [buckets x 2], [1 x buckets] */
@@ -89,10 +88,10 @@ static void build(lp_builder *b)
                                              1 / sqrt((double)dims));
     lp_value *sum = lp_linear(b->graph, soft_one_hot(b, learned, LP_FEED_GAP), embedding, NULL, z, 1, false);
     lp_value *x = lp_affine(b->graph, sum, 0.5, 0);
-    for (int layer = 0; layer < settings->layers; layer++)
+    for (int layer = 0; layer < settings->recurrent.layers; layer++)
         x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), dims);
     lp_value *state = lp_at_targets(b, x);
-    lp_output_layer(b, state);
+    lp_output_layer(b, lp_target_lag(b, state));
     b->network->duration = lp_layer(b->graph, "duration", state, settings->buckets, NULL);
     bucket_weights fixed = declare_buckets(b, "duration.bucket.weight", "duration.bucket.bias");
     fixed.weight = lp_graph_parameter_freeze(b->graph, fixed.weight);
@@ -107,12 +106,14 @@ static lp_value *loss(lp_builder *b)
     return lp_add(b->graph, lp_task_loss(b), lp_affine(b->graph, duration, settings_of(b->config)->duration_weight, 0));
 }
 
-const lp_model_row lp_model_timejoint = {.name = "timejoint",
-                                         .summary = "recurrent network over events and soft buckets of their gaps",
-                                         .gap_input = true,
-                                         .tasks = 1 << LP_TASK_CLASSIFY,
-                                         .own_time = true,
-                                         .options = {options},
-                                         .validate = validate,
-                                         .build = build,
-                                         .loss = loss};
+const lp_model_row lp_model_timejoint = {
+    .name = "timejoint",
+    .summary = "recurrent network over events and soft buckets of their gaps",
+    .gap_input = true,
+    .own_time = true,
+    .tasks = 1 << LP_TASK_CLASSIFY,
+    .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
+    .resolve = lp_target_lag_resolve,
+    .validate = lp_recurrent_validate,
+    .build = build,
+    .loss = loss};

@@ -1,4 +1,4 @@
-/* recurrent_options.c: the settings that lstm, gru4rec and rnn-attention share. */
+/* recurrent_options.c: the settings that recurrent networks share. */
 #include "model/recurrent_options.h"
 
 #include "nn/recurrent.h"

@@ -1,5 +1,5 @@
-/* recurrent_options.h: the settings of recurrent networks that take a time encoding for the lag to the predicted event: lstm, gru4rec
- * and rnn-attention. */
+/* recurrent_options.h: the settings of recurrent networks, which take a time encoding for the lag to the predicted event: lstm, gru4rec,
+ * rnn-attention, rmtpp and timejoint. A model with more settings begins with these. */
 #ifndef LP_RECURRENT_OPTIONS_H
 #define LP_RECURRENT_OPTIONS_H
 

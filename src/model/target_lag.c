@@ -58,6 +58,7 @@ lp_value *lp_target_lag(lp_builder *b, lp_value *z)
     if (b->config->when)
         network->time_state = z;
     network->encoding = encoding;
+    network->lag_only = true;
     network->encoding_config = *time_of(b->config);
     network->encoding_config.dims = dims;
     network->encoding_config.context = b->config->context;

@@ -1,4 +1,4 @@
-/* target_lag.h: the lag to the predicted event as an input of networks that do not see times otherwise: recurrent ones. */
+/* target_lag.h: the lag to the predicted event as an input of networks that are not built on an encoding. */
 #ifndef LP_TARGET_LAG_H
 #define LP_TARGET_LAG_H
 

@@ -34,6 +34,12 @@ static const char *const *period_init_names(void)
     return lp_row_names((const void *const *)lp_period_inits, names);
 }
 
+static const char *const *scale_names(void)
+{
+    static const char *const names[] = {[LP_SCALE_LOG] = "log", [LP_SCALE_LINEAR] = "linear", NULL};
+    return names;
+}
+
 static const char *const *inverse_cdf_names(void)
 {
     static const char *names[LP_ROW_NAMES];
@@ -108,6 +114,12 @@ const lp_option lp_encoding_options[] = {
     {.name = "frequency-samples", .type = LAPSE_OPTION_INTEGER, AT(frequency_samples), .placeholder = "N", .least = 1,
      .most = 1000, .initial = "1", .applies = is_sampled, .advanced = true,
      .help = "number of frequency samples that the model stores; predictions are their mean"},
+    {.name = "frequency-scale", .type = LAPSE_OPTION_CHOICE, AT(frequency_scale), .placeholder = "NAME",
+     .choices = scale_names, .initial = "log", .applies = is_sampled, .advanced = true,
+     .help = "what a sampled encoding samples: the log of a frequency, or linear, the frequency itself, as the paper does"},
+    {.name = "independent-draws", .type = LAPSE_OPTION_FLAG, AT(independent_draws), .initial = "false",
+     .applies = is_sampled, .advanced = true,
+     .help = "sample frequencies independently, as the paper does, instead of one from each of equally probable strata"},
     {0},
 };
 /* clang-format on */
@@ -193,8 +205,13 @@ void lp_encoding_samples(lp_graph *graph, const lp_encoding *encoding, const lp_
 /* Standard deviations at which tanh saturates: twice the distance from the center to period_min and period_max. */
 static const double SATURATION = 4;
 
+/* On the linear scale, the longest period in geometric means of period_min and period_max. */
+static const double LONGEST = 1000;
+
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x)
 {
     double low = log(config->period_min), high = log(config->period_max);
+    if (config->frequency_scale == LP_SCALE_LINEAR)
+        return lp_affine(graph, lp_log_abs(graph, x, 1 / LONGEST), -1, (low + high) / 2);
     return lp_affine(graph, lp_tanh(graph, x, SATURATION), -fmax(high - low, 1) / 4, (low + high) / 2);
 }

@@ -20,6 +20,9 @@
 #include "nn/inverse_cdf.h"
 #include "nn/period_init.h"
 
+/* What the distribution of a sampled encoding is over. */
+typedef enum lp_frequency_scale { LP_SCALE_LOG, LP_SCALE_LINEAR } lp_frequency_scale;
+
 /* The options of an encoding (lp_encoding_options), and the sizes of the model that uses it. */
 typedef struct lp_encoding_config {
     int encoding;                  /* index in lp_encodings */
@@ -30,6 +33,8 @@ typedef struct lp_encoding_config {
     int inverse_cdf;               /* index in lp_inverse_cdfs */
     int hidden;                    /* width of the hidden layers of the inverse CDF */
     int frequency_samples;         /* stored by a model; its predictions are their mean */
+    int frequency_scale;           /* lp_frequency_scale */
+    bool independent_draws;        /* frequencies are sampled independently, not stratified */
     int dims, context;             /* of the model; no options */
 } lp_encoding_config;
 
@@ -102,9 +107,12 @@ lp_value *lp_encoding_periods(lp_graph *graph, const lp_encoding_config *config)
 void lp_encoding_samples(lp_graph *graph, const lp_encoding *encoding, const lp_encoding_config *config,
                          lp_value *const feeds[LP_FEED_COUNT], lp_features *features);
 
-/* For sampled encodings: maps values of about a standard normal distribution to log periods. Two standard deviations on
- * each side reach about from period_min to period_max, centered at their geometric mean; large values are short
- * periods. tanh bounds the result: far outside this range a frequency is noise, or overflows. */
+/* For sampled encodings: maps values x of about a standard normal distribution to log periods.
+ * log     x is the logarithm of a frequency: two standard deviations on each side reach about from period_min to period_max,
+ *         centered at their geometric mean; large values are short periods. tanh bounds the result: far outside this range a
+ *         frequency is noise, or overflows.
+ * linear  x is the frequency itself, in cycles per geometric mean of period_min and period_max. The sign of a frequency changes
+ *         only that of its sine: |x| is stored. */
 lp_value *lp_encoding_spread(lp_graph *graph, const lp_encoding_config *config, lp_value *x);
 
 #endif

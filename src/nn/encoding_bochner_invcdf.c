@@ -1,6 +1,6 @@
 /* encoding_bochner_invcdf.c: Bochner's features with a learned inverse CDF (section 4 of the paper, the second row of
- * its table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency
- * (lp_encoding_spread). */
+ * its table 1): x = g(noise), where g is one of lp_inverse_cdfs, and x the logarithm of a frequency or
+ * the frequency (lp_encoding_spread). */
 #include "nn/encoding_rows.h"
 
 /* Factor of the learning rate. A step of Adam moves every weight of the map, and so all frequencies together, much
@@ -11,7 +11,8 @@ static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_sa
 {
     const lp_inverse_cdf *map = lp_inverse_cdfs[config->inverse_cdf];
     int count = config->periods;
-    lp_value *noise = lp_noise(graph, map->joint ? 1 : count, map->joint ? count : 1, map->uniform, stream);
+    lp_value *noise = lp_noise(graph, map->joint ? 1 : count, map->joint ? count : 1, map->uniform,
+                               config->independent_draws, stream);
     if (map->uniform)
         noise = lp_affine(graph, noise, 4, -2);
     lp_value *x = map->build(graph, noise, config->hidden);

@@ -3,9 +3,9 @@
  *
  *     x_i = location + exp(log_scale) e_i        e standard normal
  *
- * Location and scale are learned; x is initially standard normal. x is the logarithm of a frequency
+ * Location and scale are learned; x is initially standard normal. By default x is the logarithm of a frequency
  * (lp_encoding_spread), because periods span eight orders of magnitude and a normal distribution of the frequencies has
- * one scale.
+ * one scale. `--frequency-scale linear --independent-draws` is the paper's encoding.
  */
 #include "nn/encoding_rows.h"
 
@@ -13,7 +13,7 @@ static lp_value *sample(lp_graph *graph, const lp_encoding_config *config, lp_sa
 {
     lp_value *location = lp_graph_parameter(graph, "time.location", 1, 1, LP_INIT_ZEROS, 0);
     lp_value *scale = lp_exp(graph, lp_graph_parameter(graph, "time.log_scale", 1, 1, LP_INIT_ZEROS, 0));
-    lp_value *noise = lp_noise(graph, config->periods, 1, false, stream);
+    lp_value *noise = lp_noise(graph, config->periods, 1, false, config->independent_draws, stream);
     return lp_encoding_spread(graph, config, lp_linear(graph, noise, scale, location, NULL, 1, true));
 }
 

@@ -29,6 +29,14 @@ static double paper_rule(int i, int count, double low, double high)
     return log(low + pow(high - low, (double)(i + 1) / count));
 }
 
+/* The formula of the paper's section 5, over frequencies: f_i = f_max - (f_max - f_min)^(i / n), i = 1 .. n, in the unit
+ * 1 / tau_max, where f_min = 1 and f_max = tau_max / tau_min. Most frequencies are near f_max. */
+static double paper_frequency_rule(int i, int count, double low, double high)
+{
+    double most = high / low, frequency = most - pow(most - 1, (double)(i + 1) / count);
+    return log(high) - log(frequency > 1 ? frequency : 1);
+}
+
 static double linear_rule(int i, int count, double low, double high)
 {
     return log(low + (high - low) * (count > 1 ? (double)i / (count - 1) : 0.5));
@@ -44,6 +52,11 @@ static lp_value *declare_paper(lp_graph *graph, const char *name, int count, dou
     return declare_by(graph, name, count, low, high, paper_rule);
 }
 
+static lp_value *declare_paper_frequency(lp_graph *graph, const char *name, int count, double low, double high)
+{
+    return declare_by(graph, name, count, low, high, paper_frequency_rule);
+}
+
 static lp_value *declare_random(lp_graph *graph, const char *name, int count, double low, double high)
 {
     return lp_graph_parameter_log_power(graph, name, 1, count, 1, low, high);
@@ -55,8 +68,10 @@ static lp_value *declare_linear(lp_graph *graph, const char *name, int count, do
 }
 
 static const lp_period_init geometric = {"geometric", "even steps of the logarithm", declare_geometric};
-static const lp_period_init paper = {"paper", "the formula printed in the paper", declare_paper};
+static const lp_period_init paper = {"paper", "the formula of the paper's appendix", declare_paper};
+static const lp_period_init paper_frequency = {"paper-frequency", "the formula of its section 5, over frequencies",
+                                               declare_paper_frequency};
 static const lp_period_init uniform = {"random", "uniform at random", declare_random};
 static const lp_period_init linear = {"linear", "even steps", declare_linear};
 
-const lp_period_init *const lp_period_inits[] = {&geometric, &paper, &uniform, &linear, NULL};
+const lp_period_init *const lp_period_inits[] = {&geometric, &paper, &uniform, &linear, &paper_frequency, NULL};

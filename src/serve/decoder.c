@@ -276,6 +276,14 @@ void lp_decoder_reset(lp_decoder *decoder)
     decoder->first = decoder->event_final = decoder->final = 0;
 }
 
+void lp_decoder_set_sequence(lp_decoder *decoder, int32_t sequence)
+{
+    if (!decoder->sequence_id || decoder->sequence_id[0] == sequence)
+        return;
+    for (int i = 0; i < decoder->model->config.context; i++)
+        decoder->sequence_id[i] = sequence;
+}
+
 void lp_decoder_drop(lp_decoder *decoder, int64_t count)
 {
     int64_t left = decoder->event_final - count;

@@ -37,7 +37,7 @@ typedef struct lp_decoder {
     int32_t *position_from_end;
     double *time, *query_time;
     float *gap;           /* [context x LP_GAP_COLUMNS] */
-    int32_t *sequence_id; /* zeros: a live history is no sequence of the training data */
+    int32_t *sequence_id; /* all the same: of the sequence in the training data, plus 1; 0: unknown */
     int64_t capacity;     /* events of a history */
     int samples;          /* parameter samples, each with its own cache */
     lp_value **cached;    /* the graph's cached matrices: rows, or transposed; owned */
@@ -61,6 +61,10 @@ void lp_decoder_clear(lp_decoder *decoder);
 
 /* Invalidates the cache: the history is another one. */
 void lp_decoder_reset(lp_decoder *decoder);
+
+/* The history is that of a sequence of the training data: its index plus 1. 0: unknown, as at first. Before a
+ * query about the history. */
+void lp_decoder_set_sequence(lp_decoder *decoder, int32_t sequence);
 
 /* The history has lost its first `count` events, all of them before its last `context`. */
 void lp_decoder_drop(lp_decoder *decoder, int64_t count);

@@ -68,6 +68,7 @@ void lp_session_read(lapse_session *session, const lapse_dataset *dataset, const
 {
     lp_field_number fields[LP_FIELD_LIMIT];
     lapse_session_clear(session);
+    lp_decoder_set_sequence(&session->decoder, columns->sequences_known ? (int32_t)sequence + 1 : 0);
     for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
         if (read_event(session->model, columns, i, fields))
             lp_session_add(session, dataset->time[i], columns->type[i], fields);

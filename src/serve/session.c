@@ -145,6 +145,7 @@ void lapse_session_clear(lapse_session *session)
         memset(session->seen, 0, seen_words(session) * sizeof *session->seen);
     session->count = session->total = 0;
     lp_decoder_reset(&session->decoder);
+    lp_decoder_set_sequence(&session->decoder, 0);
 }
 
 static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,

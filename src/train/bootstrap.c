@@ -23,7 +23,12 @@ static int compare_double(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-static double quantile(const double *sorted, int count, double fraction)
+void lp_sort_numbers(double *numbers, int count)
+{
+    qsort(numbers, (size_t)count, sizeof *numbers, compare_double);
+}
+
+double lp_quantile(const double *sorted, int count, double fraction)
 {
     double position = fraction * (count - 1);
     int low = (int)position;
@@ -59,9 +64,9 @@ lapse_status lp_bootstrap(const double *parts, int64_t sequences, int columns, i
         status = lp_fail_memory(error, "the bootstrap", 2 * count * sizeof(double));
     for (int c = 0; status == LAPSE_OK && c < columns; c++) {
         double *means = r.means + (size_t)c * (size_t)resamples;
-        qsort(means, (size_t)resamples, sizeof *means, compare_double);
-        low[c] = quantile(means, resamples, 0.025);
-        high[c] = quantile(means, resamples, 0.975);
+        lp_sort_numbers(means, resamples);
+        low[c] = lp_quantile(means, resamples, 0.025);
+        high[c] = lp_quantile(means, resamples, 0.975);
     }
     lp_free(r.sums);
     lp_free(r.means);

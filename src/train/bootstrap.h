@@ -12,4 +12,9 @@
 lapse_status lp_bootstrap(const double *parts, int64_t sequences, int columns, int resamples, int threads, double *low,
                           double *high, lapse_error *error);
 
+/* Sorts ascending; NaN is not allowed. */
+void lp_sort_numbers(double *numbers, int count);
+/* The quantile of sorted numbers, interpolated. */
+double lp_quantile(const double *sorted, int count, double fraction);
+
 #endif

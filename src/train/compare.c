@@ -6,7 +6,7 @@
 #include "data/dataset/fingerprint.h"
 #include "model/model_options.h"
 #include "train/bootstrap.h"
-#include "train/evaluator.h"
+#include "train/outcomes.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -15,16 +15,6 @@
 /* Limits a comparison of recommenders to a second or two: scores computed per model, but at least MIN_CASES cases. */
 enum { MAX_SCORES = 200000000, MIN_CASES = 500 };
 
-/* Metrics of one target. */
-enum { MAX_METRICS = 3 };
-
-/* The metrics of each case, in the order of events. */
-typedef struct outcomes {
-    int64_t count, total; /* total: before sampling */
-    int64_t *sequence;    /* [count]; owned */
-    double *values;       /* [count x metrics]; owned */
-} outcomes;
-
 typedef struct comparing {
     const lapse_model *model;
     const lapse_dataset *dataset;
@@ -32,82 +22,25 @@ typedef struct comparing {
     lp_split wanted;
     lp_target target;
     int threads, metrics;
-    bool ranks;
     const lp_backend *backend;
 } comparing;
 
-static void clear(outcomes *out)
-{
-    lp_free(out->sequence);
-    lp_free(out->values);
-    *out = (outcomes){0};
-}
-
-static lapse_status reserve(const comparing *c, int64_t count, outcomes *out, lapse_error *error)
-{
-    out->count = out->total = count;
-    out->sequence = lp_alloc((size_t)count, sizeof *out->sequence);
-    out->values = lp_alloc((size_t)count * (size_t)c->metrics, sizeof *out->values);
-    if (out->sequence && out->values)
-        return LAPSE_OK;
-    clear(out);
-    return lp_fail_memory(error, "a comparison", (size_t)count * (size_t)(1 + c->metrics) * sizeof *out->values);
-}
-
-/* In the order of lp_metric: log-loss, accuracy. */
-static lapse_status take_cases(const comparing *c, const lp_case *cases, int64_t count, outcomes *out,
-                               lapse_error *error)
-{
-    LP_TRY(reserve(c, count, out, error));
-    for (int64_t i = 0; i < count; i++) {
-        out->sequence[i] = cases[i].sequence;
-        out->values[2 * i] = cases[i].loss;
-        out->values[2 * i + 1] = cases[i].target == cases[i].predicted;
-    }
-    return LAPSE_OK;
-}
-
-/* In the order of lp_metric: NDCG, hit rate, reciprocal rank. */
-static lapse_status take_ranks(const comparing *c, const lp_ranking *ranking, outcomes *out, lapse_error *error)
-{
-    LP_TRY(reserve(c, ranking->case_count, out, error));
-    out->total = ranking->case_total;
-    for (int64_t i = 0; i < ranking->case_count; i++) {
-        int32_t rank = ranking->results[i].rank[LP_PROTOCOL_UNSEEN];
-        double *values = out->values + 3 * i;
-        out->sequence[i] = ranking->cases[i].sequence;
-        values[0] = lp_rank_gain(rank, LP_METRIC_CUTOFF);
-        values[1] = rank <= LP_METRIC_CUTOFF;
-        values[2] = 1.0 / rank;
-    }
-    return LAPSE_OK;
-}
-
-static lp_ranking_setup ranking_setup(const comparing *c)
+/* The cases of a recommender may be a sample. */
+static lapse_status score(const comparing *c, const lapse_model *model, const lapse_dataset *dataset,
+                          const lp_backend *backend, lp_target target, lp_outcomes *out, lapse_error *error)
 {
     int64_t cases = (int64_t)MAX_SCORES / c->model->types.count;
-    return (lp_ranking_setup){.dataset = c->dataset,
-                              .type = c->dataset->type,
-                              .items = c->model->types.count,
+    lp_outcome_setup setup = {.model = model,
+                              .dataset = dataset,
                               .split = c->split,
                               .wanted = c->wanted,
+                              .target = target,
+                              .backend = backend,
+                              .threads = c->threads,
+                              .protocol = LP_PROTOCOL_UNSEEN,
                               .max_cases = cases > MIN_CASES ? cases : MIN_CASES,
-                              .seed = c->model->seed,
-                              .threads = c->threads};
-}
-
-static lapse_status score_model(const comparing *c, outcomes *out, lapse_error *error)
-{
-    lp_evaluator evaluator;
-    lp_ranking_setup setup = ranking_setup(c);
-    LP_TRY(lp_evaluator_init_ranked(&evaluator, c->backend, c->model, c->dataset, c->split, c->wanted, c->threads,
-                                    &setup, error));
-    lapse_status status = lp_evaluator_run_model(&evaluator, error);
-    if (status == LAPSE_OK)
-        status = c->ranks ? take_ranks(c, &evaluator.ranking, out, error)
-                          : take_cases(c, evaluator.predictions[c->target].cases, evaluator.case_count, out, error);
-    lp_evaluator_clear(&evaluator);
-    return status;
+                              .seed = c->model->seed};
+    return lp_outcomes_make(&setup, out, error);
 }
 
 /* ---------------------------------------------------------------------------------------------- baselines ---- */
@@ -155,48 +88,13 @@ static lapse_status fit(const comparing *c, const baseline_row *row, const lapse
     return config.row->fit(*model, &(lp_fit_data){view, c->split}, error);
 }
 
-typedef struct rank_view {
-    const lapse_model *model;
-    const lapse_dataset *dataset;
-} rank_view;
-
-static void score_row(void *context, const lp_rank_case *rank_case, double *scores)
-{
-    const rank_view *view = context;
-    lp_baseline_predict(view->model, view->dataset, view->dataset->type,
-                        (int64_t)view->dataset->start[rank_case->sequence], rank_case->event, scores);
-}
-
-static lapse_status rank(const comparing *c, const lapse_model *model, outcomes *out, lapse_error *error)
-{
-    lp_ranking ranking;
-    lp_ranking_setup setup = ranking_setup(c);
-    LP_TRY(lp_ranking_init(&ranking, &setup, error));
-    lp_ranking_rows(&ranking, score_row, &(rank_view){model, c->dataset});
-    lapse_status status = take_ranks(c, &ranking, out, error);
-    lp_ranking_clear(&ranking);
-    return status;
-}
-
-static lapse_status classify(const comparing *c, const lapse_model *model, const lapse_dataset *view, outcomes *out,
-                             lapse_error *error)
-{
-    lp_evaluator evaluator;
-    LP_TRY(lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, view, c->split, c->wanted, c->threads, error));
-    lapse_status status = lp_evaluator_run_model(&evaluator, error);
-    if (status == LAPSE_OK)
-        status = take_cases(c, evaluator.predictions[LP_TARGET_EVENT].cases, evaluator.case_count, out, error);
-    lp_evaluator_clear(&evaluator);
-    return status;
-}
-
-static lapse_status score_baseline(const comparing *c, const baseline_row *row, outcomes *out, lapse_error *error)
+static lapse_status score_baseline(const comparing *c, const baseline_row *row, lp_outcomes *out, lapse_error *error)
 {
     lapse_dataset view = view_of(c);
     lapse_model *model = NULL;
     lapse_status status = fit(c, row, &view, &model, error);
     if (status == LAPSE_OK)
-        status = c->ranks ? rank(c, model, out, error) : classify(c, model, &view, out, error);
+        status = score(c, model, &view, lp_backend_find("cpu"), LP_TARGET_EVENT, out, error);
     lapse_model_free(model);
     return status;
 }
@@ -204,12 +102,12 @@ static lapse_status score_baseline(const comparing *c, const baseline_row *row, 
 /* --------------------------------------------------------------------------------------------- comparing ----- */
 
 /* Fills a row: its metrics, and the differences of the model's metrics from them. */
-static lapse_status fill(const comparing *c, const outcomes *model, const outcomes *other, int bootstrap,
+static lapse_status fill(const comparing *c, const lp_outcomes *model, const lp_outcomes *other, int bootstrap,
                          lapse_compared *row, int64_t *sequences, lapse_error *error)
 {
     int metrics = c->metrics, width = 1 + 2 * metrics;
     double *parts = lp_alloc((size_t)other->count, (size_t)width * sizeof *parts), *part = NULL;
-    double total[1 + 2 * MAX_METRICS] = {0}, low[2 * MAX_METRICS], high[2 * MAX_METRICS];
+    double total[1 + 2 * LP_OUTCOME_METRICS] = {0}, low[2 * LP_OUTCOME_METRICS], high[2 * LP_OUTCOME_METRICS];
     if (!parts)
         return lp_fail_memory(error, "a comparison", (size_t)other->count * (size_t)width * sizeof *parts);
     *sequences = 0;
@@ -241,9 +139,9 @@ static lapse_status fill(const comparing *c, const outcomes *model, const outcom
 
 static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison *out, lapse_error *error)
 {
-    outcomes model = {0}, other = {0};
+    lp_outcomes model = {0}, other = {0};
     const lp_model_config *config = &c->model->config;
-    lapse_status status = score_model(c, &model, error);
+    lapse_status status = score(c, c->model, c->dataset, c->backend, c->target, &model, error);
     if (status == LAPSE_OK)
         status = fill(c, &model, &model, bootstrap, &out->rows[0], &out->sequences, error);
     snprintf(out->rows[0].name, sizeof out->rows[0].name, "%s", config->row->name);
@@ -255,9 +153,9 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
         status = score_baseline(c, &baselines[b], &other, error);
         if (status == LAPSE_OK)
             status = fill(c, &model, &other, bootstrap, row, &out->sequences, error);
-        clear(&other);
+        lp_outcomes_clear(&other);
         snprintf(row->name, sizeof row->name, "%s", baselines[b].name);
-        bool better = lp_metric_better(c->ranks ? LP_METRIC_NDCG : LP_METRIC_LOG_LOSS, row->metrics[0].mean,
+        bool better = lp_metric_better(lp_metric_first((lp_task)config->task), row->metrics[0].mean,
                                        out->rows[out->best].metrics[0].mean);
         if (out->best == 0 || better)
             out->best = out->row_count;
@@ -265,7 +163,7 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
     }
     out->cases = model.count;
     out->case_total = model.total;
-    clear(&model);
+    lp_outcomes_clear(&model);
     return status;
 }
 
@@ -274,25 +172,23 @@ lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *datase
 {
     LP_REQUIRE(error, model, dataset, options, comparison);
     uint8_t *split;
+    const char *events;
     const lp_model_config *config = &model->config;
-    comparing c = {.model = model, .dataset = dataset, .ranks = lp_model_ranks(config)};
+    comparing c = {.model = model, .dataset = dataset};
     lp_metric_column columns[LP_METRIC_COLUMNS];
     *comparison = (lapse_comparison){0};
     if (!lp_model_is_network(config))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' is a baseline; networks are compared with baselines",
                        config->row->name);
-    c.target = lp_model_target_find(model, options->target);
-    if (c.target == LP_TARGET_COUNT)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", options->target,
-                       lp_predict_names[lp_model_target_find(model, NULL)]);
+    LP_TRY(lp_evaluator_target(model, options->target, &c.target, &events, error));
     if (lp_dataset_fingerprint(dataset) != model->fingerprint)
         return lp_fail(error, LAPSE_ERROR_INPUT,
                        "this is not the dataset the model was trained on, and baselines are fitted to its training "
                        "split");
     LP_TRY(lp_evaluator_device(model, options->device, &c.backend, error));
     LP_TRY(lp_threads_resolve(options->threads, &c.threads, error));
-    LP_TRY(lp_evaluator_split(model, dataset, strcmp(options->split, "all") == 0 ? "train" : options->split, &split,
-                              &c.wanted, error));
+    LP_TRY(lp_evaluator_split(model, dataset, strcmp(options->split, "all") == 0 ? "train" : options->split, events,
+                              &split, &c.wanted, error));
     if (strcmp(options->split, "all") == 0)
         c.wanted = LP_SPLIT_COUNT;
     c.split = split;

@@ -86,15 +86,28 @@ lapse_status lp_evaluator_device(const lapse_model *model, const char *name, con
 /* Runs with the model's own parameters, and ranks a recommender's cases. May be called once. */
 lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error);
 
+/* lapse_rank_evaluate with other scores than the model's: `score` fills the scores of all items at a case. The model gives
+ * catalogue, split and target. Runs on one thread. */
+lapse_status lp_rank_evaluate_rows(const lapse_model *model, const lapse_dataset *dataset,
+                                   const lapse_rank_options *options, lp_rank_row score, void *context,
+                                   lapse_rank_scores *scores, lapse_error *error);
+
 /* The metrics of training (lp_metric_columns), after a run with these parameters. */
 void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS]);
 
-/* Finds a target by name; NULL: the model's first. A recommender is an error: it has no class probabilities. */
-lapse_status lp_evaluator_target(const lapse_model *model, const char *name, lp_target *target, lapse_error *error);
+/* Parses lapse_evaluate_options.target: the predicted target, and the target events ("action=view"), a part of the text or
+ * of the model. */
+lapse_status lp_evaluator_target(const lapse_model *model, const char *text, lp_target *target, const char **events,
+                                 lapse_error *error);
 
-/* Fills *split with each event's split for this model and dataset (owned by the caller; NULL for "all"), and *wanted
- * with the one of this name, LP_SPLIT_COUNT for "all". */
+/* The same for a classifier or a baseline. A recommender is an error: it has no class probabilities. */
+lapse_status lp_evaluator_class_target(const lapse_model *model, const char *text, lp_target *target,
+                                       const char **events, lapse_error *error);
+
+/* Fills *split with each event's split for this model and dataset, LP_SPLIT_NONE for events that are no targets (owned by
+ * the caller; NULL for "all" if every event is a target), and *wanted with the one of this name, LP_SPLIT_COUNT for
+ * "all". */
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
-                                uint8_t **split, lp_split *wanted, lapse_error *error);
+                                const char *events, uint8_t **split, lp_split *wanted, lapse_error *error);
 
 #endif

@@ -44,6 +44,11 @@ lapse_status lp_provenance_build(lapse_model *model, lapse_error *error)
     return lp_model_property_set(model, error, "commit", "%s", LP_COMMIT);
 }
 
+const char *lp_build_commit(void)
+{
+    return LP_COMMIT;
+}
+
 static void replace(char *text, char from, char to)
 {
     for (; *text; text++)

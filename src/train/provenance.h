@@ -12,4 +12,7 @@ lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *datas
 /* Adds version and commit of this build. They are no part of the run: a checkpoint of another build can be resumed. */
 lapse_status lp_provenance_build(lapse_model *model, lapse_error *error);
 
+/* The commit of the build, or "unknown". */
+const char *lp_build_commit(void);
+
 #endif

@@ -46,30 +46,41 @@ typedef struct rank_view {
     const lapse_model *model;
     const lapse_dataset *dataset;
     lp_id_map id_map;
-    uint8_t *split;  /* of each event; NULL: not known */
-    int64_t *counts; /* [items]: training events of each item, or all events of the dataset */
+    uint8_t *split;  /* of each event, as in lp_targets */
+    int64_t *counts; /* [items]: training targets of each item, or all targets of the dataset */
     bool trained;    /* the counts are of training events */
 } rank_view;
 
-static lapse_status view_open(rank_view *view, const char *split, lp_split *wanted, lapse_error *error)
+/* Counts the training targets of each item, or all targets where the training split is not known. */
+static lapse_status count_items(rank_view *view, const char *events, lapse_error *error)
 {
     const lapse_dataset *dataset = view->dataset;
-    LP_TRY(lp_evaluator_split(view->model, dataset, split, &view->split, wanted, error));
-    lapse_status known = LAPSE_OK;
+    uint8_t *split;
     lp_split train;
-    if (!view->split)
-        known = lp_evaluator_split(view->model, dataset, "train", &view->split, &train, error);
+    lapse_status known = lp_evaluator_split(view->model, dataset, "train", events, &split, &train, error);
     if (known == LAPSE_ERROR_MEMORY)
         return known;
     view->trained = known == LAPSE_OK;
-    LP_TRY(lp_id_map_init(&view->id_map, view->model, dataset, error));
     view->counts = lp_alloc((size_t)view->model->types.count, sizeof *view->counts);
-    if (!view->counts)
-        return lp_fail_memory(error, "the counts of items", (size_t)view->model->types.count * sizeof *view->counts);
-    for (int64_t event = 0; event < dataset->event_count; event++)
-        if (!view->trained || view->split[event] == LP_SPLIT_TRAIN)
+    for (int64_t event = 0; view->counts && event < dataset->event_count; event++)
+        if (view->trained ? split[event] == LP_SPLIT_TRAIN : lp_split_includes(view->split, LP_SPLIT_COUNT, event))
             view->counts[view->id_map.columns.type[event]]++;
-    return LAPSE_OK;
+    lp_free(split);
+    return view->counts
+               ? LAPSE_OK
+               : lp_fail_memory(error, "the counts of items", (size_t)view->model->types.count * sizeof *view->counts);
+}
+
+static lapse_status view_open(rank_view *view, const lapse_rank_options *options, lp_split *wanted, lapse_error *error)
+{
+    lp_target target;
+    const char *events;
+    LP_TRY(lp_evaluator_target(view->model, options->target, &target, &events, error));
+    if (target != LP_TARGET_EVENT)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "only events are ranked, not the action");
+    LP_TRY(lp_evaluator_split(view->model, view->dataset, options->split, events, &view->split, wanted, error));
+    LP_TRY(lp_id_map_init(&view->id_map, view->model, view->dataset, error));
+    return count_items(view, events, error);
 }
 
 static void view_close(rank_view *view)
@@ -86,8 +97,14 @@ static void score_baseline(void *context, const lp_rank_case *rank_case, double 
                         (int64_t)view->dataset->start[rank_case->sequence], rank_case->event, scores);
 }
 
-static lapse_status rank_baseline(rank_view *view, const lp_ranking_setup *setup, const lapse_rank_options *options,
-                                  lapse_rank_scores *scores, lapse_error *error)
+/* What scores all items at a case; NULL: the model does. */
+typedef struct rank_rows {
+    lp_rank_row score;
+    void *context;
+} rank_rows;
+
+static lapse_status rank_by_rows(rank_view *view, const lp_ranking_setup *setup, rank_rows rows,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
     lp_ranking ranking;
     LP_TRY(lp_ranking_init(&ranking, setup, error));
@@ -98,7 +115,7 @@ static lapse_status rank_baseline(rank_view *view, const lp_ranking_setup *setup
                          setup->wanted == LP_SPLIT_COUNT ? "" : lp_split_name(setup->wanted),
                          setup->wanted == LP_SPLIT_COUNT ? "" : "'");
     if (status == LAPSE_OK) {
-        lp_ranking_rows(&ranking, score_baseline, view);
+        lp_ranking_rows(&ranking, rows.score, rows.context);
         status = lp_rank_scores_make(&ranking, view->counts, options, scores, error);
     }
     lp_ranking_clear(&ranking);
@@ -121,17 +138,14 @@ static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *
     return status;
 }
 
-lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
-                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+/* threads: of the rows. */
+static lapse_status rank(const lapse_model *model, const lapse_dataset *dataset, rank_rows rows, int threads,
+                         const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
-    LP_REQUIRE(error, model, dataset, options, scores);
-    LP_REQUIRE(error, options->split, options->cutoffs);
-    int threads;
     LP_TRY(check_options(model, options, error));
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     rank_view view = {.model = model, .dataset = dataset};
     lp_split wanted = LP_SPLIT_COUNT;
-    lapse_status status = view_open(&view, options->split, &wanted, error);
+    lapse_status status = view_open(&view, options, &wanted, error);
     if (status == LAPSE_OK) {
         lp_ranking_setup setup = {.dataset = dataset,
                                   .type = view.id_map.columns.type,
@@ -143,8 +157,10 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
                                   .counts = view.counts,
                                   .seed = options->negative_seed,
                                   .threads = threads};
-        status = lp_model_is_network(&model->config) ? rank_network(&view, &setup, options, scores, error)
-                                                     : rank_baseline(&view, &setup, options, scores, error);
+        if (!rows.score && !lp_model_is_network(&model->config))
+            rows = (rank_rows){score_baseline, &view};
+        status = rows.score ? rank_by_rows(&view, &setup, rows, options, scores, error)
+                            : rank_network(&view, &setup, options, scores, error);
     }
     if (status == LAPSE_OK) {
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
@@ -153,4 +169,21 @@ lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *
     }
     view_close(&view);
     return status;
+}
+
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+{
+    LP_REQUIRE(error, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split, options->cutoffs);
+    int threads;
+    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
+    return rank(model, dataset, (rank_rows){0}, threads, options, scores, error);
+}
+
+lapse_status lp_rank_evaluate_rows(const lapse_model *model, const lapse_dataset *dataset,
+                                   const lapse_rank_options *options, lp_rank_row score, void *context,
+                                   lapse_rank_scores *scores, lapse_error *error)
+{
+    return rank(model, dataset, (rank_rows){score, context}, 1, options, scores, error);
 }

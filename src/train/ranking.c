@@ -63,7 +63,7 @@ static uint64_t key_of(const lp_ranking_setup *setup, int64_t event)
 
 static bool is_target(const lp_ranking_setup *setup, int64_t event)
 {
-    return setup->wanted == LP_SPLIT_COUNT || setup->split[event] == (uint8_t)setup->wanted;
+    return lp_split_includes(setup->split, setup->wanted, event);
 }
 
 static lapse_status find_last_key(const lp_ranking *ranking, case_key *last, lapse_error *error)

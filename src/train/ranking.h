@@ -47,8 +47,8 @@ typedef struct lp_ranking_setup {
     const lapse_dataset *dataset;
     const int32_t *type; /* of each event: item ids of the catalogue */
     int64_t items;
-    const uint8_t *split;  /* of each event */
-    lp_split wanted;       /* LP_SPLIT_COUNT: every event but the first of each sequence */
+    const uint8_t *split;  /* of each event, as in lp_targets */
+    lp_split wanted;       /* likewise; the first event of a sequence is never a case */
     int64_t max_cases;     /* a sample of this size if there are more cases; 0: all */
     int negatives;         /* 0: only the full protocols */
     const int64_t *counts; /* [items]: for negatives by popularity */

@@ -70,6 +70,8 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     LP_REQUIRE(error, options->split);
     uint8_t *split;
     lp_split wanted;
+    lp_target target;
+    const char *events;
     if (!lp_model_predicts_time(model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model does not predict the time of the next event: train it with --when");
@@ -77,11 +79,12 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
     int threads;
     LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    LP_TRY(lp_evaluator_split(model, dataset, options->split, &split, &wanted, error));
+    LP_TRY(lp_evaluator_target(model, options->target, &target, &events, error));
+    LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
-        status = evaluate(&evaluator, split, options->bootstrap, scores, error);
+        status = evaluate(&evaluator, wanted == LP_SPLIT_COUNT ? NULL : split, options->bootstrap, scores, error);
         lp_evaluator_clear(&evaluator);
     }
     if (status == LAPSE_OK)

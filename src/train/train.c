@@ -208,9 +208,9 @@ lapse_status lapse_trainer_run(lapse_trainer *trainer, lapse_on_progress on_prog
     if (!trainer->model)
         return lp_fail(error, LAPSE_ERROR_USAGE, "this training run has returned its model already");
     const lp_model_row *row = trainer->model->config.row;
-    lapse_status status = row->build
-                              ? train_network(trainer, on_progress, context, error)
-                              : row->fit(trainer->model, &(lp_fit_data){trainer->dataset, trainer->split}, error);
+    lapse_status status =
+        row->build ? train_network(trainer, on_progress, context, error)
+                   : row->fit(trainer->model, &(lp_fit_data){trainer->dataset, trainer->target_split}, error);
     if (status == LAPSE_OK)
         status = lp_provenance_build(trainer->model, error);
     if (status == LAPSE_OK) {

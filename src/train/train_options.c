@@ -7,6 +7,7 @@
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
+#include "data/dataset/target_events.h"
 #include "model/metric.h"
 #include "model/model_file.h"
 #include "model/model_options.h"
@@ -19,11 +20,12 @@
 
 /* A catalogue up to this size is trained with the full softmax by default. */
 enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
+enum { WEIGHTED_NEGATIVES = 100 }; /* of the losses whose softmax over the negatives selects the hard ones */
 enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
-static const char *const window_list[] = {"all", "last", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
+static const char *const window_list[] = {"all", "last", "each", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
                          *const device_list[] = {"cpu", "cuda", "auto", NULL};
 
 static const char *const *model_names(void)
@@ -109,7 +111,8 @@ const lp_option lp_run_options[] = {
      "hit@10 or mrr; with --when also time-loss, and joint-loss for classify, the sum of log-loss and time-loss"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
-     .help = "training windows of a history longer than the context: all of it, or the last window"},
+     .help = "training windows: all of a history, the last window of one longer than the context, or each event's own "
+     "window, which ends at its target (slow; exact lags for an MLP of keys and values)"},
     {.name = "item-vectors", .type = LAPSE_OPTION_FILE, AT(item_vectors), TRAINING, .placeholder = "FILE",
      .initial = "", .advanced = true,
      .help = "pre-trained item vectors of `lapse pretrain`, the initial item embedding of a recommender; items that "
@@ -117,8 +120,8 @@ const lp_option lp_run_options[] = {
 
     {.name = "split-by", .type = LAPSE_OPTION_CHOICE, AT(split_by), RUN, .placeholder = "RULE",
      .choices = lapse_split_by_names, .rule = "column where the dataset has one, otherwise by the task",
-     .help = "train/validation/test split: by a column of the source, by sequence at random, leave-one-out, or by "
-     "start time"},
+     .help = "train/validation/test split: by a column of the source, by sequence at random, leave-one-out, by the "
+     "start time of sequences, or by that of sessions (events up to 30 minutes apart)"},
     {.name = "seed", .type = LAPSE_OPTION_SEED, AT(seed), RUN, .placeholder = "N", .initial = "1",
      .help = "random seed of the split by sequence, the initial parameters, dropout and shuffling"},
     {.name = "device", .type = LAPSE_OPTION_CHOICE, AT(device), RUN, .placeholder = "DEVICE",
@@ -307,7 +310,8 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
     if (!found.option)
         return false;
     char text[LP_OPTION_TEXT_SIZE];
-    if (found.option->type == LAPSE_OPTION_FILE && !*lp_option_text(found.option, found.settings, text))
+    bool text_value = found.option->type == LAPSE_OPTION_FILE || found.option->type == LAPSE_OPTION_TEXT;
+    if (text_value && !*lp_option_text(found.option, found.settings, text))
         return false;
     bool shared = lp_options_find(lp_run_options, name) || lp_options_find(lp_model_options, name);
     if (!shared && !lp_model_has_option(lp_models[options->run.model], name))
@@ -319,6 +323,19 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
         return lp_option_applies(found.option, &copy.model);
     }
     return lp_option_applies(found.option, found.settings);
+}
+
+bool lp_train_option_given(const lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    return index >= 0 && options->given[index];
+}
+
+void lp_train_option_withdraw(lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    if (index >= 0)
+        options->given[index] = false;
 }
 
 /* --------------------------------------------------------------------------------- an earlier run's options ---- */
@@ -409,14 +426,15 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     if (recommend && config->predict != LP_PREDICT_EVENT)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
                        lp_predict_names[config->predict]);
-    if (config->loss == LP_LOSS_BCE && config->negatives == LP_NEGATIVES_IN_BATCH)
+    if (config->loss != LP_UNSET && lp_model_samples_by_target(config) && config->negatives == LP_NEGATIVES_IN_BATCH)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go "
-                       "with sampled-softmax");
+                       "the loss %s samples negatives for each target: uniform or popularity; in-batch negatives go "
+                       "with sampled-softmax",
+                       lp_loss_names[config->loss]);
     if (config->loss == LP_LOSS_SAMPLED_SOFTMAX && config->negatives_unseen)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the "
-                       "loss bce, which samples negatives for each target");
+                       "loss bce, bpr, bpr-max or top1-max, which sample negatives for each target");
     return LAPSE_OK;
 }
 
@@ -487,13 +505,20 @@ static lapse_status resolve_vectors(lapse_train_options *options, lapse_vectors 
 
 static void resolve_loss(lp_model_config *config, int64_t items)
 {
+    bool recommend = config->task == LP_TASK_RECOMMEND;
+    if (config->loss == LP_UNSET && recommend && config->row->default_loss != LP_LOSS_SOFTMAX)
+        config->loss = config->row->default_loss;
     if (config->loss == LP_UNSET)
-        config->loss =
-            config->task == LP_TASK_RECOMMEND && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+        config->loss = recommend && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+    bool weighted = config->loss == LP_LOSS_BPR_MAX || config->loss == LP_LOSS_TOP1_MAX;
+    if (config->negatives == LP_UNSET)
+        config->negatives = weighted ? LP_NEGATIVES_POPULARITY : LP_NEGATIVES_UNIFORM;
     if (!lp_model_samples_items(config) || config->negatives == LP_NEGATIVES_IN_BATCH)
         config->negative_count = 0;
     else if (config->negative_count == LP_UNSET || config->negative_count == 0)
-        config->negative_count = config->loss == LP_LOSS_BCE ? 1 : SAMPLED_SOFTMAX_NEGATIVES;
+        config->negative_count = weighted                             ? WEIGHTED_NEGATIVES
+                                 : lp_model_samples_by_target(config) ? 1
+                                                                      : SAMPLED_SOFTMAX_NEGATIVES;
 }
 
 /* The context that 95 % of the sequences fit into, between 8 and 200. */
@@ -553,6 +578,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
 {
     lp_model_config *config = &options->model;
     lp_run_settings *run = &options->run;
+    int32_t action;
     config->row = lp_models[run->model];
     config->settings = options->own[run->model];
     config->event_types = (int)dataset->types.count;
@@ -565,6 +591,9 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     resolve_task(options);
     LP_TRY(check_given(options, error));
     LP_TRY(check_predict(dataset, config, error));
+    if (strcmp(config->target, "all") == 0)
+        config->target[0] = 0;
+    LP_TRY(lp_target_events_find(dataset, config->target, &action, error));
     LP_TRY(check_loss(options, error));
     LP_TRY(resolve_select(options, error));
     LP_TRY(resolve_device(options, error));

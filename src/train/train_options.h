@@ -9,7 +9,7 @@
 #include "model/vectors.h"
 
 typedef enum lp_schedule { LP_SCHEDULE_CONSTANT, LP_SCHEDULE_COSINE } lp_schedule;
-typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST } lp_training_windows;
+typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST, LP_WINDOWS_EACH } lp_training_windows;
 typedef enum lp_device { LP_DEVICE_CPU, LP_DEVICE_CUDA, LP_DEVICE_AUTO } lp_device;
 
 /* The options of the run itself, by member: lp_run_options. */
@@ -45,6 +45,11 @@ struct lapse_train_options {
 };
 
 void lp_train_options_default(lapse_train_options *options);
+
+/* Whether the caller has set the option of this name. */
+bool lp_train_option_given(const lapse_train_options *options, const char *name);
+/* Unsets the option, so that a model without it is not refused. */
+void lp_train_option_withdraw(lapse_train_options *options, const char *name);
 
 /* What resolving makes besides: the caller frees the split with lp_free and the vectors with lapse_vectors_free. */
 typedef struct lp_resolved {

@@ -4,6 +4,7 @@
 
 #include "base/clock.h"
 #include "data/dataset/fingerprint.h"
+#include "data/dataset/target_events.h"
 #include "train/field_statistics.h"
 #include "train/learning_rate.h"
 #include "train/provenance.h"
@@ -35,6 +36,16 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     return lp_provenance_record(trainer->model, trainer->dataset, trainer->split, &trainer->options, error);
 }
 
+static lapse_status make_target_split(lp_trainer *trainer, lapse_error *error)
+{
+    size_t events = (size_t)trainer->dataset->event_count;
+    trainer->target_split = lp_alloc(events, 1);
+    if (!trainer->target_split)
+        return lp_fail_memory(error, "the split", events);
+    memcpy(trainer->target_split, trainer->split, events);
+    return lp_target_events_mask(trainer->dataset, trainer->options.model.target, &trainer->target_split, error);
+}
+
 /* Negative sampling and the batch vocabularies of a sampled loss. */
 static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
 {
@@ -42,14 +53,14 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     const lp_model_config *config = &trainer->model->config;
     const int32_t *type = trainer->id_map.columns.type;
     /* Items that never occur are no negatives: the loss would teach that they never will. */
-    bool bce = config->loss == LP_LOSS_BCE,
+    bool by_target = lp_model_samples_by_target(config),
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : config->popularity_power;
     trainer->negatives =
         (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
-                       .count = bce ? config->negative_count : 0,
-                       .shared = bce ? 0 : config->negative_count,
-                       .corrected = !bce,
+                       .count = by_target ? config->negative_count : 0,
+                       .shared = by_target ? 0 : config->negative_count,
+                       .corrected = !by_target,
                        .unseen = config->negatives_unseen,
                        .items = config->event_types,
                        .seed = run->seed};
@@ -152,14 +163,15 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(make_parameters(trainer, error));
     LP_TRY(make_prefetch(trainer, error));
     trainer->targets = (lp_targets){.dataset = trainer->dataset,
-                                    .split = trainer->split,
+                                    .split = trainer->target_split,
                                     .wanted = LP_SPLIT_TRAIN,
                                     .context = config->context,
+                                    .last_only = run->windows == LP_WINDOWS_EACH,
                                     .last_windows = run->windows == LP_WINDOWS_LAST};
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
-    LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset, trainer->split,
-                             LP_SPLIT_VALID, run->threads, error));
+    LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
+                             trainer->target_split, LP_SPLIT_VALID, run->threads, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
     return LAPSE_OK;
 }
@@ -174,6 +186,8 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
     trainer->split = resolved.split;
     lapse_status status =
         lp_item_init_open(&trainer->item_init, resolved.vectors, dataset, trainer->split, &trainer->options, error);
+    if (status == LAPSE_OK)
+        status = make_target_split(trainer, error);
     if (status == LAPSE_OK)
         status = lp_backend_open(lp_device_name(trainer->options.run.device), &trainer->backend, error);
     if (status == LAPSE_OK)
@@ -190,6 +204,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_prefetch_clear(&trainer->prefetch[0]);
     lp_prefetch_clear(&trainer->prefetch[1]);
     lp_free(trainer->split);
+    lp_free(trainer->target_split);
     lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
     lp_graph_clear(&trainer->network.graph);
@@ -235,7 +250,9 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
         lp_windows_shuffle(&trainer->windows, seed, epoch);
     }
     if (trainer->windows.count == 0)
-        return lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events");
+        return lp_fail(
+            error, LAPSE_ERROR_INPUT, "there is nothing to learn from: no training sequence has two events%s%s",
+            *trainer->options.model.target ? ", of which a later one has " : "", trainer->options.model.target);
     return LAPSE_OK;
 }
 

@@ -157,6 +157,19 @@ const fault_case fault_cases[] = {
     {.name = "simulate catalogue",
      .arguments = "simulate --preset catalogue --sequences 2 --items 100 --days 3 -o out --catalogue items",
      .outputs = "out items", .late = true, .timed = true},
+    {.name = "simulate sessions",
+     .arguments = "simulate --preset sessions --sequences 2 --items 500 --days 6 -o out --catalogue items",
+     .outputs = "out items", .late = true, .timed = true},
+
+    {.name = "compare",
+     .arguments = "compare events.lapse --models attention,majority --seeds 2 --parallel 1 --keep none --no-times "
+                  "-o out" ENCODING ONE,
+     .inputs = "events.lapse", .outputs = "out", .cost = 4},
+    {.name = "compare json",
+     .arguments = "compare plan.json --parallel 1 --keep none --no-times --format json --cells",
+     .inputs = "events.lapse plan.json"},
+    {.name = "tune", .arguments = "tune events.lapse -o out --trials 2 --parallel 1" ENCODING ONE,
+     .inputs = "events.lapse", .outputs = "out", .timed = true, .cost = 4},
 
     {.name = "demo", .arguments = "demo --threads 1", .timed = true, .shrunk = true},
     {.name = "demo json", .arguments = "demo --json --threads 1 --keep .", .timed = true, .shrunk = true, .cost = 4,

@@ -169,8 +169,8 @@ static void add_tests(int c, int64_t stride, lp_random *random)
 
 static void make_inputs(const char *files, run *r)
 {
-    static const char *const names[] = {"events.csv",  "fields.csv",         "repeats.csv",
-                                        "history.csv", "fields_history.csv", "strange.csv"};
+    static const char *const names[] = {"events.csv",         "fields.csv",  "repeats.csv", "history.csv",
+                                        "fields_history.csv", "strange.csv", "plan.json"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         content text = content_of(path_in(files, names[i]).text);
         if (!text.data)

@@ -27,6 +27,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.time_unit = units[data[1] & 3];
     options.min_events = data[1] >> 2 & 3;
     options.min_count = data[1] >> 4 & 3;
+    options.min_users = options.min_sequence_events = data[1] >> 6;
     options.deduplicate = lapse_deduplicate_names()[(data[1] >> 6 & 3) % 3];
     options.min_rounds = lapse_min_rounds_names()[data[0] >> 7];
     options.session_gap = data[0] >> 7 ? 10 : 0;

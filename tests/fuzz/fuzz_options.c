@@ -46,16 +46,17 @@ static void resolve(lapse_train_options *options)
     FUZZ_CHECK(lapse_train_options_set(options, "device", "cpu", NULL) == LAPSE_OK);
     lp_resolved resolved;
     lapse_status status = lp_train_options_resolve(options, fuzz_events(), &resolved, NULL);
-    FUZZ_CHECK(status == LAPSE_OK || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_INPUT);
+    FUZZ_CHECK(status == LAPSE_OK || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_INPUT ||
+               status == LAPSE_ERROR_UNKNOWN);
     lp_free(resolved.split);
     lapse_vectors_free(resolved.vectors);
 }
 
 /* -------------------------------------------------------------------------------------------------- import --- */
 
-static const char *const import_names[] = {"sequence",  "time",      "event",  "split",       "delimiter",
-                                           "time_unit", "action",    "number", "deduplicate", "min_rounds",
-                                           "category",  "min_count", NULL};
+static const char *const import_names[] = {
+    "sequence",    "time",       "event",    "split",     "delimiter", "time_unit",           "action", "number",
+    "deduplicate", "min_rounds", "category", "min_count", "min_users", "min_sequence_events", NULL};
 
 /* The text of an import option, by its place in import_names. */
 static const char *import_texts[sizeof import_names / sizeof *import_names];
@@ -78,6 +79,8 @@ static void import(void)
     options.categories = &import_texts[10];
     options.category_count = import_texts[10] != NULL;
     options.min_count = import_texts[11] ? strtoll(import_texts[11], NULL, 10) : 0;
+    options.min_users = import_texts[12] ? strtoll(import_texts[12], NULL, 10) : 0;
+    options.min_sequence_events = import_texts[13] ? strtoll(import_texts[13], NULL, 10) : 0;
     options.threads = 1;
     lp_source source;
     lapse_dataset *dataset = NULL;

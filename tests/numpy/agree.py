@@ -30,16 +30,21 @@ SMALL = ["--dims", "8", "--context", str(CONTEXT)]
 VARIANTS = {
     "attention": [["--heads", "2", "--blocks", "2"], ["--heads", "2", "--blocks", "3", "--encoding", "position"],
                   ["--heads", "2", "--blocks", "2", "--gap-input", "off"], ["--encoding", "position", "--gap-input", "on"]],
-    "sasrec": [["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--gap-input", "on"], ["--dims", "5", "--context", "3"]],
+    "sasrec": [["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--gap-input", "on"], ["--dims", "5", "--context", "3"],
+               ["--encoding", "mercer", "--periods", "4"]],
     "lstm": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "3"], ["--layers", "1", "--dims", "5", "--context", "3"],
              ["--encoding", "mercer", "--periods", "4"], ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"]],
     "gru4rec": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"],
                 ["--encoding", "bochner", "--periods", "5"]],
     "rnn-attention": [["--layers", "2"], ["--gap-input", "on"], ["--layers", "1", "--dims", "5", "--context", "3"],
                       ["--encoding", "mercer", "--periods", "4"]],
-    "rmtpp": [["--layers", "2"], ["--gap-input", "off"],
+    "caser": [["--conv-length", "3", "--conv-vertical", "0"], ["--conv-length", "12", "--conv-filters", "3", "--gap-input", "on"],
+              ["--conv-length", "1", "--dims", "5", "--context", "3"],
+              ["--encoding", "mercer", "--periods", "4", "--conv-targets", "3"]],
+    "transrec": [["--gap-input", "on"], ["--dims", "5", "--context", "3"], ["--encoding", "bochner", "--periods", "5"]],
+    "rmtpp": [["--layers", "2"], ["--gap-input", "off"], ["--encoding", "mercer", "--periods", "4"],
               ["--layers", "1", "--dims", "5", "--context", "3", "--time-unit", "1h", "--time-weight", "0.5"]],
-    "timejoint": [["--layers", "2"], ["--gap-input", "on"],
+    "timejoint": [["--layers", "2"], ["--gap-input", "on"], ["--encoding", "mercer", "--periods", "4"],
                   ["--layers", "1", "--dims", "5", "--context", "3", "--buckets", "7", "--duration-weight", "0"]],
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
@@ -48,10 +53,12 @@ PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/mode
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
-OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["blocks", "heads"],
+OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["encoding", "blocks", "heads"],
             "lstm": ["encoding", "layers"], "gru4rec": ["encoding", "layers"], "rnn-attention": ["encoding", "layers"],
-            "rmtpp": ["layers", "time_unit", "train.time_weight"],
-            "timejoint": ["layers", "buckets", "train.duration_weight", "gap.offset", "gap.mean", "gap.deviation"],
+            "caser": "encoding sequences conv_length conv_filters conv_vertical train.conv_targets".split(),
+            "transrec": ["encoding", "sequences"],
+            "rmtpp": ["encoding", "layers", "time_unit", "train.time_weight"],
+            "timejoint": ["encoding", "layers", "buckets", "train.duration_weight", "gap.offset", "gap.mean", "gap.deviation"],
             "markov": ["order"],
             "recency": ["half_life"]}
 
@@ -74,8 +81,8 @@ def documented(model):
     required = ALWAYS + (OF_NETWORKS if is_network else []) + OF_MODEL.get(model.metadata["model"], [])
     for key in required:
         forward.require(key in model.metadata, f"the metadata has no '{key}'")
-    parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>", "lstm": "<l>", "gru": "<l>"}
-    tensors = {re.sub(r"^(block|time\.flow|markov|lstm|gru)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
+    parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>", "lstm": "<l>", "gru": "<l>", "horizontal": "<h>", "join": "<h>"}
+    tensors = {re.sub(r"^(block|time\.flow|markov|lstm|gru|horizontal|join)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
                for name in model.tensors}
     for name in (re.sub(r"\bfield\.\d+\.", "field.<y>.", name) for name in tensors | set(model.metadata)):
         forward.require(name in names, f"docs/model.md does not describe '{name}'")
@@ -200,6 +207,23 @@ class Suite:
         if "fields" in trained.metadata and model not in self.networks:
             self.networks.append(model)
 
+    def agree_with_users(self, name, model):
+        """A model with user vectors: the sequences of the training data have theirs, also in sessions of several queries."""
+        trained = self.train("shop.lapse", name, "--model", model, *SMALL)
+        forward.require(np.abs(trained.double("user.embedding")[0]).max() == 0, "the unknown user has a vector")
+        learned = np.abs(trained.double("user.embedding")[1:]).max(axis=1) > 0  # users with an event to predict in training
+        forward.require(learned.mean() > 0.5, "most users have no vector")
+        with open(self.path("shop.csv"), newline="") as file:
+            rows = list(csv.DictReader(file))
+        answers = json.loads(self.lapse("predict", name, "shop.lapse", "--at", "+1h", "--top", "0", "--json"))["sequences"]
+        for user, given in enumerate(answers[:20]):
+            past = [row for row in rows if row["user"] == given["sequence"]]
+            events, answer = [row["action"] + " " + row["item"] for row in past], given["predictions"][0]
+            expected = forward.predict(trained, events, [float(row["time"]) for row in past], answer["time"], user=user + 1)
+            found = {top["item"]: top["probability"] for top in answer["top"]}
+            difference = max(abs(found[event] - p) for event, p in zip(trained.names, expected))
+            forward.require(difference <= TOLERANCE, f"{given['sequence']}: probabilities differ by {difference:.2g}")
+
     def prepare_fields(self):
         """The shop by items, with actions, a category that is sometimes empty, a number that is often missing and a number that
         is nearly constant; and histories of it."""
@@ -305,6 +329,11 @@ def check_models(suite):
                 suite.check(name, suite.agree_with_model, name, model, "--task", task, "--target-time", target_time, *variant)
 
 
+def check_users(suite):
+    for model in ("caser", "transrec"):
+        suite.check(f"users of {model}", suite.agree_with_users, f"users-{model}.safetensors", model)
+
+
 def check_attention(suite):
     shapes = itertools.product(("position", "bochner", "mercer"), (1, 2), (1, 2), ("known", "unknown"))
     for encoding, blocks, heads, target_time in shapes:
@@ -405,6 +434,7 @@ def main(tool, folder):
     suite.prepare()
     suite.prepare_fields()
     check_models(suite)
+    check_users(suite)
     check_attention(suite)
     check_fields(suite)
     check_recommenders(suite)

@@ -84,15 +84,16 @@ class Model:
 
 class History:
     """Past events, oldest first: types (numbers), times (seconds), gaps (None for the first event of the sequence), fields (a
-    list for each event), and the query time."""
+    list for each event), the query time, and the user (the row of `user.embedding`; 0: unknown)."""
 
-    def __init__(self, types, times, fields, query_time, gaps=None):
+    def __init__(self, types, times, fields, query_time, gaps=None, user=0):
         self.types, self.times, self.fields, self.query_time = types, np.array(times, np.float64), fields, query_time
+        self.user = user
         self.gaps = [None, *np.diff(self.times)] if gaps is None else gaps
 
     def window(self, context):
         return History(self.types[-context:], self.times[-context:], self.fields[-context:], self.query_time,
-                       self.gaps[-context:])
+                       self.gaps[-context:], self.user)
 
 
 # ---- input and output layers of networks ----
@@ -192,7 +193,7 @@ def attention_block(model, name, z, x):
     width = dims // model.number("heads")
     normal = layer_norm(model, name + ".norm", z)
     roles = ("query", "key", "value")
-    if model.metadata.get("encoding", "none") == "none":
+    if x.shape[2] == 0:
         weight = {role: np.zeros((dims, 0)) for role in roles}
     elif model.metadata["combine"] == "add":
         weight = {role: model.double(f"{name}.{role}.event.weight") @ model.double(f"{name}.time.weight") for role in roles}
@@ -239,7 +240,7 @@ def attention_when(model, history):
     return mixture(model, attention_states(model, History(history.types, history.times, history.fields, history.times[-1])))
 
 
-# ---- target lag of recurrent networks ----
+# ---- target lag ----
 
 
 def with_lag(model, window, state):
@@ -257,22 +258,23 @@ def with_lag(model, window, state):
 # ---- sasrec ----
 
 
-def sasrec_states(model, history):
+def sasrec_state(model, history):
     window = history.window(model.number("context"))
     z = input_layer(model, window)
     count = len(z)
     z = z + model.double("position.embedding")[:count][::-1]
     for n in range(model.number("blocks")):
         z = attention_block(model, f"block.{n}", z, np.zeros((count, count, 0)))
-    return [layer_norm(model, "output.norm", z[-1])]
+    return window, layer_norm(model, "output.norm", z[-1])
 
 
 def sasrec(model, history, target):
-    return output_layer(model, sasrec_states(model, history), target)
+    window, state = sasrec_state(model, history)
+    return output_layer(model, with_lag(model, window, state), target)
 
 
 def sasrec_when(model, history):
-    return mixture(model, sasrec_states(model, history))
+    return mixture(model, [sasrec_state(model, history)[1]])
 
 
 # ---- lstm ----
@@ -353,24 +355,57 @@ def rnn_attention(model, history, target):
     return output_layer(model, with_lag(model, window, state), target)
 
 
+# ---- caser and transrec ----
+
+
+def caser(model, history, target):
+    window = history.window(model.number("context"))
+    length, x = model.number("conv_length"), input_layer(model, window)
+    padded = np.concatenate([np.zeros((2 * length, x.shape[1])), x])  # zeros before the window
+    joined = model.double("join.bias")[0]
+    for h in range(1, length + 1):
+        weight, bias = model.double(f"horizontal.{h}.weight"), model.double(f"horizontal.{h}.bias")[0]
+        filters = len(bias)
+        best = np.zeros(filters)
+        for k in range(min(length - h + 1, len(x))):
+            newest = len(padded) - 1 - k
+            value = bias + sum(weight[m * filters:(m + 1) * filters] @ padded[newest - m] for m in range(h))
+            best = np.maximum(best, value)
+        joined = joined + best @ model.double(f"join.{h}.weight").T
+    if model.number("conv_vertical"):
+        weight = model.double("vertical.weight").reshape(-1, length)
+        vertical = np.concatenate([sum(v[m] * padded[len(padded) - 1 - m] for m in range(length)) for v in weight])
+        joined = joined + vertical @ model.double("join.vertical.weight").T
+    state = np.maximum(0, joined) @ model.double("state.weight").T + model.double("user.embedding")[window.user]
+    return output_layer(model, with_lag(model, window, state), target)
+
+
+def transrec(model, history, target):
+    window = history.window(model.number("context"))
+    state = input_layer(model, window)[-1] + model.double("translation")[0] + model.double("user.embedding")[window.user]
+    states = [2 * np.sqrt(model.number("dims")) * each for each in with_lag(model, window, state)]
+    return output_layer(model, states, target)
+
+
 # ---- rmtpp and timejoint ----
 
 
-def gru_layers(model, x, target):
+def gru_layers(model, window, x, target):
     for number in range(model.number("layers")):
         x = gru_layer(model, f"gru.{number}", x)
-    return output_layer(model, [x[-1]], target)
+    return output_layer(model, with_lag(model, window, x[-1]), target)
 
 
 def rmtpp(model, history, target):
-    return gru_layers(model, input_layer(model, history.window(model.number("context"))), target)
+    window = history.window(model.number("context"))
+    return gru_layers(model, window, input_layer(model, window), target)
 
 
 def timejoint(model, history, target):
     window = history.window(model.number("context"))
     one_hot = np.array([softmax(row) for row in layer(model, "bucket", gap_rows(model, window))])
     x = (input_layer(model, window) + one_hot @ model.double("bucket.embedding")) / 2
-    return gru_layers(model, x, target)
+    return gru_layers(model, window, x, target)
 
 
 # ---- baselines ----
@@ -420,7 +455,7 @@ def item_markov(model, history, target):
 
 # Every row of the table of models in docs/model.md.
 MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention,
-          "rmtpp": rmtpp, "timejoint": timejoint, "markov": markov, "item-markov": item_markov, "recency": recency,
+          "caser": caser, "transrec": transrec, "rmtpp": rmtpp, "timejoint": timejoint, "markov": markov, "item-markov": item_markov, "recency": recency,
           "popularity": popularity, "majority": majority}
 
 
@@ -441,14 +476,15 @@ def quantile(model, events, times, probability, fields=()):
     return times[-1] + np.exp(x)
 
 
-def predict(model, events, times, query_time, fields=(), target="event"):
+def predict(model, events, times, query_time, fields=(), target="event", user=0):
     """Probabilities of all event types, in the order of model.names, for the event at query_time after these events. With
     target "action": of all actions, in the order of model.categories[0]. fields holds for every event a list of the texts
-    (categories) and numbers (None where missing) of the model's fields."""
+    (categories) and numbers (None where missing) of the model's fields. user is the index of the sequence in the training
+    data plus 1, or 0 where it is unknown."""
     require(model.metadata["format"] == "lapse-model" and model.metadata["format.version"] == "2", "another format")
     require(model.metadata["task"] in ("classify", "recommend"), "another task")
     types = [model.names.index(event) for event in events]
-    return MODELS[model.metadata["model"]](model, History(types, times, fields, query_time), target)
+    return MODELS[model.metadata["model"]](model, History(types, times, fields, query_time, user=user), target)
 
 
 def main(arguments):

@@ -519,6 +519,56 @@ def test_the_notebook_runs():
     assert figures >= 2
 
 
+# ---------------------------------------------------------------------------------------------------- comparison ----
+
+SHORT = dict(epochs=2, dims=8, blocks=1, context=8)
+
+
+def test_comparisons_equal_the_tool():
+    data = shop()
+    data.save("compare.lapse")
+    seen = []
+    table = lapse.compare(data, models=["attention", "markov"], encodings=["mercer", "position"], seeds=range(1, 3),
+                          on_progress=seen.append, progress=False, **SHORT)
+    said = json.loads(tool("compare", "compare.lapse", "--models", "attention,markov", "--encodings", "mercer,position",
+                           "--seeds", "2", "--keep", "none", "--format", "json", "--epochs", "2", "--dims", "8", "--blocks",
+                           "1", "--context", "8"))
+    rows = table.rows
+    assert rows["model"].tolist() == [row["name"] for row in said["rows"]] == ["attention, mercer", "attention, position",
+                                                                              "markov"]
+    for metric in ("log-loss", "accuracy"):
+        assert np.allclose(rows[metric], [row[metric]["mean"] for row in said["rows"]], rtol=1e-8)
+    assert table.best == rows["model"].tolist()[int(np.argmin(rows["log-loss"]))]
+    assert len(table.runs) == 6 and len(table.curves) == 8 and (table.finished, table.total) == (6, 6)
+    assert seen and seen[-1]["done"] == 6 and seen[-1]["left"] == 0
+
+
+def test_comparisons_have_grids_rows_files_and_folders():
+    data = shop()
+    given = dict(models=["markov"], grid={"order": [1, 3]}, rows=[{"name": "one", "model": "markov", "order": 1}], seeds=2,
+                 keep="kept", progress=False)
+    first, again = lapse.compare(data, **given), lapse.compare(data, **given)
+    assert first.rows["model"].tolist() == ["markov", "one"] and len(first.cells) == 3
+    assert first.runs["seconds"].tolist() == again.runs["seconds"].tolist(), "the runs are kept"
+    data.save("planned.lapse")
+    json.dump({"data": "planned.lapse", "models": ["majority"], "seeds": 3}, open("plan.json", "w"))
+    assert lapse.compare(plan="plan.json", progress=False).total == 3
+    assert lapse.compare(data, plan="plan.json", models="markov,majority", progress=False).total == 6
+    assert "nothing" in str(raises(lapse.InputError, lapse.compare, data, models=["nothing"], progress=False))
+    assert "data" in str(raises(lapse.UsageError, lapse.compare, models=["markov"], progress=False))
+    stopped = lapse.compare(data, seeds=50, on_progress=lambda p: False, progress=False, **SHORT)
+    assert stopped.finished < stopped.total
+
+
+def test_tuning_returns_the_best_trial():
+    data = shop()
+    model = lapse.tune(data, budget="5m", trials=4, progress=False, seed=3, **SHORT)
+    scores = [float(re.search(r"log-loss ([0-9.]+)", model.properties[f"tune.trial.{i}"]).group(1)) for i in range(1, 5)]
+    assert int(model.properties["tune.best"]) == 1 + scores.index(min(scores))
+    assert abs(float(model.properties["score.valid.log_loss"]) - min(scores)) < 1e-4
+    raises(lapse.UsageError, lapse.tune, data, budget=0)
+
+
 def main():
     tests = [(name, value) for name, value in globals().items() if name.startswith("test_")]
     passed, failed, skipped = 0, 0, int("--skipped" in sys.argv)

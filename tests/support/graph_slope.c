@@ -1,6 +1,8 @@
 /* graph_slope.c: gradients against finite differences. */
 #include "support/graph_slope.h"
 
+#include "support/small_data.h"
+
 #include "backend/cpu/cpu.h"
 
 #include <setjmp.h>
@@ -40,6 +42,8 @@ static bool agrees(graph_case *this, double *x, double gradient, double *wanted)
 void graph_slope_check(graph_case *this, const char *what, int every)
 {
     graph_result result;
+    if (small_under_valgrind())
+        every *= 7;
     graph_case_run(this, sizeof(double), lp_reference_kernels_double, &result);
     for (int i = 0; i < this->graph.parameter_count; i++) {
         const lp_value *value = this->graph.parameters[i].value;

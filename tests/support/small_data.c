@@ -217,6 +217,12 @@ static bool under_tools(void)
     return under && *under;
 }
 
+bool small_under_valgrind(void)
+{
+    const char *under = getenv("LAPSE_TEST_UNDER");
+    return under && strcmp(under, "valgrind") == 0;
+}
+
 int small_effort(int plain, int few)
 {
     const char *tier = getenv("LAPSE_TEST_TIER");

@@ -37,6 +37,9 @@ void small_files_same(const char *a, const char *b);
 /* Number of repetitions: `plain`, or `few` in the quick tier and under valgrind or sanitizers. */
 int small_effort(int plain, int few);
 
+/* Whether the program runs under valgrind, which is several times slower than the sanitizers. */
+bool small_under_valgrind(void);
+
 /* Skips the test under valgrind and sanitizers: it would take minutes, or it runs fibers, which they do not support. */
 void small_skip_under_tools(void);
 

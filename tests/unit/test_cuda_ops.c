@@ -268,7 +268,7 @@ static void test_embed_gradients(void **state)
 
 /* Few items and many, one negative and more negatives than a warp has lanes; items that never occur, and one that is
  * the target or negative of almost every row. */
-static void test_bce_loss(void **state)
+static void test_sampled_loss(void **state)
 {
     (void)state;
     small_skip_under_tools();
@@ -286,11 +286,12 @@ static void test_bce_loss(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", sizes[i].items, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
-        graph_case_gradients(&this, lp_bce_loss(graph, z, items, bias, target, negative)->producer);
+        lp_sampled_type type = (lp_sampled_type)(i % 4);
+        graph_case_gradients(&this, lp_sampled_loss(graph, z, items, bias, target, negative, type, 0.2)->producer);
         graph_case_fill(&this, &random);
         set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_unchanged);
         set_frequent_id(&this, negative, sizes[i].items / 2, sizes[i].negatives_unchanged);
-        snprintf(what, sizeof what, "bce_loss of %d rows, %d of %d items, %d columns", sizes[i].rows,
+        snprintf(what, sizeof what, "sampled_loss %d of %d rows, %d of %d items, %d columns", type, sizes[i].rows,
                  1 + sizes[i].negatives, sizes[i].items, sizes[i].cols);
         check_case(&this, i * 50);
     }
@@ -325,7 +326,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_examples),    cmocka_unit_test(test_samples),         cmocka_unit_test(test_linear),
-        cmocka_unit_test(test_rows),        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_bce_loss),
+        cmocka_unit_test(test_rows),        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_sampled_loss),
         cmocka_unit_test(test_basis_error),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);

@@ -202,6 +202,8 @@ static void period_starts(void **state)
     check_periods("linear", 1, (const double[]){101});
     check_periods("paper", 3, (const double[]){2 + pow(198, 1.0 / 3), 2 + pow(198, 2.0 / 3), 200});
     check_periods("paper", 1, (const double[]){200});
+    check_periods("paper-frequency", 2, (const double[]){200 / (100 - sqrt(99)), 200});
+    check_periods("paper-frequency", 1, (const double[]){200});
 }
 
 /* Periods, or frequencies, that are uniform between the least and the greatest, by the seed. */

@@ -206,8 +206,8 @@ static void map_gradients(void **state)
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 902);
             bool joint = lp_inverse_cdfs[m]->joint;
-            lp_value *noise =
-                lp_noise(&this.graph, joint ? 1 : count, joint ? count : 1, lp_inverse_cdfs[m]->uniform, 0);
+            lp_value *noise = lp_noise(&this.graph, joint ? 1 : count, joint ? count : 1, lp_inverse_cdfs[m]->uniform,
+                                       count % 4 == 1, 0);
             lp_value *y = lp_inverse_cdfs[m]->build(&this.graph, noise, 6);
             assert_non_null(y);
             assert_true(lp_value_same_shape(y, noise));
@@ -221,11 +221,12 @@ static void map_gradients(void **state)
 
 /* ------------------------------------------------------------------------------------------------ noise ------ */
 
-static void run_noise(int count, bool uniform, uint64_t seed, uint32_t step, uint32_t stream, double *out)
+static void run_noise(int count, bool uniform, bool independent, uint64_t seed, uint32_t step, uint32_t stream,
+                      double *out)
 {
     lp_graph graph = {0};
     lp_plan plan;
-    lp_value *noise = lp_noise(&graph, 1, count, uniform, stream);
+    lp_value *noise = lp_noise(&graph, 1, count, uniform, independent, stream);
     assert_int_equal(lp_plan_make(&plan, &graph, &(lp_extent){0}, sizeof(double), NULL), LAPSE_OK);
     assert_int_equal(noise->offset, 0);
     lp_run run = {.plan = &plan, .work = (char *)out, .seed = seed, .step = step};
@@ -239,10 +240,10 @@ static void noise(void **state)
     enum { COUNT = 40 };
     double a[COUNT], b[COUNT], sum = 0, square = 0;
     for (uint32_t step = 0; step < 50; step++) {
-        run_noise(COUNT, true, 5, step, 0, a);
+        run_noise(COUNT, true, false, 5, step, 0, a);
         for (int i = 0; i < COUNT; i++)
             assert_true(a[i] > (double)i / COUNT && a[i] < (i + 1.0) / COUNT); /* one in each stratum */
-        run_noise(COUNT, false, 5, step, 0, a);
+        run_noise(COUNT, false, false, 5, step, 0, a);
         for (int i = 0; i < COUNT; i++) {
             assert_true(i == 0 || a[i] > a[i - 1]);
             sum += a[i] / (50 * COUNT);
@@ -250,14 +251,34 @@ static void noise(void **state)
         }
     }
     assert_true(fabs(sum) < 0.02 && fabs(square - 1) < 0.03);
-    run_noise(COUNT, false, 5, 49, 0, b);
+    run_noise(COUNT, false, false, 5, 49, 0, b);
     assert_memory_equal(a, b, sizeof a);
-    run_noise(COUNT, false, 5, 48, 0, b);
+    run_noise(COUNT, false, false, 5, 48, 0, b);
     assert_memory_not_equal(a, b, sizeof a);
-    run_noise(COUNT, false, 6, 49, 0, b);
+    run_noise(COUNT, false, false, 6, 49, 0, b);
     assert_memory_not_equal(a, b, sizeof a);
-    run_noise(COUNT, false, 5, 49, 1, b);
+    run_noise(COUNT, false, false, 5, 49, 1, b);
     assert_memory_not_equal(a, b, sizeof a);
+}
+
+/* Independent samples have the distribution, but not one in each stratum: the number in the lower half is binomial. */
+static void independent_noise(void **state)
+{
+    (void)state;
+    enum { COUNT = 40, STEPS = 500 };
+    double a[COUNT], variance = 0, sum = 0, square = 0;
+    for (uint32_t step = 0; step < STEPS; step++) {
+        int lower = 0;
+        run_noise(COUNT, false, true, 5, step, 0, a);
+        for (int i = 0; i < COUNT; i++) {
+            lower += a[i] < 0;
+            sum += a[i] / (STEPS * COUNT);
+            square += a[i] * a[i] / (STEPS * COUNT);
+        }
+        variance += (lower - COUNT / 2) * (lower - COUNT / 2) / (double)STEPS;
+    }
+    assert_true(fabs(sum) < 0.03 && fabs(square - 1) < 0.05);
+    assert_true(fabs(variance / (COUNT / 4.0) - 1) < 0.3); /* stratified: 0 */
 }
 
 static void normal_quantiles(void **state)
@@ -284,6 +305,7 @@ int main(void)
         cmocka_unit_test(coupling),
         cmocka_unit_test(map_gradients),
         cmocka_unit_test(noise),
+        cmocka_unit_test(independent_noise),
         cmocka_unit_test(normal_quantiles),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,7 +98,15 @@ CALL(simulation_save, (P(0), P(1), error))
 CALL(simulation_save_catalogue, (P(0), P(1), error))
 CALL(simulation_save_law, (P(0), P(1), error))
 CALL(simulation_evaluate, (P(0), P(1), P(2), P(3), P(4), error))
+CALL(simulation_rank, (P(0), P(1), P(2), P(3), P(4), error))
 CALL(bench, (P(0), P(1), error))
+CALL(sweep_plan_new, (P(0), error))
+CALL(sweep_plan_set, (P(0), P(1), P(2), error))
+CALL(sweep_plan_parse, (P(0), P(1), 1, error))
+CALL(sweep_plan_load, (P(0), P(1), error))
+CALL(sweep_new, (P(0), P(1), P(2), error))
+CALL(sweep_run, (P(0), NULL, NULL, error))
+CALL(tune, (P(0), P(1), P(2), NULL, NULL, P(3), error))
 
 /* Every call that returns a status: its pointer parameters in order, those that may be NULL in brackets. */
 #define ROW(name, pointers)                   \
@@ -157,7 +165,15 @@ static const struct {
     ROW(simulation_save_catalogue, "simulation path"),
     ROW(simulation_save_law, "simulation path"),
     ROW(simulation_evaluate, "simulation model dataset options scores"),
+    ROW(simulation_rank, "simulation model dataset options scores"),
     ROW(bench, "options report"),
+    ROW(sweep_plan_new, "plan"),
+    ROW(sweep_plan_set, "plan name value"),
+    ROW(sweep_plan_parse, "plan text"),
+    ROW(sweep_plan_load, "plan path"),
+    ROW(sweep_new, "dataset plan sweep"),
+    ROW(sweep_run, "sweep [context]"),
+    ROW(tune, "dataset options tune [context] model"),
 };
 enum { CALLS = sizeof calls / sizeof *calls };
 

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -166,10 +167,60 @@ static void members_are_counted(void **state)
     }
 }
 
+static void values_are_read(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool number, flag;
+        double value;
+        size_t left; /* bytes after the value */
+    } cases[] = {
+        {"12,", true, false, 12, 1},   {" -2.5e3 ", true, false, -2500, 1}, {"null]", true, false, NAN, 1},
+        {"\"1\"", false, false, 0, 0}, {"[1]", false, false, 0, 0},         {"1e999", false, false, 0, 0},
+        {" true}", false, true, 1, 1}, {"false", false, true, 0, 0},        {"nul", false, false, 0, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const char *text = cases[i].text, *end = text + strlen(text);
+        lp_json json = {text, end};
+        double value = -1;
+        bool flag = false;
+        assert_int_equal(lp_json_number(&json, &value), cases[i].number);
+        assert_true(json.at == (cases[i].number ? end - cases[i].left : text));
+        if (cases[i].number)
+            assert_true(value == cases[i].value || (isnan(value) && isnan(cases[i].value)));
+        json.at = text;
+        assert_int_equal(lp_json_bool(&json, &flag), cases[i].flag);
+        if (cases[i].flag)
+            assert_true(flag == (cases[i].value == 1) && json.at == end - cases[i].left);
+    }
+    lp_json json = {" {\"a\": [1, 2]} ,", NULL};
+    json.end = json.at + strlen(json.at);
+    lp_json_text any;
+    assert_true(lp_json_any(&json, &any));
+    assert_true(any.end - any.begin == 13 && *any.begin == '{' && any.end[-1] == '}' && strcmp(json.at, " ,") == 0);
+}
+
+static void malformed_text_is_located(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        size_t where;
+    } cases[] = {{"{\"a\": 1,\n x}", 10}, {"[1, 2", 5}, {"[1] 2", 4}, {"", 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        size_t where = 99;
+        assert_false(lp_json_check(cases[i].text, strlen(cases[i].text), &where));
+        assert_int_equal(where, cases[i].where);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(texts_are_checked), cmocka_unit_test(depth_is_limited),
-                                       cmocka_unit_test(strings_are_decoded), cmocka_unit_test(integers_are_read),
-                                       cmocka_unit_test(members_are_counted)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_read),     cmocka_unit_test(malformed_text_is_located),
+        cmocka_unit_test(texts_are_checked),   cmocka_unit_test(depth_is_limited),
+        cmocka_unit_test(strings_are_decoded), cmocka_unit_test(integers_are_read),
+        cmocka_unit_test(members_are_counted)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

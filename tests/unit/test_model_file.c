@@ -445,7 +445,7 @@ static void made_up_configurations(void **state)
         {"\"encoding\":\"mercer\"", "\"encoding\":\"bochner-invcdf\"", WRONG("inverse_cdf")},
         {"\"period_init\":\"geometric\"", "\"period_init\":\"wild\"", WRONG("period_init")},
         {"\"target_time\":\"known\"", "\"target_time\":\"guessed\"", WRONG("target_time")},
-        {"\"target_time\"", "\"target\"", WRONG("target_time")},
+        {"\"target_time\"", "\"target_tim\"", WRONG("target_time")},
         {"\"event_types\":\"5\"", "\"event_types\":\"0\"", WRONG("event_types")},
         {"\"event_types\":\"5\"", "\"event_types\":\"4\"", WRONG("vocabulary.event.offset")},
         {"\"event_types\":\"5\"", "\"event_types\":\"2000000000\"", WRONG("vocabulary.event.offset")},

@@ -5,6 +5,7 @@
 #include "model/model_options.h"
 #include "model/output_layer.h"
 #include "model/id_map.h"
+#include "serve/session.h"
 #include "support/graph_slope.h"
 #include "support/small_data.h"
 #include "support/small_model.h"
@@ -27,7 +28,22 @@ static char what[80];
 /* Longer than any sequence of small_train_data, so that evaluation and sessions see the same events. */
 enum { CONTEXT = 20 };
 
-/* Calls check for each model and task, each loss of a recommender, networks with and without the gap input, and those that
+/* The losses over negatives of each target differ in one function: one model is tested with all of them, the others with bce and with
+ * their own. */
+static bool tests_loss(int model, int loss)
+{
+    return model == 0 || loss <= LP_LOSS_SAMPLED_SOFTMAX || loss == (int)lp_models[model]->default_loss;
+}
+
+/* Begins the history of a sequence of the training data, whose user the model may know. */
+static void begin_sequence(lapse_session *session, int64_t sequence)
+{
+    lapse_session_clear(session);
+    if (session->model->config.row->sequence_input)
+        lp_decoder_set_sequence(&session->decoder, (int32_t)sequence + 1);
+}
+
+/* Calls check for each model and task, losses of a recommender, networks with and without the gap input, and those that
  * have encodings with another one than their default, with options for a small run. */
 static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_train_options *options))
 {
@@ -40,7 +56,8 @@ static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_tra
                 for (int variant = 0; variant < VARIANTS; variant++) {
                     bool network = lp_models[m]->build, ranks = task == LP_TASK_RECOMMEND && network;
                     if (!(lp_models[m]->tasks >> task & 1) || (loss > 0 && !ranks) || (variant && !network) ||
-                        (variant == OTHER_ENCODING && !lp_model_has_option(lp_models[m], "encoding")))
+                        (variant == OTHER_ENCODING && !lp_model_has_option(lp_models[m], "encoding")) ||
+                        (ranks && !tests_loss(m, loss)))
                         continue;
                     lapse_train_options options = small_train_options();
                     small_set(&options, "model", lp_models[m]->name);
@@ -186,12 +203,12 @@ static void score_by_sessions(const lapse_model *model, const lapse_dataset *dat
     assert_int_equal(lapse_session_new(model, &other, NULL), LAPSE_OK);
     *loss = *mrr = 0;
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
-        lapse_session_clear(session);
+        begin_sequence(session, s);
         for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
             if (i > dataset->start[s]) {
                 int target = dataset->type[i], rank = 1;
                 assert_int_equal(lapse_session_predict(session, dataset->time[i], probabilities, NULL), LAPSE_OK);
-                lapse_session_clear(other); /* the same history at once instead of event by event */
+                begin_sequence(other, s); /* the same history at once instead of event by event */
                 for (uint64_t k = dataset->start[s]; k < i; k++)
                     assert_int_equal(lapse_session_append(other, dataset->time[k],
                                                           lapse_dataset_event_type_name(dataset, dataset->type[k]),
@@ -269,7 +286,7 @@ static void check_queries(const lapse_dataset *dataset, lapse_train_options *opt
     assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
     assert_int_equal(lapse_predict_all(model, dataset, queries, QUERIES, &predict, best, counts, NULL), LAPSE_OK);
     for (int q = 0; q < QUERIES; q++) {
-        lapse_session_clear(session);
+        begin_sequence(session, q);
         for (uint64_t i = dataset->start[q]; i < dataset->start[q + 1]; i++)
             assert_int_equal(lapse_session_append(session, dataset->time[i],
                                                   lapse_dataset_event_type_name(dataset, dataset->type[i]), NULL),

@@ -86,7 +86,8 @@ static void test_gradients(void **state)
 {
     (void)state;
     for (int id = 0; id < LP_OP_COUNT; id++)
-        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example; seed++) {
+        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example;
+             seed += small_under_valgrind() ? 2 : 1) {
             graph_case this;
             start_example(&this, lp_op_table[id], seed, &shards[seed % 5], 1);
             check_gradients(&this);
@@ -168,7 +169,8 @@ static void test_floats(void **state)
     (void)state;
     static const struct shard more[] = {{0, {0}}, {1, {1}}, {3, {33, 1, 70}}, {2, {64, 31}}, {1, {129}}};
     for (int id = 0; id < LP_OP_COUNT; id++)
-        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example; seed++) {
+        for (int seed = 0; seed < small_effort(20, 5) && lp_op_table[id]->example;
+             seed += small_under_valgrind() ? 2 : 1) {
             graph_case this;
             start_example(&this, lp_op_table[id], seed, &more[seed % 5], 40000);
             check_floats(&this);

@@ -170,6 +170,57 @@ static void minimums_may_be_repeated(void **state)
                 "than 4 events");
 }
 
+/* The source's sequences and event types are filtered before sessions are cut, and cut where they would be without it. */
+static void the_source_is_filtered_first(void **state)
+{
+    (void)state;
+    /* users a and b have 4 events in two sessions each, c has 2; y has two users, but one without c; z has one */
+    const char *rows = "a,1,x\na,2,y\na,40,x\na,41,z\nb,1,x\nb,12,z\nb,20,z\nb,50,x\nc,1,y\nc,2,x\n";
+    struct {
+        int64_t min_sequence_events, min_users, min_events;
+        double gap;
+        const char *left;
+        int64_t inactive_rows, inactive_sequences, unpopular_rows, unpopular_types, short_sequences;
+    } cases[] = {
+        {3, 1, 1, 0, "a: 1 x, 2 y, 40 x, 41 z;b: 1 x, 12 z, 20 z, 50 x;", 2, 1, 0, 0, 0},
+        {3, 1, 1, 15, "a/1: 1 x, 2 y;a/2: 40 x, 41 z;b/1: 1 x, 12 z, 20 z;b/2: 50 x;", 2, 1, 0, 0, 0},
+        {1, 3, 1, 0, "a: 1 x, 40 x;b: 1 x, 50 x;c: 2 x;", 0, 0, 5, 2, 0},
+        {1, 2, 1, 0, "a: 1 x, 2 y, 40 x, 41 z;b: 1 x, 12 z, 20 z, 50 x;c: 1 y, 2 x;", 0, 0, 0, 0, 0},
+        {3, 2, 1, 15, "a/1: 1 x;a/2: 40 x, 41 z;b/1: 1 x, 12 z, 20 z;b/2: 50 x;", 2, 1, 1, 1, 0},
+        {3, 2, 2, 15, "a/2: 40 x, 41 z;b/1: 1 x, 12 z, 20 z;", 2, 1, 1, 1, 2},
+    };
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        lapse_import_options options = defaults();
+        options.min_sequence_events = cases[c].min_sequence_events;
+        options.min_users = cases[c].min_users;
+        options.min_events = cases[c].min_events;
+        options.session_gap = cases[c].gap;
+        expect(rows, &options, cases[c].left);
+        lapse_dataset *dataset = NULL;
+        lapse_import_report report = report_of(rows, &options, &dataset);
+        assert_int_equal(report.inactive_rows, cases[c].inactive_rows);
+        assert_int_equal(report.inactive_sequences, cases[c].inactive_sequences);
+        assert_int_equal(report.unpopular_rows, cases[c].unpopular_rows);
+        assert_int_equal(report.unpopular_event_types, cases[c].unpopular_types);
+        assert_int_equal(report.short_sequences, cases[c].short_sequences);
+        assert_int_equal(report.rows, lapse_dataset_event_count(dataset) + report.inactive_rows +
+                                          report.unpopular_rows + report.short_rows);
+        lapse_dataset_close(dataset);
+    }
+    lapse_import_options options = defaults();
+    options.min_users = 2;
+    options.deduplicate = "consecutive"; /* what is dropped before is not between two equal events */
+    expect("a,1,x\na,2,z\na,3,x\nb,1,x\n", &options, "a: 1 x;b: 1 x;");
+    options.min_users = 9;
+    const char *text = "user,time,event\na,1,x\nb,1,x\n";
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
+                "no event is left: 0 are in sequences with fewer than 1 events before sessions, 2 have event types of "
+                "fewer than 9 sequences, and 0 are dropped by min-count and min-events");
+    options.min_users = -1;
+    refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
+                "min-sequence-events is 1 and min-users is -1; they must not be negative");
+}
+
 /* Every event type depends on the previous sequence, so each iteration removes one from both ends: the number of
  * iterations is half the number of sequences, and the time stays linear. The event type in the middle is dropped with
  * its two sequences. */
@@ -384,15 +435,11 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(sequences_are_cut_at_gaps),
-        cmocka_unit_test(parts_may_be_too_short),
-        cmocka_unit_test(duplicates_are_dropped),
-        cmocka_unit_test(duplicates_do_not_count),
-        cmocka_unit_test(fields_and_splits_go_along),
-        cmocka_unit_test(minimums_may_be_repeated),
-        cmocka_unit_test(long_chains_end),
-        cmocka_unit_test(rules_told_plainly),
-        cmocka_unit_test(nonsense_is_refused),
+        cmocka_unit_test(sequences_are_cut_at_gaps),    cmocka_unit_test(parts_may_be_too_short),
+        cmocka_unit_test(duplicates_are_dropped),       cmocka_unit_test(duplicates_do_not_count),
+        cmocka_unit_test(fields_and_splits_go_along),   cmocka_unit_test(minimums_may_be_repeated),
+        cmocka_unit_test(the_source_is_filtered_first), cmocka_unit_test(long_chains_end),
+        cmocka_unit_test(rules_told_plainly),           cmocka_unit_test(nonsense_is_refused),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

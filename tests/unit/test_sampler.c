@@ -46,7 +46,9 @@ static void gradients(void **state)
                                          .period_min = 3,
                                          .period_max = 40,
                                          .inverse_cdf = lp_name_index(map->name, inverse_cdf_names()),
-                                         .hidden = 5};
+                                         .hidden = 5,
+                                         .frequency_scale = count % 2 ? LP_SCALE_LOG : LP_SCALE_LINEAR,
+                                         .independent_draws = count > 4};
             graph_case this = {.gap = 1};
             lp_random random = lp_random_start((uint64_t)count, LP_PURPOSE_TEST, 910);
             lp_value *draw = encoding->sample(&this.graph, &config, LP_SAMPLE_STEP);

@@ -205,9 +205,9 @@ static void test_wrong_options(void **state)
     assert_string_equal(good.preset, "shop");
     lapse_simulate_options o = good;
     o.preset = "bazaar";
-    assert_refused(o, "there is no preset 'bazaar' to simulate; the presets are: shop, cycle, catalogue");
+    assert_refused(o, "there is no preset 'bazaar' to simulate; the presets are: shop, cycle, catalogue, sessions");
     o.preset = NULL;
-    assert_refused(o, "there is no preset '' to simulate; the presets are: shop, cycle, catalogue");
+    assert_refused(o, "there is no preset '' to simulate; the presets are: shop, cycle, catalogue, sessions");
     o = good;
     o.sequences = -1;
     assert_refused(o, "sequences is -1; it must be 1 to 10000000, or 0 for the preset's default");

@@ -34,7 +34,7 @@ static void test_goods_are_a_tree(void **state)
     (void)state;
     static const int64_t sizes[] = {100, 101, 997, 20000, 1700000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
-        lp_goods *goods = lp_goods_new(sizes[i], 180, 5 + i);
+        lp_goods *goods = lp_goods_new(sizes[i], 0, 180, 5 + i);
         assert_non_null(goods);
         int32_t next = 0, department = 0;
         for (int32_t c = 0; c < goods->category_count; c++) {
@@ -59,7 +59,7 @@ static void test_goods_are_a_tree(void **state)
 static void test_draws(void **state)
 {
     (void)state;
-    lp_goods *goods = lp_goods_new(600, 180, 11);
+    lp_goods *goods = lp_goods_new(600, 0, 180, 11);
     lp_random random = lp_random_start(11, LP_PURPOSE_TEST, 0);
     int met[600] = {0};
     for (int i = 0; i < 20000; i++) {

@@ -94,6 +94,34 @@ static void the_split_of_a_seed_never_changes(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Sessions go to a split as a whole, by their start; a gap of exactly 30 minutes does not end one. */
+static void sessions_are_split_by_their_start(void **state)
+{
+    (void)state;
+    /* sessions: a 0..1800, a 4000..4001, b 100..200, b 3000, c 5000; by start: a, b, b, a, c */
+    const int lengths[] = {4, 3, 1};
+    const double time[] = {0, 1800, 4000, 4001, 100, 200, 3000, 5000};
+    const int32_t type[8] = {0};
+    lapse_dataset *dataset = small_dataset(3, lengths, time, type, 1, NULL);
+    uint8_t *split = NULL;
+    assert_int_equal(lp_split_make(dataset, rule("session"), 3, &split, NULL), LAPSE_OK);
+    for (int i = 0; i < 8; i++)
+        assert_int_equal(split[i], ((const uint8_t[]){0, 0, 1, 1, 0, 0, 0, 2})[i]);
+    lp_free(split);
+    lapse_dataset_close(dataset);
+    const double close[] = {0, 1, 2, 3, 0, 1, 2, 0};
+    dataset = small_dataset(3, lengths, close, type, 1, NULL);
+    assert_int_equal(lp_split_make(dataset, rule("session"), 3, &split, NULL), LAPSE_OK); /* three sessions */
+    lp_free(split);
+    lapse_dataset_close(dataset);
+    const int two[] = {4, 3};
+    lapse_error error;
+    dataset = small_dataset(2, two, close, type, 1, NULL);
+    assert_int_equal(lp_split_make(dataset, rule("session"), 3, &split, &error), LAPSE_ERROR_USAGE);
+    assert_non_null(strstr(error.message, "2 sessions cannot be split"));
+    lapse_dataset_close(dataset);
+}
+
 static void the_column_is_taken_as_it_is(void **state)
 {
     (void)state;
@@ -178,8 +206,8 @@ static void the_seed_is_for_chance_alone(void **state)
 static void rules_have_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {"column", "sequence", "leave-one-out", "time", NULL};
-    for (int i = 0; i < 5; i++) {
+    static const char *const names[] = {"column", "sequence", "leave-one-out", "time", "session", NULL};
+    for (int i = 0; i < 6; i++) {
         if (!names[i]) {
             assert_null(lapse_split_by_names()[i]);
             continue;
@@ -231,7 +259,7 @@ static void empty_splits_are_refused(void **state)
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
-    static const int allocations[] = {2, 3, 2, 3};
+    static const int allocations[] = {2, 3, 2, 3, 3};
     for (int r = 0; lapse_split_by_names()[r]; r++) {
         lapse_dataset *dataset = small_dataset_spelled("abc abc ab a", "ttt vvv tt e");
         for (int64_t n = 1;; n++) {
@@ -257,6 +285,7 @@ int main(void)
         cmocka_unit_test(shares_are_exact),
         cmocka_unit_test(seeds_decide),
         cmocka_unit_test(the_split_of_a_seed_never_changes),
+        cmocka_unit_test(sessions_are_split_by_their_start),
         cmocka_unit_test(the_column_is_taken_as_it_is),
         cmocka_unit_test(the_last_of_each_sequence_is_left_out),
         cmocka_unit_test(later_starts_are_tested),

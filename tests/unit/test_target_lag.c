@@ -1,4 +1,4 @@
-/* test_target_lag.c: the lag to the predicted event as an input of recurrent models: they read the query time with an encoding and a
+/* test_target_lag.c: the lag to the predicted event as an input of models that are not built on an encoding: they read the query time with an encoding and a
  * known target time only; encodings of positions are refused; a file without the key has no encoding. test_models.c trains and
  * queries with it too. */
 #include "model/model_file.h"
@@ -13,18 +13,25 @@
 #include <cmocka.h>
 #include <string.h>
 
-static const char *const models[] = {"lstm", "gru4rec", "rnn-attention", NULL};
+static const char *const models[] = {"lstm",     "gru4rec", "rnn-attention", "sasrec", "caser",
+                                     "transrec", "rmtpp",   "timejoint",     NULL};
 
 static lp_model_config config_of(const char *model, const char *encoding)
 {
     lp_model_config config = small_config_of(lp_model_row_find(model), 4);
-    config.task = LP_TASK_RECOMMEND;
+    config.task = config.row->tasks >> LP_TASK_RECOMMEND & 1 ? LP_TASK_RECOMMEND : LP_TASK_CLASSIFY;
     if (encoding)
         small_config_set(&config, "encoding", encoding);
     small_config_set(&config, "periods", "3");
     small_config_set(&config, "harmonics", "2");
     small_config_set(&config, "period-min", "0.5");
     small_config_set(&config, "period-max", "40");
+    config.gap = (lp_gap_scale){.offset = 1, .deviation = 1};
+    config.sequences = config.row->sequence_input ? 3 : 0;
+    if (lp_model_has_option(config.row, "heads"))
+        small_config_set(&config, "heads", "2");
+    if (lp_model_has_option(config.row, "time-unit"))
+        small_config_set(&config, "time-unit", "60");
     return config;
 }
 

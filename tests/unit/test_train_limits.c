@@ -57,8 +57,9 @@ static void check_row(const lapse_option *option)
     double step = option->type == LAPSE_OPTION_INTEGER ? 1 : option->maximum / 2;
     lp_number_text(option->minimum - step, below);
     lp_number_text(option->maximum + step, above);
-    const char *const wrong[] = {ranged ? below : NULL, ranged ? above : NULL,
-                                 option->type == LAPSE_OPTION_FILE ? NULL : "no such value"};
+    const char *const wrong[] = {
+        ranged ? below : NULL, ranged ? above : NULL,
+        option->type == LAPSE_OPTION_FILE || option->type == LAPSE_OPTION_TEXT ? NULL : "no such value"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (wrong[i] && lapse_train_options_set(&options, option->name, wrong[i], NULL) != LAPSE_ERROR_USAGE)
             fail_msg("--%s takes '%s'", option->name, wrong[i]);
@@ -116,6 +117,14 @@ static void options_that_contradict(void **state)
          {"recommend", "bce", "in-batch"},
          "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go with "
          "sampled-softmax"},
+        {{"task", "loss", "negatives"},
+         {"recommend", "bpr-max", "in-batch"},
+         "the loss bpr-max samples negatives for each target: uniform or popularity; in-batch negatives go with "
+         "sampled-softmax"},
+        {{"task", "loss", "negatives-unseen"},
+         {"recommend", "sampled-softmax", "true"},
+         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the loss bce, bpr, "
+         "bpr-max or top1-max, which sample negatives for each target"},
     };
     lapse_dataset *dataset = small_train_data(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

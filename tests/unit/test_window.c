@@ -143,6 +143,31 @@ static void training_windows(void **state)
     }
 }
 
+/* With last_only every target has a window of its own, in training too, with all the history that the context allows. */
+static void windows_of_one_target(void **state)
+{
+    (void)state;
+    for (int seed = 0; seed < small_effort(100, 20); seed++) {
+        window_case this;
+        lp_windows list = {0};
+        start_case(&this, seed);
+        this.targets.last_only = true;
+        for (uint32_t epoch = 0; epoch < 2; epoch++) {
+            assert_int_equal(lp_windows_training(&list, &this.targets, 1, epoch, NULL), LAPSE_OK);
+            check_windows(&this, &list);
+            CHECK(list.count == list.targets);
+            for (int64_t w = 0; w < list.count; w++) {
+                const lp_window *window = &list.windows[w];
+                int64_t index = window->first + window->count - (int64_t)this.dataset->start[window->sequence];
+                CHECK(window->from == window->count - 1);
+                CHECK(window->count == (index < this.targets.context ? index : this.targets.context));
+            }
+        }
+        lp_windows_clear(&list);
+        end_case(&this);
+    }
+}
+
 /* Training windows of one long sequence lie end to end, with another offset in another epoch. */
 static void training_offsets(void **state)
 {
@@ -357,6 +382,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(evaluation_windows),
         cmocka_unit_test(training_windows),
+        cmocka_unit_test(windows_of_one_target),
         cmocka_unit_test(training_offsets),
         cmocka_unit_test(shuffles),
         cmocka_unit_test(nothing_to_shuffle),

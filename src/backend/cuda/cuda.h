@@ -235,8 +235,8 @@ LP_CUDA_OP(reflect_gradient);
 /* cuda_loss.cu */
 LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
-LP_CUDA_OP(bce_loss);
-LP_CUDA_OP(bce_loss_gradient);
+LP_CUDA_OP(sampled_loss);
+LP_CUDA_OP(sampled_loss_gradient);
 /* cuda_softmax.cu */
 LP_CUDA_OP(softmax);
 LP_CUDA_OP(softmax_gradient);
@@ -267,6 +267,14 @@ LP_CUDA_OP(lstm_gradient);
 /* cuda_gru.cu */
 LP_CUDA_OP(gru);
 LP_CUDA_OP(gru_gradient);
+/* cuda_convolution.cu */
+LP_CUDA_OP(fold);
+LP_CUDA_OP(unfold);
+LP_CUDA_OP(max_rows);
+LP_CUDA_OP(max_rows_gradient);
+LP_CUDA_OP(vertical_conv);
+LP_CUDA_OP(vertical_conv_gradient);
+LP_CUDA_OP(vertical_conv_products);
 /* cuda_additive_attention.cu */
 LP_CUDA_OP(additive_attention);
 LP_CUDA_OP(additive_attention_gradient);

@@ -6,7 +6,7 @@
 /* Attributes of the node. */
 typedef struct element_constants {
     float scale, shift;
-    double bound; /* of tanh */
+    double bound; /* of tanh; least of log_abs */
 } element_constants;
 
 /* f(a, b) of an op; b is 0 for an op with one input. */
@@ -27,6 +27,10 @@ template <lp_op_id op> __device__ static inline float element(element_constants 
         return (float)exp((double)a);
     case LP_OP_TANH:
         return (float)(with.bound * tanh((double)a / with.bound));
+    case LP_OP_LOG_ABS:
+        return (float)log(hypot((double)a, with.bound));
+    case LP_OP_LOG_ABS_GRADIENT:
+        return b * a / (a * a + with.scale * with.scale);
     default: /* LP_OP_TANH_GRADIENT */
         return b * (1 - a / with.scale * (a / with.scale));
     }
@@ -78,6 +82,8 @@ template LP_CUDA_OP(elementwise<LP_OP_AFFINE>);
 template LP_CUDA_OP(elementwise<LP_OP_EXP>);
 template LP_CUDA_OP(elementwise<LP_OP_TANH>);
 template LP_CUDA_OP(elementwise<LP_OP_TANH_GRADIENT>);
+template LP_CUDA_OP(elementwise<LP_OP_LOG_ABS>);
+template LP_CUDA_OP(elementwise<LP_OP_LOG_ABS_GRADIENT>);
 
 /* ---- mask: degrees are defined in op.h ----------------------------------------------------------------------- */
 
@@ -198,7 +204,8 @@ void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
 /* ---- noise --------------------------------------------------------------------------------------------------- */
 
 /* Element i uses the words of the i-th uniform number of the sequence in random.h: two of Philox block i / 2. */
-__global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purpose, int uniform, float *y)
+__global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purpose, bool uniform, bool independent,
+                             float *y)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i >= size)
@@ -207,8 +214,8 @@ __global__ void noise_kernel(const lp_cuda_shard *shard, int size, uint32_t purp
     random.element = (uint64_t)i / 2;
     if (i % 2)
         lp_random_uniform(&random);
-    double u = ((double)i + lp_random_uniform(&random)) / (double)size;
-    y[i] = (float)(uniform ? u : lp_normal_quantile(u));
+    double u = lp_random_uniform(&random), p = independent ? u : ((double)i + u) / (double)size;
+    y[i] = (float)(uniform ? p : lp_normal_quantile(p));
 }
 
 void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
@@ -216,5 +223,6 @@ void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
     const lp_value *out = node->outputs[0];
     int size = out->rows * out->cols;
     LP_LAUNCH(run, noise_kernel, lp_blocks(size, 128), 128, 0, run->shard, size,
-              (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, (int)node->attributes.uniform, LP_OUTPUT(0));
+              (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, node->attributes.uniform,
+              node->attributes.independent, LP_OUTPUT(0));
 }

@@ -5,7 +5,7 @@ const lp_value *lp_cuda_sorted_by(const lp_node *node, int k)
 {
     if (node->op->id == LP_OP_EMBED_GRADIENT && k == 1)
         return node->outputs[0];
-    if (node->op->id == LP_OP_BCE_LOSS_GRADIENT && (k == 2 || k == 3))
+    if (node->op->id == LP_OP_SAMPLED_LOSS_GRADIENT && (k == 2 || k == 3))
         return node->inputs[1];
     return NULL;
 }

@@ -6,7 +6,7 @@
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_upload.h"
-#include "backend/cuda/cuda_bce_loss.h"
+#include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
@@ -302,7 +302,7 @@ static void launch_part(const lp_stage_part *part, const lp_cuda_run *run)
 static void launch_bce(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
     lp_node loss = node_of(&stage->parts[0]), gradient = node_of(&stage->parts[1]);
-    lp_cuda_bce_loss_fused(&loss, &gradient, run);
+    lp_cuda_sampled_loss_fused(&loss, &gradient, run);
 }
 
 static void launch_stage(const lp_cuda_run *run, int i)

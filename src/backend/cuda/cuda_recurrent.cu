@@ -1,24 +1,11 @@
 /* cuda_recurrent.cu: shifts of rows, and the LSTM by the scan of cuda_scan.h. */
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_scan.h"
 
 enum { GATES = 4 };
 
 /* ---- shift_rows ---------------------------------------------------------------------------------------------- */
-
-/* The segment of a token. */
-__device__ static inline int segment_of(const int32_t *segment, int segments, int token)
-{
-    int low = 0, high = segments - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (segment[middle + 1] > token)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
 
 __global__ void shift_rows_kernel(const lp_cuda_shard *shard, const int32_t *segment, int cols, int k, const float *x,
                                   float *y, int adds)
@@ -26,7 +13,7 @@ __global__ void shift_rows_kernel(const lp_cuda_shard *shard, const int32_t *seg
     int row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     if (row >= shard->rows[LP_ROWS_TOKENS])
         return;
-    int s = segment_of(segment, shard->segments, row);
+    int s = lp_segment_of(segment, shard->segments, row);
     bool inside = row - k >= segment[s] && row - k < segment[s + 1];
     for (int c = (int)threadIdx.x; c < cols; c += (int)blockDim.x)
         lp_store(&y[(size_t)row * cols + c], inside ? x[((size_t)row - k) * cols + c] : 0, adds);

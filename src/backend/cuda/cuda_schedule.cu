@@ -67,7 +67,7 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
             if (bytes_of(plan, part->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
         /* The loss reads a side buffer that is written together with this output (lp_cuda_side_buffer). */
-        if (part->node->op->id == LP_OP_BCE_LOSS && bytes_of(plan, part->node->outputs[1], &one))
+        if (part->node->op->id == LP_OP_SAMPLED_LOSS && bytes_of(plan, part->node->outputs[1], &one))
             all->reads[all->read_count++] = one;
         for (int i = 0; i < part->node->op->output_count; i++)
             if (!packs && lp_part_computes(part, i) && bytes_of(plan, part->node->outputs[i], &one)) {

@@ -1,5 +1,5 @@
 /* cuda_stage.cu: splits nodes into parts, finds their levels, and groups them into stages. */
-#include "backend/cuda/cuda_bce_loss.h"
+#include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_reduction.h"
 
@@ -49,7 +49,7 @@ bool same_fused_kernel(const candidate *a, const candidate *b)
 bool same_bce(const candidate *loss, const candidate *gradient)
 {
     return loss->type == LP_STAGE_BCE && gradient->type == LP_STAGE_BCE &&
-           lp_cuda_bce_loss_fusable(loss->part.node, gradient->part.node);
+           lp_cuda_sampled_loss_fusable(loss->part.node, gradient->part.node);
 }
 
 /* The lowest level of `later` that the use of the value by `earlier` permits. */
@@ -75,7 +75,7 @@ void find_level(candidate *all, int at)
     for (int i = 0; i < at; i++) {
         if (all[i].part.node == node) {
             /* Parts of one node write different outputs, but the loss reads partial sums that the row gradient leaves. */
-            if (node->op->id == LP_OP_BCE_LOSS && mine->level <= all[i].level)
+            if (node->op->id == LP_OP_SAMPLED_LOSS && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
@@ -123,12 +123,12 @@ int add_parts(candidate *all, int count, const lp_node *node, int number)
     unsigned rows = lp_cuda_fused_supports(node, &by_row) & present;
     if (!lp_cuda_reduction_supports(node, &reduced))
         reduced = 0;
-    if (node->op->id == LP_OP_BCE_LOSS) {
+    if (node->op->id == LP_OP_SAMPLED_LOSS) {
         add(all, &count, node, number, present & 2, LP_STAGE_BCE, 0);
         add(all, &count, node, number, present & 1, LP_STAGE_NODE, 0);
         return count;
     }
-    if (node->op->id == LP_OP_BCE_LOSS_GRADIENT && present & 1) {
+    if (node->op->id == LP_OP_SAMPLED_LOSS_GRADIENT && present & 1) {
         add(all, &count, node, number, 1, LP_STAGE_BCE, 0);
         present &= ~1u;
         if (!present)

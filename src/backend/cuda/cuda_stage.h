@@ -8,10 +8,10 @@
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
- *   bce        the binary cross-entropy loss together with its gradient by row (cuda_bce_loss.h)
+ *   bce        the sampled loss together with its gradient by row (cuda_sampled_loss.h)
  *   node       any other node
  *
- * A node with outputs of both types (the gradient of layer norm, the bce loss and its gradient) is split into two parts.
+ * A node with outputs of both types (the gradient of layer norm, the sampled loss and its gradient) is split into two parts.
  *
  * A part depends on the earlier parts that write what it reads or writes, or that read what it writes. Its level is one more than the
  * highest level among its dependencies; a dependency in the same fused kernel does not raise it, because the kernel runs its parts in
@@ -85,8 +85,8 @@ static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
 static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_part *part)
 {
     lp_op_id id = part->node->op->id;
-    bool by_item = id == LP_OP_BCE_LOSS_GRADIENT && !lp_part_computes(part, 0);
-    bool loss = id == LP_OP_BCE_LOSS && !lp_part_computes(part, 1);
+    bool by_item = id == LP_OP_SAMPLED_LOSS_GRADIENT && !lp_part_computes(part, 0);
+    bool loss = id == LP_OP_SAMPLED_LOSS && !lp_part_computes(part, 1);
     return type == LP_STAGE_REDUCTION || (type == LP_STAGE_NODE && (by_item || loss));
 }
 

@@ -37,8 +37,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_CROSS_ENTROPY_GRADIENT] = lp_cuda_cross_entropy_gradient;
     table.by_op[LP_OP_SOFTMAX_LOSS] = lp_cuda_softmax_loss;
     table.by_op[LP_OP_SOFTMAX_LOSS_GRADIENT] = lp_cuda_softmax_loss_gradient;
-    table.by_op[LP_OP_BCE_LOSS] = lp_cuda_bce_loss;
-    table.by_op[LP_OP_BCE_LOSS_GRADIENT] = lp_cuda_bce_loss_gradient;
+    table.by_op[LP_OP_SAMPLED_LOSS] = lp_cuda_sampled_loss;
+    table.by_op[LP_OP_SAMPLED_LOSS_GRADIENT] = lp_cuda_sampled_loss_gradient;
     table.by_op[LP_OP_TIME_LOSS] = lp_cuda_time_loss;
     table.by_op[LP_OP_TIME_LOSS_GRADIENT] = lp_cuda_time_loss_gradient;
     table.by_op[LP_OP_MIXTURE_LOSS] = lp_cuda_mixture_loss;
@@ -53,6 +53,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_EXP] = lp_cuda_elementwise<LP_OP_EXP>;
     table.by_op[LP_OP_TANH] = lp_cuda_elementwise<LP_OP_TANH>;
     table.by_op[LP_OP_TANH_GRADIENT] = lp_cuda_elementwise<LP_OP_TANH_GRADIENT>;
+    table.by_op[LP_OP_LOG_ABS] = lp_cuda_elementwise<LP_OP_LOG_ABS>;
+    table.by_op[LP_OP_LOG_ABS_GRADIENT] = lp_cuda_elementwise<LP_OP_LOG_ABS_GRADIENT>;
     table.by_op[LP_OP_MASK] = lp_cuda_mask;
     table.by_op[LP_OP_SHIFT_ROWS] = lp_cuda_shift_rows;
     table.by_op[LP_OP_LSTM] = lp_cuda_lstm;
@@ -61,6 +63,13 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_GRU_GRADIENT] = lp_cuda_gru_gradient;
     table.by_op[LP_OP_ADDITIVE_ATTENTION] = lp_cuda_additive_attention;
     table.by_op[LP_OP_ADDITIVE_ATTENTION_GRADIENT] = lp_cuda_additive_attention_gradient;
+    table.by_op[LP_OP_FOLD] = lp_cuda_fold;
+    table.by_op[LP_OP_UNFOLD] = lp_cuda_unfold;
+    table.by_op[LP_OP_MAX_ROWS] = lp_cuda_max_rows;
+    table.by_op[LP_OP_MAX_ROWS_GRADIENT] = lp_cuda_max_rows_gradient;
+    table.by_op[LP_OP_VERTICAL_CONV] = lp_cuda_vertical_conv;
+    table.by_op[LP_OP_VERTICAL_CONV_GRADIENT] = lp_cuda_vertical_conv_gradient;
+    table.by_op[LP_OP_VERTICAL_CONV_PRODUCTS] = lp_cuda_vertical_conv_products;
     return table;
 }
 

@@ -101,10 +101,14 @@ static void shift_times(const double *time, double last, size_t count, double *o
 static bool all_targets(const lp_targets *targets, int64_t first, int count)
 {
     int others = 0; /* no early exit, so that the compiler vectorizes the loop */
-    if (targets->wanted == LP_SPLIT_COUNT)
+    if (!targets->split)
         return true;
-    for (int i = 0; i < count; i++)
-        others |= targets->split[first + i] != (uint8_t)targets->wanted;
+    if (targets->wanted == LP_SPLIT_COUNT)
+        for (int i = 0; i < count; i++)
+            others |= targets->split[first + i] == LP_SPLIT_NONE;
+    else
+        for (int i = 0; i < count; i++)
+            others |= targets->split[first + i] != (uint8_t)targets->wanted;
     return !others;
 }
 
@@ -153,7 +157,7 @@ static void prefetch_window(const lp_window *window, const lp_targets *targets, 
     prefetch(columns->type + first, (count + 1) * sizeof *columns->type);
     if (columns->gap)
         prefetch(columns->gap + first, count * sizeof *columns->gap);
-    if (targets->wanted != LP_SPLIT_COUNT)
+    if (targets->split)
         prefetch(targets->split + first, count + 1);
 }
 

@@ -24,9 +24,10 @@ static lapse_status reserve(lp_windows *list, const lp_targets *targets, int str
 static int64_t count_targets(const lp_targets *targets, int64_t first, int64_t count)
 {
     enum { TOGETHER = 255 }; /* counts up to 255 fit a byte, which makes the inner loop vectorizable */
-    if (targets->wanted == LP_SPLIT_COUNT)
+    if (!targets->split)
         return count;
-    const uint8_t *split = targets->split + first, wanted = (uint8_t)targets->wanted;
+    bool all = targets->wanted == LP_SPLIT_COUNT; /* then counts those that are no targets */
+    const uint8_t *split = targets->split + first, wanted = (uint8_t)(all ? LP_SPLIT_NONE : targets->wanted);
     int64_t sum = 0;
     for (int64_t i = 0; i < count; i += TOGETHER) {
         int64_t end = i + TOGETHER < count ? i + TOGETHER : count;
@@ -35,7 +36,7 @@ static int64_t count_targets(const lp_targets *targets, int64_t first, int64_t c
             some = (uint8_t)(some + (split[k] == wanted));
         sum += some;
     }
-    return sum;
+    return all ? count - sum : sum;
 }
 
 /* Adds the windows of one sequence. A window predicts the events after `stride` positions (the first window: after
@@ -94,6 +95,8 @@ lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, ui
                                  lapse_error *error)
 {
     const lapse_dataset *dataset = targets->dataset;
+    if (targets->last_only)
+        return lp_windows_evaluation(list, targets, error);
     LP_TRY(reserve(list, targets, targets->context, error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         int64_t positions = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;

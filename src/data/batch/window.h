@@ -6,7 +6,8 @@
  *
  * In evaluation windows overlap: every target has at least half a context of history, or all that exists. In training
  * they lie end to end, because that computes every token once; in a sequence longer than the context their offset is
- * random in each epoch, so that events are seen with histories of every length.
+ * random in each epoch, so that events are seen with histories of every length. With last_only both have a window for every
+ * target.
  */
 #ifndef LP_WINDOW_H
 #define LP_WINDOW_H
@@ -26,13 +27,14 @@ typedef struct lp_windows {
     int64_t targets; /* events predicted by all windows */
 } lp_windows;
 
-/* Which events are targets: those with split[event] == wanted, or every event if wanted is LP_SPLIT_COUNT. */
+/* Which events are targets: those with split[event] == wanted; if wanted is LP_SPLIT_COUNT, every event but those whose
+ * split is LP_SPLIT_NONE. */
 typedef struct lp_targets {
     const lapse_dataset *dataset;
-    const uint8_t *split;
+    const uint8_t *split; /* NULL: all events, where wanted is LP_SPLIT_COUNT */
     lp_split wanted;
     int context;
-    bool last_only;    /* evaluation: each window has one target, after its last position */
+    bool last_only;    /* each window has one target, after its last position */
     bool last_windows; /* training: only the last window of each sequence */
 } lp_targets;
 
@@ -47,7 +49,7 @@ void lp_windows_shuffle(lp_windows *list, uint64_t seed, uint32_t epoch);
 
 static inline bool lp_targets_include(const lp_targets *targets, int64_t event)
 {
-    return targets->wanted == LP_SPLIT_COUNT || targets->split[event] == (uint8_t)targets->wanted;
+    return lp_split_includes(targets->split, targets->wanted, event);
 }
 
 #endif

@@ -29,7 +29,21 @@ typedef struct lp_names {
 } lp_names;
 
 /* Which split a target event belongs to. */
-typedef enum lp_split { LP_SPLIT_TRAIN = 0, LP_SPLIT_VALID = 1, LP_SPLIT_TEST = 2, LP_SPLIT_COUNT = 3 } lp_split;
+typedef enum lp_split {
+    LP_SPLIT_TRAIN = 0,
+    LP_SPLIT_VALID = 1,
+    LP_SPLIT_TEST = 2,
+    LP_SPLIT_COUNT = 3, /* as a wanted split: all of them */
+    LP_SPLIT_NONE = 4   /* of an event that is no target, only context */
+} lp_split;
+
+/* Whether an event belongs to the wanted split. split may be NULL where all are wanted. */
+static inline bool lp_split_includes(const uint8_t *split, lp_split wanted, int64_t event)
+{
+    if (wanted == LP_SPLIT_COUNT)
+        return !split || split[event] != LP_SPLIT_NONE;
+    return split[event] == (uint8_t)wanted;
+}
 
 /* "train", "valid" or "test". */
 const char *lp_split_name(lp_split split);

@@ -74,6 +74,10 @@ static void add_preparation(description *d, const lapse_import_options *options)
     add(d, "session_gap", "%s",
         options->session_gap > 0 ? lapse_duration_format(options->session_gap, gap, sizeof gap) : "none");
     add(d, "deduplicate", "%s", options->deduplicate ? options->deduplicate : *lp_deduplicate_names);
+    if (options->min_sequence_events > 1)
+        add(d, "min_sequence_events", "%" PRId64, options->min_sequence_events);
+    if (options->min_users > 1)
+        add(d, "min_users", "%" PRId64, options->min_users);
     add(d, "min_events", "%" PRId64, options->min_events);
     add(d, "min_count", "%" PRId64, options->min_count);
     add(d, "min_rounds", "%s", options->min_rounds ? options->min_rounds : *lp_min_rounds_names);
@@ -84,6 +88,12 @@ static void add_rows(description *d, const lapse_import_report *report)
     add(d, "rows.read", "%" PRId64, report->rows);
     if (report->bad_rows)
         add(d, "rows.bad", "%" PRId64 " malformed, dropped", report->bad_rows);
+    if (report->inactive_rows)
+        add(d, "rows.inactive", "%" PRId64 " dropped with %" PRId64 " sequences of few events", report->inactive_rows,
+            report->inactive_sequences);
+    if (report->unpopular_rows)
+        add(d, "rows.unpopular", "%" PRId64 " dropped with %" PRId64 " event types of few sequences",
+            report->unpopular_rows, report->unpopular_event_types);
     if (report->cut_sequences)
         add(d, "sessions", "%" PRId64 " in total; %" PRId64 " sequences of the source have several", report->sessions,
             report->cut_sequences);

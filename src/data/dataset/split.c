@@ -4,6 +4,7 @@
  *   sequence       whole sequences in random order: 80 % train, 10 % valid, 10 % test
  *   leave-one-out  per sequence: last event test, the one before valid, others train; under 3 events: all train
  *   time           whole sequences by the time of their first event: first 80 % train, then 10 % valid, 10 % test
+ *   session        whole sessions, likewise; a session ends where no event follows within 30 minutes
  *
  * Fractions are exact: sequences are sorted by a key, and the sorted list is divided. The random key of a sequence
  * depends only on the seed and on its index in the dataset.
@@ -17,18 +18,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sequence and its sort key. */
+#define SESSION_GAP (30 * 60.0) /* seconds */
+
+/* A sequence, or a session, and its sort key. */
 typedef struct sort_key {
     union {
         uint64_t number;
         double time;
     };
-    int64_t sequence;
+    int64_t index;       /* of the sequence or session */
+    uint64_t first, end; /* events */
 } sort_key;
 
 static int by_index(const sort_key *a, const sort_key *b)
 {
-    return (a->sequence > b->sequence) - (a->sequence < b->sequence);
+    return (a->index > b->index) - (a->index < b->index);
 }
 
 static int by_number(const void *left, const void *right)
@@ -47,32 +51,28 @@ static int by_time(const void *left, const void *right)
     return by_index(a, b);
 }
 
-/* One key per sequence; the caller frees them. */
-static lapse_status new_keys(const lapse_dataset *dataset, sort_key **keys, lapse_error *error)
+/* One key per sequence or session (unit); the caller frees them. */
+static lapse_status new_keys(int64_t count, const char *unit, sort_key **keys, lapse_error *error)
 {
-    int64_t count = dataset->sequence_count;
     if (count < 3)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "%" PRId64
-            " sequence%s cannot be split into train, valid and test: at least 3 are required, or a split column "
-            "in the source",
-            count, count == 1 ? "" : "s");
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "%" PRId64
+                       " %s%s cannot be split into train, valid and test: at least 3 are required, or a split column "
+                       "in the source",
+                       count, unit, count == 1 ? "" : "s");
     *keys = lp_alloc((size_t)count, sizeof **keys);
     return *keys ? LAPSE_OK : lp_fail_memory(error, "the split", (size_t)count * sizeof **keys);
 }
 
-/* Divides the sorted sequences 80/10/10 with at least one in each split. Frees keys. */
-static void assign_splits(const lapse_dataset *dataset, sort_key *keys, uint8_t *split)
+/* Divides the sorted keys 80/10/10 with at least one in each split. Frees keys. */
+static void assign_splits(sort_key *keys, int64_t count, uint8_t *split)
 {
-    int64_t count = dataset->sequence_count;
     int64_t valid_end = (count * 9 + 5) / 10, train_end = (count * 8 + 5) / 10;
     valid_end = valid_end < count - 1 ? valid_end : count - 1;
     train_end = train_end < valid_end - 1 ? train_end : valid_end - 1;
     for (int64_t i = 0; i < count; i++) {
-        int64_t s = keys[i].sequence;
         lp_split part = i < train_end ? LP_SPLIT_TRAIN : i < valid_end ? LP_SPLIT_VALID : LP_SPLIT_TEST;
-        memset(split + dataset->start[s], part, dataset->start[s + 1] - dataset->start[s]);
+        memset(split + keys[i].first, part, keys[i].end - keys[i].first);
     }
     lp_free(keys);
 }
@@ -80,13 +80,16 @@ static void assign_splits(const lapse_dataset *dataset, sort_key *keys, uint8_t 
 static lapse_status split_by_sequence(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
 {
     sort_key *keys = NULL;
-    LP_TRY(new_keys(dataset, &keys, error));
+    LP_TRY(new_keys(dataset->sequence_count, "sequence", &keys, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++) {
         lp_random_block block = lp_philox(seed, LP_PURPOSE_SPLIT, 0, (uint64_t)i);
-        keys[i] = (sort_key){.number = (uint64_t)block.word[0] << 32 | block.word[1], .sequence = i};
+        keys[i] = (sort_key){.number = (uint64_t)block.word[0] << 32 | block.word[1],
+                             .index = i,
+                             .first = dataset->start[i],
+                             .end = dataset->start[i + 1]};
     }
     qsort(keys, (size_t)dataset->sequence_count, sizeof *keys, by_number);
-    assign_splits(dataset, keys, split);
+    assign_splits(keys, dataset->sequence_count, split);
     return LAPSE_OK;
 }
 
@@ -94,11 +97,41 @@ static lapse_status split_by_time(const lapse_dataset *dataset, uint64_t seed, u
 {
     (void)seed;
     sort_key *keys = NULL;
-    LP_TRY(new_keys(dataset, &keys, error));
+    LP_TRY(new_keys(dataset->sequence_count, "sequence", &keys, error));
     for (int64_t i = 0; i < dataset->sequence_count; i++)
-        keys[i] = (sort_key){.time = dataset->time[dataset->start[i]], .sequence = i};
+        keys[i] = (sort_key){.time = dataset->time[dataset->start[i]],
+                             .index = i,
+                             .first = dataset->start[i],
+                             .end = dataset->start[i + 1]};
     qsort(keys, (size_t)dataset->sequence_count, sizeof *keys, by_time);
-    assign_splits(dataset, keys, split);
+    assign_splits(keys, dataset->sequence_count, split);
+    return LAPSE_OK;
+}
+
+/* The number of sessions; fills keys, if that is not NULL. */
+static int64_t find_sessions(const lapse_dataset *dataset, sort_key *keys)
+{
+    int64_t count = 0;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t first = dataset->start[s], end; first < dataset->start[s + 1]; first = end, count++) {
+            for (end = first + 1; end < dataset->start[s + 1]; end++)
+                if (dataset->time[end] - dataset->time[end - 1] > SESSION_GAP)
+                    break;
+            if (keys)
+                keys[count] = (sort_key){.time = dataset->time[first], .index = count, .first = first, .end = end};
+        }
+    return count;
+}
+
+static lapse_status split_by_session(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error)
+{
+    (void)seed;
+    sort_key *keys = NULL;
+    int64_t count = find_sessions(dataset, NULL);
+    LP_TRY(new_keys(count, "session", &keys, error));
+    find_sessions(dataset, keys);
+    qsort(keys, (size_t)count, sizeof *keys, by_time);
+    assign_splits(keys, count, split);
     return LAPSE_OK;
 }
 
@@ -141,20 +174,17 @@ static lapse_status split_by_column(const lapse_dataset *dataset, uint64_t seed,
     return LAPSE_OK;
 }
 
-enum { COLUMN, SEQUENCE, LEAVE_ONE_OUT, TIME, RULES };
+enum { COLUMN, SEQUENCE, LEAVE_ONE_OUT, TIME, SESSION, RULES };
 
 static const char *const names[RULES + 1] = {
-    [COLUMN] = "column",
-    [SEQUENCE] = "sequence",
-    [LEAVE_ONE_OUT] = "leave-one-out",
-    [TIME] = "time",
+    [COLUMN] = "column", [SEQUENCE] = "sequence", [LEAVE_ONE_OUT] = "leave-one-out",
+    [TIME] = "time",     [SESSION] = "session",
 };
 
 static const lp_split_rule rules[RULES] = {
-    [COLUMN] = {true, split_by_column},
-    [SEQUENCE] = {false, split_by_sequence},
-    [LEAVE_ONE_OUT] = {true, leave_one_out},
-    [TIME] = {false, split_by_time},
+    [COLUMN] = {true, split_by_column},      [SEQUENCE] = {false, split_by_sequence},
+    [LEAVE_ONE_OUT] = {true, leave_one_out}, [TIME] = {false, split_by_time},
+    [SESSION] = {true, split_by_session},
 };
 
 const char *const *lapse_split_by_names(void)

@@ -24,6 +24,8 @@ void lapse_import_options_default(lapse_import_options *options)
         .header = true,
         .min_events = 1,
         .min_count = 1,
+        .min_sequence_events = 1,
+        .min_users = 1,
         .min_rounds = "once",
         .deduplicate = "none",
     };
@@ -86,6 +88,10 @@ lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "min-events is %" PRId64 " and min-count is %" PRId64 "; they must not be negative",
                        options->min_events, options->min_count);
+    if (options->min_sequence_events < 0 || options->min_users < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "min-sequence-events is %" PRId64 " and min-users is %" PRId64 "; they must not be negative",
+                       options->min_sequence_events, options->min_users);
     return read_unit(options->time_unit, unit, error);
 }
 
@@ -363,12 +369,21 @@ lapse_status lp_import_finish(const lp_reader_shared *shared, lp_import_rows *ro
     const lp_preparation preparation = {
         .session_gap = options->session_gap,
         .deduplicate = (lp_deduplicate)option_index(options->deduplicate, lp_deduplicate_names),
+        .min_sequence_events = options->min_sequence_events,
+        .min_users = options->min_users,
         .min_count = options->min_count,
         .min_events = options->min_events,
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
         .report = report,
     };
     LP_TRY(lp_rows_group(rows, worker_count, threads, shared->columns.split >= 0, &preparation, dataset, error));
+    if (dataset->event_count == 0 && report->inactive_rows + report->unpopular_rows > 0)
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0,
+                          "no event is left: %" PRId64 " are in sequences with fewer than %" PRId64
+                          " events before sessions, %" PRId64 " have event types of fewer than %" PRId64
+                          " sequences, and %" PRId64 " are dropped by min-count and min-events",
+                          report->inactive_rows, options->min_sequence_events, report->unpopular_rows,
+                          options->min_users, report->rare_rows + report->short_rows);
     if (dataset->event_count == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0,
                           "no event is left: %" PRId64 " have event types that occur fewer than %" PRId64

@@ -1,9 +1,11 @@
 /* prepare.c: preprocesses events that are sorted by sequence and time:
- *   1. sessions: split a sequence wherever the gap to the next event is too long
- *   2. mark duplicates within each sequence
- *   3. mark rare event types, then short sequences; once, or iterated until both minimums hold (k-core filtering)
- *   4. compact every column: remove the marked events
- * Sessions come first, because the gap between two sessions does not depend on which events are dropped.
+ *   1. mark sequences with few events, then event types of few sequences, once each
+ *   2. sessions: split a sequence wherever the gap to the next event is too long
+ *   3. mark duplicates within each sequence
+ *   4. mark rare event types, then short sequences; once, or iterated until both minimums hold (k-core filtering)
+ *   5. compact every column: remove the marked events
+ * Events are marked and not removed before the sessions are split: the gap between two sessions does not depend on which
+ * events are dropped.
  *
  * Iterations after the first process only what the last one took below a minimum, so that the total cost is linear.
  */
@@ -16,6 +18,8 @@
 const char *const lp_deduplicate_names[] = {"none", "exact", "consecutive", NULL};
 const char *const lp_min_rounds_names[] = {"once", "iterated", NULL};
 
+enum { EMPTY = -1 };
+
 typedef struct work {
     const lp_preparation *preparation;
     lp_sequence_columns *columns;
@@ -23,7 +27,7 @@ typedef struct work {
     int64_t types, events;
     int64_t min_length; /* minimum length of a sequence, at min_length 1 */
     uint8_t *dropped;   /* owned; [event] */
-    int64_t *left;      /* owned; [sequence]: events that are not dropped */
+    int64_t *left;      /* owned; [sequence]: events that are not dropped; EMPTY: step 1 has dropped all of them */
     lp_origin *origins; /* owned until the caller takes it */
 
     /* Queues: what fell below its minimum and is not yet dropped. */
@@ -33,7 +37,62 @@ typedef struct work {
                                          * 1] - 1] */
 } work;
 
-/* ------------------------------------------------------------------------------------------------ 1. sessions - */
+/* --------------------------------------------------------------------------------- 1. minimums of the source - */
+
+static void drop_inactive(work *w)
+{
+    const lp_sequence_columns *columns = w->columns;
+    lapse_import_report *report = w->preparation->report;
+    for (int64_t s = 0; s < columns->sequence_count; s++) {
+        int64_t count = (int64_t)(columns->start[s + 1] - columns->start[s]);
+        if (count >= w->preparation->min_sequence_events)
+            continue;
+        report->inactive_sequences++;
+        report->inactive_rows += count;
+        memset(w->dropped + columns->start[s], 1, (size_t)count);
+        for (uint64_t i = columns->start[s]; i < columns->start[s + 1]; i++)
+            w->type_count[columns->type[i]]--;
+    }
+}
+
+/* Drops the event types that too few sequences have. users, last: zeroed scratch of [types]. */
+static void drop_unpopular(work *w, int64_t *users, int64_t *last)
+{
+    const lp_sequence_columns *columns = w->columns;
+    lapse_import_report *report = w->preparation->report;
+    for (int64_t s = 0; s < columns->sequence_count; s++)
+        for (uint64_t i = columns->start[s]; i < columns->start[s + 1]; i++) {
+            if (w->dropped[i] || last[columns->type[i]] == s + 1)
+                continue;
+            users[columns->type[i]]++;
+            last[columns->type[i]] = s + 1;
+        }
+    for (int64_t k = 0; k < w->types; k++) {
+        if (users[k] == 0 || users[k] >= w->preparation->min_users)
+            continue;
+        report->unpopular_event_types++;
+        report->unpopular_rows += w->type_count[k];
+        w->type_count[k] = 0;
+    }
+    for (int64_t i = 0; i < w->events; i++)
+        w->dropped[i] |= users[columns->type[i]] < w->preparation->min_users;
+}
+
+static bool filter_source(work *w)
+{
+    drop_inactive(w);
+    if (w->preparation->min_users <= 1)
+        return true;
+    int64_t *users = lp_alloc((size_t)w->types, sizeof *users), *last = lp_alloc((size_t)w->types, sizeof *last);
+    if (users && last)
+        drop_unpopular(w, users, last);
+    bool good = users && last;
+    lp_free(users);
+    lp_free(last);
+    return good;
+}
+
+/* ------------------------------------------------------------------------------------------------ 2. sessions - */
 
 static bool split_sessions(work *w)
 {
@@ -72,7 +131,7 @@ static bool split_sessions(work *w)
     return true;
 }
 
-/* ----------------------------------------------------------------------------------------- 2. duplicates ------ */
+/* ----------------------------------------------------------------------------------------- 3. duplicates ------ */
 
 static void drop(work *w, int64_t sequence, uint64_t event)
 {
@@ -81,13 +140,26 @@ static void drop(work *w, int64_t sequence, uint64_t event)
     w->left[sequence]--;
 }
 
+static void drop_duplicate(work *w, int64_t sequence, uint64_t event)
+{
+    drop(w, sequence, event);
+    w->preparation->report->duplicate_rows++;
+}
+
+/* An event with the type of the event before it that is not marked yet or a duplicate itself. */
 static void drop_consecutive(work *w)
 {
     const lp_sequence_columns *columns = w->columns;
-    for (int64_t s = 0; s < columns->sequence_count; s++)
-        for (uint64_t i = columns->start[s] + 1; i < columns->start[s + 1]; i++)
-            if (columns->type[i] == columns->type[i - 1])
-                drop(w, s, i);
+    for (int64_t s = 0; s < columns->sequence_count; s++) {
+        int32_t last = -1;
+        for (uint64_t i = columns->start[s]; i < columns->start[s + 1]; i++) {
+            if (w->dropped[i])
+                continue;
+            if (columns->type[i] == last)
+                drop_duplicate(w, s, i);
+            last = columns->type[i];
+        }
+    }
 }
 
 /* last_group[type] is the first event of the last group of equal times that had the type. This is linear: a group may
@@ -101,8 +173,10 @@ static void drop_exact(work *w, uint64_t *last_group)
             for (last = first + 1; last < end && columns->time[last] == columns->time[first]; last++)
                 ;
             for (uint64_t i = first; last - first > 1 && i < last; i++) {
+                if (w->dropped[i])
+                    continue;
                 if (last_group[columns->type[i]] == first)
-                    drop(w, s, i);
+                    drop_duplicate(w, s, i);
                 last_group[columns->type[i]] = first;
             }
         }
@@ -121,12 +195,10 @@ static bool drop_duplicates(work *w)
         drop_exact(w, last_group);
         lp_free(last_group);
     }
-    for (int64_t i = 0; i < w->events; i++)
-        w->preparation->report->duplicate_rows += w->dropped[i];
     return true;
 }
 
-/* ------------------------------------------------------------------------------------------- 3. minimums ------ */
+/* ------------------------------------------------------------------------------------------- 4. minimums ------ */
 
 static void drop_sequence(work *w, int64_t sequence)
 {
@@ -159,7 +231,7 @@ static void filter_once(work *w)
             if (!w->dropped[i] && w->type_count[columns->type[i]] < w->preparation->min_count)
                 drop(w, s, i);
     for (int64_t s = 0; s < columns->sequence_count; s++)
-        if (w->left[s] < w->min_length)
+        if (w->left[s] != EMPTY && w->left[s] < w->min_length)
             drop_sequence(w, s);
     report->rounds = report->rare_rows + report->short_rows > 0;
 }
@@ -243,7 +315,7 @@ static bool filter_minimums(work *w)
     return !w->preparation->iterated || filter_until_stable(w);
 }
 
-/* -------------------------------------------------------------------------------------------- 4. compact ------ */
+/* -------------------------------------------------------------------------------------------- 5. compact ------ */
 
 static void compact_column(void *column, size_t size, const uint8_t *dropped, int64_t count)
 {
@@ -273,7 +345,7 @@ static void compact(work *w)
     int64_t count = 0;
     uint64_t offset = 0;
     for (int64_t s = 0; s < columns->sequence_count; s++) {
-        if (w->left[s] == 0)
+        if (w->left[s] <= 0)
             continue;
         w->origins[count] = w->origins[s];
         columns->start[count++] = offset;
@@ -285,15 +357,19 @@ static void compact(work *w)
 
 static bool prepare(work *w)
 {
-    if (!split_sessions(w))
+    w->dropped = lp_alloc((size_t)w->events, 1);
+    if (!w->dropped || !filter_source(w) || !split_sessions(w))
         return false;
     const lp_sequence_columns *columns = w->columns;
-    w->dropped = lp_alloc((size_t)w->events, 1);
     w->left = lp_grow(NULL, (size_t)columns->sequence_count, sizeof *w->left);
-    if (!w->dropped || !w->left)
+    if (!w->left)
         return false;
-    for (int64_t s = 0; s < columns->sequence_count; s++)
-        w->left[s] = (int64_t)(columns->start[s + 1] - columns->start[s]);
+    for (int64_t s = 0; s < columns->sequence_count; s++) {
+        w->left[s] = 0;
+        for (uint64_t i = columns->start[s]; i < columns->start[s + 1]; i++)
+            w->left[s] += !w->dropped[i];
+        w->left[s] = w->left[s] ? w->left[s] : EMPTY;
+    }
     if (!drop_duplicates(w) || !filter_minimums(w))
         return false;
     compact(w);
@@ -305,7 +381,8 @@ bool lp_prepare(const lp_preparation *preparation, lp_sequence_columns *columns,
 {
     *origins = NULL;
     if (preparation->session_gap == 0 && preparation->deduplicate == LP_DEDUPLICATE_NONE &&
-        preparation->min_count <= 1 && preparation->min_events <= 1)
+        preparation->min_count <= 1 && preparation->min_events <= 1 && preparation->min_sequence_events <= 1 &&
+        preparation->min_users <= 1)
         return true;
     work w = {
         .preparation = preparation,

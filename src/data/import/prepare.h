@@ -1,4 +1,4 @@
-/* prepare.h: preprocessing of sorted events: sessions, deduplication, k-core filtering. The last step of an import
+/* prepare.h: preprocessing of sorted events: filters, sessions, deduplication, k-core filtering. The last step of an import
  * before ids are assigned. */
 #ifndef LP_PREPARE_H
 #define LP_PREPARE_H
@@ -18,8 +18,9 @@ extern const char *const lp_deduplicate_names[], *const lp_min_rounds_names[];
 typedef struct lp_preparation {
     double session_gap; /* a longer gap, in seconds, starts a new session; 0: no sessions */
     lp_deduplicate deduplicate;
+    int64_t min_sequence_events, min_users; /* of the source's sequences, before sessions are cut */
     int64_t min_count, min_events;
-    bool iterated;               /* repeat both minimums until they hold (k-core filtering) */
+    bool iterated;               /* repeat min_count and min_events until both hold (k-core filtering) */
     lapse_import_report *report; /* counts what the preparation moves and drops */
 } lp_preparation;
 

@@ -33,6 +33,7 @@ static const preset presets[] = {
     {"shop", lp_preset_shop, NULL, false},
     {"cycle", NULL, lp_cycle_simulate, false},
     {"catalogue", NULL, lp_catalogue_simulate, true},
+    {"sessions", NULL, lp_sessions_simulate, true},
 };
 
 enum { PRESET_COUNT = sizeof presets / sizeof presets[0] };
@@ -253,7 +254,7 @@ static lapse_status check_options(const preset *chosen, const lapse_simulate_opt
 {
     if (options->items != 0 && !chosen->items)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the preset '%s' has a fixed set of items; only 'catalogue' accepts a number of items",
+                       "the preset '%s' has a fixed set of items; 'catalogue' and 'sessions' accept a number of items",
                        chosen->name);
     if (options->sequences < 0 || options->sequences > MOST_SEQUENCES)
         return lp_fail(error, LAPSE_ERROR_USAGE, "sequences is %lld; it must be 1 to %d, or 0 for the preset's default",
@@ -319,6 +320,7 @@ void lapse_simulation_free(lapse_simulation *simulation)
         return;
     lp_law_clear(&simulation->law);
     lp_goods_free(simulation->goods);
+    lp_free(simulation->series_popularity);
     lp_free(simulation->start);
     lp_free(simulation->time);
     lp_free(simulation->type);

@@ -10,8 +10,9 @@
  * history and t can do better, so the law gives the best possible score.
  *
  * A preset is a function that fills a law, and a row of the table in simulate.c. A preset that is not a Hawkes process
- * simulates all users itself. "cycle" does, with a law that is a function of the last event and the gap; "catalogue"
- * samples from an item catalogue (simulate_goods.h), and its law is empty.
+ * simulates all users itself. "cycle" does, with a law that is a function of the last event and the gap; "catalogue" and
+ * "sessions" sample from an item catalogue (simulate_goods.h). The law of "catalogue" is empty; that of "sessions" is a
+ * mixture over the user's earlier events.
  */
 #ifndef LP_SIMULATE_H
 #define LP_SIMULATE_H
@@ -62,7 +63,8 @@ typedef struct lp_law {
     /* Probabilities of the event types of an event, as lp_simulation_probabilities; NULL: there is no closed form. */
     void (*probabilities)(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities);
     int32_t type_count, excitation_count;
-    lp_law_type *types;             /* owned */
+    lp_law_type *types;             /* owned; NULL for a catalogue with actions */
+    const char *const *actions;     /* of a catalogue: type = action * items + item; constants; NULL: there are none */
     lp_law_excitation *excitations; /* owned */
     lp_law_seasonality seasonality;
     int64_t sequences; /* default number of sequences */
@@ -96,13 +98,18 @@ lapse_status lp_cycle_simulate(lapse_simulation *simulation, const lapse_simulat
 lapse_status lp_catalogue_simulate(lapse_simulation *simulation, const lapse_simulate_options *options,
                                    lapse_error *error);
 
+/* The preset "sessions": creates the item catalogue and simulates all users. */
+lapse_status lp_sessions_simulate(lapse_simulation *simulation, const lapse_simulate_options *options,
+                                  lapse_error *error);
+
 /* Invariants: start[0] == 0, start[sequence_count] == event_count; within a sequence time strictly increases; every
  * time is a whole number of milliseconds divided by 1000, so its text with three decimals reads back as the same
  * double. A user may have no events. */
 struct lapse_simulation {
     lp_law law;
-    struct lp_goods *goods; /* owned; the item catalogue of the preset "catalogue", whose items are the event types;
-                             * otherwise NULL */
+    struct lp_goods *goods;    /* owned; the item catalogue of the presets "catalogue", whose items are the event types,
+                             * and "sessions"; otherwise NULL */
+    double *series_popularity; /* owned; of the preset "sessions" */
     int64_t sequence_count, event_count, event_capacity;
     int64_t *start; /* owned; sequence_count + 1: first event of each user */
     double *time;   /* owned; event_count, unix seconds */
@@ -111,6 +118,13 @@ struct lapse_simulation {
 
 /* Adds an event of the last user, in milliseconds after the epoch. False when out of memory. */
 bool lp_simulation_append(lapse_simulation *simulation, int64_t milliseconds, int32_t type);
+
+/* The name of an event type: of the pair ("view coffee"), of its item or of its action. In out, or a constant; NULL: it
+ * has no action. */
+typedef enum lp_type_part { LP_TYPE_PAIR, LP_TYPE_ITEM, LP_TYPE_ACTION, LP_TYPE_PARTS } lp_type_part;
+enum { LP_SIMULATE_NAME_SIZE = 40 };
+const char *lp_simulation_type_name(const lapse_simulation *simulation, int32_t type, lp_type_part part,
+                                    char out[LP_SIMULATE_NAME_SIZE]);
 
 /* Fails if the simulation has no law; `what` names the missing result. */
 lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const char *what, lapse_error *error);
@@ -128,10 +142,12 @@ void lp_hawkes_probabilities(const lapse_simulation *simulation, int64_t user, i
 void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event,
                                  double *probabilities);
 
-enum { LP_SIMULATE_NAME_SIZE = 24 };
-
-/* Writes the name of a user ("u17") and returns out; and the index of a user by name, or -1. */
+/* Writes the name of a user ("u17") and returns out; and the index of a user by name, or -1. The name of a session of the
+ * user ("u17/3") is found too. */
 const char *lp_simulation_user_name(int64_t user, char out[LP_SIMULATE_NAME_SIZE]);
 int64_t lp_simulation_user_find(const lapse_simulation *simulation, const char *name);
+
+/* The user's event at this time, or -1. */
+int64_t lp_simulation_event_find(const lapse_simulation *simulation, int64_t user, double time);
 
 #endif

@@ -139,7 +139,7 @@ lapse_status lp_catalogue_simulate(lapse_simulation *simulation, const lapse_sim
         return lp_fail(error, LAPSE_ERROR_USAGE, "items is %" PRId64 "; it must be %d to %d, or 0 for %d", items,
                        LP_GOODS_LEAST, LP_GOODS_MOST, DEFAULT_ITEMS);
     simulation->sequence_count = options->sequences ? options->sequences : DEFAULT_SEQUENCES;
-    simulation->goods = lp_goods_new(items, options->days > 0 ? options->days : DEFAULT_DAYS, options->seed);
+    simulation->goods = lp_goods_new(items, 0, options->days > 0 ? options->days : DEFAULT_DAYS, options->seed);
     simulation->start = lp_alloc((size_t)simulation->sequence_count + 1, sizeof *simulation->start);
     if (!simulation->goods || !simulation->start)
         return lp_fail_memory(error, "a catalogue", (size_t)simulation->sequence_count * sizeof *simulation->start);

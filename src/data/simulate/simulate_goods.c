@@ -25,9 +25,20 @@ static double uniform_of(const lp_goods *goods, uint32_t what, int64_t number)
     return ((double)hash(goods, what, number) + 0.5) * 0x1p-32;
 }
 
+/* The probability of a rank in sample_rank. */
+static double rank_probability(int32_t rank, int32_t count)
+{
+    return log((rank + 2.0) / (rank + 1.0)) / log(count + 1.0);
+}
+
 /* ---------------------------------------------------------------------------------------------- the tree ----- */
 
-/* About sqrt(categories) departments; each category has at least one item. */
+static int32_t series_in_category(const lp_goods_category *category)
+{
+    return (category->count + LP_GOODS_SERIES - 1) / LP_GOODS_SERIES;
+}
+
+/* Each category has at least one item. */
 static void init_categories(lp_goods *goods)
 {
     double total = 0, sum = 0;
@@ -40,6 +51,8 @@ static void init_categories(lp_goods *goods)
         int32_t end = c + 1 == goods->category_count ? goods->item_count : c + 1 + (int32_t)(spare * (sum / total));
         category->first = first;
         category->count = end - first;
+        category->first_series = goods->series_count;
+        goods->series_count += series_in_category(category);
         category->department = (int32_t)((int64_t)c * goods->department_count / goods->category_count);
         first = end;
     }
@@ -66,7 +79,7 @@ static void init_relations(lp_goods *goods)
     }
 }
 
-lp_goods *lp_goods_new(int64_t item_count, double days, uint64_t seed)
+lp_goods *lp_goods_new(int64_t item_count, int32_t departments, double days, uint64_t seed)
 {
     lp_goods *goods = lp_alloc(1, sizeof *goods);
     if (!goods)
@@ -75,12 +88,15 @@ lp_goods *lp_goods_new(int64_t item_count, double days, uint64_t seed)
     goods->days = days;
     goods->item_count = (int32_t)item_count;
     goods->category_count = (int32_t)(1.5 * sqrt((double)item_count));
-    goods->department_count = (int32_t)sqrt((double)goods->category_count);
+    goods->department_count = departments ? departments : (int32_t)sqrt((double)goods->category_count);
     goods->categories = lp_alloc((size_t)goods->category_count, sizeof *goods->categories);
     if (!goods->categories) {
         lp_goods_free(goods);
         return NULL;
     }
+    for (int32_t count = 1; count <= LP_GOODS_SERIES; count++)
+        for (int32_t r = 0; r < count; r++)
+            goods->share[count][r] = rank_probability(r, count);
     init_categories(goods);
     init_relations(goods);
     return goods;
@@ -106,9 +122,44 @@ int32_t lp_goods_category_of(const lp_goods *goods, int32_t item)
     return low;
 }
 
+/* Index of a series in its category. */
 static int32_t series_of(const lp_goods *goods, int32_t category, int32_t item)
 {
     return (item - goods->categories[category].first) / LP_GOODS_SERIES;
+}
+
+int32_t lp_goods_series_of(const lp_goods *goods, int32_t item)
+{
+    int32_t category = lp_goods_category_of(goods, item);
+    return goods->categories[category].first_series + series_of(goods, category, item);
+}
+
+int32_t lp_goods_series_category(const lp_goods *goods, int32_t series)
+{
+    int32_t low = 0, high = goods->category_count;
+    while (high - low > 1) {
+        int32_t middle = low + (high - low) / 2;
+        if (goods->categories[middle].first_series <= series)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int32_t lp_goods_series_items(const lp_goods *goods, int32_t series, int32_t *first)
+{
+    const lp_goods_category *category = &goods->categories[lp_goods_series_category(goods, series)];
+    int32_t offset = (series - category->first_series) * LP_GOODS_SERIES;
+    *first = category->first + offset;
+    return category->count - offset < LP_GOODS_SERIES ? category->count - offset : LP_GOODS_SERIES;
+}
+
+int32_t lp_goods_series_complement(const lp_goods *goods, int32_t series)
+{
+    const lp_goods_category *category = &goods->categories[lp_goods_series_category(goods, series)];
+    const lp_goods_category *complement = &goods->categories[category->complement];
+    return complement->first_series + (series - category->first_series) % series_in_category(complement);
 }
 
 /* Series of a category cycle through the brands, beginning with this one. */
@@ -160,9 +211,35 @@ static int32_t sample_in_series(const lp_goods *goods, int32_t category, int32_t
     return c->first + first + permute(sample_rank(count, random), count, series);
 }
 
+int32_t lp_goods_sample_popular(const lp_goods *goods, lp_random *random)
+{
+    int32_t category = lp_goods_sample_category(goods, -1, random);
+    int32_t count = series_in_category(&goods->categories[category]);
+    return goods->categories[category].first_series + permute(sample_rank(count, random), count, category);
+}
+
+void lp_goods_series_popularity(const lp_goods *goods, double *popularity)
+{
+    for (int32_t r = 0; r < goods->category_count; r++) {
+        int32_t c = permute(r, goods->category_count, 0), count = series_in_category(&goods->categories[c]);
+        double share = rank_probability(r, goods->category_count);
+        for (int32_t k = 0; k < count; k++)
+            popularity[goods->categories[c].first_series + permute(k, count, c)] = share * rank_probability(k, count);
+    }
+}
+
+int32_t lp_goods_item_popularity(const lp_goods *goods, int32_t series, double popularity[LP_GOODS_SERIES])
+{
+    int32_t first, count = lp_goods_series_items(goods, series, &first);
+    int32_t salt = series - goods->categories[lp_goods_series_category(goods, series)].first_series;
+    for (int32_t r = 0; r < count; r++)
+        popularity[permute(r, count, salt)] = goods->share[count][r];
+    return count;
+}
+
 static int32_t sample_once(const lp_goods *goods, int32_t category, int32_t brand, lp_random *random)
 {
-    int32_t count = (goods->categories[category].count + LP_GOODS_SERIES - 1) / LP_GOODS_SERIES;
+    int32_t count = series_in_category(&goods->categories[category]);
     int32_t offset = (brand - first_brand(goods, category) + LP_GOODS_BRANDS) % LP_GOODS_BRANDS;
     if (brand < 0 || offset >= count)
         return sample_in_series(goods, category, permute(sample_rank(count, random), count, category), random);
@@ -232,12 +309,11 @@ static const char *const adjectives[] = {"red",   "blue",  "green", "black", "wh
 enum {
     NOUNS = sizeof nouns / sizeof *nouns,
     QUALIFIERS = sizeof qualifiers / sizeof *qualifiers,
-    ADJECTIVES = sizeof adjectives / sizeof *adjectives,
-    WORD_SIZE = 64
+    ADJECTIVES = sizeof adjectives / sizeof *adjectives
 };
 
 /* A pseudo-word of three syllables. */
-static void make_word(uint32_t number, char out[WORD_SIZE])
+static void make_word(uint32_t number, char out[LP_GOODS_NAME_SIZE])
 {
     static const char consonants[] = "bdfgklmnprstvz", vowels[] = "aeiou";
     for (int i = 0; i < 3; i++) {
@@ -250,25 +326,26 @@ static void make_word(uint32_t number, char out[WORD_SIZE])
 }
 
 /* "copper kettle"; with a number once all pairs of words are used. */
-static void category_text(int32_t category, char out[WORD_SIZE])
+const char *lp_goods_category_name(int32_t category, char out[LP_GOODS_NAME_SIZE])
 {
     int32_t pair = category % (NOUNS * QUALIFIERS), round = category / (NOUNS * QUALIFIERS);
     const char *noun = nouns[pair % NOUNS], *qualifier = qualifiers[(pair / NOUNS + pair) % QUALIFIERS];
     if (round == 0)
-        snprintf(out, WORD_SIZE, "%s %s", qualifier, noun);
+        snprintf(out, LP_GOODS_NAME_SIZE, "%s %s", qualifier, noun);
     else
-        snprintf(out, WORD_SIZE, "%s %s %d", qualifier, noun, round + 1);
+        snprintf(out, LP_GOODS_NAME_SIZE, "%s %s %d", qualifier, noun, round + 1);
+    return out;
 }
 
 lapse_status lp_goods_write_events(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
 {
-    char name[LP_SIMULATE_NAME_SIZE], category[WORD_SIZE];
+    char name[LP_SIMULATE_NAME_SIZE], category[LP_GOODS_NAME_SIZE];
     LP_TRY(lp_writer_print(writer, error, "user,time,item,category\n"));
     for (int64_t user = 0; user < simulation->sequence_count; user++) {
         lp_simulation_user_name(user, name);
         for (int64_t i = simulation->start[user]; i < simulation->start[user + 1]; i++) {
             int32_t item = simulation->type[i];
-            category_text(lp_goods_category_of(simulation->goods, item), category);
+            lp_goods_category_name(lp_goods_category_of(simulation->goods, item), category);
             LP_TRY(
                 lp_writer_print(writer, error, "%s,%.3f,i%d,%s\n", name, simulation->time[i], (int)item + 1, category));
         }
@@ -279,18 +356,20 @@ lapse_status lp_goods_write_events(lp_writer *writer, const lapse_simulation *si
 lapse_status lp_goods_write(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
 {
     const lp_goods *goods = simulation->goods;
-    char category[WORD_SIZE], series[WORD_SIZE], brand[WORD_SIZE];
-    LP_TRY(lp_writer_print(writer, error, "item,name,brand,category\n"));
+    char category[LP_GOODS_NAME_SIZE], series[LP_GOODS_NAME_SIZE], brand[LP_GOODS_NAME_SIZE];
+    const char *const *departments = goods->department_names;
+    LP_TRY(lp_writer_print(writer, error, "item,name,brand,category%s\n", departments ? ",department" : ""));
     for (int32_t c = 0; c < goods->category_count; c++) {
         const lp_goods_category *range = &goods->categories[c];
-        category_text(c, category);
+        lp_goods_category_name(c, category);
         for (int32_t item = range->first; item < range->first + range->count; item++) {
             make_word(hash(goods, OF_SERIES_NAME, range->first + (int64_t)series_of(goods, c, item)), series);
             int32_t number = range->department * LP_GOODS_BRANDS + lp_goods_brand(goods, c, item);
             make_word(hash(goods, OF_DEPARTMENT, number), brand);
-            LP_TRY(lp_writer_print(writer, error, "i%d,%s %s %s,%c%s,%s\n", (int)item + 1,
+            LP_TRY(lp_writer_print(writer, error, "i%d,%s %s %s,%c%s,%s%s%s\n", (int)item + 1,
                                    adjectives[hash(goods, OF_ADJECTIVE, item) % ADJECTIVES], series, category,
-                                   brand[0] - 'a' + 'A', brand + 1, category));
+                                   brand[0] - 'a' + 'A', brand + 1, category, departments ? "," : "",
+                                   departments ? departments[range->department] : ""));
         }
     }
     return LAPSE_OK;

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+enum { MOST_COLUMNS = 10000 };
+
 void lp_simulation_intensities(const lapse_simulation *simulation, int64_t user, int64_t known, double time,
                                double *intensities)
 {
@@ -43,6 +45,23 @@ void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t use
     simulation->law.probabilities(simulation, user, event, probabilities);
 }
 
+const char *lp_simulation_type_name(const lapse_simulation *simulation, int32_t type, lp_type_part part,
+                                    char out[LP_SIMULATE_NAME_SIZE])
+{
+    const lp_law *law = &simulation->law;
+    if (law->types)
+        return part == LP_TYPE_PAIR   ? law->types[type].name
+               : part == LP_TYPE_ITEM ? law->types[type].item
+                                      : law->types[type].action;
+    int32_t items = simulation->goods->item_count;
+    const char *action = law->actions[type / items];
+    if (part == LP_TYPE_ACTION)
+        return action;
+    snprintf(out, LP_SIMULATE_NAME_SIZE, "%s%si%d", part == LP_TYPE_PAIR ? action : "", part == LP_TYPE_PAIR ? " " : "",
+             (int)(type % items) + 1);
+    return out;
+}
+
 const char *lp_simulation_user_name(int64_t user, char out[LP_SIMULATE_NAME_SIZE])
 {
     snprintf(out, LP_SIMULATE_NAME_SIZE, "u%lld", (long long)user + 1);
@@ -55,7 +74,20 @@ int64_t lp_simulation_user_find(const lapse_simulation *simulation, const char *
         return -1;
     char *end;
     long long number = strtoll(name + 1, &end, 10);
-    return *end == 0 && number <= simulation->sequence_count ? number - 1 : -1;
+    return (*end == 0 || *end == '/') && number <= simulation->sequence_count ? number - 1 : -1;
+}
+
+int64_t lp_simulation_event_find(const lapse_simulation *simulation, int64_t user, double time)
+{
+    int64_t low = simulation->start[user], end = simulation->start[user + 1], high = end;
+    while (low < high) {
+        int64_t middle = low + (high - low) / 2;
+        if (simulation->time[middle] < time)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < end && simulation->time[low] == time ? low : -1;
 }
 
 static lapse_status write_events(lp_writer *writer, const lapse_simulation *simulation, lapse_error *error)
@@ -81,17 +113,17 @@ static lapse_status write_probabilities(lp_writer *writer, const lapse_simulatio
                                         lapse_error *error)
 {
     const lp_law *law = &simulation->law;
-    char name[LP_SIMULATE_NAME_SIZE];
+    char name[LP_SIMULATE_NAME_SIZE], type[LP_SIMULATE_NAME_SIZE];
     LP_TRY(lp_writer_print(writer, error, "user,time,event"));
     for (int32_t k = 0; k < law->type_count; k++)
-        LP_TRY(lp_writer_print(writer, error, ",%s", law->types[k].name));
+        LP_TRY(lp_writer_print(writer, error, ",%s", lp_simulation_type_name(simulation, k, LP_TYPE_PAIR, type)));
     LP_TRY(lp_writer_print(writer, error, "\n"));
     for (int64_t user = 0; user < simulation->sequence_count; user++) {
         lp_simulation_user_name(user, name);
         for (int64_t i = simulation->start[user]; i < simulation->start[user + 1]; i++) {
             lp_simulation_probabilities(simulation, user, i, probabilities);
             LP_TRY(lp_writer_print(writer, error, "%s,%.3f,%s", name, simulation->time[i],
-                                   law->types[simulation->type[i]].name));
+                                   lp_simulation_type_name(simulation, simulation->type[i], LP_TYPE_PAIR, type)));
             for (int32_t k = 0; k < law->type_count; k++)
                 LP_TRY(lp_writer_print(writer, error, ",%.6g", probabilities[k]));
             LP_TRY(lp_writer_print(writer, error, "\n"));
@@ -127,14 +159,19 @@ static lapse_status save(const lapse_simulation *simulation, const char *path,
 lapse_status lapse_simulation_save(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
     LP_REQUIRE(error, simulation, path);
-    return save(simulation, path, simulation->goods ? lp_goods_write_events : write_events, error);
+    bool sessions = simulation->goods && simulation->law.actions;
+    return save(simulation, path,
+                sessions            ? lp_sessions_write_events
+                : simulation->goods ? lp_goods_write_events
+                                    : write_events,
+                error);
 }
 
 lapse_status lapse_simulation_save_catalogue(const lapse_simulation *simulation, const char *path, lapse_error *error)
 {
     LP_REQUIRE(error, simulation, path);
     if (!simulation->goods)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'catalogue' has an item catalogue");
+        return lp_fail(error, LAPSE_ERROR_USAGE, "only the presets 'catalogue' and 'sessions' have an item catalogue");
     return save(simulation, path, lp_goods_write, error);
 }
 
@@ -150,5 +187,11 @@ lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const
 {
     LP_REQUIRE(error, simulation, path);
     LP_TRY(lp_simulation_require_law(simulation, "table of probabilities", error));
+    if (simulation->law.type_count > MOST_COLUMNS)
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "a table of probabilities has one column for each of the %d event types, and at most %d: simulate "
+            "fewer items, or score the law instead of writing it",
+            (int)simulation->law.type_count, MOST_COLUMNS);
     return save(simulation, path, write_law, error);
 }

@@ -211,7 +211,7 @@ $ lapse check nothing.lapse
 ! lapse: nothing.lapse: cannot open: No such file or directory
 = 1
 $ lapse check events.lapse --split-by coin
-! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
+! lapse: --split-by takes one of column, sequence, leave-one-out, time, session, not 'coin'
 ! lapse: see `lapse check --help`
 = 2
 $ lapse check events.lapse --split-by column

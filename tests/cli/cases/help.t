@@ -29,26 +29,39 @@ $ lapse simulate --help
 | purchase after days, and habits are weekly. The preset cycle has ten event types
 | in a fixed order, which holds after short gaps only. The preset catalogue has
 | any number of items, in categories, series and brands, some of them new; it has
-| no --law.
+| no --law. The preset sessions is a shop of any number of items whose users come
+| back in sessions to search, view and buy; departments differ in how long an
+| interest lasts.
 |
 | Options:
 |   -o, --output FILE         CSV file to write; - is standard output
-|   --preset NAME             simulated process: shop, cycle or catalogue
-|                             (default: shop)
+|   --preset NAME             simulated process: shop, cycle, catalogue or
+|                             sessions (default: shop)
 |   --law FILE                CSV file with the true probability of each event
 |                             type at each event (default: none)
-|   --catalogue FILE          CSV file with one row per item of the preset
-|                             catalogue: item,name,brand,category (default: none)
-|   --items N                 catalogue size of the preset catalogue, in items
-|                             (default: that of the preset)
+|   --catalogue FILE          CSV file with one row per item of the presets
+|                             catalogue and sessions: item,name,brand,category
+|                             (default: none)
+|   --items N                 catalogue size of the presets catalogue and
+|                             sessions, in items (default: that of the preset)
 |   --sequences N             number of sequences (default: that of the preset)
 |   --days DAYS               length of each sequence, in days; 0 is that of the
 |                             preset (default: 0)
 |   --seed N                  random seed (default: 1)
+|   --score MODEL             model file: prints the best possible scores, those
+|                             of the law, on the events that `lapse eval` scores
+|                             for this model (default: none)
+|   --data DATA               dataset file of --score, imported from these events
+|                             (default: none)
+|   --cases N                 maximum number of events that --score ranks, sampled
+|                             at random (default: all)
+|   --json                    JSON output of --score: one object
 |
 | Examples:
 |   lapse simulate --preset shop -o shop.csv --law law.csv
 |   lapse simulate --preset catalogue --items 1700000 --sequences 72000 -o c.csv --catalogue c-items.csv
+|   lapse simulate --preset sessions -o s.csv
+|   lapse simulate --preset sessions -o /dev/null --score m.safetensors --data s.lapse
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
@@ -102,12 +115,19 @@ $ lapse import --help
 |   --deduplicate RULE        deduplication: none, exact (same sequence, time and
 |                             event as another row) or consecutive (same event as
 |                             the previous row of the sequence) (default: none)
+|   --min-sequence-events N   minimum events per sequence of the source, before
+|                             sessions are split; shorter sequences are dropped
+|                             (default: 1)
+|   --min-users N             minimum sequences of the source that have an event
+|                             type; others are dropped, after
+|                             --min-sequence-events is applied (default: 1)
 |   --min-events N            minimum events per sequence; shorter sequences are
 |                             dropped (default: 1)
 |   --min-count N             minimum occurrences per event type; rarer ones are
 |                             dropped, before --min-events is applied (default: 1)
-|   --min-rounds RULE         application of the two minimums: once, or iterated
-|                             until no row is dropped (k-core) (default: once)
+|   --min-rounds RULE         application of --min-count and --min-events: once,
+|                             or iterated until no row is dropped (k-core)
+|                             (default: once)
 |
 | Columns are found by their values and these names (case, blanks and _ do not matter):
 |   sequence                  sequence_id, sequence, user_id, user, uid, username,
@@ -169,7 +189,7 @@ $ lapse info --help
 |   lapse info events.csv
 |   lapse info model.safetensors --json
 |
-| `lapse info --help all` shows every option, 14 more.
+| `lapse info --help all` shows every option, 16 more.
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
@@ -187,9 +207,9 @@ $ lapse train --help
 |
 | Model:
 |   --model NAME              model architecture, or a baseline: attention,
-|                             sasrec, lstm, gru4rec, rnn-attention, rmtpp,
-|                             timejoint, markov, item-markov, recency, popularity,
-|                             majority (default: attention)
+|                             sasrec, lstm, gru4rec, rnn-attention, caser,
+|                             transrec, rmtpp, timejoint, markov, item-markov,
+|                             recency, popularity, majority (default: attention)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
@@ -202,15 +222,17 @@ $ lapse train --help
 |   --dims N                  embedding and hidden dimensions (default: chosen
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
-|   --when                    learn the time of the next event too: a mixture of
-|                             log-normals, from the state of the same network
-|                             before the target time is known
+|   --target action=NAME      target events: only events with this action are
+|                             predicted, such as action=view, the others are
+|                             context (default: all)
 |   --encoding NAME           time encoding: how the model sees the lag from each
 |                             past event to the query time; recurrent models see
 |                             the last event's, and have none by default: mercer,
 |                             bochner, bochner-normal, bochner-invcdf, random,
 |                             position, sinusoid, none (default: mercer)
 |   --blocks N                number of attention blocks, 1 to 3 (default: 2)
+|   --conv-length N           newest events that the convolutions cover, 1 to 64
+|                             (default: 5)
 |
 | Training:
 |   --learning-rate X         learning rate of Adam (default: 0.001)
@@ -221,14 +243,17 @@ $ lapse train --help
 |                             validation score (default: 10)
 |   --loss NAME               loss function: softmax (cross-entropy over the
 |                             catalogue), bce (binary, with negative sampling),
-|                             sampled-softmax (default: by the size of the
-|                             catalogue)
+|                             sampled-softmax, or a ranking loss over negatives:
+|                             bpr, bpr-max, top1-max (default: by the size of the
+|                             catalogue; bpr for transrec)
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
-|                             source, by sequence at random, leave-one-out, or by
-|                             start time (default: column where the dataset has
-|                             one, otherwise by the task)
+|                             source, by sequence at random, leave-one-out, by the
+|                             start time of sequences, or by that of sessions
+|                             (events up to 30 minutes apart): column, sequence,
+|                             leave-one-out, time, session (default: column where
+|                             the dataset has one, otherwise by the task)
 |   --seed N                  random seed of the split by sequence, the initial
 |                             parameters, dropout and shuffling (default: 1)
 |   --device DEVICE           device: cpu, cuda (an NVIDIA GPU), or auto (a GPU
@@ -251,7 +276,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 57 more.
+| `lapse train --help all` shows every option, 62 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -269,6 +294,9 @@ $ lapse eval -h
 | Options:
 |   --split SPLIT             split to evaluate: test, valid, train, all (default:
 |                             test)
+|   --target action=NAME      target events: only events with this action are
+|                             scored, such as action=view, or all (default: as in
+|                             training)
 |   --classes                 per-class table with precision, recall and F1
 |   --cutoffs K,K             recommend: cutoffs K of Hit@K and NDCG@K (default:
 |                             5,10)
@@ -301,7 +329,7 @@ $ lapse eval -h
 |   lapse eval model.safetensors events.lapse --split test --classes
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 |
-| `lapse eval --help all` shows every option, 14 more.
+| `lapse eval --help all` shows every option, 16 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY [options]
 |
@@ -358,7 +386,7 @@ $ lapse predict --help
 |   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
 |   lapse predict shop.safetensors customers.csv --when --within 1d,7d
 |
-| `lapse predict --help all` shows every option, 14 more.
+| `lapse predict --help all` shows every option, 16 more.
 $ lapse help --help
 | usage: lapse help [VERB] [all] [options]
 |
@@ -380,17 +408,17 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 81
+| 87
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
 | Training:
 | Run:
 | Examples:
-$ lapse help --man | sed -n '/^\.SS train/,/^\.SS eval/p' | grep -c '^\\fB'
-| 82
+$ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
+| 88
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 43a44,78
+| 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -420,15 +448,22 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --deduplicate RULE        deduplication: none, exact (same sequence, time and
 | >                             event as another row) or consecutive (same event as
 | >                             the previous row of the sequence) (default: none)
+| >   --min-sequence-events N   minimum events per sequence of the source, before
+| >                             sessions are split; shorter sequences are dropped
+| >                             (default: 1)
+| >   --min-users N             minimum sequences of the source that have an event
+| >                             type; others are dropped, after
+| >                             --min-sequence-events is applied (default: 1)
 | >   --min-events N            minimum events per sequence; shorter sequences are
 | >                             dropped (default: 1)
 | >   --min-count N             minimum occurrences per event type; rarer ones are
 | >                             dropped, before --min-events is applied (default: 1)
-| >   --min-rounds RULE         application of the two minimums: once, or iterated
-| >                             until no row is dropped (k-core) (default: once)
-| 48,49d82
+| >   --min-rounds RULE         application of --min-count and --min-events: once,
+| >                             or iterated until no row is dropped (k-core)
+| >                             (default: once)
+| 51,52d92
 | < 
-| < `lapse eval --help all` shows every option, 14 more.
+| < `lapse eval --help all` shows every option, 16 more.
 = 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
@@ -451,7 +486,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 14
+| 15
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

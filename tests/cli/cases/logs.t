@@ -94,6 +94,7 @@ $ gzip -c log.jsonl | lapse import - -o gzip.lapse --number price --json | grep 
 |   },
 |   "ignored": "user.name, tags",
 |   "timezone": "UTC",
+|   "unpopular_event_types": 0,
 |   "rare_event_types": 0,
 |   "events": 3,
 |   "event_types": 3,

@@ -39,7 +39,7 @@ $ lapse pretrain c.lapse -o w.safetensors --dims 0
 ! lapse: dims must be from 1 to 4096, not 0
 = 2
 $ lapse pretrain c.lapse -o w.safetensors --split-by moon
-! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'moon'
+! lapse: --split-by takes one of column, sequence, leave-one-out, time, session, not 'moon'
 ! lapse: see `lapse pretrain --help`
 = 2
 $ lapse info v.safetensors

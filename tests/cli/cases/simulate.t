@@ -9,7 +9,7 @@ $ head -1 shop.csv
 $ head -1 law.csv | cut -d, -f1-3
 | user,time,event
 $ lapse simulate --preset zoo -o x.csv
-! lapse: there is no preset 'zoo' to simulate; the presets are: shop, cycle, catalogue
+! lapse: there is no preset 'zoo' to simulate; the presets are: shop, cycle, catalogue, sessions
 = 2
 $ lapse simulate -o no/such/folder/x.csv
 ! lapse: no/such/folder/x.csv: cannot write: No such file or directory
@@ -39,10 +39,10 @@ $ lapse simulate --preset catalogue --items 99 -o x.csv
 ! lapse: items is 99; it must be 100 to 20000000, or 0 for 20000
 = 2
 $ lapse simulate --items 500 -o x.csv
-! lapse: the preset 'shop' has a fixed set of items; only 'catalogue' accepts a number of items
+! lapse: the preset 'shop' has a fixed set of items; 'catalogue' and 'sessions' accept a number of items
 = 2
 $ lapse simulate -o x.csv --catalogue items.csv
-! lapse: only the preset 'catalogue' has an item catalogue
+! lapse: only the presets 'catalogue' and 'sessions' have an item catalogue
 = 2
 $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
 ! lapse: --output x.csv and --catalogue x.csv are the same file
@@ -50,3 +50,78 @@ $ lapse simulate --preset catalogue -o x.csv --catalogue x.csv
 = 2
 $ lapse import c.csv -o c.lapse --sequence user --time time --event item --field category | grep -c .
 | 8
+
+# The preset sessions: its events, its catalogue, and the best possible scores of the next view.
+$ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o s.csv --catalogue s-items.csv
+| wrote      3,105 events to s.csv, the catalogue to s-items.csv in N s
+$ head -3 s.csv
+| user,time,item,action,category,department
+| u1,1768488787.442,i208,search,kitchen pillow,clothing
+| u1,1768490340.294,i211,view,kitchen pillow,clothing
+$ head -2 s-items.csv
+| item,name,brand,category,department
+| i1,dark netinu copper kettle,Pizoka,copper kettle,electronics
+$ lapse simulate --preset sessions --items 499 -o x.csv
+! lapse: items is 499; it must be 500 to 20000000, or 0 for 2000
+= 2
+$ lapse simulate --preset sessions -o x.csv --sequences 2 --items 3000 --law x-law.csv
+! lapse: a table of probabilities has one column for each of the 12000 event types, and at most 10000: simulate fewer items, or score the law instead of writing it
+= 2
+$ lapse import s.csv -o s.lapse --event item --action action --field department --min-sequence-events 40 --min-users 2
+| read       3,105 rows, 164 kB from s.csv
+| sequence   user, found by name
+| time       time, found by name; unix seconds
+| event      item
+| ignored    category
+| dropped    78 rows of 65 event types in fewer than 2 sequences
+| events     3,027 events in 40 sequences, 365 event types
+| fields     action (4 values), department (6 values)
+| span       2026-01-01T20:28:47.524Z to 2026-03-01T21:52:43.142Z, 59.1 days
+| wrote      s.lapse in N s, N MB/s
+$ lapse train s.lapse -o s.safetensors --task recommend --model popularity --target action=view --split-by session --no-eval >/dev/null 2>&1
+$ lapse info s.safetensors | grep -E '^(target|split)'
+| target_time           known
+| target                action=view
+| split                 session
+$ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0
+| split        test: 176 events in 35 sequences, among 365 items
+| target time  known: lags are relative to the time of the predicted event
+|
+|             full-unseen    full
+| candidates        304.4   365.0
+| Hit@5            0.0284  0.0170
+| NDCG@5           0.0171  0.0114
+| Hit@10           0.0455  0.0341
+| NDCG@10          0.0229  0.0170
+| MRR              0.0303  0.0221
+$ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0 --target action=search | head -1
+| split        test: 80 events in 28 sequences, among 365 items
+$ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0 --target all | head -1
+| split        test: 302 events in 35 sequences, among 365 items
+$ lapse eval s.safetensors s.lapse --target action=look
+! lapse: the dataset has no action 'look'; its actions are: view, search, add-to-cart, transaction
+= 1
+$ lapse eval s.safetensors s.lapse --target view
+! lapse: the target is 'view'; it must be event, action, action=NAME or all, or two of these such as event,action=NAME
+= 2
+$ lapse train s.lapse -o x.safetensors --task recommend --model popularity --target action=look
+! lapse: the dataset has no action 'look'; its actions are: view, search, add-to-cart, transaction
+= 1
+$ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/null --score s.safetensors --data s.lapse 2>/dev/null | grep -v '95 %'
+| split        test: 176 events in 35 sequences, among 365 items
+| target time  known: lags are relative to the time of the predicted event
+| negatives    100 per event, seed 1, never an item of the sequence itself
+|
+|             full-unseen         full      uniform   popularity
+| candidates        304.4        365.0        101.0        101.0
+| Hit@5            0.6989       0.6989       0.8920       0.8636
+| NDCG@5           0.4996       0.4996       0.7223       0.6898
+| Hit@10           0.8352       0.8352       0.9318       0.9261
+| NDCG@10          0.5442       0.5442       0.7358       0.7104
+| MRR              0.4607       0.4607       0.6739       0.6437
+$ lapse simulate --preset sessions --items 500 --sequences 40 --seed 4 -o /dev/null --score s.safetensors --data s.lapse 2>&1 | tail -1
+| lapse: sequence 'u1' of the dataset differs from the simulation
+$ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/null --score s.safetensors
+! lapse: --score and --data go together: a model, and the dataset that it is scored on
+! lapse: see `lapse simulate --help`
+= 2

@@ -90,7 +90,7 @@ $ lapse train events.lapse -o left.safetensors --split-by column
 ! lapse: the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule
 = 2
 $ lapse train events.lapse -o left.safetensors --split-by coin
-! lapse: --split-by takes one of column, sequence, leave-one-out, time, not 'coin'
+! lapse: --split-by takes one of column, sequence, leave-one-out, time, session, not 'coin'
 ! lapse: see `lapse train --help`
 = 2
 $ rm left.safetensors*; ls
@@ -102,6 +102,7 @@ $ rm left.safetensors*; ls
 | history.csv
 | majority.safetensors
 | markov.safetensors
+| plan.json
 | renamed.csv
 | repeats.csv
 | strange.csv
@@ -136,14 +137,16 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding bochner-invcdf, periods
-|           50, period-min 4 minutes, period-max 8.37 days, inverse-cdf
-|           mlp-residual, hidden 256, frequency-samples 1, blocks 2, heads 2,
-|           projection linear, combine concatenate
+|           dropout 0.3, gap-input on, encoding bochner-invcdf, periods 50,
+|           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
+|           hidden 256, frequency-samples 1, frequency-scale log,
+|           independent-draws no, blocks 2, heads 2, projection linear, combine
+|           concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding bochner-normal, periods
-|           50, period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
-|           blocks 2, heads 2, projection linear, combine concatenate
+|           dropout 0.3, gap-input on, encoding bochner-normal, periods 50,
+|           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
+|           frequency-scale log, independent-draws no, blocks 2, heads 2,
+|           projection linear, combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
 |           dropout 0.3, gap-input on, when no, encoding random, periods 50,
 |           period-min 4 minutes, period-max 8.37 days, blocks 2, heads 2,

@@ -11,6 +11,8 @@ $ lapse
 !   check       check a dataset for data-quality problems and leakage
 !   pretrain    pretrain item vectors that initialize a model
 !   train       train a model on events and save the best one
+!   compare     train models and compare them in one table
+!   tune        search training options within a budget of time
 !   eval        evaluate a model on events
 !   predict     predict the event at a given time, or its time, for each history in a file
 !   forecast    forecast events by type until a horizon, for each history in a file
@@ -36,6 +38,8 @@ $ lapse --help
 |   check       check a dataset for data-quality problems and leakage
 |   pretrain    pretrain item vectors that initialize a model
 |   train       train a model on events and save the best one
+|   compare     train models and compare them in one table
+|   tune        search training options within a budget of time
 |   eval        evaluate a model on events
 |   predict     predict the event at a given time, or its time, for each history in a file
 |   forecast    forecast events by type until a horizon, for each history in a file

@@ -29,7 +29,8 @@ static void check(const lapse_dataset *dataset, const lapse_import_report *repor
     }
     for (int64_t i = 0; i < dataset->event_count; i++)
         good = good && dataset->type[i] >= 0 && dataset->type[i] < dataset->types.count;
-    good = good && report->rows == report->bad_rows + report->duplicate_rows + report->rare_rows + report->short_rows +
+    good = good && report->rows == report->bad_rows + report->inactive_rows + report->unpopular_rows +
+                                       report->duplicate_rows + report->rare_rows + report->short_rows +
                                        dataset->event_count;
     if (!good)
         abort();

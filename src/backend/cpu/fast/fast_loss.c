@@ -244,12 +244,15 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
     }
 }
 
-/* ------------------------------------------------------------------------------------------ bce_loss ------ */
+/* ------------------------------------------------------------------------------------------ sampled_loss ------ */
 
-/* Replaces scores by their gradients; returns the loss. Both use e = exp(-|s|): log(1 + exp(s)) is max(s, 0) + log(1 + e),
- * and the sigmoid is 1 / (1 + e) or e / (1 + e). */
-static double bce_row(float *row, int count)
+/* The functions of lp_sampled_type: replace scores by their gradients and return the loss. */
+typedef double (*row_loss)(float *row, int count, float regularization);
+
+/* Both use e = exp(-|s|): log(1 + exp(s)) is max(s, 0) + log(1 + e), and the sigmoid is 1 / (1 + e) or e / (1 + e). */
+static double bce_row(float *row, int count, float regularization)
 {
+    (void)regularization;
     double loss = 0;
     for (int i = 0; i < count; i++) {
         double s = (double)row[i], power = exp(-fabs(s));
@@ -260,12 +263,100 @@ static double bce_row(float *row, int count)
     return loss;
 }
 
-void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run)
+static double bpr_row(float *row, int count, float regularization)
+{
+    float target = row[0], dtarget = 0, each = 1 / (float)(count - 1);
+    double loss = 0;
+    (void)regularization;
+    for (int i = 1; i < count; i++) {
+        double margin = (double)(row[i] - target), power = exp(-fabs(margin));
+        loss += (margin > 0 ? margin : 0) + log1p(power);
+        row[i] = each * (float)((margin > 0 ? 1 : power) / (1 + power));
+        dtarget -= row[i];
+    }
+    row[0] = dtarget;
+    return loss * (double)each;
+}
+
+static float sigmoid(float x)
+{
+    float power = fast_exp_low(x < 0 ? x : -x);
+    return (x < 0 ? power : 1) / (1 + power);
+}
+
+static float largest_score(const float *scores, int count)
+{
+    float largest = scores[0];
+#pragma omp simd reduction(max : largest)
+    for (int i = 1; i < count; i++)
+        largest = scores[i] > largest ? scores[i] : largest;
+    return largest;
+}
+
+/* p_j is w_j g(r - s_j), normalized: it is proportional to exp(min(s_j, r)) / (1 + exp(-|s_j - r|)), which does not underflow at all
+ * negatives. */
+static double bpr_max_row(float *row, int count, float regularization)
+{
+    float target = row[0], *s = row + 1, largest = largest_score(s, count - 1);
+    float shift = largest < target ? largest : target, weights = 0, products = 0, squares = 0, dtarget = 0;
+#pragma omp simd reduction(+ : weights, products, squares)
+    for (int i = 0; i < count - 1; i++) {
+        float weight = fast_exp_low(s[i] - largest), margin = s[i] - target;
+        weights += weight;
+        squares += weight * s[i] * s[i];
+        products +=
+            fast_exp_low((margin < 0 ? s[i] : target) - shift) / (1 + fast_exp_low(margin < 0 ? margin : -margin));
+    }
+    squares /= weights;
+#pragma omp simd reduction(+ : dtarget)
+    for (int i = 0; i < count - 1; i++) {
+        float weight = fast_exp_low(s[i] - largest) / weights, margin = s[i] - target;
+        float power = fast_exp_low(margin < 0 ? margin : -margin), above = (margin < 0 ? power : 1) / (1 + power);
+        float product = fast_exp_low((margin < 0 ? s[i] : target) - shift) / (1 + power) / products;
+        dtarget -= product * above;
+        s[i] = weight - product * (1 - above) + regularization * weight * (s[i] * s[i] - squares + 2 * s[i]);
+    }
+    row[0] = dtarget;
+    return log((double)weights) - log((double)products) + (double)(largest - shift) +
+           (double)(regularization * squares);
+}
+
+static double top1_max_row(float *row, int count, float regularization)
+{
+    float target = row[0], *s = row + 1, largest = largest_score(s, count - 1);
+    float weights = 0, loss = 0, dtarget = 0;
+    (void)regularization;
+#pragma omp simd reduction(+ : weights, loss)
+    for (int i = 0; i < count - 1; i++) {
+        float weight = fast_exp_low(s[i] - largest);
+        weights += weight;
+        loss += weight * (sigmoid(s[i] - target) + sigmoid(s[i] * s[i]));
+    }
+    loss /= weights;
+#pragma omp simd reduction(+ : dtarget)
+    for (int i = 0; i < count - 1; i++) {
+        float weight = fast_exp_low(s[i] - largest) / weights;
+        float above = sigmoid(s[i] - target), far = sigmoid(s[i] * s[i]);
+        dtarget -= weight * above * (1 - above);
+        s[i] = weight * (above + far - loss + above * (1 - above) + 2 * s[i] * far * (1 - far));
+    }
+    row[0] = dtarget;
+    return (double)loss;
+}
+
+static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = bce_row,
+                                      [LP_SAMPLED_BPR] = bpr_row,
+                                      [LP_SAMPLED_BPR_MAX] = bpr_max_row,
+                                      [LP_SAMPLED_TOP1_MAX] = top1_max_row};
+
+void LP_FAST(sampled_loss)(const lp_node *node, const lp_run *run)
 {
     const float *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2);
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
     float *dscore = OUTPUT(1);                                                /* [A x (1 + N)] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
+    row_loss loss_of = row_losses[node->attributes.sampled];
+    float regularization = (float)node->attributes.regularization;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
         float *row = dscore + (size_t)t * count;
@@ -273,7 +364,7 @@ void LP_FAST(bce_loss)(const lp_node *node, const lp_run *run)
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
             row[i] = fast_dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
         }
-        loss += bce_row(row, count);
+        loss += loss_of(row, count, regularization);
     }
     *OUTPUT(0) = (float)loss;
 }
@@ -285,7 +376,7 @@ static void add_scaled(float *restrict to, const float *restrict from, float sca
         to[i] += scale * from[i];
 }
 
-void LP_FAST(bce_loss_gradient)(const lp_node *node, const lp_run *run)
+void LP_FAST(sampled_loss_gradient)(const lp_node *node, const lp_run *run)
 {
     const float *z = INPUT(0), *items = INPUT(1), *dscore = INPUT(4), dloss = *INPUT(5);
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);

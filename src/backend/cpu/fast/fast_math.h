@@ -9,6 +9,13 @@
 #include <stdbool.h>
 #include <string.h>
 
+/* A vector with the elements of (a, b) at the given indices. gcc before 12 has it under another name. */
+#if defined __GNUC__ && !defined __clang__ && __GNUC__ < 12
+#define fast_shuffle(a, b, ...) __builtin_shuffle((a), (b), (int __attribute__((vector_size(sizeof(a))))){__VA_ARGS__})
+#else
+#define fast_shuffle(a, b, ...) __builtin_shufflevector((a), (b), __VA_ARGS__)
+#endif
+
 /* e^x for -87 <= x <= 88. */
 static inline float fast_exp_within(float x)
 {
@@ -89,9 +96,9 @@ static inline int fast_padded(int count)
 static inline float fast_lanes_sum(const fast_lanes *lanes)
 {
     fast_lanes v = *lanes;
-    v += __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    v += __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    v += __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    v += fast_shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    v += fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    v += fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     return v[0] + v[1];
 }
 
@@ -103,21 +110,21 @@ static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
 #pragma GCC unroll 4
     for (int w = 0; w < 4; w++) {
         fast_lanes a = s[w], b = s[4 + w], c = s[8 + w], d = s[12 + w];
-        fast_lanes ab = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-                        __builtin_shufflevector(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        fast_lanes cd = __builtin_shufflevector(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-                        __builtin_shufflevector(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        quarter[w] = __builtin_shufflevector(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
-                     __builtin_shufflevector(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        fast_lanes ab = fast_shuffle(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                        fast_shuffle(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        fast_lanes cd = fast_shuffle(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                        fast_shuffle(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        quarter[w] = fast_shuffle(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
+                     fast_shuffle(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
     }
 #pragma GCC unroll 4
     for (int w = 0; w < 2; w++)
-        pair[w] = __builtin_shufflevector(quarter[2 * w], quarter[2 * w + 1], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25,
-                                          12, 13, 28, 29) +
-                  __builtin_shufflevector(quarter[2 * w], quarter[2 * w + 1], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26,
-                                          27, 14, 15, 30, 31);
-    return __builtin_shufflevector(pair[0], pair[1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30) +
-           __builtin_shufflevector(pair[0], pair[1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
+        pair[w] =
+            fast_shuffle(quarter[2 * w], quarter[2 * w + 1], 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29) +
+            fast_shuffle(quarter[2 * w], quarter[2 * w + 1], 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30,
+                         31);
+    return fast_shuffle(pair[0], pair[1], 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30) +
+           fast_shuffle(pair[0], pair[1], 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31);
 }
 #endif
 
@@ -156,11 +163,11 @@ static inline float fast_largest(const float *row, int length)
     fast_lanes_raise(&most[2], &most[3]);
     fast_lanes_raise(&most[0], &most[2]);
     v = most[0];
-    w = __builtin_shufflevector(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
+    w = fast_shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     fast_lanes_raise(&v, &w);
-    w = __builtin_shufflevector(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
+    w = fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
     fast_lanes_raise(&v, &w);
-    w = __builtin_shufflevector(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+    w = fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
     fast_lanes_raise(&v, &w);
     return v[0] > v[1] ? v[0] : v[1];
 }

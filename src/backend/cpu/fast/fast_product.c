@@ -450,12 +450,12 @@ static void transpose_four(const float *in, size_t in_stride, float *out, size_t
 {
     four a = *(const four *)in, b = *(const four *)(in + in_stride);
     four c = *(const four *)(in + 2 * in_stride), d = *(const four *)(in + 3 * in_stride);
-    four ac = __builtin_shufflevector(a, c, 0, 4, 1, 5), AC = __builtin_shufflevector(a, c, 2, 6, 3, 7);
-    four bd = __builtin_shufflevector(b, d, 0, 4, 1, 5), BD = __builtin_shufflevector(b, d, 2, 6, 3, 7);
-    *(four *)out = __builtin_shufflevector(ac, bd, 0, 4, 1, 5);
-    *(four *)(out + out_stride) = __builtin_shufflevector(ac, bd, 2, 6, 3, 7);
-    *(four *)(out + 2 * out_stride) = __builtin_shufflevector(AC, BD, 0, 4, 1, 5);
-    *(four *)(out + 3 * out_stride) = __builtin_shufflevector(AC, BD, 2, 6, 3, 7);
+    four ac = fast_shuffle(a, c, 0, 4, 1, 5), AC = fast_shuffle(a, c, 2, 6, 3, 7);
+    four bd = fast_shuffle(b, d, 0, 4, 1, 5), BD = fast_shuffle(b, d, 2, 6, 3, 7);
+    *(four *)out = fast_shuffle(ac, bd, 0, 4, 1, 5);
+    *(four *)(out + out_stride) = fast_shuffle(ac, bd, 2, 6, 3, 7);
+    *(four *)(out + 2 * out_stride) = fast_shuffle(AC, BD, 0, 4, 1, 5);
+    *(four *)(out + 3 * out_stride) = fast_shuffle(AC, BD, 2, 6, 3, 7);
 }
 
 void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride)

@@ -7,7 +7,7 @@ void LP_REFERENCE(noise)(const lp_node *node, const lp_run *run)
     size_t size = lp_run_size(run, node->outputs[0]);
     lp_random random = lp_random_start(run->seed, (uint32_t)LP_PURPOSE_NOISE | node->attributes.stream << 8, run->step);
     for (size_t i = 0; i < size; i++) {
-        double p = ((double)i + lp_random_uniform(&random)) / (double)size;
+        double u = lp_random_uniform(&random), p = node->attributes.independent ? u : ((double)i + u) / (double)size;
         y[i] = (real)(node->attributes.uniform ? p : lp_normal_quantile(p));
     }
 }
@@ -51,6 +51,22 @@ void LP_REFERENCE(tanh_gradient)(const lp_node *node, const lp_run *run)
     real *dx = OUTPUT(0), bound = (real)node->attributes.scale;
     for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
         STORE(0, dx[i], dy[i] * (1 - y[i] / bound * (y[i] / bound)));
+}
+
+void LP_REFERENCE(log_abs)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0);
+    real *y = OUTPUT(0);
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
+        y[i] = (real)log(hypot((double)x[i], node->attributes.scale));
+}
+
+void LP_REFERENCE(log_abs_gradient)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0), *dy = INPUT(1);
+    real *dx = OUTPUT(0), least = (real)node->attributes.scale;
+    for (size_t i = 0; i < lp_run_size(run, node->outputs[0]); i++)
+        STORE(0, dx[i], dy[i] * x[i] / (x[i] * x[i] + least * least));
 }
 
 void LP_REFERENCE(mask)(const lp_node *node, const lp_run *run)
