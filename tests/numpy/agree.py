@@ -49,7 +49,7 @@ VARIANTS = {
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
+PAGES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs", page) for page in ("model.md", "when.md")]
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
@@ -64,9 +64,11 @@ OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sa
 
 
 def documented_names():
-    """Names in backquotes on the page. `.bias` after `x.weight` is x.bias."""
-    with open(PAGE, encoding="utf-8") as file:
-        found = re.findall(r"`([^`\n]+)`", file.read())
+    """Names in backquotes on the pages. `.bias` after `x.weight` is x.bias."""
+    found = []
+    for page in PAGES:
+        with open(page, encoding="utf-8") as file:
+            found += re.findall(r"`([^`\n]+)`", file.read())
     names = set(found)
     for before, name in zip(found, found[1:]):
         if name.startswith("."):

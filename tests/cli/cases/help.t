@@ -222,6 +222,9 @@ $ lapse train --help
 |   --dims N                  embedding and hidden dimensions (default: chosen
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
+|   --when                    learn the time of the next event too: a mixture of
+|                             log-normals, from the state of the same network
+|                             before the target time is known
 |   --target action=NAME      target events: only events with this action are
 |                             predicted, such as action=view, the others are
 |                             context (default: all)
@@ -276,7 +279,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 62 more.
+| `lapse train --help all` shows every option, 65 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -408,7 +411,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 87
+| 91
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -416,7 +419,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 88
+| 92
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a
@@ -486,7 +489,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 15
+| 16
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

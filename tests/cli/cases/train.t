@@ -137,14 +137,14 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, encoding bochner-invcdf, periods 50,
-|           period-min 4 minutes, period-max 8.37 days, inverse-cdf mlp-residual,
-|           hidden 256, frequency-samples 1, frequency-scale log,
+|           dropout 0.3, gap-input on, when no, encoding bochner-invcdf, periods
+|           50, period-min 4 minutes, period-max 8.37 days, inverse-cdf
+|           mlp-residual, hidden 256, frequency-samples 1, frequency-scale log,
 |           independent-draws no, blocks 2, heads 2, projection linear, combine
 |           concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, encoding bochner-normal, periods 50,
-|           period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
+|           dropout 0.3, gap-input on, when no, encoding bochner-normal, periods
+|           50, period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
 |           frequency-scale log, independent-draws no, blocks 2, heads 2,
 |           projection linear, combine concatenate
 | Model     model attention, task classify, target-time known, context 16, dims 8,
