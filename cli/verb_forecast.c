@@ -32,6 +32,22 @@ static void best_types(const forecast *f, int64_t sequence, cli_choice *top)
     cli_choices_top(f->made.type_expected + sequence * f->made.type_count, f->made.type_count, top, f->top);
 }
 
+/* The cells of a history, which are empty after its first row. */
+static void add_history(cli_table *table, const forecast *f, int64_t i, bool first)
+{
+    char count[32] = "", low[32] = "", high[32] = "";
+    if (first) {
+        snprintf(count, sizeof count, "%.2f", f->made.count[i]);
+        snprintf(low, sizeof low, "%.0f", f->made.low[i]);
+        snprintf(high, sizeof high, "%.0f", f->made.high[i]);
+    }
+    cli_table_add(table, "%s", first ? lapse_dataset_sequence_name(f->history, i) : "");
+    cli_table_add(table, "%s", count);
+    cli_table_add(table, "%s", low);
+    cli_table_add(table, "%s", high);
+    cli_table_add(table, "%s", first ? cli_percent(f->made.any[i], 1).text : "");
+}
+
 static bool print_table(const forecast *f, cli_choice *top)
 {
     cli_table table = {.align = "lrrrrlrr"};
@@ -42,16 +58,11 @@ static bool print_table(const forecast *f, cli_choice *top)
         if (f->made.samples[i] == 0)
             continue;
         best_types(f, i, top);
-        for (int64_t k = 0; k < (f->top ? f->top : 1); k++) {
-            cli_table_add(&table, "%s", k ? "" : lapse_dataset_sequence_name(f->history, i));
-            cli_table_add(&table, k ? "" : "%.2f", f->made.count[i]);
-            cli_table_add(&table, k ? "" : "%.0f", f->made.low[i]);
-            cli_table_add(&table, k ? "" : "%.0f", f->made.high[i]);
-            cli_table_add(&table, "%s", k ? "" : cli_percent(f->made.any[i], 1).text);
-            cli_table_add(&table, "%s", f->top ? lapse_model_event_type_name(f->model, top[k].type) : "");
-            cli_table_add(&table, f->top ? "%.3f" : "", top[k].probability);
-            int64_t at = i * f->made.type_count + top[k].type;
-            cli_table_add(&table, "%s", f->top ? cli_percent(f->made.type_any[at], 1).text : "");
+        for (int64_t k = 0; k < f->top; k++) {
+            add_history(&table, f, i, k == 0);
+            cli_table_add(&table, "%s", lapse_model_event_type_name(f->model, top[k].type));
+            cli_table_add(&table, "%.3f", top[k].probability);
+            cli_table_add(&table, "%s", cli_percent(f->made.type_any[i * f->made.type_count + top[k].type], 1).text);
         }
     }
     return cli_table_print(&table, stdout, 0);
