@@ -51,7 +51,7 @@ static void plot(chart *c, int epoch, double value, char mark)
 /* Training loss and the metric are in the same unit: nats. */
 static bool shows_loss(const char *metric)
 {
-    return strcmp(metric, "log-loss") == 0;
+    return strcmp(metric, "log-loss") == 0 || strcmp(metric, "joint-loss") == 0;
 }
 
 static void print_chart(FILE *file, const lapse_model *model, const char *metric, int best)

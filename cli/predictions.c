@@ -135,7 +135,7 @@ bool cli_predictions_table(const cli_predictions *p, FILE *file)
 
 /* ---- CSV ---- */
 
-static void print_csv_field(FILE *file, const char *text)
+void cli_csv_field(FILE *file, const char *text)
 {
     bool quote = strpbrk(text, ",\"\r\n") != NULL || *text == ' ';
     if (quote)
@@ -154,14 +154,14 @@ static void print_csv_rows(const cli_predictions *p, const cli_target_prediction
 {
     for (int64_t rank = 0; rank < count_at(p, t, sequence, when); rank++) {
         const lapse_recommendation *choice = choice_at(p, t, sequence, when, rank);
-        print_csv_field(file, lapse_dataset_sequence_name(p->history, sequence));
+        cli_csv_field(file, lapse_dataset_sequence_name(p->history, sequence));
         fputc(',', file);
-        print_csv_field(file, p->when.items[when].text);
+        cli_csv_field(file, p->when.items[when].text);
         fprintf(file, ",%.15g,", time_at(p, sequence, when));
         if (!events_only(p))
             fprintf(file, "%s,", t->target);
         fprintf(file, "%lld,", (long long)rank + 1);
-        print_csv_field(file, name_of(p, t, choice));
+        cli_csv_field(file, name_of(p, t, choice));
         if (p->recommends)
             fprintf(file, ",%.9g", choice->score);
         fprintf(file, ",%.9g\n", choice->probability);

@@ -37,6 +37,9 @@ typedef struct cli_predictions {
     cli_late *late;    /* [when] */
 } cli_predictions;
 
+/* Prints a field of a CSV file, quoted where needed. */
+void cli_csv_field(FILE *file, const char *text);
+
 /* Print all predictions. False: out of memory. */
 bool cli_predictions_table(const cli_predictions *p, FILE *file);
 bool cli_predictions_csv(const cli_predictions *p, FILE *file);

@@ -5,6 +5,7 @@
 #include "events.h"
 #include "rank_table.h"
 #include "score_table.h"
+#include "time_table.h"
 #include "verb.h"
 
 enum { MAX_CUTOFFS = 32 };
@@ -18,8 +19,10 @@ typedef struct eval_settings {
     bool classes, json;
 } eval_settings;
 
-/* Prints the ranking metrics or, if they are NULL, the scores of the targets; false if out of memory. */
-static bool print_json(const eval_settings *s, const cli_targets *targets, const lapse_rank_scores *ranks)
+/* Prints the ranking metrics or, if they are NULL, the scores of the targets, then those of the time where the model predicts it;
+ * false if out of memory. */
+static bool print_json(const eval_settings *s, const cli_targets *targets, const lapse_rank_scores *ranks,
+                       const lapse_time_scores *times)
 {
     cli_json json = {.file = stdout};
     bool whole = true;
@@ -30,6 +33,8 @@ static bool print_json(const eval_settings *s, const cli_targets *targets, const
         cli_ranks_json(&json, ranks);
     else
         whole = cli_targets_json(&json, targets, s->classes);
+    if (times->count)
+        cli_times_json(&json, times);
     cli_json_end(&json, '}');
     return whole;
 }
@@ -52,8 +57,16 @@ static int parse_cutoffs(const char *text, int out[MAX_CUTOFFS])
     return 0;
 }
 
+static bool print_times(const lapse_time_scores *times)
+{
+    if (!times->count)
+        return true;
+    putchar('\n');
+    return cli_times_print(stdout, times);
+}
+
 static int evaluate_ranks(const eval_settings *s, const lapse_model *model, const lapse_dataset *dataset,
-                          const cli_call *call)
+                          const lapse_time_scores *times, const cli_call *call)
 {
     int cutoffs[MAX_CUTOFFS];
     lapse_rank_options options = s->rank;
@@ -71,18 +84,20 @@ static int evaluate_ranks(const eval_settings *s, const lapse_model *model, cons
     options.target = s->evaluate.target;
     if (lapse_rank_evaluate(model, dataset, &options, &scores, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool whole = s->json ? print_json(s, NULL, &scores) : cli_ranks_print(stdout, &scores);
+    bool whole = s->json ? print_json(s, NULL, &scores, times) : cli_ranks_print(stdout, &scores) && print_times(times);
     lapse_rank_scores_clear(&scores);
     return whole ? CLI_DONE : cli_fail("out of memory");
 }
 
-static int evaluate_targets(const eval_settings *s, const lapse_model *model, const lapse_dataset *dataset)
+static int evaluate_targets(const eval_settings *s, const lapse_model *model, const lapse_dataset *dataset,
+                            const lapse_time_scores *times)
 {
     cli_targets targets = {0};
     lapse_error error;
     if (cli_targets_evaluate(&targets, NULL, model, dataset, &s->evaluate, &error) != LAPSE_OK)
         return cli_error(&error);
-    bool whole = s->json ? print_json(s, &targets, NULL) : cli_targets_print(stdout, &targets, s->classes);
+    bool whole = s->json ? print_json(s, &targets, NULL, times)
+                         : cli_targets_print(stdout, &targets, s->classes) && print_times(times);
     cli_targets_clear(&targets);
     return whole ? CLI_DONE : cli_fail("out of memory");
 }
@@ -97,9 +112,13 @@ static int run(void *settings, const cli_call *call)
         return cli_error(&error);
     s->columns.import.threads = s->evaluate.threads;
     int result = cli_events_open(s->data, &s->columns, model, &dataset);
+    lapse_time_scores times = {0};
+    if (result == CLI_DONE && lapse_model_predicts_time(model) &&
+        lapse_time_evaluate(model, dataset, &s->evaluate, &times, &error) != LAPSE_OK)
+        result = cli_error(&error);
     if (result == CLI_DONE)
-        result =
-            cli_is_recommender(model) ? evaluate_ranks(s, model, dataset, call) : evaluate_targets(s, model, dataset);
+        result = cli_is_recommender(model) ? evaluate_ranks(s, model, dataset, &times, call)
+                                           : evaluate_targets(s, model, dataset, &times);
     lapse_dataset_close(dataset);
     lapse_model_free(model);
     return result;

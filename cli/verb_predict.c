@@ -9,6 +9,7 @@
 #include "known.h"
 #include "lookup.h"
 #include "predictions.h"
+#include "times.h"
 #include "verb.h"
 
 typedef struct predict_settings {
@@ -18,6 +19,8 @@ typedef struct predict_settings {
     int top, threads;
     const char *unknown;
     bool unseen, csv, json;
+    bool when;
+    const char *within, *now;
 } predict_settings;
 
 /* The speed is printed for at least this many events. */
@@ -149,21 +152,30 @@ static int compute(predict_settings *s, cli_predictions *p)
     return result;
 }
 
-static bool print(const predict_settings *s, const cli_predictions *p, FILE *file)
+static bool print_predictions(const predict_settings *s, const void *results, FILE *file)
 {
+    const cli_predictions *p = results;
     return s->json  ? cli_predictions_json(p, file)
            : s->csv ? cli_predictions_csv(p, file)
                     : cli_predictions_table(p, file);
 }
 
+static bool print_times(const predict_settings *s, const void *results, FILE *file)
+{
+    const cli_times *times = results;
+    return s->json ? cli_times_list(times, file) : s->csv ? cli_times_csv(times, file) : cli_times_table(times, file);
+}
+
+typedef bool (*print_results)(const predict_settings *s, const void *results, FILE *file);
+
 /* Writes to the file of --output, which is replaced as a whole or not at all. */
-static int write_file(const predict_settings *s, const cli_predictions *p)
+static int write_file(const predict_settings *s, const void *results, print_results print)
 {
     char *text = NULL;
     size_t size = 0;
     lapse_error error;
     FILE *memory = open_memstream(&text, &size);
-    bool whole = memory && print(s, p, memory);
+    bool whole = memory && print(s, results, memory);
     if (memory)
         whole = fclose(memory) == 0 && whole;
     int result = CLI_DONE;
@@ -172,6 +184,38 @@ static int write_file(const predict_settings *s, const cli_predictions *p)
     else if (lapse_file_write(s->output, text, size, &error) != LAPSE_OK)
         result = cli_error(&error);
     free(text);
+    return result;
+}
+
+static int show(const predict_settings *s, const void *results, print_results print)
+{
+    if (s->output)
+        return write_file(s, results, print);
+    return print(s, results, stdout) ? CLI_DONE : cli_fail("out of memory");
+}
+
+/* --when: the time of the next event. now: NaN: from each history's last event on. */
+static int run_when(predict_settings *s, const cli_verb *verb)
+{
+    cli_times times = {.model_file = s->model, .history_file = s->history, .top = s->top};
+    lapse_error error;
+    double now = (double)time(NULL);
+    if (s->within && cli_horizons_parse(&times.within, s->within, &error) != LAPSE_OK)
+        return cli_usage(verb, "--within %s: %s", s->within, error.message);
+    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &now, &error) != LAPSE_OK)
+        return cli_usage(verb, "--now %s: %s", s->now, error.message);
+    if (lapse_model_load(s->model, &times.model, &error) != LAPSE_OK)
+        return cli_error(&error);
+    s->columns.import.threads = s->threads;
+    bool skip = strcmp(s->unknown, "skip") == 0;
+    int result = cli_events_open(s->history, &s->columns, times.model, &times.history);
+    if (result == CLI_DONE)
+        result = cli_known_find(times.model, times.history, s->history, skip);
+    if (result == CLI_DONE)
+        result = cli_times_compute(&times, now, skip, s->threads);
+    if (result == CLI_DONE)
+        result = show(s, &times, print_times);
+    cli_times_clear(&times);
     return result;
 }
 
@@ -184,13 +228,20 @@ static int run(void *settings, const cli_call *call)
     p.history_file = s->history;
     if (s->json && s->csv)
         return cli_usage(call->verb, "--json and --csv are mutually exclusive");
+    if (s->when && s->at.count > 0)
+        return cli_usage(call->verb,
+                         "--when asks for the time of the next event, --at for the event at a time: use one of them");
+    if (!s->when && (s->within || s->now))
+        return cli_usage(call->verb, "--%s needs --when", s->within ? "within" : "now");
+    if (!s->when && s->at.count == 0)
+        return cli_usage(call->verb, "--at is missing, or --when to predict the time of the next event");
+    if (s->when)
+        return run_when(s, call->verb);
     int result = read_times(s, &p, call->verb);
     if (result == CLI_DONE)
         result = compute(s, &p);
-    if (result == CLI_DONE && s->output)
-        result = write_file(s, &p);
-    else if (result == CLI_DONE && !print(s, &p, stdout))
-        result = cli_fail("out of memory");
+    if (result == CLI_DONE)
+        result = show(s, &p, print_predictions);
     cli_when_clear(&p.when);
     for (int t = 0; t < p.target_count; t++) {
         free(p.targets[t].choices);
@@ -230,7 +281,16 @@ static const cli_option options[] = {
     {.name = "at", .type = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
      .help = "query time: Unix seconds, ISO 8601, now, +3d for 3 days after the last event of each sequence, or a sweep "
              "1h..30d/20 of 20 times after it, spaced evenly in log time; repeatable. Histories that end after a query "
-             "time are skipped", .required = true},
+             "time are skipped"},
+    {.name = "when", .type = CLI_FLAG, .offset = offsetof(predict_settings, when),
+     .help = "predict the time of the next event instead: its median and an interval of 80 %; the model must be trained with "
+             "--when"},
+    {.name = "within", .type = CLI_TEXT, .offset = offsetof(predict_settings, within), .placeholder = "DURATIONS",
+     .help = "with --when: probability that the next event comes within each duration after now, such as 1d,7d; and of the "
+             "most probable types that it does and is of this type", .unset = "none"},
+    {.name = "now", .type = CLI_TEXT, .offset = offsetof(predict_settings, now), .placeholder = "TIME",
+     .help = "with --when: time up to which nothing has happened since the last event of each history: Unix seconds or ISO "
+             "8601. Histories that end later are predicted from their last event", .unset = "the time of the call"},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
      .help = "top-k: number of predictions to print, the most probable first; 0 prints all"},
     {.name = "unseen", .type = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
@@ -255,15 +315,18 @@ static const char *const examples[] = {
     "lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json",
     "lapse predict model.safetensors events.lapse --at 1h..30d/20 --top 1 --csv -o next.csv",
     "lapse predict shop.safetensors customers.csv --at now --top 10 --unseen",
+    "lapse predict shop.safetensors customers.csv --when --within 1d,7d",
     NULL,
 };
 
 const cli_verb cli_verb_predict = {
     .name = "predict",
-    .summary = "predict the event at a given time, for each history in a file",
+    .summary = "predict the event at a given time, or its time, for each history in a file",
     .description =
         "Reads histories and predicts for each: if the next event happens at the query time, which event is it? Prints "
-        "the most probable event types with their probabilities; for a recommender, items with their scores.",
+        "the most probable event types with their probabilities; for a recommender, items with their scores. With "
+        "--when "
+        "it predicts instead when the next event comes.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -570,6 +570,40 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
                             const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error);
 void lapse_scores_clear(lapse_scores *scores);
 
+/* Coverage of the central intervals of 50 %, 80 % and 95 %. */
+#define LAPSE_COVERAGE_COUNT 3
+
+/* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
+typedef struct lapse_time_score {
+    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type" */
+    double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
+    double mae;                            /* mean absolute error of the median */
+    double crps;                           /* mean continuous ranked probability score */
+    double coverage[LAPSE_COVERAGE_COUNT]; /* fraction of events in the central intervals */
+    double pit_distance; /* largest distance of the distribution of the probability integral transform from uniform */
+} lapse_time_score;
+
+#define LAPSE_TIME_SCORE_LIMIT 4
+
+typedef struct lapse_time_scores {
+    const char *split; /* as in lapse_scores */
+    int64_t cases, sequences;
+    double unit;           /* seconds: the longest of second, minute, hour and day that is not longer than the geometric
+                            * mean of the gaps */
+    const char *unit_name; /* "second", "minute", "hour" or "day" */
+    double floor;          /* seconds: a shorter gap, or none, counts as this */
+    int count;
+    lapse_time_score scores[LAPSE_TIME_SCORE_LIMIT]; /* the model; then, unless the split is "all", baselines that are
+                                                      * fitted to the training split */
+} lapse_time_scores;
+
+/* Whether a model predicts the time of the next event: it was trained with the option "when", or it is the model rmtpp. */
+bool lapse_model_predicts_time(const lapse_model *model);
+
+/* Evaluates the predicted times of a model that has them on every event of the split except each sequence's first. */
+lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_evaluate_options *options, lapse_time_scores *scores, lapse_error *error);
+
 /* ----------------------------------------------------------------------------------------------- ranking ----- */
 
 /* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
@@ -903,6 +937,93 @@ int64_t lapse_session_window(const lapse_session *session);
  * attention is LAPSE_ERROR_USAGE. */
 lapse_status lapse_session_attention(lapse_session *session, double time, int block, int head, double *weights,
                                      lapse_error *error);
+
+/* ------------------------------------------------------------------------------ time of the next event ----- */
+
+/* A question about the time of the next event, given that nothing has happened from the last event up to now. Times are unix
+ * seconds. Arrays belong to the caller; what is not asked for is NULL or 0. */
+typedef struct lapse_when {
+    double now; /* not before the last event; NaN: the time of the last event */
+    const double *probabilities;
+    int64_t probability_count;
+    double *quantiles; /* [probability_count], filled: the time by which the event has come with this probability;
+                        * infinite where it never has */
+    const double *times;
+    int64_t time_count; /* times that are not before now */
+    double *cdf;        /* [time_count], filled: probability that the event has come by then */
+    double *density;    /* [time_count], filled: per second */
+} lapse_when;
+
+void lapse_when_default(lapse_when *when);
+
+/* Answers a question about the next event of a history with at least one event. The model predicts times
+ * (lapse_model_predicts_time); otherwise LAPSE_ERROR_USAGE. Exact however long nothing has happened. */
+lapse_status lapse_session_when(lapse_session *session, const lapse_when *when, lapse_error *error);
+
+/* Fills probabilities[0 .. event types - 1]: the probability that the next event comes by `until` and is of this type, given that
+ * nothing has happened up to now (NaN: the last event). They sum to the cdf at `until`. The integral of density times
+ * lapse_session_predict over time, by quadrature. */
+lapse_status lapse_session_within(lapse_session *session, double now, double until, double *probabilities,
+                                  lapse_error *error);
+
+/* Draws the next event, given that nothing has happened up to now (NaN: the last event): its time, then its type at that time. A
+ * function of the seed and the number of the draw, and of nothing else than the history and now. *time is infinite and *event is -1
+ * where it never comes. */
+lapse_status lapse_session_sample(lapse_session *session, double now, uint64_t seed, uint64_t draw, double *time,
+                                  int64_t *event, lapse_error *error);
+
+/* The same for every sequence of a dataset. */
+typedef struct lapse_when_options {
+    double
+        now; /* unix seconds: nothing has happened from the last event up to now; NaN, or for a sequence that ends later:
+                 * its last event */
+    const double *probabilities; /* [probability_count]: of quantiles */
+    int64_t probability_count;
+    const double *horizons; /* [horizon_count]: seconds after now, not negative */
+    int64_t horizon_count;
+    bool skip_unknown; /* as in lapse_predict_options */
+    int threads;       /* 0: all cores; at most 4096; never changes the result */
+} lapse_when_options;
+
+void lapse_when_options_default(lapse_when_options *options);
+
+/* Fills, for each sequence s: start[s], the time that the answers count from; quantiles[s * probability_count ..], as
+ * lapse_when.quantiles; within[s * horizon_count ..], the probability that the next event comes within each horizon;
+ * type_within[(s * horizon_count + h) * event types ..], as lapse_session_within. NaN: the model knows no event of the sequence.
+ * quantiles, within and type_within may be NULL: not asked for. */
+lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histories, const lapse_when_options *options,
+                            double *start, double *quantiles, double *within, double *type_within, lapse_error *error);
+
+/* Futures of the sequences of a dataset, drawn event by event: a time, then a type at this time, appended, and again. */
+typedef struct lapse_forecast_options {
+    double horizon; /* seconds after now, above 0 */
+    double
+        now; /* unix seconds: nothing has happened from the last event up to now; NaN, or for a sequence that ends later:
+                 * its last event */
+    int64_t samples; /* futures of each sequence */
+    uint64_t seed;
+    bool skip_unknown; /* as in lapse_predict_options */
+    int threads;       /* 0: all cores; at most 4096; never changes the result */
+} lapse_forecast_options;
+
+typedef struct lapse_forecasts {
+    int64_t sequence_count, type_count;
+    double now, horizon;   /* as asked */
+    int64_t *samples;      /* [sequences]: futures drawn; 0: the model knows no event of the sequence */
+    double *count;         /* [sequences]: expected number of events */
+    double *low, *high;    /* [sequences]: 10 % and 90 % quantile of the number of events */
+    double *any;           /* [sequences]: probability of at least one event */
+    double *type_expected; /* [sequences x types]: expected number of events of each type */
+    double *type_any;      /* [sequences x types]: probability of at least one of them */
+} lapse_forecasts;
+
+void lapse_forecast_options_default(lapse_forecast_options *options);
+
+/* Fills an uninitialized *forecasts. The model predicts times and event types, and reads no fields of events, which a drawn event
+ * does not have. The same options give the same bits on any number of threads. */
+lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histories,
+                            const lapse_forecast_options *options, lapse_forecasts *forecasts, lapse_error *error);
+void lapse_forecasts_clear(lapse_forecasts *forecasts);
 
 /* -------------------------------------------------------------------------------------- batch prediction ----- */
 

@@ -306,6 +306,84 @@ class Model:
             "probability": np.ascontiguousarray(chosen["probability"]),
         })
 
+    # ---------------------------------------------------------------------------- time of the next event ----
+
+    def evaluate_times(self, data: Any, split: str = "test", bootstrap: int = 0, threads: int = 0) -> Table:
+        """Scores of the predicted times of the next event, of the model (trained with when=True) and of baselines.
+
+        Columns: name, unit, nll (nats per event, for times in this unit), mae, crps, coverage_50, coverage_80,
+        coverage_95, pit_distance.
+        """
+        keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_time_scores *")
+        lib.lapse_evaluate_options_default(options)
+        options.split, options.bootstrap, options.threads = keeper.string(split), bootstrap, threads
+        call(lib.lapse_time_evaluate, self._handle, self._histories(data)._handle, options, scores)
+        rows = [scores.scores[i] for i in range(scores.count)]
+        table = {"name": Names(np.arange(len(rows)), [text(row.name) for row in rows]),
+                 "unit": Names(np.zeros(len(rows), np.int64), [text(scores.unit_name)])}
+        table.update({name: np.array([getattr(row, name) for row in rows]) for name in ("nll", "mae", "crps")})
+        for i, level in enumerate((50, 80, 95)):
+            table[f"coverage_{level}"] = np.array([row.coverage[i] for row in rows])
+        table["pit_distance"] = np.array([row.pit_distance for row in rows])
+        return Table(table)
+
+    def when(self, histories: Any, within: Sequence[Any] = (), now: Optional[TimeLike] = None,
+             probabilities: Sequence[float] = (0.1, 0.5, 0.9), skip_unknown: bool = False, threads: int = 0,
+             **columns: Any) -> Table:
+        """The time of the next event of every history, by a model that was trained with when=True.
+
+        Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
+        `probabilities` ("q0.5" is the median), and for each duration of `within` the probability that the next event
+        comes so soon after the start ("within 7d"). Nothing has happened since the last event up to `now`.
+        """
+        dataset = self._histories(histories, columns)
+        count, options = dataset.sequences, ffi.new("lapse_when_options *")
+        levels = np.array(list(probabilities), np.float64)
+        horizons = np.array([_c.duration(length) for length in within], np.float64)
+        lib.lapse_when_options_default(options)
+        options.now = float("nan") if now is None else _c.seconds(now)
+        options.probabilities, options.probability_count = ffi.from_buffer("double[]", levels), len(levels)
+        options.horizons, options.horizon_count = ffi.from_buffer("double[]", horizons), len(horizons)
+        options.skip_unknown, options.threads = skip_unknown, threads
+        start, quantiles = np.empty(count), np.empty((count, len(levels)))
+        chances = np.empty((count, len(horizons)))
+        call(lib.lapse_when_all, self._handle, dataset._handle, options, ffi.from_buffer("double[]", start),
+             ffi.from_buffer("double[]", quantiles), ffi.from_buffer("double[]", chances), NULL)
+        table = {"sequence": Names(np.arange(count),
+                                   names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
+                 "start": Times(start)}
+        for i, level in enumerate(levels):
+            table[f"q{level:g}"] = np.ascontiguousarray(quantiles[:, i])
+        for i, length in enumerate(within):
+            table[f"within {length}"] = np.ascontiguousarray(chances[:, i])
+        return Table(table)
+
+    def forecast(self, histories: Any, horizon: Any = "7d", samples: int = 500, now: Optional[TimeLike] = None,
+                 seed: int = 1, skip_unknown: bool = False, threads: int = 0, **columns: Any) -> Table:
+        """The events of every history until a horizon, from futures drawn event by event (model with when=True).
+
+        Columns: sequence, event, expected (number of events of this type), any (probability of at least one); a row for
+        each history and event type.
+        """
+        dataset = self._histories(histories, columns)
+        options, made = ffi.new("lapse_forecast_options *"), ffi.new("lapse_forecasts *")
+        lib.lapse_forecast_options_default(options)
+        options.horizon, options.samples, options.seed = _c.duration(horizon), samples, seed
+        options.now = float("nan") if now is None else _c.seconds(now)
+        options.skip_unknown, options.threads = skip_unknown, threads
+        call(lib.lapse_forecast, self._handle, dataset._handle, options, made)
+        try:
+            count, types = made.sequence_count, made.type_count
+            size = count * types * np.dtype(np.float64).itemsize
+            expected = np.frombuffer(ffi.buffer(made.type_expected, size), np.float64).copy()
+            chance = np.frombuffer(ffi.buffer(made.type_any, size), np.float64).copy()
+        finally:
+            lib.lapse_forecasts_clear(made)
+        return Table({"sequence": Names(np.repeat(np.arange(count), types),
+                                        names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
+                      "event": Names(np.tile(np.arange(types), count), self.event_types),
+                      "expected": expected, "any": chance})
+
     def session(self) -> "Any":
         """A history that grows event by event.
 

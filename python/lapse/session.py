@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Tuple
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import numpy as np
 
@@ -114,6 +114,32 @@ class Session:
         call(lib.lapse_session_attention, self._handle, _c.seconds(time), block % blocks if blocks else 0,
              -1 if head is None else head, ffi.from_buffer("double[]", out))
         return out
+
+    def when(self, probabilities: Sequence[float] = (0.1, 0.5, 0.9), now: Optional[TimeLike] = None) -> List[float]:
+        """The times (unix seconds) by which the next event has come with these probabilities, given that nothing has
+        happened up to `now`; the model was trained with when=True."""
+        levels, out = np.array(list(probabilities), np.float64), np.empty(len(probabilities))
+        ask = ffi.new("lapse_when *")
+        lib.lapse_when_default(ask)
+        ask.now = float("nan") if now is None else _c.seconds(now)
+        ask.probabilities, ask.probability_count = ffi.from_buffer("double[]", levels), len(levels)
+        ask.quantiles = ffi.from_buffer("double[]", out)
+        call(lib.lapse_session_when, self._handle, ask)
+        return out.tolist()
+
+    def within(self, until: TimeLike, now: Optional[TimeLike] = None) -> np.ndarray:
+        """The probability that the next event comes by `until` and is of this type, for every event type."""
+        out = np.empty(len(self._names))
+        call(lib.lapse_session_within, self._handle, float("nan") if now is None else _c.seconds(now), _c.seconds(until),
+             ffi.from_buffer("double[]", out))
+        return out
+
+    def sample(self, seed: int = 1, draw: int = 0, now: Optional[TimeLike] = None) -> Tuple[float, Optional[str]]:
+        """A drawn next event: its time in unix seconds and its type. The same seed and draw give the same event."""
+        time, event = ffi.new("double *"), ffi.new("int64_t *")
+        call(lib.lapse_session_sample, self._handle, float("nan") if now is None else _c.seconds(now), seed, draw, time,
+             event)
+        return time[0], self._names[event[0]] if event[0] >= 0 else None
 
     def sweep(self, start: Any, end: Any, points: int = 50, top: int = 5) -> Table:
         """Predictions at `points` lags after the last event, from `start` to `end`, spaced logarithmically.

@@ -38,7 +38,8 @@ typedef enum lp_purpose {
     LP_PURPOSE_PRETRAIN = 32,   /* of item vectors: initial values, order and negatives */
     LP_PURPOSE_NEGATIVE = 40,   /* negative sampling */
     LP_PURPOSE_BENCH = 60,      /* synthetic events of benchmarks */
-    LP_PURPOSE_TUNE = 61        /* trials of a search */
+    LP_PURPOSE_TUNE = 61,       /* trials of a search */
+    LP_PURPOSE_FORECAST = 62    /* drawn futures: times and types of events */
 } lp_purpose;
 
 typedef struct lp_random_block {

@@ -128,9 +128,22 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
     return value;
 }
 
+static lp_value *parameter_find(const lp_graph *graph, const char *name, int rows, int cols)
+{
+    for (int i = 0; i < graph->parameter_count; i++) {
+        lp_value *value = graph->parameters[i].value;
+        if (value->rows == rows && value->cols == cols && strcmp(value->name, name) == 0)
+            return value;
+    }
+    return NULL;
+}
+
 lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
                              double spread)
 {
+    lp_value *declared = graph->error.status == LAPSE_OK ? parameter_find(graph, name, rows, cols) : NULL;
+    if (declared)
+        return declared;
     return parameter_new(graph, name, rows, cols, initializer, spread, 0, NULL);
 }
 

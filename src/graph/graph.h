@@ -61,7 +61,7 @@ struct lp_value {
     lp_node *passed_from; /* of a gradient: the node whose gradient rule last passed it on unchanged */
 };
 
-enum { LP_NODE_INPUTS = 10, LP_NODE_OUTPUTS = 5 };
+enum { LP_NODE_INPUTS = 11, LP_NODE_OUTPUTS = 5 };
 
 /* Which variables the network of a normalizing flow conditions on (op mask). */
 typedef enum lp_order {
@@ -152,7 +152,8 @@ typedef struct lp_graph {
 void lp_graph_clear(lp_graph *graph);
 lapse_status lp_graph_status(const lp_graph *graph, lapse_error *error);
 
-/* Leaves. Names are copied into the graph's arena. */
+/* Leaves. Names are copied into the graph's arena. A parameter that is declared again, with the same name and shape, is the
+ * first one: two parts of a network share it. */
 lp_value *lp_graph_input(lp_graph *graph, const char *name, lp_type type, lp_rows rows_of, int rows, int cols);
 lp_value *lp_graph_parameter(lp_graph *graph, const char *name, int rows, int cols, lp_initializer initializer,
                              double spread);

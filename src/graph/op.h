@@ -74,7 +74,11 @@
     X(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
     X(VERTICAL_CONV, vertical_conv)                             \
     X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
-    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products)
+    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
+    X(ATTEND_SELF, attend_self)                                 \
+    X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
+    X(MIXTURE_LOSS, mixture_loss)                               \
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -184,6 +188,17 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
+/* The log-sum-exp of each row's scores [T x H], given the result of lp_attention. */
+lp_value *lp_attention_log_sum(lp_value *out);
+
+/* Joins the attention of each row to the rows before it with its attention to a key of its own. out and log_sum are those of
+ * the row before (lp_attention with the queries one row earlier), so that row q of a segment has seen the keys before q:
+ *     s = scale * query_q . key_q;   w = exp(s) / (exp(s) + exp(log_sum_{q-1})), 1 in the first row of a segment
+ *     (1 - w) out_{q-1} + w value_q
+ * per head; query, key, value and out [T x H*d], log_sum [T x H]. */
+lp_value *lp_attend_self(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *out,
+                         lp_value *log_sum, int heads, double scale);
+
 /* Makes the producer of `value` write its rows directly into a cache matrix of the caller, after the LP_ROWS_PAST rows of
  * earlier runs. value becomes an input of the graph, whose pointer is the row of the first new token; the cached rows
  * precede it. Returns value. Inference only. */
@@ -232,6 +247,12 @@ lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  * d = max(gap, 0) / unit; gap and unit in seconds.   score [A x 1], slope [1 x 1], gap [A x 1] double -> [1 x 1]
  * L and its derivatives are taken at exp(LP_HAZARD_MOST), where log L is larger, so that no gap makes them infinite. */
 lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_value *gap, double unit);
+
+/* Negative log-likelihood of the time to the next event under a mixture of K log-normals (base/mixture.h), summed over rows: of
+ *     y = (log(max(gap, floor)) - mean) / deviation
+ * under the mixture of normals.   mixture [A x 3K], gap [A x 1] double, in seconds -> [1 x 1] */
+lp_value *lp_mixture_loss(lp_graph *graph, lp_value *mixture, lp_value *gap, double floor, double mean,
+                          double deviation);
 
 /* exp(x) / sum of exp(x), per row   x [T x a] */
 lp_value *lp_softmax(lp_graph *graph, lp_value *x);

@@ -30,8 +30,8 @@ static lp_metric selection(const lapse_model *model)
 {
     const char *name = lp_model_property_find(model, "train.select");
     int index = name ? lp_name_index(name, lp_metric_names) : -1;
-    bool valid = index >= 0 && (int)lp_metric_task((lp_metric)index) == model->config.task;
-    return valid ? (lp_metric)index : lp_metric_default((lp_task)model->config.task);
+    bool valid = index >= 0 && lp_metric_exists(&model->config, (lp_metric)index);
+    return valid ? (lp_metric)index : lp_metric_default(&model->config);
 }
 
 lapse_epoch lp_history_describe(const lapse_model *model, int epoch, double loss,
@@ -42,7 +42,7 @@ lapse_epoch lp_history_describe(const lapse_model *model, int epoch, double loss
     out.score = lp_metric_combine(&model->config, selection(model), metrics);
     for (int i = 0; i < out.metric_count; i++)
         out.metrics[i] =
-            (lapse_metric){lp_metric_names[columns[i].metric], lp_predict_names[columns[i].target], metrics[i]};
+            (lapse_metric){lp_metric_names[columns[i].metric], lp_metric_target_name(&columns[i]), metrics[i]};
     return out;
 }
 

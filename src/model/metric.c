@@ -3,33 +3,64 @@
 
 #include <math.h>
 
-const char *const lp_metric_names[] = {"log-loss", "accuracy", "ndcg@10", "hit@10", "mrr", NULL};
+const char *const lp_metric_names[] = {"log-loss", "accuracy",  "ndcg@10",    "hit@10",
+                                       "mrr",      "time-loss", "joint-loss", NULL};
 
-lp_task lp_metric_task(lp_metric metric)
+int lp_metric_task(lp_metric metric)
 {
+    if (metric > LP_METRIC_MRR)
+        return -1;
     return metric <= LP_METRIC_ACCURACY ? LP_TASK_CLASSIFY : LP_TASK_RECOMMEND;
 }
 
-lp_metric lp_metric_default(lp_task task)
+lp_metric lp_metric_first(lp_task task)
 {
     return task == LP_TASK_CLASSIFY ? LP_METRIC_LOG_LOSS : LP_METRIC_NDCG;
+}
+
+bool lp_metric_exists(const lp_model_config *config, lp_metric metric)
+{
+    if (metric == LP_METRIC_TIME_LOSS)
+        return config->when;
+    if (metric == LP_METRIC_JOINT_LOSS)
+        return config->when && config->task == LP_TASK_CLASSIFY;
+    return lp_metric_task(metric) == config->task;
+}
+
+lp_metric lp_metric_default(const lp_model_config *config)
+{
+    if (config->task != LP_TASK_CLASSIFY)
+        return LP_METRIC_NDCG;
+    return config->when ? LP_METRIC_JOINT_LOSS : LP_METRIC_LOG_LOSS;
+}
+
+static bool is_loss(lp_metric metric)
+{
+    return metric == LP_METRIC_LOG_LOSS || metric == LP_METRIC_TIME_LOSS || metric == LP_METRIC_JOINT_LOSS;
 }
 
 bool lp_metric_better(lp_metric metric, double value, double than)
 {
     if (isnan(value) || isnan(than))
         return !isnan(value);
-    return metric == LP_METRIC_LOG_LOSS ? value < than : value > than;
+    return is_loss(metric) ? value < than : value > than;
 }
 
 int lp_metric_columns(const lp_model_config *config, lp_metric_column columns[LP_METRIC_COLUMNS])
 {
     int count = 0;
     for (int t = 0; t < LP_TARGET_COUNT; t++)
-        for (int m = 0; m < LP_METRIC_COUNT; m++)
-            if (lp_model_predicts(config, (lp_target)t) && (int)lp_metric_task((lp_metric)m) == config->task)
+        for (int m = 0; m <= LP_METRIC_MRR; m++)
+            if (lp_model_predicts(config, (lp_target)t) && lp_metric_exists(config, (lp_metric)m))
                 columns[count++] = (lp_metric_column){(lp_metric)m, (lp_target)t};
+    if (config->when)
+        columns[count++] = (lp_metric_column){LP_METRIC_TIME_LOSS, LP_TARGET_COUNT};
     return count;
+}
+
+const char *lp_metric_target_name(const lp_metric_column *column)
+{
+    return column->target == LP_TARGET_COUNT ? "time" : lp_predict_names[column->target];
 }
 
 double lp_metric_combine(const lp_model_config *config, lp_metric metric, const double values[LP_METRIC_COLUMNS])
@@ -38,9 +69,9 @@ double lp_metric_combine(const lp_model_config *config, lp_metric metric, const 
     int count = lp_metric_columns(config, columns), found = 0;
     double sum = 0;
     for (int i = 0; i < count; i++)
-        if (columns[i].metric == metric) {
+        if (columns[i].metric == metric || (metric == LP_METRIC_JOINT_LOSS && is_loss(columns[i].metric))) {
             sum += values[i];
             found++;
         }
-    return metric == LP_METRIC_LOG_LOSS ? sum : sum / found;
+    return is_loss(metric) ? sum : sum / found;
 }

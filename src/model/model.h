@@ -78,9 +78,14 @@ typedef struct lp_model_config {
         [LP_TEXT_SIZE]; /* target events: "action=NAME"; "" or "all": every event (data/dataset/target_events.h) */
     int dims;           /* width of embeddings and hidden states */
     double dropout;
-    int gap_input;               /* 1: the vector of an event includes its gap, the time since the event before it */
-    lp_gap_scale gap;            /* of a network that reads gaps (lp_model_reads_gap) */
-    int output;                  /* lp_output */
+    int gap_input;       /* 1: the vector of an event includes its gap, the time since the event before it */
+    lp_gap_scale gap;    /* of a network that reads gaps (lp_model_reads_gap) */
+    bool when;           /* the network has a head for the time of the next event (when_head.h) */
+    int when_components; /* of its mixture */
+    double when_weight;  /* of its loss */
+    double when_floor;   /* seconds: a gap below counts as this */
+    double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
+    int output;                       /* lp_output */
     int field_dims;              /* width of the embedding of a categorical field; 0: by the number of its categories */
     int loss;                    /* lp_loss */
     int negatives;               /* lp_negative_sampling */
@@ -125,6 +130,8 @@ typedef struct lp_network {
     lp_value *items, *bias;      /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
     lp_value *intensity;         /* point processes: [targets x 1], log-intensity right after the last event */
     lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
+    lp_value *time_state;        /* [targets x dims]: does not depend on the target time; of networks that learn when */
+    lp_value *mixture;           /* [targets x 3 components]: the law of the next event's time (when_head.h) */
     lp_value *duration;          /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
     lp_value *duration_target;   /* the same shape, its soft one-hot; NULL for inference */
     lp_value *loss;              /* [1 x 1], sum over the targets; NULL for inference */
@@ -133,7 +140,8 @@ typedef struct lp_network {
     /* Times or positions are measured from the window's end, so that only its last position is predicted as a session
      * predicts it. */
     bool anchored;
-    bool lag_only; /* the encoding serves the lag to the target alone (target_lag.h), which is exact in anchored networks too */
+    bool
+        lag_only; /* the encoding serves the lag to the target alone (target_lag.h), which is exact in anchored networks too */
     lp_decode_state *decode; /* of a decoding graph; otherwise NULL */
 } lp_network;
 
@@ -188,6 +196,7 @@ struct lp_model_row {
     const char *name;
     const char *summary; /* for help */
     bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
+    bool own_time;       /* predicts the time of the next event in layers of its own, and has no --when */
     lp_loss
         default_loss; /* of a recommender; softmax, or sampled-softmax by the size of the catalogue, where it is not set */
     bool gap_input; /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
@@ -299,6 +308,18 @@ lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config
 static inline int lp_network_samples(const lp_network *network)
 {
     return network->encoding && network->encoding->sample ? network->encoding_config.frequency_samples : 1;
+}
+
+/* The output of a network that predicts the time of the next event: the mixture of --when, or the intensity of a point process; NULL:
+ * it predicts none. */
+static inline lp_value *lp_network_time(const lp_network *network)
+{
+    return network->mixture ? network->mixture : network->intensity;
+}
+
+static inline bool lp_model_predicts_time(const lapse_model *model)
+{
+    return lp_network_time(&model->network) != NULL;
 }
 
 /* Whether a node of the network reads this feed. */

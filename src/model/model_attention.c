@@ -4,6 +4,10 @@
  *     Z = block(Z), `blocks` times                                 nn/attention_block.c
  *     S = norm(Z) at the target positions        [targets x dims]
  *     logits or catalogue scores of S                              output_layer.h
+ *
+ * With --when, a second set of rows goes through the same blocks, asked at the time of its own event (nn/attention_block.h): its
+ * state is what the time of the next event is predicted from. A decoder is asked at any time, and at that of the last event for
+ * the time, so that one set of rows serves both. So does an unknown target time.
  */
 #include "model/input_layer.h"
 #include "model/model_rows.h"
@@ -69,18 +73,23 @@ static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, la
     return lp_encoding_resolve(&settings->time, data->dataset, data->split, error);
 }
 
-static lapse_status validate(const lp_model_config *config, lapse_error *error)
-{
-    const attention_settings *settings = settings_of(config);
-    LP_TRY(lp_heads_check(settings->heads, config->dims, error));
-    return lp_encoding_validate(&settings->time, error);
-}
-
 /* An MLP of keys and values sees times from one anchor per window, which moves with every query: nothing can be cached. */
 static bool is_anchored(const lp_model_config *config)
 {
     const attention_settings *settings = settings_of(config);
     return settings->projection == LP_PROJECTION_MLP && lp_encodings[settings->time.encoding]->sees_time;
+}
+
+static lapse_status validate(const lp_model_config *config, lapse_error *error)
+{
+    const attention_settings *settings = settings_of(config);
+    LP_TRY(lp_heads_check(settings->heads, config->dims, error));
+    if (config->when && is_anchored(config))
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the projection mlp sees all times from that of the predicted event, which --when must not know: "
+            "use the projection linear or mlp-query");
+    return lp_encoding_validate(&settings->time, error);
 }
 
 static bool incremental(const lp_model_config *config)
@@ -132,13 +141,18 @@ static void build(lp_builder *b)
     network->encoding->build(b->graph, &network->encoding_config, b->feeds, &features);
     if (decode)
         build_caches(b, settings->blocks, &features);
-    lp_value *z = lp_dropout(b->graph, joint, b->dropout);
+    lp_value *z = lp_dropout(b->graph, joint, b->dropout), *asked = z;
+    bool two = b->config->when && !decode && lp_model_target_known(b->config);
+    block.no_lag = b->feeds[LP_FEED_NO_LAG];
     for (int i = 0; i < settings->blocks; i++) {
         bool last = i == settings->blocks - 1;
         block.last_row_only = decode && last;
         block.targets = last && !decode && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
-        z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL);
+        z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL,
+                               two ? &asked : NULL);
     }
+    if (two)
+        network->time_state = lp_norm(b->graph, "output.norm", lp_at_targets(b, asked));
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }
 

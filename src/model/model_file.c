@@ -68,6 +68,9 @@ lapse_status lp_model_property_option(lapse_model *model, const lp_option *optio
     if (option->stored == LP_STORED_NO || !lp_option_applies(option, settings) ||
         !*lp_option_text(option, settings, text))
         return LAPSE_OK;
+    bool told = option->type != LAPSE_OPTION_FLAG || !option->absent || strcmp(text, option->absent) != 0;
+    if (!told)
+        return LAPSE_OK;
     return lp_model_property_set(model, error, option_key_of(option).text, "%s", text);
 }
 
@@ -136,6 +139,10 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
     LP_TRY(
         lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint));
+    if (config->when) {
+        LP_TRY(lp_model_property_number(model, error, "when.mean", config->when_mean));
+        LP_TRY(lp_model_property_number(model, error, "when.deviation", config->when_deviation));
+    }
     return lp_model_reads_gap(config) ? describe_gap(model, error) : LAPSE_OK;
 }
 
@@ -268,11 +275,15 @@ static lapse_status parse_config(const lp_container *container, const char *path
     LP_TRY(parse_options(container, path, lp_model_options, config, error));
     for (const lp_option *const *table = config->row->options; *table; table++)
         LP_TRY(parse_options(container, path, *table, config->settings.bytes, error));
-    if (config->row->validate && config->row->validate(config, &reason) != LAPSE_OK)
+    if (lp_model_config_validate(config, &reason) != LAPSE_OK)
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0, "this is not a Lapse model that can be used: %s",
                           reason.message);
     if (lp_model_reads_gap(config))
         LP_TRY(parse_gap(container, path, &config->gap, error));
+    if (config->when && !parse_number(container, "when.mean", -1e3, 1e3, &config->when_mean))
+        return wrong(error, path, "when.mean");
+    if (config->when && !parse_number(container, "when.deviation", 1e-9, 1e3, &config->when_deviation))
+        return wrong(error, path, "when.deviation");
     bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;
     if (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND))
         return wrong(error, path, "predict");

@@ -43,6 +43,17 @@ static bool has_categories(const void *settings)
     return lp_model_is_network(config) && config->category_count > 0;
 }
 
+static bool can_learn_when(const void *settings)
+{
+    const lp_model_config *config = settings;
+    return lp_model_is_network(config) && !config->row->own_time;
+}
+
+static bool learns_when(const void *settings)
+{
+    return can_learn_when(settings) && ((const lp_model_config *)settings)->when;
+}
+
 static bool ranks(const void *settings)
 {
     return lp_model_ranks(settings);
@@ -96,6 +107,18 @@ const lp_option lp_model_options[] = {
      .choices = switch_names, .rule = "on for attention with an encoding of lags and for rmtpp, otherwise off", .absent = "off",
      .applies = is_network, .advanced = true,
      .help = "gap input: each event's vector includes the time since the event before it, on or off"},
+    {.name = "when", .type = LAPSE_OPTION_FLAG, AT(when), FORWARD, .initial = "false", .absent = "false",
+     .applies = can_learn_when,
+     .help = "learn the time of the next event too: a mixture of log-normals, from the state of the same network before the "
+     "target time is known"},
+    {.name = "when-components", .type = LAPSE_OPTION_INTEGER, AT(when_components), FORWARD, .placeholder = "N",
+     .least = 1, .most = 64, .initial = "16", .applies = learns_when, .advanced = true,
+     .help = "number of log-normals of the mixture (--when), 1 to 64"},
+    {.name = "when-floor", .type = LAPSE_OPTION_DURATION, AT(when_floor), FORWARD, .placeholder = "DURATION",
+     .least = 1e-9, .most = 1e12, .rule = "0.1 % quantile of the positive gaps of the training split",
+     .applies = learns_when, .advanced = true,
+     .help = "shortest gap that the likelihood of times knows (--when): shorter ones, and events at the same time, count "
+     "as this"},
     {.name = "predict", .type = LAPSE_OPTION_CHOICE, AT(predict), FORWARD, .placeholder = "TARGET",
      .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
      .help = "prediction target: the event, its action (the column of --action at import), or both"},
@@ -114,6 +137,9 @@ const lp_option lp_model_options[] = {
      .rule = "by the size of the catalogue; bpr for transrec", .applies = ranks,
      .help = "loss function: softmax (cross-entropy over the catalogue), bce (binary, with negative sampling), "
      "sampled-softmax, or a ranking loss over negatives: bpr, bpr-max, top1-max"},
+    {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
+     .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
+     .help = "weight of the time's negative log-likelihood in the loss (--when)"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
      .choices = negative_names, .rule = "popularity for bpr-max and top1-max, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
@@ -163,5 +189,18 @@ lapse_status lp_model_config_check(const lp_model_config *config, lapse_error *e
     LP_TRY(lp_options_check(lp_model_options, config, error));
     for (const lp_option *const *table = config->row->options; *table; table++)
         LP_TRY(lp_options_check(*table, config->settings.bytes, error));
+    return lp_model_config_validate(config, error);
+}
+
+lapse_status lp_model_config_validate(const lp_model_config *config, lapse_error *error)
+{
+    if (config->when && !lp_model_is_network(config))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' counts events and does not learn when: --when needs a network",
+                       config->row->name);
+    if (config->when && config->row->own_time)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' predicts the time of the next event by itself: train it without --when",
+                       config->row->name);
     return config->row->validate ? config->row->validate(config, error) : LAPSE_OK;
 }

@@ -16,6 +16,9 @@ bool lp_model_has_option(const lp_model_row *row, const char *name);
 /* Fills a model's own settings with defaults. */
 void lp_model_settings_default(const lp_model_row *row, lp_model_settings *settings);
 
+/* Checks options against each other, after resolving or after loading a file. */
+lapse_status lp_model_config_validate(const lp_model_config *config, lapse_error *error);
+
 /* Checks ranges, and options against each other. */
 lapse_status lp_model_config_check(const lp_model_config *config, lapse_error *error);
 

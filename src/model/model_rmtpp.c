@@ -99,12 +99,13 @@ static lp_value *loss(lp_builder *b)
 static lp_next_time next_time(const lapse_model *model, double intensity)
 {
     const float *slope = lp_model_tensor_find(model, SLOPE)->data;
-    return (lp_next_time){.score = intensity, .slope = (double)*slope, .unit = settings_of(&model->config)->time_unit};
+    return lp_next_time_gompertz(intensity, (double)*slope, settings_of(&model->config)->time_unit);
 }
 
 const lp_model_row lp_model_rmtpp = {
     .name = "rmtpp",
     .summary = "recurrent marked temporal point process: next event and its time",
+    .own_time = true,
     .tasks = 1 << LP_TASK_CLASSIFY,
     .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
     .resolve = resolve,

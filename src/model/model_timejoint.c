@@ -110,6 +110,7 @@ const lp_model_row lp_model_timejoint = {
     .name = "timejoint",
     .summary = "recurrent network over events and soft buckets of their gaps",
     .gap_input = true,
+    .own_time = true,
     .tasks = 1 << LP_TASK_CLASSIFY,
     .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
     .resolve = lp_target_lag_resolve,

@@ -2,6 +2,7 @@
 #include "base/random.h"
 #include "model/model.h"
 #include "model/output_layer.h"
+#include "model/when_head.h"
 
 #include <math.h>
 
@@ -22,8 +23,12 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
                           .training = training,
                           .dropout = training ? config->dropout : 0};
     config->row->build(&builder);
+    if (config->when)
+        lp_when_head(&builder);
     if (training) {
         network->loss = config->row->loss ? config->row->loss(&builder) : lp_task_loss(&builder);
+        if (config->when)
+            network->loss = lp_when_loss(&builder, network->loss);
         if (network->loss)
             network->loss->retained = true;
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
@@ -36,6 +41,8 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
         network->state->retained = true;
     if (!training && network->intensity)
         network->intensity->retained = true;
+    if (!training && network->mixture)
+        network->mixture->retained = true;
     if (!training && network->duration)
         network->duration->retained = true;
     lapse_status status = lp_graph_status(graph, error);
@@ -75,6 +82,7 @@ lp_batch_inputs lp_network_inputs(const lp_network *network)
 {
     return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
+                             .from_last_event = network->mixture != NULL,
                              .gap = lp_network_reads(network, LP_FEED_GAP),
                              .position_from_end = lp_network_reads(network, LP_FEED_POSITION_FROM_END),
                              .target_gap_input = lp_network_reads(network, LP_FEED_TARGET_GAP_INPUT)};

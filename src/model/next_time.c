@@ -1,17 +1,32 @@
-/* next_time.c: density, survival and mean of the time of the next event. */
+/* next_time.c: density, survival, quantiles and draws of the time of the next event. */
 #include "model/next_time.h"
 
 #include "base/hazard.h"
+#include "base/mixture.h"
 
-double lp_next_time_log_density(const lp_next_time *law, double t)
+/* log(exp a + exp b) */
+static double log_add(double a, double b)
+{
+    double most = fmax(a, b);
+    return most == -INFINITY ? most : most + log1p(exp(-fabs(a - b)));
+}
+
+/* ----------------------------------------------------------------------------------------------- Gompertz ----- */
+
+lp_next_time lp_next_time_gompertz(double score, double slope, double unit)
+{
+    return (lp_next_time){.law = &lp_law_gompertz, .score = score, .slope = slope, .unit = unit};
+}
+
+static double gompertz_log_density(const lp_next_time *law, double t)
 {
     double d = t / law->unit;
     return law->score + law->slope * d - lp_hazard_cumulative(law->score, law->slope, d) - log(law->unit);
 }
 
-double lp_next_time_survival(const lp_next_time *law, double t)
+static double gompertz_log_survival(const lp_next_time *law, double t)
 {
-    return exp(-lp_hazard_cumulative(law->score, law->slope, t / law->unit));
+    return -lp_hazard_cumulative(law->score, law->slope, t / law->unit);
 }
 
 /* The cumulative hazard at infinity. */
@@ -20,9 +35,9 @@ static double total_hazard(const lp_next_time *law)
     return law->slope < 0 ? exp(law->score) / -law->slope : INFINITY;
 }
 
-double lp_next_time_never(const lp_next_time *law)
+static double gompertz_log_never(const lp_next_time *law)
 {
-    return exp(-total_hazard(law));
+    return -total_hazard(law);
 }
 
 /* The time, in units, at which the cumulative hazard is `hazard`: log(1 + x) / slope with x = slope hazard / exp(score). */
@@ -32,10 +47,15 @@ static double time_of(const lp_next_time *law, double hazard)
     return fabs(x) < 1e-8 ? start * (1 - x / 2) : log1p(fmax(x, -1 + 1e-16)) / law->slope;
 }
 
+static double gompertz_time_at(const lp_next_time *law, double log_survival)
+{
+    return -log_survival >= total_hazard(law) ? INFINITY : law->unit * time_of(law, -log_survival);
+}
+
 /* The cumulative hazard of the event's time is exponential, so the mean is the integral of time_of(h) exp(-h) from 0 to the total
  * hazard, divided by its mass. tanh-sinh quadrature: the integrand has a logarithmic singularity at the end where the slope is
  * negative, and nearly one at 0 where the slope is large. */
-double lp_next_time_mean(const lp_next_time *law)
+static double gompertz_mean(const lp_next_time *law)
 {
     const double step = 1.0 / 32, reach = 4, half_pi = 1.57079632679489662, most = 45; /* exp(-45): beyond double */
     double end = fmin(total_hazard(law), most), sum = 0;
@@ -46,4 +66,200 @@ double lp_next_time_mean(const lp_next_time *law)
         sum += weight * time_of(law, h) * exp(-h);
     }
     return law->unit * step * sum / -expm1(-end);
+}
+
+const lp_time_law lp_law_gompertz = {.name = "gompertz",
+                                     .log_density = gompertz_log_density,
+                                     .log_survival = gompertz_log_survival,
+                                     .time_at = gompertz_time_at,
+                                     .log_never = gompertz_log_never,
+                                     .mean = gompertz_mean};
+
+/* -------------------------------------------------------------------------------- mixture of log-normals ------ */
+
+lp_next_time lp_next_time_mixture(int count, const double *log_weight, const double *mean, const double *deviation)
+{
+    return (lp_next_time){
+        .law = &lp_law_mixture, .count = count, .log_weight = log_weight, .mean = mean, .deviation = deviation};
+}
+
+/* log of the probability that a standard normal number exceeds z. erfc underflows beyond 37; there the asymptotic series is exact
+ * to double precision. */
+static double log_upper_tail(double z)
+{
+    const double far = 30, root_half = 0.70710678118654752440;
+    if (z < -1)
+        return log1p(-0.5 * erfc(-z * root_half));
+    if (z < far)
+        return log(0.5 * erfc(z * root_half));
+    double w = 1 / (z * z);
+    return -z * z / 2 - log(z) - LP_LOG_ROOT_2_PI + log1p(-w * (1 - w * (3 - w * (15 - w * 105))));
+}
+
+static double mixture_log_density(const lp_next_time *law, double t)
+{
+    double x = log(t), sum = -INFINITY;
+    if (!(t > 0))
+        return -INFINITY;
+    for (int k = 0; k < law->count; k++) {
+        double z = (x - law->mean[k]) / law->deviation[k];
+        sum = log_add(sum, law->log_weight[k] - z * z / 2 - log(law->deviation[k]));
+    }
+    return sum - LP_LOG_ROOT_2_PI - x;
+}
+
+/* At x = log t. */
+static double log_survival_at(const lp_next_time *law, double x)
+{
+    double sum = -INFINITY;
+    for (int k = 0; k < law->count; k++)
+        sum = log_add(sum, law->log_weight[k] + log_upper_tail((x - law->mean[k]) / law->deviation[k]));
+    return fmin(sum, 0); /* the weights add up to 1 up to rounding */
+}
+
+static double mixture_log_survival(const lp_next_time *law, double t)
+{
+    return t > 0 ? log_survival_at(law, log(t)) : 0;
+}
+
+/* The log survival falls with x = log t: bisection between bounds on both sides, with Newton's steps where they stay inside. */
+static double mixture_time_at(const lp_next_time *law, double log_survival)
+{
+    double low = INFINITY, high = -INFINITY, widest = 0;
+    for (int k = 0; k < law->count; k++) {
+        low = fmin(low, law->mean[k] - 8 * law->deviation[k]);
+        high = fmax(high, law->mean[k] + 8 * law->deviation[k]);
+        widest = fmax(widest, law->deviation[k]);
+    }
+    if (!(log_survival < 0))
+        return 0;
+    for (double step = 8 * widest; log_survival_at(law, low) < log_survival; step *= 2)
+        low -= step;
+    for (double step = 8 * widest; log_survival_at(law, high) > log_survival && high < 1e6; step *= 2)
+        high += step;
+    double x = (low + high) / 2;
+    for (int i = 0; i < 200 && high - low > 1e-13 * (1 + fabs(x)); i++) {
+        double now = log_survival_at(law, x), over = now - log_survival;
+        if (over > 0)
+            low = x;
+        else
+            high = x;
+        /* d log S / dx = -exp(log density of x - log S) */
+        double fall = exp(mixture_log_density(law, exp(x)) + x - now), next = x + over / fall;
+        next = next > low && next < high ? next : (low + high) / 2;
+        if (fabs(next - x) <= 1e-14 * (1 + fabs(x)))
+            break;
+        x = next;
+    }
+    return exp(x);
+}
+
+static double mixture_log_never(const lp_next_time *law)
+{
+    (void)law;
+    return -INFINITY;
+}
+
+static double mixture_mean(const lp_next_time *law)
+{
+    double sum = 0;
+    for (int k = 0; k < law->count; k++)
+        sum += exp(law->log_weight[k] + law->mean[k] + law->deviation[k] * law->deviation[k] / 2);
+    return sum;
+}
+
+static double mixture_draw(const lp_next_time *law, lp_random *random)
+{
+    double u = lp_random_uniform(random), sum = 0;
+    int k = 0;
+    while (k + 1 < law->count && (sum += exp(law->log_weight[k])) < u)
+        k++;
+    return exp(law->mean[k] + law->deviation[k] * lp_random_normal(random));
+}
+
+const lp_time_law lp_law_mixture = {.name = "mixture",
+                                    .log_density = mixture_log_density,
+                                    .log_survival = mixture_log_survival,
+                                    .time_at = mixture_time_at,
+                                    .log_never = mixture_log_never,
+                                    .mean = mixture_mean,
+                                    .draw = mixture_draw};
+
+/* ----------------------------------------------------------------------------------------------- all laws ----- */
+
+lp_next_time lp_next_time_after(lp_next_time law, double elapsed)
+{
+    law.elapsed = fmax(elapsed, 0);
+    law.log_elapsed = law.elapsed > 0 ? law.law->log_survival(&law, law.elapsed) : 0;
+    return law;
+}
+
+double lp_next_time_log_density(const lp_next_time *law, double t)
+{
+    return law->law->log_density(law, law->elapsed + t) - law->log_elapsed;
+}
+
+double lp_next_time_log_survival(const lp_next_time *law, double t)
+{
+    return fmin(law->law->log_survival(law, law->elapsed + t) - law->log_elapsed, 0);
+}
+
+double lp_next_time_survival(const lp_next_time *law, double t)
+{
+    return exp(lp_next_time_log_survival(law, t));
+}
+
+double lp_next_time_cdf(const lp_next_time *law, double t)
+{
+    return -expm1(lp_next_time_log_survival(law, t));
+}
+
+double lp_next_time_never(const lp_next_time *law)
+{
+    return exp(fmin(law->law->log_never(law) - law->log_elapsed, 0));
+}
+
+double lp_next_time_quantile(const lp_next_time *law, double probability)
+{
+    if (probability >= 1)
+        return INFINITY;
+    return fmax(law->law->time_at(law, law->log_elapsed + log1p(-fmax(probability, 0))) - law->elapsed, 0);
+}
+
+double lp_next_time_mean(const lp_next_time *law)
+{
+    return law->law->mean(law);
+}
+
+double lp_next_time_draw(const lp_next_time *law, lp_random *random)
+{
+    if (law->law->draw && law->elapsed == 0)
+        return law->law->draw(law, random);
+    return lp_next_time_quantile(law, lp_random_uniform(random));
+}
+
+/* The integral over t between two times of the square of the cdf, or of the survival, both given that the event comes: the
+ * Simpson's rule in log t. */
+static double square_integral(const lp_next_time *law, double from, double to, double never, bool survival)
+{
+    enum { POINTS = 96 };
+    if (!(to > from))
+        return 0;
+    double low = log(from), step = (log(to) - low) / POINTS, sum = 0;
+    for (int i = 0; i <= POINTS; i++) {
+        double t = exp(low + i * step), later = lp_next_time_survival(law, t);
+        double part = (survival ? later - never : 1 - later) / (1 - never);
+        sum += (i == 0 || i == POINTS ? 1 : i % 2 ? 4 : 2) * part * part * t;
+    }
+    return sum * step / 3;
+}
+
+double lp_next_time_crps(const lp_next_time *law, double t)
+{
+    const double rare = 1e-7;
+    double never = lp_next_time_never(law);
+    double first = lp_next_time_quantile(law, rare * (1 - never)),
+           last = lp_next_time_quantile(law, (1 - rare) * (1 - never));
+    double before = t > first ? square_integral(law, fmax(first, 1e-300), t, never, false) : first - t;
+    return before + (last > fmax(t, first) ? square_integral(law, fmax(fmax(t, first), 1e-300), last, never, true) : 0);
 }

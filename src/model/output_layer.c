@@ -13,6 +13,8 @@ lp_value *lp_at_targets(const lp_builder *b, lp_value *z)
 void lp_output_layer(lp_builder *b, lp_value *z)
 {
     static const char *const names[LP_TARGET_COUNT] = {"output", "output.action"};
+    if (b->config->when && !b->network->time_state)
+        b->network->time_state = z;
     if (b->config->task == LP_TASK_RECOMMEND) {
         b->network->state = z;
         return;

@@ -12,7 +12,9 @@ lp_value *lp_at_targets(const lp_builder *builder, lp_value *z);
  *
  *     classify    logits = z W^T + b [targets x classes], for each predicted target; z [targets x a] of any width
  *     recommend   state = z [targets x dims]; the score of item i is z . items_i + bias_i
- */
+ *
+ * A network that learns when predicts the time from z too, unless its builder has set network->time_state: it must, where z
+ * depends on the target time. */
 void lp_output_layer(lp_builder *builder, lp_value *z);
 
 /* The loss of the task, summed over targets: the cross-entropy of every predicted target's class, or the recommender's --loss. */

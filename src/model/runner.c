@@ -4,14 +4,24 @@
 #include "base/clock.h"
 #include "base/threads.h"
 
+/* Outputs of a network: the logits of each target, then state and time. */
+enum { STATE = LP_TARGET_COUNT, TIME, OUTPUTS };
+
+static const lp_value *output_of(const lp_network *network, int output)
+{
+    if (output < LP_TARGET_COUNT)
+        return network->logits[output];
+    return output == STATE ? network->state : lp_network_time(network);
+}
+
 /* Allocates pinned host memory for the outputs of a device. */
 static bool make_host_outputs(lp_runner *runner, const lp_batch *batch)
 {
     const lp_network *network = runner->network;
     size_t targets = (size_t)lp_batch_shard_tokens(batch);
     bool good = true;
-    for (int t = 0; t <= LP_TARGET_COUNT; t++) {
-        const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
+    for (int t = 0; t < OUTPUTS; t++) {
+        const lp_value *value = output_of(network, t);
         if (!value || network->loss || runner->backend->host)
             continue;
         runner->outputs[t] =
@@ -54,7 +64,7 @@ void lp_runner_clear(lp_runner *runner)
         if (runner->scratch)
             runner->backend->buffer_free(runner->backend->context, runner->scratch[i]);
     }
-    for (int t = 0; t <= LP_TARGET_COUNT; t++)
+    for (int t = 0; t < OUTPUTS; t++)
         if (runner->outputs[t])
             runner->backend->pinned_free(runner->backend->context, runner->outputs[t]);
     lp_free(runner->work);
@@ -67,11 +77,10 @@ typedef struct shard_job {
     const lp_pass *pass;
 } shard_job;
 
-/* The logits of target t, or the states for LP_TARGET_COUNT, in host memory. */
+/* An output in host memory. */
 static const float *host_output(const lp_runner *runner, const lp_run *run, int t)
 {
-    const lp_network *network = runner->network;
-    const lp_value *value = t < LP_TARGET_COUNT ? network->logits[t] : network->state;
+    const lp_value *value = output_of(runner->network, t);
     if (!value)
         return NULL;
     if (runner->backend->host)
@@ -89,7 +98,7 @@ static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *p
                                             lp_run_data(run, runner->network->loss), sizeof *pass->loss);
         return;
     }
-    lp_outcome outcome = {.state = host_output(runner, run, LP_TARGET_COUNT)};
+    lp_outcome outcome = {.state = host_output(runner, run, STATE), .time = host_output(runner, run, TIME)};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = host_output(runner, run, t);
     pass->on_shard(pass->context, shard, &outcome);
@@ -97,8 +106,10 @@ static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *p
 
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
 {
+    static const double no_lag = 0;
     int token = batch->shard_token[shard], target = batch->shard_targets[shard];
     size_t item = (size_t)shard * (size_t)batch->item_capacity;
+    inputs[LP_FEED_NO_LAG] = (void *)(uintptr_t)&no_lag;
     inputs[LP_FEED_EVENT] = batch->type + token;
     inputs[LP_FEED_POSITION] = batch->position + token;
     inputs[LP_FEED_TIME] = batch->time + token;

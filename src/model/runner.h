@@ -14,6 +14,7 @@
 typedef struct lp_outcome {
     const float *logits[LP_TARGET_COUNT]; /* [targets x classes] */
     const float *state;                   /* [targets x dims] */
+    const float *time;                    /* [targets x lp_network_time_width]: of a network that predicts times */
 } lp_outcome;
 
 /* Called in the thread that computed the shard. */
@@ -26,7 +27,7 @@ typedef struct lp_runner {
     lp_precision precision; /* FP32 unless the caller sets it */
     int threads;
     char **work, **scratch;              /* [threads]; owned */
-    float *outputs[LP_TARGET_COUNT + 1]; /* a device's logits and states, in pinned host memory; owned */
+    float *outputs[LP_TARGET_COUNT + 2]; /* a device's logits, states and laws of time, in pinned host memory; owned */
 } lp_runner;
 
 /* Plans the network's graph for batches up to the capacity of *batch. */

@@ -55,6 +55,8 @@ lp_value *lp_target_lag(lp_builder *b, lp_value *z)
     lp_features features = {0};
     if (!encoding->sees_time)
         return z;
+    if (b->config->when)
+        network->time_state = z;
     network->encoding = encoding;
     network->lag_only = true;
     network->encoding_config = *time_of(b->config);

@@ -32,6 +32,12 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
+ * A second set of rows asks at the time of its own event, t' = t_q, and so without any knowledge of the next event: row q sees
+ * the rows of Z before q, and itself. A key of Z's row q would tell the time of event q + 1 from the second block on. So it is
+ * attention over the earlier rows, joined with the row's own key and value (op attend_self). Earlier rows alone: with its
+ * query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
+ * so the reflections are those of Z. The lag of a row to itself is 0, and u(0) is the same for all rows: part of the bias.
+ *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training all of this is computed at the target positions alone.
  */
@@ -53,6 +59,7 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
+    lp_value **asked;      /* the second set of rows; NULL: there is none */
     lp_value *time_weight; /* E [dims x columns] of combine add; otherwise NULL */
     lp_kv_cache *cache;    /* of a decoding graph; otherwise NULL */
 } block;
@@ -101,24 +108,35 @@ static role declare(const block *b, const char *name, const lp_value *token)
     return r;
 }
 
+static lp_value *outer_layer(const block *b, const char *name, lp_value *inner)
+{
+    char full[NAME_SIZE];
+    snprintf(full, sizeof full, "block.%d.%s.outer", b->index, name);
+    return lp_layer(b->graph, full, lp_relu(b->graph, inner), b->config->dims, NULL);
+}
+
 static role project(const block *b, const char *name, lp_value *z, lp_value *token, bool mlp)
 {
     role r = declare(b, name, token);
     r.value = lp_linear(b->graph, z, r.event_weight, r.bias, NULL, 1, true);
     if (token)
         r.value = lp_linear(b->graph, token, r.time_weight, NULL, r.value, 1, true);
-    if (mlp) {
-        char full[NAME_SIZE];
-        snprintf(full, sizeof full, "block.%d.%s.outer", b->index, name);
-        r.value = lp_layer(b->graph, full, lp_relu(b->graph, r.value), b->config->dims, NULL);
-    }
+    if (mlp)
+        r.value = outer_layer(b, name, r.value);
     return r;
 }
 
-/* The rows of the target positions, where only these are used: from attention's results on. */
-static lp_value *at_targets(const block *b, lp_value *x)
+/* The rows of the target positions, or all if targets is NULL. */
+static lp_value *at_targets(const block *b, lp_value *targets, lp_value *x)
 {
-    return b->config->targets ? lp_embed(b->graph, x, b->config->targets) : x;
+    return targets ? lp_embed(b->graph, x, targets) : x;
+}
+
+static lp_value *norm_of(const block *b, lp_value *z)
+{
+    char full[NAME_SIZE];
+    snprintf(full, sizeof full, "block.%d.norm", b->index);
+    return lp_norm(b->graph, full, z);
 }
 
 static double score_scale(const block *b)
@@ -132,9 +150,10 @@ static lp_value *time_query_of(const block *b, const role *query, const role *ke
     return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
 }
 
-/* Attention over all events. time_query is NULL without exact lags; it is reflected here, and so is *time_out. */
+/* Attention over all events, at the targets alone unless they are NULL. time_query is NULL without exact lags; it is reflected here,
+ * and so is *time_out. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                           lp_value **time_out)
+                           lp_value *targets, lp_value **time_out)
 {
     const lp_block_config *config = b->config;
     lp_value *basis = b->features->basis, *query_basis = b->features->query_basis;
@@ -149,8 +168,8 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
     lp_value *out = lp_attention(b->graph, query, key, value, reflected, basis, config->heads, score_scale(b),
                                  config->dropout, time_out);
     if (time_query)
-        *time_out = lp_reflect(b->graph, at_targets(b, *time_out), at_targets(b, query_basis));
-    return at_targets(b, out);
+        *time_out = lp_reflect(b->graph, at_targets(b, targets, *time_out), at_targets(b, targets, query_basis));
+    return at_targets(b, targets, out);
 }
 
 /* Attention of one query over the block's input Z, without computing keys and values (see the top of this file). */
@@ -170,6 +189,38 @@ static lp_value *attend_last_row(const block *b, const role *query, const role *
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
 
+/* A role at the lag 0, of the rows x. */
+static lp_value *project_without_lag(const block *b, const role *r, lp_value *x)
+{
+    lp_value *token = b->features->token, *bias = r->bias;
+    if (b->features->basis)
+        bias = lp_linear(b->graph, b->features->no_lag, r->time_weight, NULL, bias, 1, true);
+    lp_value *value = lp_linear(b->graph, x, r->event_weight, bias, NULL, 1, true);
+    return token && !b->features->basis ? lp_linear(b->graph, token, r->time_weight, NULL, value, 1, true) : value;
+}
+
+/* The attention of the second set of rows `asked`, whose norm is `normal`, added to it. */
+static lp_value *attend_asked(const block *b, const role *query, const role *key, const role *value, lp_value *asked,
+                              lp_value *normal)
+{
+    lp_graph *graph = b->graph;
+    const lp_block_config *config = b->config;
+    role mine = *query;
+    mine.value = project_without_lag(b, query, normal);
+    if (config->projection == LP_PROJECTION_MLP_QUERY)
+        mine.value = outer_layer(b, "query", mine.value);
+    role early = mine;
+    early.value = lp_shift_rows(graph, mine.value, -1);
+    lp_value *time_query = b->features->basis ? time_query_of(b, &early, key) : NULL, *time_out;
+    lp_value *out = attention(b, early.value, key->value, value->value, time_query, NULL, &time_out);
+    lp_value *log_sum = lp_attention_log_sum(out);
+    if (time_query)
+        out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
+    lp_value *own_key = project_without_lag(b, key, asked), *own_value = project_without_lag(b, value, asked);
+    return lp_add(graph, normal,
+                  lp_attend_self(graph, mine.value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
+}
+
 static lp_value *attend(block *b, lp_value *z, lp_value *normal)
 {
     lp_graph *graph = b->graph;
@@ -185,12 +236,12 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
         return attend_last_row(b, &query, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
-    if (!basis)
-        return lp_add(graph, at_targets(b, normal), attention(b, query.value, key.value, value.value, NULL, NULL));
-    lp_value *time_out;
-    lp_value *out = attention(b, query.value, key.value, value.value, time_query_of(b, &query, &key), &time_out);
-    return lp_linear(graph, time_out, value.time_weight, NULL, lp_add(graph, at_targets(b, normal), out), config->heads,
-                     true);
+    if (b->asked)
+        *b->asked = attend_asked(b, &query, &key, &value, *b->asked, *b->asked == z ? normal : norm_of(b, *b->asked));
+    lp_value *time_query = basis ? time_query_of(b, &query, &key) : NULL, *time_out, *targets = config->targets;
+    lp_value *out = attention(b, query.value, key.value, value.value, time_query, targets, basis ? &time_out : NULL);
+    out = lp_add(graph, at_targets(b, targets, normal), out);
+    return basis ? lp_linear(graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
 }
 
 /* Lag features as token features, measured from the window's last query time, which is 0. */
@@ -210,24 +261,38 @@ lapse_status lp_heads_check(int heads, int dims, lapse_error *error)
     return LAPSE_OK;
 }
 
-lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *cache)
+/* The rest of the block, after attention. */
+static lp_value *feed_forward(const block *b, lp_value *mixed)
 {
+    lp_graph *graph = b->graph;
+    const lp_block_config *config = b->config;
     char full[NAME_SIZE];
-    if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
-        features->lag = lp_reflect(graph, features->basis, features->query_basis);
-    lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .cache = cache};
-    snprintf(full, sizeof full, "block.%d.norm", index);
-    lp_value *mixed = attend(&b, z, lp_norm(graph, full, z));
-    snprintf(full, sizeof full, "block.%d.forward.norm", index);
+    snprintf(full, sizeof full, "block.%d.forward.norm", b->index);
     lp_value *hidden = lp_norm(graph, full, mixed);
-    snprintf(full, sizeof full, "block.%d.forward.inner", index);
+    snprintf(full, sizeof full, "block.%d.forward.inner", b->index);
     /* Dropout before relu equals relu before dropout, bit for bit, and stores one value less for the gradient. */
     lp_value *inner =
         lp_relu(graph, lp_dropout(graph, lp_layer(graph, full, hidden, config->dims, NULL), config->dropout));
-    snprintf(full, sizeof full, "block.%d.forward.outer", index);
+    snprintf(full, sizeof full, "block.%d.forward.outer", b->index);
     if (config->dropout <= 0)
         return lp_layer(graph, full, inner, config->dims, hidden);
     return lp_add(graph, hidden, lp_dropout(graph, lp_layer(graph, full, inner, config->dims, NULL), config->dropout));
+}
+
+lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
+                             lp_features *features, lp_kv_cache *cache, lp_value **asked)
+{
+    if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
+        features->lag = lp_reflect(graph, features->basis, features->query_basis);
+    if (asked && features->basis && !features->no_lag) {
+        features->no_lag = lp_basis(graph, config->no_lag, features->frequency);
+        if (features->no_lag)
+            features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */
+    }
+    lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
+    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .asked = asked, .cache = cache};
+    lp_value *out = feed_forward(&b, attend(&b, z, norm_of(&b, z)));
+    if (asked)
+        *asked = feed_forward(&b, *asked);
+    return out;
 }

@@ -27,6 +27,7 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_GAP] = {"gap", LP_TYPE_REAL, LP_ROWS_TOKENS, LP_GAP_COLUMNS},
         [LP_FEED_TARGET_GAP_INPUT] = {"target_gap_input", LP_TYPE_REAL, LP_ROWS_TARGETS, LP_GAP_COLUMNS},
         [LP_FEED_POSITION_FROM_END] = {"position_from_end", LP_TYPE_INT32, LP_ROWS_TOKENS, 1},
+        [LP_FEED_NO_LAG] = {"no_lag", LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1},
         [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED, 1},
         [LP_FEED_FREQUENCY_SAMPLE] = {"frequency_sample", LP_TYPE_INT32, LP_ROWS_FIXED, 1},
     };

@@ -24,6 +24,7 @@ typedef enum lp_feed {
     LP_FEED_GAP,               /* [T x 2] real: gap input of the event (lp_gap_row) */
     LP_FEED_TARGET_GAP_INPUT,  /* [A x 2] real: gap input of the target event */
     LP_FEED_POSITION_FROM_END, /* [T x 1] int32: events after this one in the window */
+    LP_FEED_NO_LAG,            /* [1 x 1] double: 0, the lag of an event to itself */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 

@@ -305,6 +305,23 @@ void lp_decoder_drop(lp_decoder *decoder, int64_t count)
     decoder->final = decoder->final > count ? decoder->final - count : 0;
 }
 
+lp_decoder_mark lp_decoder_mark_of(const lp_decoder *decoder)
+{
+    return (lp_decoder_mark){decoder->first, decoder->final, decoder->event_final};
+}
+
+void lp_decoder_return(lp_decoder *decoder, lp_decoder_mark mark)
+{
+    bool moved = decoder->first != mark.first;
+    if (moved && !decoder->rows_stay)
+        decoder->final = mark.first;
+    if (moved && !decoder->rows_stay && !decoder->event_rows_stay)
+        decoder->event_final = mark.first;
+    decoder->final = decoder->final < mark.final ? decoder->final : mark.final;
+    decoder->event_final = decoder->event_final < mark.event_final ? decoder->event_final : mark.event_final;
+    decoder->first = mark.first;
+}
+
 /* ------------------------------------------------------------------------------------------------ queries ---- */
 
 /* Finds the first event whose rows must be computed, after the window may have moved. */
@@ -391,7 +408,9 @@ static void predict(lp_decoder *decoder, lp_run *run, int sample, lp_on_output o
 {
     const lp_network *network = &decoder->network;
     run_nodes(decoder, run, sample, decoder->constant_nodes, 0);
-    lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL};
+    const lp_value *time = lp_network_time(network);
+    lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL,
+                          .time = time ? lp_run_data(run, time) : NULL};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = network->logits[t] ? lp_run_data(run, network->logits[t]) : NULL;
     on_output(context, &outcome);

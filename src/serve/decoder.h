@@ -70,6 +70,15 @@ void lp_decoder_set_sequence(lp_decoder *decoder, int32_t sequence);
 /* The history has lost its first `count` events, all of them before its last `context`. */
 void lp_decoder_drop(lp_decoder *decoder, int64_t count);
 
+/* A state of the cache, to which it can return after events have been appended and queried, but not after lp_decoder_drop or
+ * lp_decoder_reset. Rows of the events before are not computed again, unless the window has moved and they depend on it. */
+typedef struct lp_decoder_mark {
+    int64_t first, final, event_final;
+} lp_decoder_mark;
+
+lp_decoder_mark lp_decoder_mark_of(const lp_decoder *decoder);
+void lp_decoder_return(lp_decoder *decoder, lp_decoder_mark mark);
+
 /* Called with the output of each parameter sample. */
 typedef void (*lp_on_output)(void *context, const lp_outcome *outcome);
 

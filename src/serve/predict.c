@@ -52,23 +52,23 @@ void lapse_predict_options_default(lapse_predict_options *options)
 }
 
 /* Whether the model knows the event type and the categories of an event. */
-static bool is_known(const job *j, uint64_t event)
+static bool is_known(const lapse_model *model, const lp_event_columns *columns, uint64_t event)
 {
-    const lp_event_columns *columns = &j->id_map.columns;
     bool known = columns->type[event] >= 0;
     for (int f = 0; f < columns->field_count; f++)
-        known = known && (j->model->config.fields[f].type == LAPSE_FIELD_NUMBER ||
+        known = known && (model->config.fields[f].type == LAPSE_FIELD_NUMBER ||
                           ((const int32_t *)columns->field[f])[event] >= 0);
     return known;
 }
 
-static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
+void lp_session_read(lapse_session *session, const lapse_dataset *dataset, const lp_event_columns *columns,
+                     int64_t sequence)
 {
     lapse_session_clear(session);
-    lp_decoder_set_sequence(&session->decoder, j->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
-    for (uint64_t i = j->dataset->start[sequence]; i < j->dataset->start[sequence + 1]; i++)
-        if (is_known(j, i))
-            lp_session_add_row(session, &j->id_map.columns, j->dataset->time[i], i);
+    lp_decoder_set_sequence(&session->decoder, columns->sequences_known ? (int32_t)sequence + 1 : 0);
+    for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
+        if (is_known(session->model, columns, i))
+            lp_session_add_row(session, columns, dataset->time[i], i);
 }
 
 static int64_t task_begin(const job *j, int task)
@@ -167,7 +167,7 @@ static void predict_task(void *context, int task, int number)
     for (int64_t q = first; q < end && status == LAPSE_OK; q++) {
         const lapse_query *query = &j->queries[q];
         if (q == first || query->sequence != query[-1].sequence)
-            read_sequence(j, w->session, query->sequence);
+            lp_session_read(w->session, j->dataset, &j->id_map.columns, query->sequence);
         status = predict(j, w, q, &j->errors[task]);
     }
     if (w->cases && status == LAPSE_OK)

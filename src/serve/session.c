@@ -7,6 +7,7 @@
 
 #include "backend/backend.h"
 #include "base/finite.h"
+#include "model/when_head.h"
 #include "serve/attention_weights.h"
 #include "serve/top_k.h"
 
@@ -52,6 +53,18 @@ static lapse_status transpose_items(lapse_session *session, lapse_error *error)
     return LAPSE_OK;
 }
 
+static lapse_status prepare_times(lapse_session *session, lapse_error *error)
+{
+    const lapse_model *model = session->model;
+    int samples = session->decoder.samples;
+    size_t outputs = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
+    session->time_outputs = lp_alloc(outputs, sizeof *session->time_outputs);
+    session->time_memory = lp_alloc(lp_time_law_size(model, samples), sizeof *session->time_memory);
+    if (session->time_outputs && session->time_memory)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "a session", outputs * sizeof *session->time_outputs);
+}
+
 static lapse_status prepare(lapse_session *session, lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
@@ -80,6 +93,8 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
                               (size_t)session->capacity * (size_t)(16 + 4 * config->field_count) + names * 4);
     if (lp_model_is_network(config))
         LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
+    if (lp_model_predicts_time(session->model))
+        LP_TRY(prepare_times(session, error));
     return transpose_items(session, error);
 }
 
@@ -109,6 +124,8 @@ void lapse_session_free(lapse_session *session)
     lp_free(session->gaps);
     lp_free(session->seen);
     lp_free(session->items);
+    lp_free(session->time_outputs);
+    lp_free(session->time_memory);
     lp_free(session->scores);
     lp_free(session->probabilities);
     lp_free(session->state);
@@ -181,6 +198,24 @@ static void drop_oldest(lapse_session *session)
         lp_decoder_drop(&session->decoder, first);
 }
 
+void lp_session_compact(lapse_session *session)
+{
+    if (session->count > session->capacity / 2)
+        drop_oldest(session);
+}
+
+lp_session_mark lp_session_mark_of(const lapse_session *session)
+{
+    return (lp_session_mark){session->count, session->total, lp_decoder_mark_of(&session->decoder)};
+}
+
+void lp_session_return(lapse_session *session, lp_session_mark mark)
+{
+    session->count = mark.count;
+    session->total = mark.total;
+    lp_decoder_return(&session->decoder, mark.decoder);
+}
+
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields)
 {
     if (session->count == session->capacity)
@@ -242,6 +277,10 @@ static void add_output(void *context, const lp_outcome *outcome)
     int samples = session->decoder.samples;
     for (int c = 0; outcome->state && c < config->dims; c++)
         session->state[c] += outcome->state[c] / (float)samples;
+    size_t width = outcome->time ? (size_t)lp_network_time(&session->model->network)->cols : 0;
+    if (width)
+        memcpy(session->time_outputs + (size_t)session->time_sample++ * width, outcome->time,
+               width * sizeof *session->time_outputs);
     session->logits = outcome->logits[session->target];
     if (session->logits && session->output)
         lp_softmax_add(session->logits, lp_model_target_size(config, session->target), 1.0 / samples, session->output);
@@ -299,6 +338,7 @@ static void run_network(lapse_session *session, double time, double *output)
     if (output)
         memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
     memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
+    session->time_sample = 0;
     lp_history history = history_of(session);
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
@@ -328,6 +368,25 @@ static lapse_status query(lapse_session *session, double time, double *output, l
             return lp_model_fail_infinite(model, error);
     }
     return !output || lp_all_finite_double(output, size) ? LAPSE_OK : lp_model_fail_infinite(model, error);
+}
+
+lapse_status lp_session_law(lapse_session *session, lp_next_time *law, lapse_error *error)
+{
+    const lapse_model *model = session->model;
+    int samples = session->decoder.samples;
+    size_t outputs = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
+    session->target = lp_model_target_find(model, NULL);
+    run_network(session, session->times[session->count - 1], NULL);
+    if (!lp_all_finite(session->time_outputs, outputs))
+        return lp_model_fail_infinite(model, error);
+    *law = lp_time_law_of(model, session->time_outputs, samples, session->time_memory);
+    return LAPSE_OK;
+}
+
+lapse_status lp_session_probabilities(lapse_session *session, double time, double *probabilities, lapse_error *error)
+{
+    session->target = LP_TARGET_EVENT;
+    return query(session, time, probabilities, error);
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)

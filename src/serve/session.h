@@ -29,7 +29,36 @@ struct lapse_session {
     lp_target target;      /* of the current query */
     double *output;        /* where its probabilities go; NULL: scores suffice */
     const float *logits;   /* scores or logits of the newest query */
+    float *time_outputs;   /* [parameter samples x columns of lp_network_time]: of models that predict times */
+    double *time_memory;   /* [lp_time_law_size]: the numbers of the newest law */
+    int time_sample;       /* parameter sample that the next output belongs to */
 };
+
+/* Clears the session and appends the events of a sequence that the model knows. columns: of the dataset, in the model's ids. */
+void lp_session_read(lapse_session *session, const lapse_dataset *dataset, const lp_event_columns *columns,
+                     int64_t sequence);
+
+/* A state of a session, to which it can return: of events appended since then nothing remains. Not after `dropped` changes. */
+typedef struct lp_session_mark {
+    int64_t count, total;
+    lp_decoder_mark decoder;
+} lp_session_mark;
+
+lp_session_mark lp_session_mark_of(const lapse_session *session);
+void lp_session_return(lapse_session *session, lp_session_mark mark);
+
+/* Drops events that no query reads any more, so that as many can be appended before the session drops some by itself. */
+void lp_session_compact(lapse_session *session);
+
+/* The law of the time of the next event, from the last event on; valid until the next query. The session has events, and its model
+ * predicts times. */
+lapse_status lp_session_law(lapse_session *session, lp_next_time *law, lapse_error *error);
+
+/* A class drawn from probabilities that sum to 1. */
+int64_t lp_draw_type(const double *probabilities, int64_t count, lp_random *random);
+
+/* lapse_session_predict without checks of the time. */
+lapse_status lp_session_probabilities(lapse_session *session, double time, double *probabilities, lapse_error *error);
 
 /* Appends an event by id, at a finite time that is not before the last. */
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields);

@@ -155,7 +155,7 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
             status = fill(c, &model, &other, bootstrap, row, &out->sequences, error);
         lp_outcomes_clear(&other);
         snprintf(row->name, sizeof row->name, "%s", baselines[b].name);
-        bool better = lp_metric_better(lp_metric_default((lp_task)config->task), row->metrics[0].mean,
+        bool better = lp_metric_better(lp_metric_first((lp_task)config->task), row->metrics[0].mean,
                                        out->rows[out->best].metrics[0].mean);
         if (out->best == 0 || better)
             out->best = out->row_count;

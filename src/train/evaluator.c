@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
+#include "model/when_head.h"
 #include "data/dataset/target_events.h"
 
 #include <math.h>
@@ -91,6 +92,26 @@ static lapse_status make_predictions(lp_evaluator *evaluator, lapse_error *error
     return LAPSE_OK;
 }
 
+static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
+{
+    lp_time_predictions *time = &evaluator->time;
+    const lapse_model *model = evaluator->model;
+    int count = lp_network_samples(&model->network);
+    size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
+    if (!lp_model_predicts_time(model))
+        return LAPSE_OK;
+    time->width = lp_network_time(&model->network)->cols;
+    time->floor = model->config.when ? model->config.when_floor : 0;
+    time->outputs = lp_alloc(tokens * (size_t)count * (size_t)time->width, sizeof *time->outputs);
+    time->memory =
+        lp_alloc((size_t)evaluator->batch.shard_count * lp_time_law_size(model, count), sizeof *time->memory);
+    time->batch = lp_alloc(tokens, sizeof *time->batch);
+    time->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *time->cases);
+    if (time->outputs && time->memory && time->batch && time->cases)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "evaluation", tokens * (size_t)count * (size_t)time->width * sizeof(float));
+}
+
 static int windows_of_batch(const lp_evaluator *evaluator)
 {
     int64_t windows = DEVICE_TOKENS / evaluator->targets.context, all = evaluator->windows.count;
@@ -130,6 +151,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     }
     if (ranks(evaluator))
         LP_TRY(make_states(evaluator, error));
+    LP_TRY(make_times(evaluator, error));
     LP_TRY(lp_network_build(&evaluator->network, config, false, error));
     return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
                           evaluator->threads, error);
@@ -192,6 +214,10 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
         lp_free(evaluator->predictions[i].loss);
         lp_free(evaluator->predictions[i].cases);
     }
+    lp_free(evaluator->time.outputs);
+    lp_free(evaluator->time.memory);
+    lp_free(evaluator->time.batch);
+    lp_free(evaluator->time.cases);
     *evaluator = (lp_evaluator){0};
 }
 
@@ -223,11 +249,45 @@ static const int32_t *labels(const lp_batch *batch, int target)
     return target == LP_TARGET_EVENT ? batch->target : batch->action;
 }
 
+/* Copies the outputs of one frequency sample that tell the time. */
+static void take_times(lp_evaluator *evaluator, int shard, const lp_outcome *outcome)
+{
+    const lp_batch *batch = &evaluator->batch;
+    lp_time_predictions *time = &evaluator->time;
+    size_t width = (size_t)time->width, count = (size_t)samples(evaluator);
+    int first = batch->shard_targets[shard];
+    for (int a = first; outcome->time && a < batch->shard_targets[shard + 1]; a++)
+        memcpy(time->outputs + ((size_t)a * count + (size_t)evaluator->sample) * width,
+               outcome->time + (size_t)(a - first) * width, width * sizeof *time->outputs);
+}
+
+/* Scores the laws of a shard's targets, from all frequency samples. */
+static void score_times(void *context, int shard, int worker)
+{
+    (void)worker;
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const double *times = evaluator->targets.dataset->time;
+    lp_time_predictions *time = &evaluator->time;
+    int count = samples(evaluator), a = batch->shard_targets[shard];
+    double *memory = time->memory + (size_t)shard * lp_time_law_size(evaluator->model, count);
+    const int32_t *segment = lp_batch_segments(batch, shard);
+    for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++)
+        for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
+            int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
+            const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
+            lp_next_time law = lp_time_law_of(evaluator->model, outputs, count, memory);
+            time->batch[a] = lp_time_case_of(&law, batch->sequence[w], event, times[event] - times[event - 1],
+                                             time->floor, time->whole);
+        }
+}
+
 static void take_logits(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     int first = batch->shard_targets[shard];
+    take_times(evaluator, shard, outcome);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
@@ -245,6 +305,7 @@ static void add_probabilities(void *context, int shard, const lp_outcome *outcom
     const lp_batch *batch = &evaluator->batch;
     const lp_model_config *config = &evaluator->model->config;
     int first = batch->shard_targets[shard];
+    take_times(evaluator, shard, outcome);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
@@ -265,6 +326,16 @@ static void score_means(lp_evaluator *evaluator, int target)
                             &predictions->predicted[a], &predictions->loss[a]);
 }
 
+/* Runs the batch for every frequency sample. */
+static void run_passes(lp_evaluator *evaluator, lp_pass *pass, lp_on_shard on_shard)
+{
+    pass->on_shard = on_shard;
+    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++) {
+        evaluator->sample = pass->sample;
+        lp_runner_run(&evaluator->runner, pass);
+    }
+}
+
 /* Predicts with the mean probabilities over the model's frequency samples. */
 static void run_samples(lp_evaluator *evaluator, lp_pass *pass)
 {
@@ -274,9 +345,7 @@ static void run_samples(lp_evaluator *evaluator, lp_pass *pass)
         if (lp_model_predicts(config, (lp_target)i))
             memset(evaluator->predictions[i].probabilities, 0,
                    targets * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
-    pass->on_shard = add_probabilities;
-    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++)
-        lp_runner_run(&evaluator->runner, pass);
+    run_passes(evaluator, pass, add_probabilities);
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
             score_means(evaluator, i);
@@ -299,6 +368,7 @@ static void take_states(void *context, int shard, const lp_outcome *outcome)
     int first = batch->shard_targets[shard], sample_count = samples(evaluator);
     size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
     float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
+    take_times(evaluator, shard, outcome);
     for (size_t i = 0; i < count; i++)
         states[i] += outcome->state[i] / (float)sample_count;
 }
@@ -309,9 +379,7 @@ static void run_states(lp_evaluator *evaluator, lp_pass *pass)
     size_t dims = (size_t)config->dims;
     memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
            (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
-    pass->on_shard = take_states;
-    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++)
-        lp_runner_run(&evaluator->runner, pass);
+    run_passes(evaluator, pass, take_states);
 }
 
 static void predict_shard(void *context, int shard, int worker)
@@ -345,6 +413,8 @@ static void add_case(lp_evaluator *evaluator, int64_t sequence, int target)
                 (lp_case){sequence, labels(&evaluator->batch, i)[target], predictions->predicted[target],
                           predictions->loss[target]};
     }
+    if (evaluator->time.width)
+        evaluator->time.cases[evaluator->case_count] = evaluator->time.batch[target];
     evaluator->case_count++;
 }
 
@@ -402,6 +472,8 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
             lp_runner_run(&evaluator->runner, &pass);
         else
             lp_threads_run(evaluator->threads, batch->shard_count, predict_shard, evaluator);
+        if (evaluator->time.width)
+            lp_threads_run(evaluator->threads, batch->shard_count, score_times, evaluator);
         collect(evaluator);
     }
 }
@@ -453,6 +525,8 @@ static bool losses_finite(const lp_evaluator *evaluator)
         for (int64_t i = 0; cases && i < evaluator->case_count; i++)
             finite &= !isnan(cases[i].loss) && !(logits && isinf(cases[i].loss));
     }
+    for (int64_t i = 0; evaluator->time.width && i < evaluator->case_count; i++)
+        finite &= !isnan(evaluator->time.cases[i].nll);
     return finite;
 }
 
@@ -513,9 +587,19 @@ static double mrr(const lp_evaluator *evaluator, lp_target target)
     return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
 }
 
+/* In standardized log time: without the factors that a change of the time's unit brings in. */
+static double time_loss(const lp_evaluator *evaluator, lp_target target)
+{
+    (void)target;
+    double sum = 0;
+    for (int64_t i = 0; i < evaluator->case_count; i++)
+        sum += evaluator->time.cases[i].nll - log(fmax(evaluator->time.cases[i].gap, evaluator->time.floor));
+    return sum / (double)evaluator->case_count - log(evaluator->model->config.when_deviation);
+}
+
 static double (*const metric_values[LP_METRIC_COUNT])(const lp_evaluator *, lp_target) = {
     [LP_METRIC_LOG_LOSS] = log_loss, [LP_METRIC_ACCURACY] = accuracy, [LP_METRIC_NDCG] = ndcg,
-    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,
+    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,           [LP_METRIC_TIME_LOSS] = time_loss,
 };
 
 void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS])
@@ -526,123 +610,4 @@ void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, doub
         lp_evaluator_rank(evaluator, parameters);
     for (int i = 0; i < count; i++)
         values[i] = metric_values[columns[i].metric](evaluator, columns[i].target);
-}
-
-/* --------------------------------------------------------------------------------------- the public call ----- */
-
-void lapse_evaluate_options_default(lapse_evaluate_options *options)
-{
-    *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000, .device = "cpu"};
-}
-
-/* The length of the name of a target at the beginning of a text, before a comma or its end; 0: there is none. */
-static size_t predicted_length(const char *text)
-{
-    for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        size_t length = strlen(lp_predict_names[t]);
-        if (strncmp(text, lp_predict_names[t], length) == 0 && (!text[length] || text[length] == ','))
-            return length;
-    }
-    return 0;
-}
-
-lapse_status lp_evaluator_target(const lapse_model *model, const char *text, lp_target *target, const char **events,
-                                 lapse_error *error)
-{
-    char name[16] = "";
-    size_t length = text ? predicted_length(text) : 0;
-    memcpy(name, text ? text : "", length);
-    *events = model->config.target;
-    if (text && text[length])
-        *events = text + length + (length > 0);
-    *target = lp_model_target_find(model, length ? name : NULL);
-    if (**events && !lp_target_events_action(*events) && strcmp(*events, "all") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the target is '%.80s'; it must be event, action, action=NAME or all, or two of these such as "
-                       "event,action=NAME",
-                       text);
-    if (*target != LP_TARGET_COUNT)
-        return LAPSE_OK;
-    return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict '%s', but the %s", name,
-                   lp_predict_names[lp_model_target_find(model, NULL)]);
-}
-
-lapse_status lp_evaluator_class_target(const lapse_model *model, const char *text, lp_target *target,
-                                       const char **events, lapse_error *error)
-{
-    if (lp_model_ranks(&model->config))
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "a recommender has ranking metrics, not accuracy: use lapse_rank_evaluate");
-    return lp_evaluator_target(model, text, target, events, error);
-}
-
-/* The split of each event, whether it is a target or not. */
-static lapse_status make_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
-                               uint8_t **split, lp_split *wanted, lapse_error *error)
-{
-    *split = NULL;
-    *wanted = LP_SPLIT_COUNT;
-    if (strcmp(name, "all") == 0)
-        return LAPSE_OK;
-    for (int i = 0; i < LP_SPLIT_COUNT; i++)
-        if (strcmp(name, lp_split_name((lp_split)i)) == 0)
-            *wanted = (lp_split)i;
-    if (*wanted == LP_SPLIT_COUNT)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no split '%s'; there are train, valid, test and all", name);
-    bool by_column = model->split_by == lp_split_rule_find("column");
-    if (!by_column && lp_dataset_fingerprint(dataset) != model->fingerprint)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "this is not the dataset the model was trained on, so its split '%s' is not known here; "
-                       "to score every event use the split 'all'",
-                       name);
-    if (by_column && !dataset->split)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "the model was trained with a split column, and this dataset has none; "
-                       "to score every event use the split 'all'");
-    return lp_split_make(dataset, model->split_by, model->seed, split, error);
-}
-
-lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,
-                                const char *events, uint8_t **split, lp_split *wanted, lapse_error *error)
-{
-    LP_TRY(make_split(model, dataset, name, split, wanted, error));
-    lapse_status status = lp_target_events_mask(dataset, events, split, error);
-    if (status != LAPSE_OK) {
-        lp_free(*split);
-        *split = NULL;
-    }
-    return status;
-}
-
-lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *dataset,
-                            const lapse_evaluate_options *options, lapse_scores *scores, lapse_error *error)
-{
-    LP_REQUIRE(error, model, dataset, options, scores);
-    LP_REQUIRE(error, options->split);
-    uint8_t *split;
-    lp_split wanted;
-    lp_target target;
-    const char *events;
-    LP_TRY(lp_evaluator_class_target(model, options->target, &target, &events, error));
-    const lp_backend *backend;
-    LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
-    int threads;
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
-    lp_evaluator evaluator;
-    lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
-    if (status == LAPSE_OK) {
-        status = lp_evaluator_run_model(&evaluator, error);
-        if (status == LAPSE_OK)
-            status = lp_scores_make(evaluator.predictions[target].cases, evaluator.case_count,
-                                    lp_model_target_names(model, target), options->bootstrap, scores, error);
-        lp_evaluator_clear(&evaluator);
-    }
-    if (status == LAPSE_OK) {
-        scores->target = lp_predict_names[target];
-        scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
-        scores->target_time = lp_model_target_known(&model->config) ? "known" : "unknown";
-    }
-    lp_free(split);
-    return status;
 }

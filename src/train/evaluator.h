@@ -11,6 +11,7 @@
 #include "train/ranking.h"
 #include "train/scores.h"
 #include "train/prefetch.h"
+#include "train/time_scores.h"
 
 /* Predictions of one target (event or action). */
 typedef struct lp_predictions {
@@ -19,6 +20,17 @@ typedef struct lp_predictions {
     lp_case *cases;        /* [windows.targets]; owned */
     double *probabilities; /* [targets of a batch x classes]: mean over frequency samples; NULL: one sample; owned */
 } lp_predictions;
+
+/* Laws of the time of the next event. */
+typedef struct lp_time_predictions {
+    int width;           /* columns of lp_network_time; 0: the model predicts no times, and the rest is empty */
+    double floor;        /* seconds: a shorter gap counts as this */
+    bool whole;          /* all scores of a case are computed, not its log-likelihood alone */
+    float *outputs;      /* [targets of a batch x frequency samples x width]; owned */
+    double *memory;      /* [shards x lp_time_law_size]; owned */
+    lp_time_case *batch; /* [targets of a batch]; owned */
+    lp_time_case *cases; /* [windows.targets]; owned */
+} lp_time_predictions;
 
 typedef struct lp_evaluator {
     const lapse_model *model;
@@ -37,6 +49,8 @@ typedef struct lp_evaluator {
     lp_ranking ranking; /* of a recommender */
     uint8_t *sampled;   /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
     lp_predictions predictions[LP_TARGET_COUNT];
+    lp_time_predictions time;
+    int sample; /* frequency sample of the current pass */
     int64_t case_count;
     int64_t *times;              /* as lp_pass.times; not owned; NULL unless the caller sets it */
     const lp_profiler *profiler; /* as lp_pass.profiler; likewise */

@@ -5,6 +5,9 @@
 
 #include <math.h>
 
+/* The quantile of the positive gaps that stands for the shortest one, which itself may be an outlier. */
+static const double LEAST_GAP = 0.001;
+
 /* Default embedding width for a categorical field: 2 + n / 2, at most 50. */
 static int default_dims(int64_t categories)
 {
@@ -56,11 +59,39 @@ void lp_field_statistics(const lapse_dataset *dataset, const uint8_t *split, int
     }
 }
 
+lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, double *floor, lapse_error *error)
+{
+    LP_TRY(lp_gap_quantile(dataset, split, 1, LEAST_GAP, floor, error));
+    *floor = fmin(fmax(*floor, 1e-9), 1e12);
+    return LAPSE_OK;
+}
+
+lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config,
+                                lapse_error *error)
+{
+    moments sum = {0};
+    bool positive = false;
+    for (int64_t s = 0; s < dataset->sequence_count; s++)
+        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++) {
+            double gap = dataset->time[i] - dataset->time[i - 1];
+            if (split[i] != LP_SPLIT_TRAIN)
+                continue;
+            positive |= gap > 0;
+            add_number(&sum, log(fmax(gap, config->when_floor)));
+        }
+    if (!positive)
+        return lp_fail(
+            error, LAPSE_ERROR_INPUT,
+            "--when needs times between events, and all events of every training sequence are at the same time");
+    take(&sum, &config->when_mean, &config->when_deviation);
+    config->when_deviation = fmax(config->when_deviation, 1e-3);
+    return LAPSE_OK;
+}
+
 lapse_status lp_gap_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_gap_scale *scale,
                                lapse_error *error)
 {
-    const double fraction = 0.001; /* the smallest gap itself may be an outlier */
-    LP_TRY(lp_gap_quantile(dataset, split, 1, fraction, &scale->offset, error));
+    LP_TRY(lp_gap_quantile(dataset, split, 1, LEAST_GAP, &scale->offset, error));
     if (!(scale->offset > 0))
         scale->offset = 1;
     moments sum = {0};

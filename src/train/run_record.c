@@ -96,7 +96,7 @@ static lapse_status validate_baseline(const lp_trainer *trainer, const lapse_mod
                                       lapse_error *error)
 {
     int select = trainer->options.run.select;
-    int column = select - (int)lp_metric_default((lp_task)model->config.task);
+    int column = select - (int)lp_metric_first((lp_task)model->config.task);
     lp_outcome_setup setup = setup_of(trainer, model, LP_SPLIT_VALID);
     lp_outcomes outcomes;
     LP_TRY(lp_outcomes_make(&setup, &outcomes, error));

@@ -441,8 +441,11 @@ static lapse_status take_seeds(lapse_sweep *sweep, const lapse_sweep_plan *plan,
 
 static lapse_status take_metric(lapse_sweep *sweep, lapse_error *error)
 {
-    sweep->metric = sweep->settings.metric == LP_UNSET ? sweep->select : sweep->settings.metric;
-    if ((int)lp_metric_task((lp_metric)sweep->metric) == sweep->task)
+    bool of_targets = lp_metric_task((lp_metric)sweep->select) == sweep->task; /* not the loss of times */
+    sweep->metric = of_targets ? sweep->select : (int)lp_metric_first((lp_task)sweep->task);
+    if (sweep->settings.metric != LP_UNSET)
+        sweep->metric = sweep->settings.metric;
+    if (lp_metric_task((lp_metric)sweep->metric) == sweep->task)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE, "the task %s has no metric '%s'; use %s", lp_task_names[sweep->task],
                    lp_metric_names[sweep->metric],

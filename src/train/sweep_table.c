@@ -9,7 +9,7 @@
 /* The first metric of the task is that of column 0. */
 static int metric_column(const lapse_sweep *sweep, int metric)
 {
-    return metric - (int)lp_metric_default((lp_task)sweep->task);
+    return metric - (int)lp_metric_first((lp_task)sweep->task);
 }
 
 static int metric_count(const lapse_sweep *sweep)
@@ -219,7 +219,7 @@ lapse_sweep_info lapse_sweep_describe(const lapse_sweep *sweep)
                              .parallel = sweep->parallel,
                              .device = sweep->device};
     for (int m = 0; m < info.metric_count; m++)
-        info.metric_names[m] = lp_metric_names[(int)lp_metric_default((lp_task)sweep->task) + m];
+        info.metric_names[m] = lp_metric_names[(int)lp_metric_first((lp_task)sweep->task) + m];
     for (int i = 0; i < sweep->run_count; i++) {
         info.runs += lp_sweep_needs(sweep, &sweep->runs[i]);
         info.finished += lp_sweep_needs(sweep, &sweep->runs[i]) && sweep->runs[i].state == LP_RUN_DONE;

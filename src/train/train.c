@@ -133,8 +133,8 @@ static lapse_status record_metrics(lp_trainer *trainer, lapse_error *error)
     for (int i = 0; i < count; i++) {
         bool both = config->predict == LP_PREDICT_BOTH;
         char key[64];
-        snprintf(key, sizeof key, "score.valid.%s%s%s", both ? lp_predict_names[columns[i].target] : "",
-                 both ? "." : "", lp_metric_names[columns[i].metric]);
+        snprintf(key, sizeof key, "score.valid.%s%s%s", both ? lp_metric_target_name(&columns[i]) : "", both ? "." : "",
+                 lp_metric_names[columns[i].metric]);
         for (char *c = key; *c; c++)
             *c = *c == '-' ? '_' : *c;
         LP_TRY(lp_model_property_number(trainer->model, error, key, trainer->metrics[i]));

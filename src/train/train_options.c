@@ -11,6 +11,7 @@
 #include "model/metric.h"
 #include "model/model_file.h"
 #include "model/model_options.h"
+#include "train/field_statistics.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -104,9 +105,10 @@ const lp_option lp_run_options[] = {
      .most = 1e6, .initial = "10",
      .help = "early-stopping patience: epochs without a better validation score"},
     {.name = "select", .type = LAPSE_OPTION_CHOICE, AT(select), TRAINING, .placeholder = "METRIC",
-     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend", .advanced = true,
+     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend; joint-loss for classify with --when",
+     .advanced = true,
      .help = "validation metric that selects the best epoch: log-loss or accuracy, for the task recommend ndcg@10, "
-     "hit@10 or mrr"},
+     "hit@10 or mrr; with --when also time-loss, and joint-loss for classify, the sum of log-loss and time-loss"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
      .help = "training windows: all of a history, the last window of one longer than the context, or each event's own "
@@ -453,15 +455,17 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lp_model_c
 /* The validation metric belongs to the task. */
 static lapse_status resolve_select(lapse_train_options *options, lapse_error *error)
 {
-    lp_task task = (lp_task)options->model.task;
+    const lp_model_config *config = &options->model;
     int *select = &options->run.select;
     if (*select == LP_UNSET)
-        *select = lp_metric_default(task);
-    if (lp_metric_task((lp_metric)*select) == task)
+        *select = lp_metric_default(config);
+    if (lp_metric_exists(config, (lp_metric)*select))
         return LAPSE_OK;
+    if (*select >= LP_METRIC_TIME_LOSS && !config->when)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the validation metric '%s' needs --when", lp_metric_names[*select]);
     return lp_fail(error, LAPSE_ERROR_USAGE, "the task %s has no validation metric '%s'; --select takes %s",
-                   lp_task_names[task], lp_metric_names[*select],
-                   task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
+                   lp_task_names[config->task], lp_metric_names[*select],
+                   config->task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
 }
 
 /* Opens the device; on a GPU a batch is one shard, and products are in tf32, the fastest precision there whose scores are within
@@ -563,6 +567,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
     if (config->gap_input == LP_UNSET)
         config->gap_input = 0;
+    if (config->when && isnan(config->when_floor))
+        LP_TRY(lp_when_floor(dataset, resolved->split, &config->when_floor, error));
     LP_TRY(lp_options_check(lp_run_options, run, error));
     return lp_model_config_check(config, error);
 }

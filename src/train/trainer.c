@@ -21,6 +21,8 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
         lp_field_statistics(trainer->dataset, trainer->split, config.field_dims, fields);
     if (lp_model_reads_gap(&config))
         LP_TRY(lp_gap_statistics(trainer->dataset, trainer->split, &config.gap, error));
+    if (config.when)
+        LP_TRY(lp_when_statistics(trainer->dataset, trainer->split, &config, error));
     lp_names types = trainer->dataset->types;
     if (trainer->item_init.vectors) {
         types = lp_intern_names(&trainer->item_init.names);

@@ -50,7 +50,7 @@ VARIANTS = {
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
-PAGE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/model.md")
+PAGES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs", page) for page in ("model.md", "when.md")]
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
@@ -65,9 +65,11 @@ OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sa
 
 
 def documented_names():
-    """Names in backquotes on the page. `.bias` after `x.weight` is x.bias."""
-    with open(PAGE, encoding="utf-8") as file:
-        found = re.findall(r"`([^`\n]+)`", file.read())
+    """Names in backquotes on the pages. `.bias` after `x.weight` is x.bias."""
+    found = []
+    for page in PAGES:
+        with open(page, encoding="utf-8") as file:
+            found += re.findall(r"`([^`\n]+)`", file.read())
     names = set(found)
     for before, name in zip(found, found[1:]):
         if name.startswith("."):
@@ -239,6 +241,19 @@ class Suite:
                 self.largest_weight = max(self.largest_weight, difference)
                 forward.require(difference <= TOLERANCE, f"{sequence} +{lag} s: weights differ by {difference:.2g}")
         sessions.close()
+
+    def agree_when(self, name, *options):
+        """The time of the next event of a model that learns when: the quantiles of all histories, to 1e-5 of the time to them."""
+        model = self.train("shop.lapse", name, "--when", *options)
+        answers = json.loads(self.lapse("predict", name, "history.csv", "--when", "--now", "1970-01-01", "--json"))["sequences"]
+        for (sequence, events, times), given in zip(self.histories, answers):
+            forward.require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
+            for member, probability in (("low", 0.1), ("median", 0.5), ("high", 0.9)):
+                expected = forward.quantile(model, events, times, probability)
+                span = expected - times[-1]
+                difference = abs(given[member] - expected)
+                forward.require(difference <= 5 * TOLERANCE * span + 2e-3,
+                                f"{sequence}: {member} is {given[member]}, not {expected}")
 
     def agree_with_model(self, name, model, *options):
         """One model of the tool's table, which must have a forward pass here."""
@@ -457,6 +472,18 @@ def check_recommenders(suite):
                 "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3")
 
 
+def check_when(suite):
+    """Networks that learn when: the state that does not know the target time, and the mixture."""
+    attention = ([], ["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--heads", "2"], ["--encoding", "position"],
+                 ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"],
+                 ["--projection", "mlp-query", "--combine", "add"], ["--target-time", "unknown"], ["--task", "recommend"],
+                 ["--when-components", "3", "--when-floor", "1m", "--when-weight", "0.5"])
+    for number, options in enumerate(attention):
+        suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
+    for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):
+        suite.check(f"when {options}", suite.agree_when, "when-other.safetensors", *SMALL, *options)
+
+
 def main(tool, folder):
     suite = Suite(tool, folder)
     suite.prepare()
@@ -466,6 +493,7 @@ def main(tool, folder):
     check_attention(suite)
     check_fields(suite)
     check_recommenders(suite)
+    check_when(suite)
     suite.check("item vectors", check_item_vectors, suite)
     suite.check("equal runs", suite.deterministic)
     for part, position in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):

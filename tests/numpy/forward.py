@@ -142,6 +142,16 @@ def output_layer(model, states, target):
     return softmax(items @ np.mean(states, axis=0) + model.double("output.bias")[:, 0])
 
 
+def mixture(model, states):
+    """The law of the time of the next event, from the state of each frequency sample that does not know it: weights, and means
+    and deviations of log(seconds), of all components."""
+    mean, deviation = float(model.metadata["when.mean"]), float(model.metadata["when.deviation"])
+    rows = [layer(model, "when.output", np.maximum(0, layer(model, "when.hidden", state))) for state in states]
+    a, m, r = (np.array([row[part] for row in rows]) for part in np.split(np.arange(3 * model.number("when_components")), 3))
+    weight = np.array([softmax(row) for row in a]) / len(rows)
+    return weight.ravel(), (mean + deviation * m).ravel(), (deviation * np.exp(5 * np.tanh(r / 5))).ravel()
+
+
 # ---- attention ----
 
 
@@ -228,8 +238,17 @@ def attention_samples(model, history):
             for sample in range(int(model.metadata.get("frequency_samples", 1)))]
 
 
+def attention_states(model, history):
+    return [state for state, _ in attention_samples(model, history)]
+
+
 def attention(model, history, target):
-    return output_layer(model, [state for state, _ in attention_samples(model, history)], target)
+    return output_layer(model, attention_states(model, history), target)
+
+
+def attention_when(model, history):
+    """The query time is that of the last event."""
+    return mixture(model, attention_states(model, History(history.types, history.times, history.fields, history.times[-1])))
 
 
 # ---- target lag ----
@@ -263,6 +282,11 @@ def sasrec(model, history, target):
     return output_layer(model, with_lag(model, history.window(model.number("context")), state), target)
 
 
+def sasrec_when(model, history):
+    (state, _), = sasrec_samples(model, history)
+    return mixture(model, [state])
+
+
 # ---- lstm ----
 
 
@@ -283,12 +307,21 @@ def lstm_layer(model, name, x):
     return np.array(y)
 
 
-def lstm(model, history, target):
-    window = history.window(model.number("context"))
+def lstm_state(model, window):
     x = input_layer(model, window)
     for number in range(model.number("layers")):
         x = lstm_layer(model, f"lstm.{number}", x)
-    return output_layer(model, with_lag(model, window, x[-1]), target)
+    return x[-1]
+
+
+def lstm(model, history, target):
+    window = history.window(model.number("context"))
+    return output_layer(model, with_lag(model, window, lstm_state(model, window)), target)
+
+
+def lstm_when(model, history):
+    """The state without the lag to the target; the frequency samples have the same law."""
+    return mixture(model, [lstm_state(model, history.window(model.number("context")))])
 
 
 # ---- gru4rec ----
@@ -434,6 +467,23 @@ def item_markov(model, history, target):
 MODELS = {"attention": attention, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention,
           "caser": caser, "transrec": transrec, "rmtpp": rmtpp, "timejoint": timejoint, "markov": markov, "item-markov": item_markov, "recency": recency,
           "popularity": popularity, "majority": majority}
+
+
+# Models whose --when is rebuilt here.
+WHEN = {"attention": attention_when, "sasrec": sasrec_when, "lstm": lstm_when}
+
+
+def quantile(model, events, times, probability, fields=()):
+    """The time by which the next event has come with this probability, by bisection of the mixture's cdf."""
+    from math import erfc
+    types = [model.names.index(event) for event in events]
+    weight, mean, deviation = WHEN[model.metadata["model"]](model, History(types, times, fields, times[-1]))
+    low, high = (mean - 40 * deviation).min(), (mean + 40 * deviation).max()
+    for _ in range(200):
+        x = (low + high) / 2
+        cdf = sum(w * erfc((m - x) / s / 2 ** 0.5) / 2 for w, m, s in zip(weight, mean, deviation))
+        low, high = (x, high) if cdf < probability else (low, x)
+    return times[-1] + np.exp(x)
 
 
 def predict(model, events, times, query_time, fields=(), target="event", user=0):

@@ -447,6 +447,24 @@ def test_attention_weights():
     raises(lapse.UsageError, without.attention, 1)
 
 
+def test_models_tell_when_the_next_event_comes():
+    model = small_model(when=True)
+    table = model.when(shop(), within=["1d", "7d"])
+    low, middle, high = (np.asarray(table[name]) for name in ("q0.1", "q0.5", "q0.9"))
+    assert (low < middle).all() and (middle < high).all()
+    assert (np.asarray(table["within 1d"]) <= np.asarray(table["within 7d"])).all()
+    session = model.session()
+    session.append(1000.0, model.event_types[0])
+    first, second = session.when([0.5]), session.when([0.5], now=10000.0)
+    assert 1000 < first[0] and 10000 < second[0]
+    assert abs(session.within(5000.0).sum() - 0.5) < 0.5 and session.sample(draw=4) == session.sample(draw=4)
+    made = model.forecast(shop(), horizon="3d", samples=20, threads=1)
+    again = model.forecast(shop(), horizon="3d", samples=20, threads=2)
+    assert (np.asarray(made["expected"]) == np.asarray(again["expected"])).all()
+    assert np.asarray(model.evaluate_times(shop())["nll"]).shape == (4,)
+    raises(lapse.UsageError, small_model().when, shop())
+
+
 def test_sessions_take_fields_by_name():
     data = lapse.read_csv("shop.csv", sequence="user", time="time", event="item", action="action", fields=["category"])
     model = lapse.train(data, epochs=1, seed=1, progress=False)

@@ -28,15 +28,17 @@ static const struct setup {
     const char *name, *task, *loss, *negatives, *encoding, *output;
     int negative_count, blocks, gap_input;
     double l2;
+    bool when;
 } setups[] = {
-    {"mercer", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0},
-    {"bochner with l2", "classify", "softmax", "uniform", "bochner", "shared", 0, 1, 0, 0.1},
-    {"positions", "classify", "softmax", "uniform", "position", "shared", 0, 1, 0, 0},
-    {"sampled frequencies", "classify", "softmax", "uniform", "bochner-normal", "shared", 0, 1, 0, 0},
-    {"softmax", "recommend", "softmax", "uniform", "mercer", "shared", 0, 1, 0, 0},
-    {"bce", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0.01},
-    {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 1, 0},
-    {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0, 0},
+    {"mercer", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, false},
+    {"bochner with l2", "classify", "softmax", "uniform", "bochner", "shared", 0, 1, 0, 0.1, false},
+    {"positions", "classify", "softmax", "uniform", "position", "shared", 0, 1, 0, 0, false},
+    {"sampled frequencies", "classify", "softmax", "uniform", "bochner-normal", "shared", 0, 1, 0, 0, false},
+    {"softmax", "recommend", "softmax", "uniform", "mercer", "shared", 0, 1, 0, 0, false},
+    {"bce", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0.01, false},
+    {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 1, 0, false},
+    {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0, 0, false},
+    {"when", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, true},
 };
 enum { SETUPS = sizeof setups / sizeof *setups };
 
@@ -52,6 +54,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     small_set_number(&options, "blocks", setup->blocks);
     options.run.l2 = setup->l2;
     options.model.gap_input = setup->gap_input;
+    options.model.when = setup->when;
     options.model.dims = 6; /* rows of tables then begin at unaligned offsets */
     options.run.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
     options.model.dropout = 0.2;
@@ -181,7 +184,8 @@ static void test_tensor_cores(void **state)
         check_within(moments[1] + periods, moments[0] + periods, end - periods, 5e-2, setups[i].name, "periods, tf32");
         for (size_t p = periods; p < end; p++)
             moments[1][p] = moments[0][p];
-        check_within(moments[1], moments[0], size, 2e-2, setups[i].name, "first moment, tf32");
+        /* Two sets of rows go through the blocks of a network that learns when. */
+        check_within(moments[1], moments[0], size, setups[i].when ? 4e-2 : 2e-2, setups[i].name, "first moment, tf32");
         free(moments[0]);
         free(moments[1]);
     }

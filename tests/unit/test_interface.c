@@ -83,6 +83,12 @@ CALL(session_predict_target, (P(0), 0, P(1), P(2), error))
 CALL(inspect, (P(0), NULL, P(1), NULL, NULL, error))
 CALL(session_attention, (P(0), 0, 0, 0, P(1), error))
 CALL(session_recommend, (P(0), 0, 1, false, P(1), P(2), error))
+CALL(session_when, (P(0), P(1), error))
+CALL(session_within, (P(0), 0, 0, P(1), error))
+CALL(session_sample, (P(0), 0, 1, 1, P(1), P(2), error))
+CALL(when_all, (P(0), P(1), P(2), P(3), NULL, NULL, NULL, error))
+CALL(forecast, (P(0), P(1), P(2), P(3), error))
+CALL(time_evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(predict_all, (P(0), P(1), P(2), 1, P(3), P(4), P(5), error))
 CALL(model_spectrum, (P(0), P(1), error))
 CALL(lags_resolve, (P(0), P(1), error))
@@ -147,6 +153,12 @@ static const struct {
     ROW(inspect, "model [dataset] options [path] [inspection]"),
     ROW(session_attention, "session weights"),
     ROW(session_recommend, "session best count"),
+    ROW(session_when, "session when"),
+    ROW(session_within, "session probabilities"),
+    ROW(session_sample, "session time event"),
+    ROW(when_all, "model histories options start [quantiles] [within] [type_within]"),
+    ROW(forecast, "model histories options forecasts"),
+    ROW(time_evaluate, "model dataset options scores"),
     ROW(predict_all, "model histories queries options best counts"),
     ROW(model_spectrum, "model spectrum"),
     ROW(lags_resolve, "spectrum lags"),

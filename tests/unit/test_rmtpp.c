@@ -50,10 +50,10 @@ static void hazard_is_stable(void **state)
 static void law_is_consistent(void **state)
 {
     (void)state;
-    static const lp_next_time laws[] = {{0, 0, 1},      {-1, 0.5, 60},  {2, 1e-10, 3600}, {0.3, -0.2, 10},
-                                        {-2, -0.5, 10}, {-6, 2, 86400}, {3, 20, 1},       {1, -1e-9, 5}};
-    for (size_t i = 0; i < sizeof laws / sizeof *laws; i++) {
-        const lp_next_time *law = &laws[i];
+    static const double settings[][3] = {{0, 0, 1},      {-1, 0.5, 60},  {2, 1e-10, 3600}, {0.3, -0.2, 10},
+                                         {-2, -0.5, 10}, {-6, 2, 86400}, {3, 20, 1},       {1, -1e-9, 5}};
+    for (size_t i = 0; i < sizeof settings / sizeof *settings; i++) {
+        lp_next_time made = lp_next_time_gompertz(settings[i][0], settings[i][1], settings[i][2]), *law = &made;
         double never = lp_next_time_never(law), mass = 0, mean = 0, end = 0;
         while (lp_next_time_survival(law, end) - never > 1e-13)
             end += law->unit / 16;
@@ -67,7 +67,8 @@ static void law_is_consistent(void **state)
         check_near("mean", lp_next_time_mean(law), mean / mass, 1e-6);
         assert_true(law->slope < 0 ? never > 0 || law->slope > -1e-6 : never == 0);
     }
-    check_near("exponential", lp_next_time_mean(&laws[0]), 1, 1e-9);
+    lp_next_time exponential = lp_next_time_gompertz(0, 0, 1);
+    check_near("exponential", lp_next_time_mean(&exponential), 1, 1e-9);
 }
 
 /* --------------------------------------------------------------------------------------- learning the law ----- */
@@ -79,7 +80,7 @@ static const double UNIT = 500, SCORES[TYPES] = {-1, 0.2, 1.5}, RISE = 0.5;
 /* The law of the gap after an event of this type. */
 static lp_next_time law_after(int32_t type)
 {
-    return (lp_next_time){.score = SCORES[type], .slope = RISE, .unit = UNIT};
+    return lp_next_time_gompertz(SCORES[type], RISE, UNIT);
 }
 
 /* Sequences whose next type depends on the last, and the gap by law_after. */

@@ -245,12 +245,18 @@ LP_CUDA_OP(soft_loss_gradient);
 /* cuda_time_loss.cu */
 LP_CUDA_OP(time_loss);
 LP_CUDA_OP(time_loss_gradient);
+/* cuda_mixture_loss.cu */
+LP_CUDA_OP(mixture_loss);
+LP_CUDA_OP(mixture_loss_gradient);
 /* cuda_norm.cu */
 LP_CUDA_OP(layer_norm);
 LP_CUDA_OP(layer_norm_gradient);
 /* cuda_attention.cu, cuda_attention_gradient.cu */
 LP_CUDA_OP(attention);
 LP_CUDA_OP(attention_gradient);
+/* cuda_attend_self.cu */
+LP_CUDA_OP(attend_self);
+LP_CUDA_OP(attend_self_gradient);
 /* cuda_softmax_loss.cu */
 LP_CUDA_OP(softmax_loss);
 LP_CUDA_OP(softmax_loss_gradient);

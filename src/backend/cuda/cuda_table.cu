@@ -31,6 +31,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_REFLECT_GRADIENT] = lp_cuda_reflect_gradient;
     table.by_op[LP_OP_ATTENTION] = lp_cuda_attention;
     table.by_op[LP_OP_ATTENTION_GRADIENT] = lp_cuda_attention_gradient;
+    table.by_op[LP_OP_ATTEND_SELF] = lp_cuda_attend_self;
+    table.by_op[LP_OP_ATTEND_SELF_GRADIENT] = lp_cuda_attend_self_gradient;
     table.by_op[LP_OP_CROSS_ENTROPY] = lp_cuda_cross_entropy;
     table.by_op[LP_OP_CROSS_ENTROPY_GRADIENT] = lp_cuda_cross_entropy_gradient;
     table.by_op[LP_OP_SOFTMAX_LOSS] = lp_cuda_softmax_loss;
@@ -39,6 +41,8 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_SAMPLED_LOSS_GRADIENT] = lp_cuda_sampled_loss_gradient;
     table.by_op[LP_OP_TIME_LOSS] = lp_cuda_time_loss;
     table.by_op[LP_OP_TIME_LOSS_GRADIENT] = lp_cuda_time_loss_gradient;
+    table.by_op[LP_OP_MIXTURE_LOSS] = lp_cuda_mixture_loss;
+    table.by_op[LP_OP_MIXTURE_LOSS_GRADIENT] = lp_cuda_mixture_loss_gradient;
     table.by_op[LP_OP_SOFTMAX] = lp_cuda_softmax;
     table.by_op[LP_OP_SOFTMAX_GRADIENT] = lp_cuda_softmax_gradient;
     table.by_op[LP_OP_SOFT_LOSS] = lp_cuda_soft_loss;

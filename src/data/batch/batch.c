@@ -64,6 +64,7 @@ lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared
 lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse_error *error)
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
+    batch->from_last_event = inputs.from_last_event;
     if (inputs.target_gap)
         batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
     if (inputs.sequence_id)
@@ -165,7 +166,7 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
 {
     const double *time = targets->dataset->time + window->first;
     const int32_t *type = columns->type + window->first;
-    double last = target_known ? time[window->count] : time[window->count - 1];
+    double last = target_known && !batch->from_last_event ? time[window->count] : time[window->count - 1];
     size_t token = (size_t)batch->tokens, count = (size_t)window->count;
     for (int f = 0; f < columns->field_count; f++)
         memcpy((char *)batch->field[f] + token * FIELD_SIZE,

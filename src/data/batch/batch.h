@@ -1,6 +1,7 @@
 /* batch.h: windows packed end to end without padding, as the arrays a model reads, divided into shards.
  *
- * Times are relative to the last time of their window, which is 0: absolute times never reach a model, so phases stay
+ * Times are relative to the last time of their window, which is 0 (that of its last event, where the network must not know the
+ * target time): absolute times never reach a model, so phases stay
  * exact in float. A shard is a run of whole windows. The number of shards is a setting of the run and not of the
  * machine, so sums over shards have the same bits everywhere.
  */
@@ -24,21 +25,22 @@ typedef struct lp_event_columns {
 typedef struct lp_batch {
     int capacity_windows, context, shard_count, field_count;
     int windows, tokens, targets;
-    int32_t *type;               /* [tokens] */
-    int32_t *position;           /* [tokens]: index within the window */
-    double *time;                /* [tokens]: of the event, in seconds relative to the window's last time, so <= 0 */
-    double *query_time;          /* [tokens]: the next event's time, or the event's own if the target time is unknown */
+    int32_t *type;      /* [tokens] */
+    int32_t *position;  /* [tokens]: index within the window */
+    double *time;       /* [tokens]: of the event, in seconds relative to the window's last query time, so <= 0 */
+    double *query_time; /* [tokens]: the next event's time, or the event's own if the target time is unknown */
     void *field[LP_FIELD_LIMIT]; /* [tokens] each: fields of the event; int32_t or float */
     int32_t *target_position;    /* [targets]: index within the shard of the token whose next event is predicted */
     int32_t *target;             /* [targets]: event type of that next event */
     int32_t *action;             /* [targets]: its action, where actions are predicted */
     int64_t *event;              /* [windows]: first event of each window */
     int64_t *sequence;           /* [windows] */
-    int32_t *segment;   /* [windows + shards]: window boundaries, as token indices within the shard; windows + 1 per
+    int32_t *segment;     /* [windows + shards]: window boundaries, as token indices within the shard; windows + 1 per
                          * shard */
-    int *shard_window;  /* [shards + 1] */
-    int *shard_token;   /* [shards + 1] */
-    int *shard_targets; /* [shards + 1] */
+    int *shard_window;    /* [shards + 1] */
+    int *shard_token;     /* [shards + 1] */
+    int *shard_targets;   /* [shards + 1] */
+    bool from_last_event; /* times are relative to the window's last event, not to its last query time */
 
     /* Set with a batch vocabulary (batch_vocabulary.h). type, target and negative then are indices into the shard's
      * item list. */
@@ -80,6 +82,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
     bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
+    bool from_last_event; /* of networks that must not know the target time */
 } lp_batch_inputs;
 
 /* Adds inputs that only some networks read. Once, after init. */
@@ -88,8 +91,8 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
 /* Those of another batch. */
 static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
 {
-    return (lp_batch_inputs){batch->target_gap != NULL, batch->sequence_id != NULL, batch->gap != NULL,
-                             batch->target_gap_input != NULL, batch->position_from_end != NULL};
+    return (lp_batch_inputs){batch->target_gap != NULL,       batch->sequence_id != NULL,       batch->gap != NULL,
+                             batch->target_gap_input != NULL, batch->position_from_end != NULL, batch->from_last_event};
 }
 
 /* The input of an event's gap, the time since the event before it in its sequence: (gap, 0), or (0, 1) for a NaN, which stands

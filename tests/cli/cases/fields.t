@@ -123,10 +123,10 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -v '^epoch' | sed -E 's/epoch [0-9] of 2 with log-loss [0-9.]+/epoch N of 2 with log-loss N/'
 | Data      fields.lapse: 38 events in 13 sequences, 2 event types
 | Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, predict both, field-dims 0, encoding
-|           mercer, periods 4, harmonics 2, period-min 1 minute, period-max 1.83
-|           days, period-init geometric, periods-fixed no, blocks 2, heads 2,
-|           projection linear, combine concatenate
+|           dropout 0.3, gap-input on, when no, predict both, field-dims 0,
+|           encoding mercer, periods 4, harmonics 2, period-min 1 minute,
+|           period-max 1.83 days, period-init geometric, periods-fixed no, blocks
+|           2, heads 2, projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,

@@ -222,6 +222,9 @@ $ lapse train --help
 |   --dims N                  embedding and hidden dimensions (default: chosen
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
+|   --when                    learn the time of the next event too: a mixture of
+|                             log-normals, from the state of the same network
+|                             before the target time is known
 |   --target action=NAME      target events: only events with this action are
 |                             predicted, such as action=view, the others are
 |                             context (default: all)
@@ -274,7 +277,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 62 more.
+| `lapse train --help all` shows every option, 65 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -329,11 +332,12 @@ $ lapse eval -h
 |
 | `lapse eval --help all` shows every option, 16 more.
 $ lapse predict --help
-| usage: lapse predict MODEL HISTORY --at TIME [options]
+| usage: lapse predict MODEL HISTORY [options]
 |
 | Reads histories and predicts for each: if the next event happens at the query
 | time, which event is it? Prints the most probable event types with their
-| probabilities; for a recommender, items with their scores.
+| probabilities; for a recommender, items with their scores. With --when it
+| predicts instead when the next event comes.
 |
 |   MODEL                     model file from `lapse train`
 |   HISTORY                   dataset file from `lapse import`, or events in text,
@@ -345,6 +349,18 @@ $ lapse predict --help
 |                             sweep 1h..30d/20 of 20 times after it, spaced evenly
 |                             in log time; repeatable. Histories that end after a
 |                             query time are skipped
+|   --when                    predict the time of the next event instead: its
+|                             median and an interval of 80 %; the model must be
+|                             trained with --when
+|   --within DURATIONS        with --when: probability that the next event comes
+|                             within each duration after now, such as 1d,7d; and
+|                             of the most probable types that it does and is of
+|                             this type (default: none)
+|   --now TIME                with --when: time up to which nothing has happened
+|                             since the last event of each history: Unix seconds
+|                             or ISO 8601. Histories that end later are predicted
+|                             from their last event (default: the time of the
+|                             call)
 |   --top K                   top-k: number of predictions to print, the most
 |                             probable first; 0 prints all (default: 5)
 |   --unseen                  exclude event types that are already in the history
@@ -369,6 +385,7 @@ $ lapse predict --help
 |   lapse predict model.safetensors history.csv --at +1h --at +3d --at +2w --json
 |   lapse predict model.safetensors events.lapse --at 1h..30d/20 --top 1 --csv -o next.csv
 |   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
+|   lapse predict shop.safetensors customers.csv --when --within 1d,7d
 |
 | `lapse predict --help all` shows every option, 16 more.
 $ lapse help --help
@@ -392,7 +409,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 87
+| 91
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -400,7 +417,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 88
+| 92
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a
@@ -460,7 +477,7 @@ $ lapse help evla all
 $ lapse train --epochs 3 --help | head -1
 | usage: lapse train DATA -o MODEL [options]
 $ lapse help predict | head -1
-| usage: lapse predict MODEL HISTORY --at TIME [options]
+| usage: lapse predict MODEL HISTORY [options]
 
 # groff accepts the man page without warnings, if groff is installed.
 $ lapse help --man | head -5

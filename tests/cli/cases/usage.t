@@ -14,7 +14,8 @@ $ lapse
 !   compare     train models and compare them in one table
 !   tune        search training options within a budget of time
 !   eval        evaluate a model on events
-!   predict     predict the event at a given time, for each history in a file
+!   predict     predict the event at a given time, or its time, for each history in a file
+!   forecast    forecast events by type until a horizon, for each history in a file
 !   inspect     report on a model as an HTML page with figures
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
@@ -41,7 +42,8 @@ $ lapse --help
 |   compare     train models and compare them in one table
 |   tune        search training options within a budget of time
 |   eval        evaluate a model on events
-|   predict     predict the event at a given time, for each history in a file
+|   predict     predict the event at a given time, or its time, for each history in a file
+|   forecast    forecast events by type until a horizon, for each history in a file
 |   inspect     report on a model as an HTML page with figures
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs
@@ -173,7 +175,7 @@ $ lapse train events.lapse -o m.safetensors --resume=yes
 ! lapse: events.lapse: cannot open: No such file or directory
 = 1
 $ lapse predict m.safetensors history.csv
-! lapse: predict needs --at TIME: query time: Unix seconds, ISO 8601, now, +3d for 3 days after the last event of each sequence, or a sweep 1h..30d/20 of 20 times after it, spaced evenly in log time; repeatable. Histories that end after a query time are skipped
+! lapse: --at is missing, or --when to predict the time of the next event
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at 3d

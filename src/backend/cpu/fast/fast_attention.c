@@ -197,6 +197,7 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     matrix out = slice(node, run, 6, p), dout = slice(node, run, 7, p);
     matrix time_out = slice(node, run, 8, p), dtime_out = slice(node, run, 9, p);
     const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
+    const float *dlog_sum = node->inputs[10] ? INPUT(10) + (size_t)p->first * p->heads + p->number : NULL;
     float *dscores = p->dscores + (size_t)from * p->stride;
     const uint16_t *bits = p->bits;
     int stride, count = to - from;
@@ -211,6 +212,8 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
         float delta = fast_dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
         if (p->extra)
             delta += fast_dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
+        if (dlog_sum)
+            delta -= dlog_sum[(size_t)q * p->heads];
         softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
                              threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
         bits += threshold ? fast_padded(q + 1) : 0;

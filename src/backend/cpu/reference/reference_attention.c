@@ -85,8 +85,8 @@ void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run)
         }
 }
 
-/* ds(q, i) = p * (factor * dout_q . value_i + ... - delta), delta = dout_q . out_q: the gradient of the softmax; then
- * that of the products. */
+/* ds(q, i) = p * (factor * dout_q . value_i + ... - delta), delta = dout_q . out_q, less the gradient of the
+ * log-sum-exp: the gradient of the softmax; then that of the products. */
 static void backward_query(const lp_node *node, const lp_run *run, const head *h, int first, int q)
 {
     const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *time_query = INPUT(3), *basis = INPUT(4);
@@ -98,6 +98,8 @@ static void backward_query(const lp_node *node, const lp_run *run, const head *h
     real delta = dot(dout + mine, out + mine, h->cols);
     if (basis)
         delta += dot(dtime_out + mine_extra, time_out + mine_extra, h->extra);
+    if (node->inputs[10])
+        delta -= INPUT(10)[(size_t)q * h->heads + h->number];
     for (int i = first; i <= q; i++) {
         size_t other = (size_t)i * h->stride + h->number * h->cols, other_extra = (size_t)i * h->extra;
         real p = (real)exp((double)(score(node, run, h, q, i) - log_sum)), f = factor(node, run, h, q, i - first);
@@ -133,4 +135,68 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
                 backward_query(node, run, &h, run->segment[s], q);
         }
+}
+
+/* ------------------------------------------------------------------------------------------------- join ------ */
+
+/* The weight of the row's own key: 1 in the first row of a segment. */
+static real own_weight(const lp_node *node, const lp_run *run, int first, int q, int number)
+{
+    int heads = node->attributes.heads, cols = node->inputs[0]->cols / heads;
+    size_t at = (size_t)q * (size_t)node->inputs[0]->cols + (size_t)number * (size_t)cols;
+    if (q == first)
+        return 1;
+    real score = (real)node->attributes.scale * dot(INPUT(0) + at, INPUT(1) + at, cols);
+    return (real)(1 / (1 + exp((double)(INPUT(4)[(size_t)(q - 1) * (size_t)heads + (size_t)number] - score))));
+}
+
+void LP_REFERENCE(attend_self)(const lp_node *node, const lp_run *run)
+{
+    const real *value = INPUT(2), *out = INPUT(3); /* [T x H*d] */
+    real *joined = OUTPUT(0);
+    int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
+    for (int s = 0; s < run->segments; s++)
+        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
+            for (int number = 0; number < heads; number++) {
+                real w = own_weight(node, run, run->segment[s], q, number);
+                size_t first = (size_t)q * (size_t)all + (size_t)number * (size_t)cols;
+                for (size_t at = first; at < first + (size_t)cols; at++)
+                    joined[at] = w * value[at] + (q > run->segment[s] ? (1 - w) * out[at - (size_t)all] : 0);
+            }
+}
+
+static void join_head_gradient(const lp_node *node, const lp_run *run, int first, int end, int q, int number)
+{
+    const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *out = INPUT(3), *dy = INPUT(5);
+    real *dquery = OUTPUT(0), *dkey = OUTPUT(1), *dvalue = OUTPUT(2), *dout = OUTPUT(3), *dlog_sum = OUTPUT(4);
+    int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
+    real w = own_weight(node, run, first, q, number), ds = 0;
+    size_t at = (size_t)q * (size_t)all + (size_t)number * (size_t)cols,
+           stats = (size_t)q * (size_t)heads + (size_t)number;
+    if (q > first)
+        ds = w * (1 - w) * (dot(dy + at, value + at, cols) - dot(dy + at, out + at - all, cols));
+    for (int c = 0; c < cols; c++) {
+        if (dquery)
+            STORE(0, dquery[at + c], (real)node->attributes.scale * ds * key[at + c]);
+        if (dkey)
+            STORE(1, dkey[at + c], (real)node->attributes.scale * ds * query[at + c]);
+        if (dvalue)
+            STORE(2, dvalue[at + c], w * dy[at + c]);
+        if (dout && q > first)
+            STORE(3, dout[at + c - all], (1 - w) * dy[at + c]);
+        if (dout && q + 1 == end)
+            STORE(3, dout[at + c], 0);
+    }
+    if (dlog_sum && q > first)
+        STORE(4, dlog_sum[stats - heads], -ds);
+    if (dlog_sum && q + 1 == end)
+        STORE(4, dlog_sum[stats], 0);
+}
+
+void LP_REFERENCE(attend_self_gradient)(const lp_node *node, const lp_run *run)
+{
+    for (int s = 0; s < run->segments; s++)
+        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
+            for (int number = 0; number < node->attributes.heads; number++)
+                join_head_gradient(node, run, run->segment[s], run->segment[s + 1], q, number);
 }

@@ -1,0 +1,208 @@
+/* times.c: see times.h. A sequence whose events the model does not know has no row in tables and CSV, and nulls in JSON. */
+#include "times.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "console.h"
+#include "json.h"
+#include "predictions.h"
+#include "table.h"
+
+const double cli_quantile_levels[CLI_QUANTILES] = {0.1, 0.5, 0.9};
+
+lapse_status cli_horizons_parse(cli_horizons *horizons, const char *text, lapse_error *error)
+{
+    horizons->count = 0;
+    for (;;) {
+        size_t length = strcspn(text, ",");
+        char *copy = horizons->text[horizons->count];
+        snprintf(copy, sizeof horizons->text[0], "%.*s", (int)(length < 31 ? length : 31), text);
+        lapse_status status = lapse_duration_parse(copy, &horizons->seconds[horizons->count], error);
+        if (status != LAPSE_OK)
+            return status;
+        horizons->count++;
+        if (!text[length] || horizons->count == CLI_HORIZONS)
+            return LAPSE_OK;
+        text += length + 1;
+    }
+}
+
+int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
+{
+    lapse_when_options options;
+    lapse_error error;
+    size_t sequences = (size_t)lapse_dataset_sequence_count(t->history), horizons = (size_t)t->within.count;
+    t->types = lapse_model_event_type_count(t->model);
+    t->top = t->top < t->types ? t->top : t->types;
+    lapse_when_options_default(&options);
+    options.now = now;
+    options.probabilities = cli_quantile_levels;
+    options.probability_count = CLI_QUANTILES;
+    options.horizons = t->within.seconds;
+    options.horizon_count = t->within.count;
+    options.skip_unknown = skip_unknown;
+    options.threads = threads;
+    t->start = calloc(sequences + 1, sizeof *t->start);
+    t->quantiles = calloc(sequences * CLI_QUANTILES + 1, sizeof *t->quantiles);
+    t->probability = calloc(sequences * horizons + 1, sizeof *t->probability);
+    bool types = t->top > 0 && horizons > 0;
+    t->by_type = types ? calloc(sequences * horizons * (size_t)t->types + 1, sizeof *t->by_type) : NULL;
+    if (!t->start || !t->quantiles || !t->probability || (types && !t->by_type))
+        return cli_fail("out of memory");
+    if (lapse_when_all(t->model, t->history, &options, t->start, t->quantiles, t->probability, t->by_type, &error) !=
+        LAPSE_OK)
+        return cli_error(&error);
+    return CLI_DONE;
+}
+
+void cli_times_clear(cli_times *t)
+{
+    free(t->start);
+    free(t->quantiles);
+    free(t->probability);
+    free(t->by_type);
+    lapse_dataset_close(t->history);
+    lapse_model_free(t->model);
+}
+
+static const char *name_of(const cli_times *t, int64_t sequence)
+{
+    return lapse_dataset_sequence_name(t->history, sequence);
+}
+
+/* The time of a quantile; "never" where the event does not come with this probability. */
+static cli_words quantile_text(double time)
+{
+    cli_words never = {"never"};
+    return isfinite(time) ? cli_timestamp(time) : never;
+}
+
+static const double *types_of(const cli_times *t, int64_t sequence, int horizon)
+{
+    return t->by_type + (sequence * t->within.count + horizon) * t->types;
+}
+
+/* "view A 12.3 %, buy A 4.0 %" */
+static void add_types(cli_table *table, const cli_times *t, int64_t sequence, int horizon)
+{
+    char text[400] = "";
+    size_t used = 0;
+    cli_choice top[16];
+    int64_t count = t->top < 16 ? t->top : 16;
+    cli_choices_top(types_of(t, sequence, horizon), t->types, top, count);
+    for (int64_t i = 0; i < count && used < sizeof text; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%s%.40s %s", i ? ", " : "",
+                                 lapse_model_event_type_name(t->model, top[i].type),
+                                 cli_percent(top[i].probability, 1).text);
+    cli_table_add(table, "%s", text);
+}
+
+bool cli_times_table(const cli_times *t, FILE *file)
+{
+    char align[5 + 2 * CLI_HORIZONS + 1] = "lllll";
+    int width = t->by_type ? 2 : 1;
+    for (int h = 0; h < t->within.count; h++) {
+        align[5 + h * width] = 'r';
+        align[5 + h * width + width - 1] = width == 2 ? 'l' : 'r';
+    }
+    align[5 + t->within.count * width] = 0;
+    cli_table table = {.align = align};
+    static const char *const headings[] = {"sequence", "from", "median", "10 %", "90 %"};
+    for (int i = 0; i < 5; i++)
+        cli_table_add(&table, "%s", headings[i]);
+    for (int h = 0; h < t->within.count; h++) {
+        cli_table_add(&table, "within %s", t->within.text[h]);
+        if (t->by_type)
+            cli_table_add(&table, "of these");
+    }
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(t->history); i++) {
+        const double *q = t->quantiles + i * CLI_QUANTILES;
+        if (isnan(t->start[i]))
+            continue;
+        cli_table_add(&table, "%s", name_of(t, i));
+        cli_table_add(&table, "%s", cli_timestamp(t->start[i]).text);
+        cli_table_add(&table, "%s", quantile_text(q[CLI_MEDIAN]).text);
+        cli_table_add(&table, "%s", quantile_text(q[CLI_LOW]).text);
+        cli_table_add(&table, "%s", quantile_text(q[CLI_HIGH]).text);
+        for (int h = 0; h < t->within.count; h++) {
+            cli_table_add(&table, "%s", cli_percent(t->probability[i * t->within.count + h], 1).text);
+            if (t->by_type)
+                add_types(&table, t, i, h);
+        }
+    }
+    return cli_table_print(&table, file, 0);
+}
+
+bool cli_times_csv(const cli_times *t, FILE *file)
+{
+    fputs("sequence,from,low,median,high", file);
+    for (int h = 0; h < t->within.count; h++)
+        fprintf(file, ",within_%s", t->within.text[h]);
+    fputc('\n', file);
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(t->history); i++) {
+        const double *q = t->quantiles + i * CLI_QUANTILES;
+        if (isnan(t->start[i]))
+            continue;
+        cli_csv_field(file, name_of(t, i));
+        fprintf(file, ",%.15g", t->start[i]);
+        for (int k = 0; k < CLI_QUANTILES; k++)
+            fprintf(file, isfinite(q[k]) ? ",%.15g" : ",never", q[k]);
+        for (int h = 0; h < t->within.count; h++)
+            fprintf(file, ",%.9g", t->probability[i * t->within.count + h]);
+        fputc('\n', file);
+    }
+    return true;
+}
+
+static void json_horizon(const cli_times *t, cli_json *json, int64_t sequence, int horizon)
+{
+    cli_json_object(json, NULL);
+    cli_json_text(json, "within", t->within.text[horizon]);
+    cli_json_number(json, "seconds", t->within.seconds[horizon], 15);
+    cli_json_number(json, "probability", t->probability[sequence * t->within.count + horizon], 9);
+    cli_choice *top = t->by_type ? calloc((size_t)t->top + 1, sizeof *top) : NULL;
+    if (top) {
+        cli_choices_top(types_of(t, sequence, horizon), t->types, top, t->top);
+        cli_json_array(json, "top");
+        for (int64_t i = 0; i < t->top; i++) {
+            cli_json_object(json, NULL);
+            cli_json_text(json, "event", lapse_model_event_type_name(t->model, top[i].type));
+            cli_json_number(json, "probability", top[i].probability, 9);
+            cli_json_end(json, '}');
+        }
+        cli_json_end(json, ']');
+    }
+    free(top);
+    cli_json_end(json, '}');
+}
+
+bool cli_times_list(const cli_times *t, FILE *file)
+{
+    cli_json json = {.file = file};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "model", t->model_file);
+    cli_json_text(&json, "history", t->history_file);
+    cli_json_array(&json, "sequences");
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(t->history); i++) {
+        const double *q = t->quantiles + i * CLI_QUANTILES;
+        cli_json_object(&json, NULL);
+        cli_json_text(&json, "sequence", name_of(t, i));
+        cli_json_number(&json, "from", t->start[i], 15);
+        cli_json_number(&json, "low", q[CLI_LOW], 15);
+        cli_json_number(&json, "median", q[CLI_MEDIAN], 15);
+        cli_json_number(&json, "high", q[CLI_HIGH], 15);
+        if (t->within.count > 0)
+            cli_json_array(&json, "within");
+        for (int h = 0; h < t->within.count; h++)
+            json_horizon(t, &json, i, h);
+        if (t->within.count > 0)
+            cli_json_end(&json, ']');
+        cli_json_end(&json, '}');
+    }
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+    return true;
+}

@@ -1,0 +1,222 @@
+/* verb_forecast.c: `lapse forecast`: how many events each history of a file has until a horizon, from drawn futures. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "answers.h"
+#include "events.h"
+#include "json.h"
+#include "known.h"
+#include "table.h"
+#include "verb.h"
+
+typedef struct forecast_settings {
+    const char *model, *history, *horizon, *now, *unknown;
+    cli_columns columns;
+    lapse_forecast_options forecast;
+    int top;
+    bool json;
+} forecast_settings;
+
+typedef struct forecast {
+    const forecast_settings *settings;
+    lapse_model *model;
+    lapse_dataset *history;
+    lapse_forecasts made;
+    int64_t top;
+} forecast;
+
+/* The types with the highest expected counts of a sequence. */
+static void best_types(const forecast *f, int64_t sequence, cli_choice *top)
+{
+    cli_choices_top(f->made.type_expected + sequence * f->made.type_count, f->made.type_count, top, f->top);
+}
+
+/* The cells of a history, which are empty after its first row. */
+static void add_history(cli_table *table, const forecast *f, int64_t i, bool first)
+{
+    char count[32] = "", low[32] = "", high[32] = "";
+    if (first) {
+        snprintf(count, sizeof count, "%.2f", f->made.count[i]);
+        snprintf(low, sizeof low, "%.0f", f->made.low[i]);
+        snprintf(high, sizeof high, "%.0f", f->made.high[i]);
+    }
+    cli_table_add(table, "%s", first ? lapse_dataset_sequence_name(f->history, i) : "");
+    cli_table_add(table, "%s", count);
+    cli_table_add(table, "%s", low);
+    cli_table_add(table, "%s", high);
+    cli_table_add(table, "%s", first ? cli_percent(f->made.any[i], 1).text : "");
+}
+
+static bool print_table(const forecast *f, cli_choice *top)
+{
+    cli_table table = {.align = "lrrrrlrr"};
+    static const char *const headings[] = {"sequence", "events", "10 %", "90 %", "any", "type", "events", "any"};
+    for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
+        cli_table_add(&table, "%s", headings[i]);
+    for (int64_t i = 0; i < f->made.sequence_count; i++) {
+        if (f->made.samples[i] == 0)
+            continue;
+        best_types(f, i, top);
+        for (int64_t k = 0; k < f->top; k++) {
+            add_history(&table, f, i, k == 0);
+            cli_table_add(&table, "%s", lapse_model_event_type_name(f->model, top[k].type));
+            cli_table_add(&table, "%.3f", top[k].probability);
+            cli_table_add(&table, "%s", cli_percent(f->made.type_any[i * f->made.type_count + top[k].type], 1).text);
+        }
+    }
+    return cli_table_print(&table, stdout, 0);
+}
+
+static void sequence_json(const forecast *f, cli_json *json, int64_t i, cli_choice *top)
+{
+    cli_json_object(json, NULL);
+    cli_json_text(json, "sequence", lapse_dataset_sequence_name(f->history, i));
+    cli_json_whole(json, "samples", f->made.samples[i]);
+    if (f->made.samples[i] > 0) {
+        best_types(f, i, top);
+        cli_json_number(json, "events", f->made.count[i], 9);
+        cli_json_number(json, "low", f->made.low[i], 9);
+        cli_json_number(json, "high", f->made.high[i], 9);
+        cli_json_number(json, "any", f->made.any[i], 9);
+        cli_json_array(json, "types");
+        for (int64_t k = 0; k < f->top; k++) {
+            cli_json_object(json, NULL);
+            cli_json_text(json, "event", lapse_model_event_type_name(f->model, top[k].type));
+            cli_json_number(json, "events", top[k].probability, 9);
+            cli_json_number(json, "any", f->made.type_any[i * f->made.type_count + top[k].type], 9);
+            cli_json_end(json, '}');
+        }
+        cli_json_end(json, ']');
+    }
+    cli_json_end(json, '}');
+}
+
+static void print_json(const forecast *f, cli_choice *top)
+{
+    cli_json json = {.file = stdout};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "model", f->settings->model);
+    cli_json_text(&json, "history", f->settings->history);
+    cli_json_number(&json, "horizon_seconds", f->made.horizon, 15);
+    cli_json_seed(&json, "seed", f->settings->forecast.seed);
+    cli_json_array(&json, "sequences");
+    for (int64_t i = 0; i < f->made.sequence_count; i++)
+        sequence_json(f, &json, i, top);
+    cli_json_end(&json, ']');
+    cli_json_end(&json, '}');
+}
+
+static int compute(forecast_settings *s, forecast *f)
+{
+    lapse_error error;
+    bool skip = strcmp(s->unknown, "skip") == 0;
+    if (lapse_model_load(s->model, &f->model, &error) != LAPSE_OK)
+        return cli_error(&error);
+    s->columns.import.threads = s->forecast.threads;
+    int result = cli_events_open(s->history, &s->columns, f->model, &f->history);
+    if (result == CLI_DONE)
+        result = cli_known_find(f->model, f->history, s->history, skip);
+    if (result != CLI_DONE)
+        return result;
+    s->forecast.skip_unknown = skip;
+    double begun = cli_clock();
+    if (lapse_forecast(f->model, f->history, &s->forecast, &f->made, &error) != LAPSE_OK)
+        return cli_error(&error);
+    int64_t futures = f->made.sequence_count * s->forecast.samples;
+    if (futures >= 100000)
+        cli_note("drew %s futures in %.2f s", cli_count(futures).text, cli_clock() - begun);
+    f->top = s->top == 0 || s->top > f->made.type_count ? f->made.type_count : s->top;
+    cli_choice *top = calloc((size_t)f->top + 1, sizeof *top);
+    bool whole = top != NULL;
+    if (whole && s->json)
+        print_json(f, top);
+    else if (whole)
+        whole = print_table(f, top);
+    free(top);
+    return whole ? CLI_DONE : cli_fail("out of memory");
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    forecast_settings *s = settings;
+    forecast f = {.settings = s};
+    lapse_error error;
+    if (lapse_duration_parse(s->horizon, &s->forecast.horizon, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--horizon %s: %s", s->horizon, error.message);
+    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &s->forecast.now, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--now %s: %s", s->now, error.message);
+    int result = compute(s, &f);
+    lapse_forecasts_clear(&f.made);
+    lapse_dataset_close(f.history);
+    lapse_model_free(f.model);
+    return result;
+}
+
+static void defaults(void *settings)
+{
+    forecast_settings *s = settings;
+    cli_columns_default(&s->columns);
+    lapse_forecast_options_default(&s->forecast);
+    s->top = 3;
+    s->unknown = "error";
+}
+
+static const char *const *unknown_names(void)
+{
+    static const char *const names[] = {"error", "skip", NULL};
+    return names;
+}
+
+static const cli_argument arguments[] = {
+    {"MODEL", offsetof(forecast_settings, model), "model file from `lapse train --when`", false, CLI_INPUT_FILE},
+    {"HISTORY", offsetof(forecast_settings, history), CLI_EVENTS_HELP, false, CLI_INPUT_FILE},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "horizon", .type = CLI_TEXT, .offset = offsetof(forecast_settings, horizon), .placeholder = "DURATION",
+     .help = "how far to look ahead, such as 30d", .required = true},
+    {.name = "samples", .type = CLI_COUNT, .offset = offsetof(forecast_settings, forecast.samples), .placeholder = "N",
+     .help = "futures to draw from each history"},
+    {.name = "now", .type = CLI_TEXT, .offset = offsetof(forecast_settings, now), .placeholder = "TIME",
+     .help = "time up to which nothing has happened since the last event of each history: Unix seconds or ISO 8601. "
+     "Histories that end later are forecast from their last event", .unset = "each history's last event"},
+    {.name = "top", .type = CLI_WHOLE, .offset = offsetof(forecast_settings, top), .placeholder = "K",
+     .help = "top-k: event types to print, those with the highest expected counts; 0 prints all"},
+    {.name = "seed", .type = CLI_SEED, .offset = offsetof(forecast_settings, forecast.seed), .placeholder = "N",
+     .help = "random seed of the futures"},
+    {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(forecast_settings, unknown), .placeholder = "ACTION",
+     .help = "events that the model does not know: stop with an error, or skip them", .choices = unknown_names},
+    {.name = "json", .type = CLI_FLAG, .offset = offsetof(forecast_settings, json), .help = "JSON output: one object"},
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(forecast_settings, forecast.threads),
+     .placeholder = "N", .help = "CPU threads; does not change the result", .unset = "all cores"},
+    {0},
+};
+/* clang-format on */
+
+static const cli_text_options text = {.offset = offsetof(forecast_settings, columns), .model = true};
+
+static const char *const examples[] = {
+    "lapse forecast shop.safetensors customers.csv --horizon 30d --samples 500",
+    "lapse forecast shop.safetensors customers.csv --horizon 7d --now '2026-11-15T08:00:00Z' --json",
+    NULL,
+};
+
+const cli_verb cli_verb_forecast = {
+    .name = "forecast",
+    .summary = "forecast events by type until a horizon, for each history in a file",
+    .description =
+        "Draws futures of each history event by event: a time, then an event type at this time, and again until the "
+        "horizon. Prints the expected number of events, its 10 % and 90 % quantiles and the probability of at least "
+        "one, of all events and of the most frequent types. The model must be trained with --when, on data without "
+        "fields.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .text = &text,
+    .size = sizeof(forecast_settings),
+    .defaults = defaults,
+    .run = run,
+};

@@ -1,0 +1,101 @@
+/* fast_mixture_loss.c: the loss function of a mixture of log-normals of the time to the next event. The components of a row are
+ * the lanes of a vector; sums over rows are in double. */
+#include "backend/cpu/fast/fast.h"
+#include "backend/cpu/fast/fast_math.h"
+#include "base/mixture.h"
+
+/* Of a row: per component; and sums of exponentials relative to the largest, of a and of a plus the log density. */
+typedef struct terms {
+    float *narrow, *z, *bend; /* 1 / deviation; (y - m) / deviation; l / B */
+    float *weight, *density;  /* exponentials */
+    float weight_most, most;
+    float weight_sum, sum;
+} terms;
+
+static terms terms_in(const lp_run *run, int count)
+{
+    float *memory = (float *)(void *)run->scratch;
+    return (terms){.narrow = memory,
+                   .z = memory + count,
+                   .bend = memory + 2 * count,
+                   .weight = memory + 3 * count,
+                   .density = memory + 4 * count};
+}
+
+static float largest(const float *row, int count)
+{
+    float most = row[0];
+    for (int k = 1; k < count; k++)
+        most = row[k] > most ? row[k] : most;
+    return most;
+}
+
+static float powers(const float *row, float *out, int count, float most)
+{
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (int k = 0; k < count; k++) {
+        out[k] = fast_exp(row[k] - most);
+        sum += out[k];
+    }
+    return sum;
+}
+
+static void fill(terms *restrict t, const float *restrict row, int count, float y)
+{
+    const float bound = (float)LP_MIXTURE_BOUND;
+#pragma omp simd
+    for (int k = 0; k < count; k++) {
+        float bend = 1 - 2 / (fast_exp(2 / bound * row[2 * count + k]) + 1), l = bound * bend;
+        t->bend[k] = bend;
+        t->narrow[k] = fast_exp(-l);
+        t->z[k] = (y - row[count + k]) * t->narrow[k];
+        t->density[k] = row[k] - l - t->z[k] * t->z[k] / 2;
+    }
+    t->weight_most = largest(row, count);
+    t->most = largest(t->density, count);
+    t->weight_sum = powers(row, t->weight, count, t->weight_most);
+    t->sum = powers(t->density, t->density, count, t->most);
+}
+
+static float y_of(const lp_node *node, double gap)
+{
+    const lp_attributes *attributes = &node->attributes;
+    return (float)lp_mixture_y(gap, attributes->epsilon, attributes->shift, attributes->scale);
+}
+
+void LP_FAST(mixture_loss)(const lp_node *node, const lp_run *run)
+{
+    const float *mixture = INPUT(0);                       /* [A x 3K] */
+    const double *gap = lp_run_data(run, node->inputs[1]); /* [A] */
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    terms t = terms_in(run, cols / 3);
+    double loss = 0;
+    for (int a = 0; a < rows; a++) {
+        fill(&t, mixture + (size_t)a * (size_t)cols, cols / 3, y_of(node, gap[a]));
+        loss += (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) + LP_LOG_ROOT_2_PI;
+    }
+    *OUTPUT(0) = (float)loss;
+}
+
+void LP_FAST(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
+{
+    const float *mixture = INPUT(0), seed = *INPUT(2);
+    const double *gap = lp_run_data(run, node->inputs[1]);
+    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = cols / 3;
+    terms t = terms_in(run, count);
+    bool added = ADDED(0);
+    for (int a = 0; a < rows; a++) {
+        float *restrict out = OUTPUT(0) + (size_t)a * (size_t)cols;
+        fill(&t, mixture + (size_t)a * (size_t)cols, count, y_of(node, gap[a]));
+        float of_weights = 1 / t.weight_sum, of_all = 1 / t.sum;
+#pragma omp simd
+        for (int k = 0; k < count; k++) {
+            float p = t.weight[k] * of_weights, q = t.density[k] * of_all, z = t.z[k];
+            out[k] = (added ? out[k] : 0) + seed * (p - q);
+            out[count + k] = (added ? out[count + k] : 0) - seed * q * z * t.narrow[k];
+            out[2 * count + k] =
+                (added ? out[2 * count + k] : 0) + seed * q * (1 - z * z) * (1 - t.bend[k] * t.bend[k]);
+        }
+    }
+}

@@ -1,0 +1,70 @@
+/* when_head.c: the head of a network for the time of the next event. */
+#include "model/when_head.h"
+
+#include "base/mixture.h"
+#include "nn/layer.h"
+
+#include <math.h>
+
+enum { MAX_COMPONENTS = 64 };
+
+/* The components begin side by side over the range of y, -2 to 2, each about as wide as its distance to the next, so that
+ * gradients tell them apart from the first step. */
+static void initial_bias(int components, double bias[3 * MAX_COMPONENTS])
+{
+    double step = 4.0 / components;
+    for (int k = 0; k < components; k++) {
+        bias[k] = 0;
+        bias[components + k] = -2 + step * (k + 0.5);
+        bias[2 * components + k] = log(fmin(fmax(step, 0.25), 1));
+    }
+}
+
+void lp_when_head(lp_builder *b)
+{
+    int dims = b->config->dims, components = b->config->when_components;
+    double bias[3 * MAX_COMPONENTS];
+    initial_bias(components, bias);
+    lp_value *hidden = lp_relu(b->graph, lp_layer(b->graph, "when.hidden", b->network->time_state, dims, NULL));
+    lp_value *weight = lp_graph_parameter(b->graph, "when.output.weight", 3 * components, dims, LP_INIT_UNIFORM,
+                                          lp_uniform_bound(dims));
+    lp_value *constant = lp_graph_parameter_values(b->graph, "when.output.bias", 1, 3 * components, bias);
+    b->network->mixture = lp_linear(b->graph, hidden, weight, constant, NULL, 1, true);
+}
+
+lp_value *lp_when_loss(lp_builder *b, lp_value *loss)
+{
+    const lp_model_config *config = b->config;
+    lp_value *time = lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], config->when_floor,
+                                     config->when_mean, config->when_deviation);
+    return lp_add(b->graph, loss, lp_affine(b->graph, time, config->when_weight, 0));
+}
+
+size_t lp_time_law_size(const lapse_model *model, int samples)
+{
+    return model->config.when ? 3 * (size_t)samples * (size_t)model->config.when_components : 1;
+}
+
+lp_next_time lp_time_law_of(const lapse_model *model, const float *outputs, int samples, double *memory)
+{
+    const lp_model_config *config = &model->config;
+    int components = config->when_components, count = samples * components;
+    if (!config->when)
+        return config->row->next_time(model, (double)outputs[0]);
+    double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count;
+    for (int r = 0; r < samples; r++) {
+        const float *row = outputs + (size_t)r * 3 * (size_t)components;
+        double most = (double)row[0], sum = 0;
+        for (int k = 1; k < components; k++)
+            most = fmax(most, (double)row[k]);
+        for (int k = 0; k < components; k++)
+            sum += exp((double)row[k] - most);
+        for (int k = 0; k < components; k++) {
+            int at = r * components + k;
+            log_weight[at] = (double)row[k] - most - log(sum) - log((double)samples);
+            mean[at] = config->when_mean + config->when_deviation * (double)row[components + k];
+            deviation[at] = config->when_deviation * exp(lp_mixture_log_deviation((double)row[2 * components + k]));
+        }
+    }
+    return lp_next_time_mixture(count, log_weight, mean, deviation);
+}
