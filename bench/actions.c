@@ -102,7 +102,7 @@ static result score(const lapse_model *model, const lapse_dataset *dataset, bool
     lp_split wanted;
     lapse_session *session;
     double *chances = lp_alloc((size_t)dataset->types.count, sizeof *chances), right = 0, loss = 0, cases = 0;
-    need(lp_evaluator_split(model, dataset, "test", &split, &wanted, &error));
+    need(lp_evaluator_split(model, dataset, "test", NULL, &split, &wanted, &error));
     need(lapse_session_new(model, &session, &error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         lapse_session_clear(session);

@@ -41,10 +41,11 @@ typedef struct lp_option {
     const char *initial; /* default, as it would be typed; NULL: a rule chooses it */
     const char *rule;    /* the rule, for help, where initial is NULL */
     lp_option_stored stored;
-    const char *absent; /* of LP_STORED_FORWARD: value of a model file without the key; NULL: the file is wrong. A flag of this
+    const char
+        *absent; /* of LP_STORED_FORWARD: value of a model file without the key; NULL: the file is wrong. A flag of this
                          * value is not written */
-    bool advanced;      /* left out of the short help */
-    bool output;        /* FILE: the file is written */
+    bool advanced; /* left out of the short help */
+    bool output;   /* FILE: the file is written */
     /* Whether the option has an effect beside these settings; NULL: it always has. */
     bool (*applies)(const void *settings);
 } lp_option;

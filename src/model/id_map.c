@@ -126,8 +126,8 @@ static lapse_status init(lp_id_map *map, const lapse_model *model, const lapse_d
     *map = (lp_id_map){.columns = {.type = dataset->type}};
     /* The number too: a forged file may have the fingerprint of a dataset with more sequences than it has user vectors. */
     if (model->config.row->sequence_input)
-        map->columns.sequences_known = dataset->sequence_count == model->config.sequences &&
-                                       lp_dataset_fingerprint(dataset) == model->fingerprint;
+        map->columns.sequences_known =
+            dataset->sequence_count == model->config.sequences && lp_dataset_fingerprint(dataset) == model->fingerprint;
     vocabulary types = {&dataset->types, &model->types, NULL, lenient};
     lapse_status status = map_column(map, &types, dataset->event_count, &map->columns.type, error);
     for (int f = 0; status == LAPSE_OK && f < model->config.field_count; f++)

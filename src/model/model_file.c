@@ -132,7 +132,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     lp_model_options_walk(config, write_option, &writer);
     LP_TRY(writer.status);
     if (model->network.encoding && model->network.encoding->sees_time)
-        LP_TRY(lp_model_property_set(model, error, "lags", model->network.anchored && !model->network.lag_only ? "anchored" : "exact"));
+        LP_TRY(lp_model_property_set(model, error, "lags",
+                                     model->network.anchored && !model->network.lag_only ? "anchored" : "exact"));
     if (lp_model_is_network(config))
         LP_TRY(describe_fields(model, error));
     LP_TRY(lp_model_property_set(model, error, "seed", "%llu", (unsigned long long)model->seed));

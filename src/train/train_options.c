@@ -25,7 +25,8 @@ enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
-static const char *const window_list[] = {"all", "last", "each", NULL}, *const schedule_list[] = {"constant", "cosine", NULL},
+static const char *const window_list[] = {"all", "last", "each", NULL},
+                         *const schedule_list[] = {"constant", "cosine", NULL},
                          *const device_list[] = {"cpu", "cuda", "auto", NULL};
 
 static const char *const *model_names(void)

@@ -1,6 +1,7 @@
 /* cuda_attend_self.cu: joins a row's attention to earlier rows with that to its own key (lp_attend_self). One warp for each
  * row and head. */
-#include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
@@ -28,7 +29,7 @@ __device__ bool row_of(const join_task *task, join_row *row)
     int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, token = i / task->heads;
     if (token >= task->shard->rows[LP_ROWS_TOKENS])
         return false;
-    int s = attention_segment(task->segment, task->shard->segments, (int)token);
+    int s = lp_segment_of(task->segment, task->shard->segments, (int)token);
     row->stats = i;
     row->at = i * task->cols;
     row->first = task->segment[s] == token;
