@@ -59,6 +59,22 @@ row "mercer, time unknown" $plain --encoding mercer --target-time unknown
 row "mercer, mlp-query" $plain --projection mlp-query
 row "mercer, added" $plain --combine add
 row "mercer, anchored mlp" $plain --projection mlp
+# As the paper has them: frequencies sampled themselves and independently, other initial periods, periods that are not learned.
+for name in "linear --frequency-scale linear" "independent --independent-draws" \
+    "linear, independent --frequency-scale linear --independent-draws"; do
+    row "bochner-normal, ${name%% --*}" $plain --encoding bochner-normal --${name#* --}
+    row "bochner-invcdf mlp, ${name%% --*}" $plain --encoding bochner-invcdf --inverse-cdf mlp --${name#* --}
+done
+row "mercer, geometric, fixed" $plain --periods-fixed
+for init in paper paper-frequency random linear; do
+    row "mercer, $init" $plain --period-init $init
+    row "mercer, $init, fixed" $plain --period-init $init --periods-fixed
+done
+# Exact lags for an MLP: a window for every target. Slow: seed 1 alone.
+all=$seeds seeds=1
+row "mercer, mlp, each window" $plain --projection mlp --windows each --batch 1024 --epochs 20
+row "mercer, linear, each window" $plain --windows each --batch 1024 --epochs 20
+seeds=$all
 for model in lstm timejoint rmtpp; do
     row "$model, time unknown" --model "$model" --target-time unknown --epochs 200
 done
