@@ -160,8 +160,13 @@ static void print_best(const lapse_progress *last, int64_t drawn)
 {
     printf("; the best was epoch %d of %d with %s", last->best_epoch, last->epoch,
            cli_metric(last->score_name, last->best_score).text);
-    if (strcmp(last->newest.metrics[0].target, last->newest.metrics[last->newest.metric_count - 1].target) != 0)
-        printf(" (%s over event and action)", strcmp(last->score_name, "log-loss") == 0 ? "sum" : "mean");
+    bool event = false, action = false;
+    for (int i = 0; i < last->newest.metric_count; i++) {
+        event = event || strcmp(last->newest.metrics[i].target, "event") == 0;
+        action = action || strcmp(last->newest.metrics[i].target, "action") == 0;
+    }
+    if (event && action && strcmp(last->score_name, "time-loss") != 0)
+        printf(" (%s over event and action)", strstr(last->score_name, "loss") ? "sum" : "mean");
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
     printf(drawn > 0 ? " the validation split" : " on the validation split");
