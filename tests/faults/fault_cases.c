@@ -119,7 +119,7 @@ const fault_case fault_cases[] = {
     {.name = "predict when",
      .arguments = "predict when.st history.csv --when --within 1h,7d --now 2026-03-01 --top 1 --threads 1",
      .inputs = "when.st history.csv"},
-    {.name = "predict when json", .arguments = "predict when.st history.csv --when --within 1h --json --threads 2",
+    {.name = "predict when json", .arguments = "predict when.st history.csv --when --within 1h --now 2026-03-01 --json --threads 2",
      .inputs = "when.st history.csv"},
     {.name = "forecast", .arguments = "forecast when.st history.csv --horizon 1h --samples 3 --threads 1",
      .inputs = "when.st history.csv"},

@@ -157,7 +157,7 @@ expect "count: the exit status of success" 0 $?
 
 # --------------------------------------------------------------------------------------------------- run ------
 
-expect "run: lists its tasks" "build demo test bench lint fuzz python clean" \
+expect "run: lists its tasks" "build demo test bench paper lint fuzz python clean" \
     "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)"
 got=$(./run nonsense 2>&1 | head -n 1)
 expect "run: an unknown task" "run: unknown task 'nonsense'" "$got"

@@ -128,7 +128,7 @@ static void test_products(void **state)
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "%d tokens, %d x %d, %d heads%s", sizes[i / 2].tokens, in, out, heads,
                  transpose ? ", transposed" : "");
-        check_precisions(&this, small_effort(-1, i));
+        check_precisions(&this, i % 5 == 0 ? small_effort(-1, i) : i);
         graph_case_clear(&this);
     }
 }

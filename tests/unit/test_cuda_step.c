@@ -184,8 +184,8 @@ static void test_tensor_cores(void **state)
         check_within(moments[1] + periods, moments[0] + periods, end - periods, 5e-2, setups[i].name, "periods, tf32");
         for (size_t p = periods; p < end; p++)
             moments[1][p] = moments[0][p];
-        /* Two sets of rows go through the blocks of a network that learns when. */
-        check_within(moments[1], moments[0], size, setups[i].when ? 4e-2 : 2e-2, setups[i].name, "first moment, tf32");
+        /* Two sets of rows go through the blocks of a network that learns when, and their gradients partly cancel. */
+        check_within(moments[1], moments[0], size, setups[i].when ? 5e-2 : 2e-2, setups[i].name, "first moment, tf32");
         free(moments[0]);
         free(moments[1]);
     }

@@ -86,11 +86,14 @@ static void build_layer(graph_case *this, golden_case *expected, int l, lp_value
     lp_graph *graph = &this->graph;
     int gates = expected->layer->gates * expected->hidden;
     lp_value **parameter = expected->parameter[l];
-    parameter[0] = lp_example_fixed(graph, "weight_ih", gates, (*h)->cols);
-    parameter[1] = lp_example_fixed(graph, "weight_hh", gates, expected->hidden);
-    parameter[2] = lp_example_fixed(graph, "bias_ih", 1, gates);
+    char names[4][NAME_SIZE];
+    for (int i = 0; i < 4; i++)
+        snprintf(names[i], sizeof names[i], parameter_names[i], l);
+    parameter[0] = lp_example_fixed(graph, names[0], gates, (*h)->cols);
+    parameter[1] = lp_example_fixed(graph, names[1], gates, expected->hidden);
+    parameter[2] = lp_example_fixed(graph, names[2], 1, gates);
     /* Both biases of an LSTM are one parameter, their sum. */
-    parameter[3] = expected->layer->has_bias ? lp_example_fixed(graph, "bias_hh", 1, gates) : parameter[2];
+    parameter[3] = expected->layer->has_bias ? lp_example_fixed(graph, names[3], 1, gates) : parameter[2];
     lp_value *x = lp_linear(graph, *h, parameter[0], parameter[2], NULL, 1, true);
     *h = expected->layer->build(graph, x, parameter[1], parameter[3]);
     assert_non_null(*h);
