@@ -157,13 +157,13 @@ bool cli_times_csv(const cli_times *t, FILE *file)
     return true;
 }
 
-static void json_horizon(const cli_times *t, cli_json *json, int64_t sequence, int horizon)
+/* top: space for the event types to show; NULL: none. */
+static void json_horizon(const cli_times *t, cli_json *json, int64_t sequence, int horizon, cli_choice *top)
 {
     cli_json_object(json, NULL);
     cli_json_text(json, "within", t->within.text[horizon]);
     cli_json_number(json, "seconds", t->within.seconds[horizon], 15);
     cli_json_number(json, "probability", t->probability[sequence * t->within.count + horizon], 9);
-    cli_choice *top = t->by_type ? calloc((size_t)t->top + 1, sizeof *top) : NULL;
     if (top) {
         cli_choices_top(types_of(t, sequence, horizon), t->types, top, t->top);
         cli_json_array(json, "top");
@@ -175,13 +175,15 @@ static void json_horizon(const cli_times *t, cli_json *json, int64_t sequence, i
         }
         cli_json_end(json, ']');
     }
-    free(top);
     cli_json_end(json, '}');
 }
 
 bool cli_times_list(const cli_times *t, FILE *file)
 {
     cli_json json = {.file = file};
+    cli_choice *top = t->by_type ? calloc((size_t)t->top + 1, sizeof *top) : NULL;
+    if (t->by_type && !top)
+        return false;
     cli_json_object(&json, NULL);
     cli_json_text(&json, "model", t->model_file);
     cli_json_text(&json, "history", t->history_file);
@@ -197,12 +199,13 @@ bool cli_times_list(const cli_times *t, FILE *file)
         if (t->within.count > 0)
             cli_json_array(&json, "within");
         for (int h = 0; h < t->within.count; h++)
-            json_horizon(t, &json, i, h);
+            json_horizon(t, &json, i, h, top);
         if (t->within.count > 0)
             cli_json_end(&json, ']');
         cli_json_end(&json, '}');
     }
     cli_json_end(&json, ']');
     cli_json_end(&json, '}');
+    free(top);
     return true;
 }
