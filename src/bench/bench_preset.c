@@ -90,6 +90,7 @@ lapse_status lp_bench_preset_options(const lp_bench_preset *preset, const lapse_
 {
     lp_train_options_default(options);
     LP_TRY(set_options(preset, options, error));
+    memset(options->given, 0, sizeof options->given); /* a model without an option of the preset does not refuse it */
     LP_TRY(replace_options(bench->training, options, error));
     LP_TRY(lapse_train_options_set(options, "device", bench->device, error));
     if (bench->precision)

@@ -271,6 +271,8 @@ static void sizes_are_changed(void **state)
     } cases[] = {
         {{{"dims", "24"}, {"heads", "8"}, {"blocks", "8"}, {"context", "20"}, {"periods", "3"}}, NULL},
         {{{"dims", "18"}, {"heads", "6"}, {"encoding", "bochner"}, {"periods", "7"}, {"task", "recommend"}}, NULL},
+        {{{"model", "lstm"}, {"dims", "24"}}, NULL}, /* it has no heads, blocks or harmonics */
+        {{{"model", "lstm"}, {"heads", "2"}}, "has no option --heads"},
         {{{"dims", "24"}, {"heads", "5"}}, "must divide dims"},
     };
     int64_t before = 0;
