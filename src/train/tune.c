@@ -313,11 +313,24 @@ static lapse_status begin(tuning *t, int index, bool *found, lapse_error *error)
     return LAPSE_OK;
 }
 
+static int most_trials(const tuning *t)
+{
+    return t->options.trials > 0 && t->options.trials < MAX_TRIALS ? t->options.trials : MAX_TRIALS;
+}
+
+/* Whether a trial is left that nobody runs: two processes may each have taken it for the other's while both looked at it. */
+static bool is_one_left(const tuning *t)
+{
+    bool left = false;
+    for (int i = 0; i < most_trials(t); i++)
+        left = left || t->trials[i].state == TRIAL_NONE;
+    return left;
+}
+
 /* The next trial; NULL: there is none. */
 static lp_trial *take(tuning *t)
 {
-    int most = t->options.trials > 0 && t->options.trials < MAX_TRIALS ? t->options.trials : MAX_TRIALS;
-    for (int i = 0; !t->stop && i < most; i++) {
+    for (int i = 0; !t->stop && i < most_trials(t); i++) {
         lp_trial *trial = &t->trials[i];
         lapse_error error;
         bool found = false;
@@ -470,20 +483,29 @@ static lapse_tune_progress progress_of(const tuning *t)
     return p;
 }
 
-/* Called with the mutex held. */
+/* Until this process has no more to do, and then until other processes end the trials that they have begun. Called with the mutex
+ * held. */
 static void search(tuning *t, lp_worker **workers, lapse_on_tune_progress on_progress, void *context)
 {
     double looked = 0;
     int others = 0;
+    bool ended = false; /* the others were counted after the last of our trials */
     t->working = t->parallel;
     for (int w = 0; w < t->parallel; w++)
         lp_worker_start(workers[w], work, t);
-    while (t->working > 0 || (others > 0 && !t->stop)) {
+    while (!ended || (others > 0 && !t->stop)) {
         lp_condition_wait(&t->changed, &t->mutex, REPORT_SECONDS);
         double now = lp_clock_seconds();
-        if (now - looked > LOOK_SECONDS) {
+        if (now - looked > LOOK_SECONDS || (t->working == 0 && !ended)) {
+            ended = t->working == 0;
             others = look_elsewhere(t);
             looked = now;
+        }
+        if (ended && !t->stop && !t->exhausted && has_time(t) && is_one_left(t)) {
+            ended = false;
+            t->working = 1;
+            lp_worker_wait(workers[0]); /* it may still be about to return */
+            lp_worker_start(workers[0], work, t);
         }
         lapse_tune_progress progress = progress_of(t);
         pthread_mutex_unlock(&t->mutex); /* a callback may take its time */
