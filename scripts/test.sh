@@ -8,7 +8,7 @@
 #           tree, clang, nvcc
 # sanitize  unit tests, command-line tests, failure injection and known hostile files, built with the address and undefined-behaviour
 #           sanitizers; concurrent sessions, trainers and verbs, built with the thread sanitizer
-# valgrind  unit tests under valgrind; full leaves out five of them
+# valgrind  unit tests under valgrind; full leaves out the slowest
 #
 # A suite is a script tests/NAME/run.sh. Its argument is the path of the tool, its last line is `N passed, N failed` (with
 # `, N skipped` if any were skipped), and its exit status is 0 if none failed. The environment variables LAPSE_TEST_TIER (quick or
@@ -248,8 +248,8 @@ full)
     step "nvcc" with_nvcc
     step "sanitizers" sanitizers
     step "thread sanitizer" thread_sanitizer
-    # About numbers and threads: minutes under valgrind, and others run the same code there.
-    left_out="test_concurrent test_cpu_level test_rmtpp test_select test_zone"
+    # About numbers and threads: minutes under valgrind. The sanitizers run them, and others run the same code here.
+    left_out="test_concurrent test_cpu_level test_models test_recurrent test_rmtpp test_select test_train_fields test_when test_zone"
     step "valgrind" under_valgrind
     ;;
 sanitize)
