@@ -62,8 +62,6 @@ void lapse_tune_options_default(lapse_tune_options *options)
     *options = (lapse_tune_options){.seconds = 600};
 }
 
-/* ------------------------------------------------------------------------------------------------ trials ----- */
-
 static bool better(const tuning *t, double value, double than)
 {
     return lp_metric_better(t->select, value, than);
@@ -145,8 +143,6 @@ static bool same_change(const tuning *t, const char *change)
             return true;
     return false;
 }
-
-/* ------------------------------------------------------------------------------------------------ folder ----- */
 
 enum { TRIAL_PATH = LP_PATH_SIZE + 32 };
 
@@ -240,8 +236,6 @@ static int look_elsewhere(tuning *t)
     return others;
 }
 
-/* ---------------------------------------------------------------------------------------------- proposals ---- */
-
 /* *good: training accepts the options for this dataset. Fails only if out of memory. */
 static lapse_status resolve(const tuning *t, const lapse_train_options *given, lapse_train_options *resolved,
                             bool *good, lapse_error *error)
@@ -321,10 +315,10 @@ static int most_trials(const tuning *t)
 /* Whether a trial is left that nobody runs: two processes may each have taken it for the other's while both looked at it. */
 static bool is_one_left(const tuning *t)
 {
-    bool left = false;
-    for (int i = 0; i < most_trials(t); i++)
-        left = left || t->trials[i].state == TRIAL_NONE;
-    return left;
+    int i = 0;
+    while (i < most_trials(t) && t->trials[i].state != TRIAL_NONE)
+        i++;
+    return i < most_trials(t);
 }
 
 /* The next trial; NULL: there is none. */
@@ -356,8 +350,6 @@ static lp_trial *take(tuning *t)
     }
     return NULL;
 }
-
-/* ---------------------------------------------------------------------------------------------- training ----- */
 
 typedef struct watching {
     tuning *t;
@@ -460,8 +452,6 @@ static void work(void *context)
     pthread_mutex_unlock(&t->mutex);
 }
 
-/* ------------------------------------------------------------------------------------------------ search ----- */
-
 static lapse_tune_progress progress_of(const tuning *t)
 {
     int best = best_trial(t);
@@ -483,8 +473,7 @@ static lapse_tune_progress progress_of(const tuning *t)
     return p;
 }
 
-/* Until this process has no more to do, and then until other processes end the trials that they have begun. Called with the mutex
- * held. */
+/* Until this process and then the others have ended their trials. Called with the mutex held. */
 static void search(tuning *t, lp_worker **workers, lapse_on_tune_progress on_progress, void *context)
 {
     double looked = 0;
@@ -516,8 +505,6 @@ static void search(tuning *t, lp_worker **workers, lapse_on_tune_progress on_pro
             break;
     }
 }
-
-/* ------------------------------------------------------------------------------------------------- result ---- */
 
 static lapse_status record_trial(const tuning *t, int index, lapse_model *model, lapse_error *error)
 {
@@ -570,8 +557,6 @@ static lapse_status finish(tuning *t, lapse_model **model, lapse_error *error)
     t->model = NULL;
     return LAPSE_OK;
 }
-
-/* ------------------------------------------------------------------------------------------------ public ----- */
 
 static lapse_status make_header(tuning *t, lapse_error *error)
 {
