@@ -22,7 +22,6 @@ full|valgrind|memory checker|tool valgrind
 full|g++|C++ compiler, to test the header|tool g++
 full|clang|second compiler|tool clang
 full|python3-numpy|NumPy, for the independent forward pass|numpy
-full|chromium|browser, to test reports|browser
 full|python3-venv|virtual environment for the tests of the Python package|venv
 python|python3-venv|virtual environment|venv
 lint|clang-format|formatting|tool clang-format
@@ -44,7 +43,6 @@ packages_have()
     compile)
         command -v "$2" && echo "#include <$3>" | "$2" -E -x c -
         ;;
-    browser) command -v chromium || command -v chromium-browser || command -v google-chrome ;;
     numpy) /usr/bin/python3 -c 'import numpy' ;;
     venv) python3 -c 'import ensurepip, venv' ;;
     fuzzer)
