@@ -119,8 +119,8 @@ static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
             "user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n", FORMATS("tdD", "i", "tsm:UTC"), defaults());
 }
 
-/* Names of every size, many of which differ in the last byte only: few of them, so that they are found in the cache of
- * recent names, then many, then the same one again and again. */
+/* Names of every size, many of which differ in the last byte only, and numbers: few of them, so that they are found in the
+ * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. */
 static void names_of_every_size_stay_apart(void **state)
 {
     (void)state;
@@ -130,24 +130,32 @@ static void names_of_every_size_stay_apart(void **state)
     const uint64_t seed = 20261116;
     print_message("seed %llu\n", (unsigned long long)seed);
     lp_random random = lp_random_start(seed, 0, 0);
-    lp_buffer text = {0}, numbers = {0};
-    assert_true(lp_buffer_print(&text, "user,time,event\n") && lp_buffer_print(&numbers, "user,time,event\n"));
+    char run[6];
+    lp_buffer mixed = {0}, runs = {0}, numbers = {0};
+    lp_buffer *const texts[] = {&mixed, &runs, &numbers};
+    for (int t = 0; t < 3; t++)
+        assert_true(lp_buffer_print(texts[t], "user,time,event\n"));
     for (int i = 0; i < ROWS; i++) {
-        bool many = i >= ROWS / 3 && i < 2 * ROWS / 3;
+        bool many = i > ROWS / 2;
         int size = 1 + (int)lp_random_below(&random, 20), last = (int)lp_random_below(&random, many ? 26 : 2);
         int user = (int)lp_random_below(&random, many ? 100000 : 5) - 2;
-        const char *event = i < 2 * ROWS / 3 ? letters + 20 - size : "again";
-        assert_true(lp_buffer_print(&text, "%.*s%c,%d,%.*s%c\n", size, letters, letters[last], i % 97, size, event,
-                                    letters[last]));
+        assert_true(lp_buffer_print(&mixed, "%.*s%c,%d,%.*s%c\n", size, letters, letters[last], i % 97, size,
+                                    letters + 20 - size, letters[last]));
+        for (int j = 0; i % 4 == 0 && j < 6; j++)
+            run[j] = letters[lp_random_below(&random, 26)];
+        assert_true(lp_buffer_print(&runs, "the user%.6s,%d,an event%.4s\n", run, i % 97, run));
         assert_true(lp_buffer_print(&numbers, "%d,%d,%d\n", user, i % 97, size * last));
     }
-    assert_true(lp_buffer_add(&text, "", 1) && lp_buffer_add(&numbers, "", 1));
-    for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        same_as(text.data, text.data, FORMATS(types[i], "i", types[i]), defaults());
+    for (int t = 0; t < 3; t++)
+        assert_true(lp_buffer_add(texts[t], "", 1));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
+        same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
+    }
     same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
     same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
-    lp_buffer_clear(&text);
-    lp_buffer_clear(&numbers);
+    for (int t = 0; t < 3; t++)
+        lp_buffer_clear(texts[t]);
 }
 
 static void floats_are_named_with_the_fewest_digits(void **state)

@@ -17,6 +17,8 @@ enum {
     TERM_STATES = 0xFFFFFFF0u
 };
 
+#define PENDING 0xFFFFFF00u /* ids from here on are not cached */
+
 enum { FIRST_SLOTS = 256, AHEAD = 32, RECENT_BITS = 12, RECENT_SIZE = 16, PAUSE = 32 };
 
 void lp_arrow_names_clear(lp_arrow_names *names)
@@ -287,13 +289,13 @@ static inline void take_words(const char *begin, size_t size, const char *limit,
     word[1] = le64toh(word[1]) & masks[size < 8 ? 0 : size - 8];
 }
 
-/* Texts that are not in the cache; index[i] is the number of text i among the few. */
+/* Texts that are not in the cache; index[m] is the number of text m among the few. Until it is interned, its entry has the
+ * id PENDING + m, so that the next text finds it. */
 struct missed {
     int count, index[AHEAD];
     const char *begin[AHEAD];
     size_t size[AHEAD];
     lp_arrow_recent *entry[AHEAD]; /* NULL: the text is not cached */
-    uint64_t word[AHEAD][2];
 };
 
 /* Looks a few texts up in the cache. */
@@ -305,13 +307,14 @@ static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, 
     missed->count = 0;
     for (int i = 0; i < few; i++) {
         lp_arrow_recent *entry = NULL;
-        uint64_t *word = missed->word[missed->count];
+        uint64_t word[2];
         if (recent && size[i] <= RECENT_SIZE) {
             take_words(begin[i], size[i], views ? begin[i] + size[i] : limit, views && size[i] <= 12, word);
             entry = &recent[((word[0] ^ word[1] * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u) >> (64 - RECENT_BITS)];
             ids[i] = entry->id;
             if (entry->word[0] == word[0] && entry->word[1] == word[1] && entry->id != LP_INTERN_NONE)
                 continue;
+            *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)missed->count};
         }
         missed->index[missed->count] = i;
         missed->begin[missed->count] = begin[i];
@@ -320,22 +323,27 @@ static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, 
     }
 }
 
-/* Interns the texts that were missed, at the position of text 0. False when out of memory. */
-static bool find_missed(lp_rows_names *table, const struct missed *missed, uint64_t position, uint32_t *ids)
+/* Interns the texts that were missed, at the position of text 0, and sets the ids that are pending. False when out of
+ * memory. */
+static bool find_missed(lp_rows_names *table, const struct missed *missed, int few, uint64_t position, uint32_t *ids)
 {
     uint64_t key[AHEAD];
     uint32_t found[AHEAD];
     lp_intern_find(&table->intern, missed->begin, missed->size, missed->count, key, found);
     for (int m = 0; m < missed->count; m++) {
         int i = missed->index[m];
-        ids[i] = found[m] != LP_INTERN_NONE
-                     ? found[m]
-                     : lp_rows_name(table, missed->begin[m], missed->size[m], key[m], position + (uint64_t)i);
-        if (ids[i] == LP_INTERN_NONE)
+        lp_arrow_recent *entry = missed->entry[m];
+        if (found[m] == LP_INTERN_NONE)
+            found[m] = lp_rows_name(table, missed->begin[m], missed->size[m], key[m], position + (uint64_t)i);
+        if (found[m] == LP_INTERN_NONE)
             return false;
-        if (missed->entry[m])
-            *missed->entry[m] = (lp_arrow_recent){{missed->word[m][0], missed->word[m][1]}, ids[i]};
+        ids[i] = found[m];
+        if (entry && entry->id == PENDING + (uint32_t)m) /* otherwise another text has taken it */
+            entry->id = found[m] < PENDING ? found[m] : LP_INTERN_NONE;
     }
+    for (int i = 0; i < few; i++)
+        if (ids[i] >= PENDING && ids[i] < PENDING + (uint32_t)missed->count)
+            ids[i] = found[ids[i] - PENDING];
     return true;
 }
 
@@ -359,7 +367,7 @@ static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_a
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
         take_texts(values, row + done, first, few, begin, size);
         find_recent(recent, values, begin, size, few, ids + done, &missed);
-        if (!find_missed(table, &missed, position + (uint64_t)done, ids + done))
+        if (missed.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
             return false;
         misses += missed.count;
     }
