@@ -1,4 +1,4 @@
-/* forecast.c: futures of the sequences of a dataset, drawn event by event, on several threads.
+/* forecast.c: futures of the sequences of a dataset, drawn event by event, on several threads (session_pool.h).
  *
  * A thread takes one sequence after another. Its events are appended to a session once; each future starts from there, and the session
  * returns to that state for the next one (lp_session_return). So a drawn event costs two queries of one row: its type, and the time of
@@ -6,25 +6,21 @@
  *
  * The numbers of a future are those of (seed, sequence, number of the future), so threads do not change it.
  */
-#include "backend/backend.h"
-#include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
-#include "model/id_map.h"
 #include "model/when_head.h"
-#include "serve/session.h"
+#include "serve/session_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks per thread: enough to balance the load. Draws of one future: its random numbers lie in a range of their own. */
-enum { TASKS_PER_THREAD = 64, DRAWS_BITS = 24 };
+/* Draws of one future: its random numbers lie in a range of their own. */
+enum { DRAWS_BITS = 24 };
 
 /* Events of one future, at most: a law whose times are all 0 would never reach the horizon. */
 enum { MAX_EVENTS = 100000 };
 
 typedef struct worker {
-    lapse_session *session;
     double *probabilities; /* [types] */
     double *first_law;     /* [lp_time_law_size]: the law of the first event, which other queries would overwrite */
     double *counts;        /* [samples]: events of each future */
@@ -33,13 +29,10 @@ typedef struct worker {
 
 typedef struct job {
     const lapse_model *model;
-    const lapse_dataset *dataset;
     const lapse_forecast_options *options;
-    lp_id_map id_map;
+    lp_session_pool pool;
     lapse_forecasts *out;
-    worker *workers;     /* [threads] */
-    lapse_error *errors; /* [task_count]: the first of each task */
-    int task_count;
+    worker *workers; /* [threads] */
 } job;
 
 void lapse_forecast_options_default(lapse_forecast_options *options)
@@ -61,18 +54,18 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
     *forecasts = (lapse_forecasts){0};
 }
 
-static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
+static lapse_session *read_sequence(const job *j, int thread, int64_t sequence)
 {
-    lp_session_read(session, j->dataset, &j->id_map.columns, sequence);
+    lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
     lp_session_compact(session);
+    return session;
 }
 
 /* Draws one future from the session's state, which it leaves changed. first: the law of its first event, from now on. */
-static lapse_status draw_future(const job *j, worker *w, int64_t sequence, int64_t sample, double now,
-                                lp_next_time first, lapse_error *error)
+static lapse_status draw_future(const job *j, worker *w, lapse_session *session, int64_t sequence, int64_t sample,
+                                double now, lp_next_time first, lapse_error *error)
 {
     const lapse_forecast_options *options = j->options;
-    lapse_session *session = w->session;
     int64_t types = j->model->config.event_types;
     lp_next_time law = first;
     lp_random random = lp_random_start(options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence);
@@ -115,11 +108,11 @@ static void finish(const job *j, worker *w, int64_t sequence)
     out->samples[sequence] = samples;
 }
 
-static lapse_status forecast_sequence(const job *j, worker *w, int64_t sequence, lapse_error *error)
+static lapse_status forecast_sequence(const job *j, int thread, int64_t sequence, lapse_error *error)
 {
     const lapse_forecast_options *options = j->options;
-    lapse_session *session = w->session;
-    read_sequence(j, session, sequence);
+    worker *w = &j->workers[thread];
+    lapse_session *session = read_sequence(j, thread, sequence);
     if (session->count == 0)
         return LAPSE_OK;
     double last = session->times[session->count - 1], now = fmax(last, options->now); /* last, if now is NaN */
@@ -135,13 +128,13 @@ static lapse_status forecast_sequence(const job *j, worker *w, int64_t sequence,
     memset(w->seen, 0, (size_t)j->out->type_count * sizeof *w->seen);
     for (int64_t sample = 0; sample < options->samples; sample++) {
         int64_t room = session->capacity - session->count;
-        LP_TRY(draw_future(j, w, sequence, sample, now, law, error));
+        LP_TRY(draw_future(j, w, session, sequence, sample, now, law, error));
         if (w->counts[sample] <= (double)room) {
             lp_session_return(session, mark);
             continue;
         }
         /* The session has dropped events: the next future starts from a new one. */
-        read_sequence(j, session, sequence);
+        read_sequence(j, thread, sequence);
         lp_next_time again;
         LP_TRY(lp_session_law(session, &again, error));
     }
@@ -149,14 +142,11 @@ static lapse_status forecast_sequence(const job *j, worker *w, int64_t sequence,
     return LAPSE_OK;
 }
 
-static void forecast_task(void *context, int task, int number)
+static lapse_status forecast_range(void *context, int64_t first, int64_t end, int thread, lapse_error *error)
 {
-    job *j = context;
-    int64_t sequences = j->dataset->sequence_count;
-    int64_t first = sequences * task / j->task_count, end = sequences * (task + 1) / j->task_count;
-    lapse_status status = LAPSE_OK;
-    for (int64_t i = first; i < end && status == LAPSE_OK; i++)
-        status = forecast_sequence(j, &j->workers[number], i, &j->errors[task]);
+    for (int64_t i = first; i < end; i++)
+        LP_TRY(forecast_sequence(context, thread, i, error));
+    return LAPSE_OK;
 }
 
 static lapse_status check(const job *j, lapse_error *error)
@@ -180,23 +170,40 @@ static lapse_status check(const job *j, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
+static lapse_status make_workers(job *j, lapse_error *error)
 {
     size_t types = (size_t)j->model->config.event_types, samples = (size_t)j->options->samples;
-    LP_TRY(lapse_session_new(j->model, &w->session, error));
-    w->probabilities = lp_alloc(types, sizeof *w->probabilities);
-    w->first_law = lp_alloc(lp_time_law_size(j->model, w->session->decoder.samples), sizeof *w->first_law);
-    w->counts = lp_alloc(samples, sizeof *w->counts);
-    w->seen = lp_alloc(types, sizeof *w->seen);
-    if (w->probabilities && w->first_law && w->counts && w->seen)
-        return LAPSE_OK;
-    return lp_fail_memory(error, "a forecast", types * sizeof *w->probabilities + samples * sizeof *w->counts);
+    size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder.samples);
+    j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
+    if (!j->workers)
+        return lp_fail_memory(error, "a forecast", (size_t)j->pool.threads * sizeof *j->workers);
+    for (int i = 0; i < j->pool.threads; i++) {
+        worker *w = &j->workers[i];
+        w->probabilities = lp_alloc(types, sizeof *w->probabilities);
+        w->first_law = lp_alloc(law, sizeof *w->first_law);
+        w->counts = lp_alloc(samples, sizeof *w->counts);
+        w->seen = lp_alloc(types, sizeof *w->seen);
+        if (!w->probabilities || !w->first_law || !w->counts || !w->seen)
+            return lp_fail_memory(error, "a forecast", (types + law + samples) * sizeof(double));
+    }
+    return LAPSE_OK;
+}
+
+static void free_workers(job *j)
+{
+    for (int i = 0; j->workers && i < j->pool.threads; i++) {
+        lp_free(j->workers[i].probabilities);
+        lp_free(j->workers[i].first_law);
+        lp_free(j->workers[i].counts);
+        lp_free(j->workers[i].seen);
+    }
+    lp_free(j->workers);
 }
 
 static lapse_status make_results(const job *j, lapse_error *error)
 {
     lapse_forecasts *out = j->out;
-    size_t sequences = (size_t)j->dataset->sequence_count, types = (size_t)j->model->config.event_types;
+    size_t sequences = (size_t)j->pool.dataset->sequence_count, types = (size_t)j->model->config.event_types;
     *out = (lapse_forecasts){.sequence_count = (int64_t)sequences,
                              .type_count = (int64_t)types,
                              .now = j->options->now,
@@ -213,54 +220,21 @@ static lapse_status make_results(const job *j, lapse_error *error)
     return lp_fail_memory(error, "a forecast", 2 * sequences * types * sizeof(double));
 }
 
-static lapse_status forecast_all(job *j, int threads, lapse_error *error)
-{
-    int64_t sequences = j->dataset->sequence_count, tasks = (int64_t)threads * TASKS_PER_THREAD;
-    j->task_count = (int)(sequences < tasks ? sequences : tasks);
-    j->workers = lp_alloc((size_t)threads, sizeof *j->workers);
-    j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
-    lapse_status status = j->workers && j->errors
-                              ? LAPSE_OK
-                              : lp_fail_memory(error, "a forecast", (size_t)j->task_count * sizeof *j->errors);
-    for (int i = 0; status == LAPSE_OK && i < threads; i++)
-        status = make_worker(j, &j->workers[i], error);
-    if (status == LAPSE_OK)
-        lp_threads_run(threads, j->task_count, forecast_task, j);
-    for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
-        status = j->errors[task].status;
-        if (status != LAPSE_OK && error)
-            *error = j->errors[task];
-    }
-    for (int i = 0; j->workers && i < threads; i++) {
-        lapse_session_free(j->workers[i].session);
-        lp_free(j->workers[i].probabilities);
-        lp_free(j->workers[i].first_law);
-        lp_free(j->workers[i].counts);
-        lp_free(j->workers[i].seen);
-    }
-    lp_free(j->workers);
-    lp_free(j->errors);
-    return status;
-}
-
 lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histories,
                             const lapse_forecast_options *options, lapse_forecasts *forecasts, lapse_error *error)
 {
     LP_REQUIRE(error, model, histories, options, forecasts);
-    job j = {.model = model, .dataset = histories, .options = options, .out = forecasts};
-    int threads;
+    job j = {.model = model, .options = options, .out = forecasts};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    if (options->skip_unknown)
-        LP_TRY(lp_id_map_init_lenient(&j.id_map, model, histories, error));
-    else
-        LP_TRY(lp_id_map_init(&j.id_map, model, histories, error));
-    threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
     lapse_status status = make_results(&j, error);
     if (status == LAPSE_OK)
-        status = forecast_all(&j, threads, error);
+        status = make_workers(&j, error);
+    if (status == LAPSE_OK)
+        status = lp_session_pool_run(&j.pool, histories->sequence_count, forecast_range, &j, error);
     if (status != LAPSE_OK)
         lapse_forecasts_clear(forecasts);
-    lp_id_map_clear(&j.id_map);
+    free_workers(&j);
+    lp_session_pool_close(&j.pool);
     return status;
 }

@@ -34,10 +34,6 @@ struct lapse_session {
     int time_sample;       /* parameter sample that the next output belongs to */
 };
 
-/* Clears the session and appends the events of a sequence that the model knows. columns: of the dataset, in the model's ids. */
-void lp_session_read(lapse_session *session, const lapse_dataset *dataset, const lp_event_columns *columns,
-                     int64_t sequence);
-
 /* A state of a session, to which it can return: of events appended since then nothing remains. Not after `dropped` changes. */
 typedef struct lp_session_mark {
     int64_t count, total;
