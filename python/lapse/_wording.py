@@ -1,7 +1,8 @@
 """Options in the library's sentences, in the words of Python: `--event item` becomes event="item".
 
-The library names an option as the command line does, or by its bare name: min-events. Which word after an option is its value depends on the option's
-type, which comes from the library's table of training options and from the structs of lapse.h.
+The library names an option as the command line does, or by its bare name: min-events. Which word after an option is its
+value depends on the option's type, which comes from the library's table of training options and from the structs of
+lapse.h.
 """
 
 from __future__ import annotations
