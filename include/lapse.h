@@ -1240,8 +1240,8 @@ typedef struct lapse_bench_options {
  * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or "bce";
-                       * otherwise NULL */
+    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or the name of a
+                       * sampled loss with its gradient, such as "bce"; otherwise NULL */
     int launch;       /* index in a step, from 1; 0: not a launch */
     int nodes;        /* that a launch computes, wholly or in part */
     int64_t calls;
@@ -1256,7 +1256,7 @@ typedef struct lapse_bench_report {
     const char *level; /* instruction-set level of the CPU kernels, such as "x86-64-v4" */
     int threads, rounds;
     int64_t items, parameters;
-    double error;     /* of the gradients, against the reference kernels in double: see lapse_bench */
+    double error;     /* the largest of a gradient, against the reference kernels in double: see lapse_bench */
     double peak;      /* flop/s of fused multiply-adds on these threads, or of a GPU in this precision */
     double bandwidth; /* bytes/s of copies within buffers of the size of a thread's work buffer */
     double step_best, step_median, step_p90; /* seconds */
@@ -1275,8 +1275,8 @@ const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
 /* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If
- * a gradient's error exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of its largest element, or of a fraction of the largest
- * gradient, the call returns LAPSE_ERROR_INTERNAL without timing. */
+ * the root mean square error of a parameter's gradient exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of the gradient's root mean
+ * square, or of a tenth of the median parameter's, the call returns LAPSE_ERROR_INTERNAL without timing. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 

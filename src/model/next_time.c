@@ -168,13 +168,36 @@ static double mixture_mean(const lp_next_time *law)
     return sum;
 }
 
+/* A standard normal number above z: by rejection, from normal numbers or, in the tail, from an exponential distribution (Robert 1995). */
+static double normal_above(double z, lp_random *random)
+{
+    const double near = 0.5;
+    double rate = (z + sqrt(z * z + 4)) / 2, x;
+    if (z < near) {
+        do
+            x = lp_random_normal(random);
+        while (!(x > z));
+        return x;
+    }
+    do
+        x = z - log(lp_random_uniform(random)) / rate;
+    while (!(lp_random_uniform(random) < exp(-(x - rate) * (x - rate) / 2)));
+    return x;
+}
+
+/* A component in proportion to its probability after `elapsed`, then a number of it. */
 static double mixture_draw(const lp_next_time *law, lp_random *random)
 {
-    double u = lp_random_uniform(random), sum = 0;
-    int k = 0;
-    while (k + 1 < law->count && (sum += exp(law->log_weight[k])) < u)
-        k++;
-    return exp(law->mean[k] + law->deviation[k] * lp_random_normal(random));
+    bool later = law->elapsed > 0;
+    double u = lp_random_uniform(random), sum = 0, x = later ? log(law->elapsed) : 0, z = 0;
+    for (int k = 0;; k++) {
+        z = (x - law->mean[k]) / law->deviation[k];
+        double log_part = law->log_weight[k] + (later ? log_upper_tail(z) - law->log_elapsed : 0);
+        if (k + 1 < law->count && (sum += exp(log_part)) < u)
+            continue;
+        double normal = later ? normal_above(z, random) : lp_random_normal(random);
+        return exp(law->mean[k] + law->deviation[k] * normal);
+    }
 }
 
 const lp_time_law lp_law_mixture = {.name = "mixture",
@@ -291,8 +314,8 @@ double lp_next_time_mean(const lp_next_time *law)
 
 double lp_next_time_draw(const lp_next_time *law, lp_random *random)
 {
-    if (law->law->draw && law->elapsed == 0)
-        return law->law->draw(law, random);
+    if (law->law->draw)
+        return fmax(law->law->draw(law, random) - law->elapsed, 0);
     return lp_next_time_quantile(law, lp_random_uniform(random));
 }
 

@@ -42,7 +42,7 @@ struct lp_time_law {
     double (*log_never)(const lp_next_time *law);
     /* Mean time from the last event, given that the event comes. */
     double (*mean)(const lp_next_time *law);
-    /* A draw from the last event on; NULL: by time_at. */
+    /* A draw of the time since the last event, of those after `elapsed`; NULL: by time_at. */
     double (*draw)(const lp_next_time *law, lp_random *random);
 };
 

@@ -1,13 +1,15 @@
 /* forecast.c: futures of the sequences of a dataset, drawn event by event, on several threads (session_pool.h).
  *
- * A thread takes one sequence after another. Its events are appended to a session once; each future starts from there, and the session
- * returns to that state for the next one (lp_session_return). So a drawn event costs two queries of one row: its type, and the time of
- * the event after it. The first event's law is common to all futures.
+ * A thread takes one sequence after another. Its events are appended to a session once. Its futures are branches of this history
+ * (branches.h), drawn together: the times of the next events of all futures, their types by one query, and by another the laws of the
+ * times after them. The first event's law is common to all futures. A future with more events than a branch holds is drawn to
+ * its end alone, with these events as part of the history.
  *
  * The numbers of a future are those of (seed, sequence, number of the future), so threads do not change it.
  */
 #include "data/dataset/gap_quantile.h"
 #include "model/when_head.h"
+#include "serve/branches.h"
 #include "serve/session_pool.h"
 
 #include <math.h>
@@ -20,11 +22,26 @@ enum { DRAWS_BITS = 24 };
 /* Events of one future, at most: a law whose times are all 0 would never reach the horizon. */
 enum { MAX_EVENTS = 100000 };
 
+/* Futures that are drawn together, at most: enough rows for products of matrices. */
+enum { TOGETHER = 128, SEEN_WORDS = TOGETHER / 64 };
+
+/* A future, in the branch of the same index. */
+typedef struct future {
+    lp_random random;
+    double time;  /* of its next event */
+    int64_t type; /* of the event that its branch has no space for */
+    int events;
+} future;
+
 typedef struct worker {
-    double *probabilities; /* [types] */
+    lp_branches branches;
+    double *probabilities; /* [futures drawn together x types] */
     double *first_law;     /* [lp_time_law_size]: the law of the first event, which other queries would overwrite */
     double *counts;        /* [samples]: events of each future */
-    int32_t *seen;         /* [types]: number of the future that had the type last, from 1 */
+    uint64_t *seen;        /* [types x SEEN_WORDS]: a bit for each future that has had the type */
+    future futures[TOGETHER];
+    int32_t active[TOGETHER], full[TOGETHER]; /* futures to draw further; those whose branch has no space */
+    double times[TOGETHER];                   /* of the next events of `active` */
 } worker;
 
 typedef struct job {
@@ -57,34 +74,112 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
 static lapse_session *read_sequence(const job *j, int thread, int64_t sequence)
 {
     lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
-    lp_session_compact(session);
+    lp_session_keep(session, lp_branches_history(j->model));
     return session;
 }
 
-/* Draws one future from the session's state, which it leaves changed. first: the law of its first event, from now on. */
-static lapse_status draw_future(const job *j, worker *w, lapse_session *session, int64_t sequence, int64_t sample,
-                                double now, lp_next_time first, lapse_error *error)
+/* Draws the type of the next event of a future and counts it. */
+static void draw_type(const job *j, worker *w, int64_t sequence, int32_t number, const double *probabilities)
 {
-    const lapse_forecast_options *options = j->options;
     int64_t types = j->model->config.event_types;
-    lp_next_time law = first;
-    lp_random random = lp_random_start(options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence);
-    random.element = (uint64_t)sample << DRAWS_BITS;
-    double time = now, end = now + options->horizon;
-    for (int events = 0; events < MAX_EVENTS; events++) {
-        time += lp_next_time_draw(&law, &random);
-        if (!(time <= end))
-            return LAPSE_OK;
-        LP_TRY(lp_session_probabilities(session, time, w->probabilities, error));
-        int64_t type = lp_draw_type(w->probabilities, types, &random);
-        w->counts[sample]++;
-        j->out->type_expected[sequence * types + type]++;
-        if (w->seen[type] != (int32_t)sample + 1)
-            j->out->type_any[sequence * types + type]++;
-        w->seen[type] = (int32_t)sample + 1;
-        lp_session_add(session, time, (int32_t)type, NULL);
-        LP_TRY(lp_session_law(session, &law, error));
+    future *f = &w->futures[number];
+    f->type = lp_draw_type(probabilities, types, &f->random);
+    f->events++;
+    j->out->type_expected[sequence * types + f->type]++;
+    uint64_t *seen = &w->seen[f->type * SEEN_WORDS + number / 64], bit = UINT64_C(1) << (number % 64);
+    if (!(*seen & bit))
+        j->out->type_any[sequence * types + f->type]++;
+    *seen |= bit;
+}
+
+/* Draws the times of the next events of w->active[0 .. count-1]. Returns how many come until `end`; they are active then. */
+static lapse_status draw_times(worker *w, double end, int *count, lapse_error *error)
+{
+    int asked = *count;
+    *count = 0;
+    LP_TRY(lp_branches_laws(&w->branches, asked, w->active, error));
+    for (int i = 0; i < asked; i++) {
+        future *f = &w->futures[w->active[i]];
+        lp_next_time law = lp_branches_law(&w->branches, i);
+        f->time += lp_next_time_draw(&law, &f->random);
+        if (f->time <= end)
+            w->active[(*count)++] = w->active[i];
     }
+    return LAPSE_OK;
+}
+
+/* Draws w->active[0 .. count-1], whose next times are known, until the horizon or until their branches have no space for an event:
+ * full[0 .. *full_count-1]. */
+static lapse_status draw_active(const job *j, worker *w, int64_t sequence, double end, int count, int32_t *full,
+                                int *full_count, lapse_error *error)
+{
+    *full_count = 0;
+    int64_t types = j->model->config.event_types;
+    while (count > 0) {
+        int asked = count;
+        for (int i = 0; i < asked; i++)
+            w->times[i] = w->futures[w->active[i]].time;
+        LP_TRY(lp_branches_types(&w->branches, asked, w->active, w->times, w->probabilities, error));
+        count = 0;
+        for (int i = 0; i < asked; i++) {
+            int32_t number = w->active[i];
+            future *f = &w->futures[number];
+            draw_type(j, w, sequence, number, w->probabilities + i * types);
+            if (f->events == MAX_EVENTS)
+                continue;
+            if (!lp_branches_has_space(&w->branches, number)) {
+                full[(*full_count)++] = number;
+                continue;
+            }
+            lp_branches_add(&w->branches, number, (int32_t)f->type);
+            w->active[count++] = number;
+        }
+        if (count > 0)
+            LP_TRY(draw_times(w, end, &count, error));
+    }
+    return LAPSE_OK;
+}
+
+/* Draws a future to its end, alone: the events of its branch become part of the session's history. */
+static lapse_status draw_alone(const job *j, worker *w, int64_t sequence, double end, int32_t number,
+                               lapse_error *error)
+{
+    for (int full = 1; full > 0;) {
+        int count = 1;
+        lp_branches_commit(&w->branches, number, (int32_t)w->futures[number].type);
+        w->active[0] = number;
+        LP_TRY(draw_times(w, end, &count, error));
+        LP_TRY(draw_active(j, w, sequence, end, count, &number, &full, error));
+    }
+    return LAPSE_OK;
+}
+
+/* Draws futures first .. first + count - 1 of the history that the session has. *moved: its history is another one now. */
+static lapse_status draw_futures(const job *j, int thread, int64_t sequence, int64_t first, int count, double now,
+                                 const lp_next_time *law, bool *moved, lapse_error *error)
+{
+    worker *w = &j->workers[thread];
+    double end = now + j->options->horizon;
+    int active = 0, full;
+    memset(w->seen, 0, (size_t)j->out->type_count * SEEN_WORDS * sizeof *w->seen);
+    for (int i = 0; i < count; i++) {
+        future *f = &w->futures[i];
+        *f = (future){.random = lp_random_start(j->options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence)};
+        f->random.element = (uint64_t)(first + i) << DRAWS_BITS;
+        f->time = now + lp_next_time_draw(law, &f->random);
+        lp_branches_reset(&w->branches, i);
+        if (f->time <= end)
+            w->active[active++] = i;
+    }
+    LP_TRY(draw_active(j, w, sequence, end, active, w->full, &full, error));
+    *moved = full > 0;
+    for (int i = 0; i < full; i++) {
+        if (i > 0)
+            read_sequence(j, thread, sequence);
+        LP_TRY(draw_alone(j, w, sequence, end, w->full[i], error));
+    }
+    for (int i = 0; i < count; i++)
+        w->counts[first + i] = w->futures[i].events;
     return LAPSE_OK;
 }
 
@@ -123,20 +218,14 @@ static lapse_status forecast_sequence(const job *j, int thread, int64_t sequence
     if (law.law == &lp_law_mixture)
         law = lp_next_time_mixture(law.count, w->first_law, w->first_law + law.count, w->first_law + 2 * law.count);
     law = lp_next_time_after(law, now - last);
-    lp_session_mark mark = lp_session_mark_of(session);
-    memset(w->counts, 0, (size_t)options->samples * sizeof *w->counts);
-    memset(w->seen, 0, (size_t)j->out->type_count * sizeof *w->seen);
-    for (int64_t sample = 0; sample < options->samples; sample++) {
-        int64_t room = session->capacity - session->count;
-        LP_TRY(draw_future(j, w, session, sequence, sample, now, law, error));
-        if (w->counts[sample] <= (double)room) {
-            lp_session_return(session, mark);
-            continue;
-        }
-        /* The session has dropped events: the next future starts from a new one. */
-        read_sequence(j, thread, sequence);
-        lp_next_time again;
-        LP_TRY(lp_session_law(session, &again, error));
+    int64_t limit = session->limits.branches < TOGETHER ? session->limits.branches : TOGETHER;
+    int64_t groups = (options->samples + limit - 1) / limit;
+    bool moved = false;
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t first = options->samples * g / groups, end = options->samples * (g + 1) / groups;
+        if (moved)
+            read_sequence(j, thread, sequence);
+        LP_TRY(draw_futures(j, thread, sequence, first, (int)(end - first), now, &law, &moved, error));
     }
     finish(j, w, sequence);
     return LAPSE_OK;
@@ -174,17 +263,19 @@ static lapse_status make_workers(job *j, lapse_error *error)
 {
     size_t types = (size_t)j->model->config.event_types, samples = (size_t)j->options->samples;
     size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder.samples);
+    size_t branches = (size_t)j->pool.sessions[0]->limits.branches;
     j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
     if (!j->workers)
         return lp_fail_memory(error, "a forecast", (size_t)j->pool.threads * sizeof *j->workers);
     for (int i = 0; i < j->pool.threads; i++) {
         worker *w = &j->workers[i];
-        w->probabilities = lp_alloc(types, sizeof *w->probabilities);
+        LP_TRY(lp_branches_init(&w->branches, j->pool.sessions[i], error));
+        w->probabilities = lp_alloc(branches * types, sizeof *w->probabilities);
         w->first_law = lp_alloc(law, sizeof *w->first_law);
         w->counts = lp_alloc(samples, sizeof *w->counts);
-        w->seen = lp_alloc(types, sizeof *w->seen);
+        w->seen = lp_alloc(types * SEEN_WORDS, sizeof *w->seen);
         if (!w->probabilities || !w->first_law || !w->counts || !w->seen)
-            return lp_fail_memory(error, "a forecast", (types + law + samples) * sizeof(double));
+            return lp_fail_memory(error, "a forecast", (branches * types + law + samples) * sizeof(double));
     }
     return LAPSE_OK;
 }
@@ -192,6 +283,7 @@ static lapse_status make_workers(job *j, lapse_error *error)
 static void free_workers(job *j)
 {
     for (int i = 0; j->workers && i < j->pool.threads; i++) {
+        lp_branches_clear(&j->workers[i].branches);
         lp_free(j->workers[i].probabilities);
         lp_free(j->workers[i].first_law);
         lp_free(j->workers[i].counts);
@@ -226,7 +318,8 @@ lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histo
     LP_REQUIRE(error, model, histories, options, forecasts);
     job j = {.model = model, .options = options, .out = forecasts};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
+                                lp_branches_limits(model, TOGETHER), error));
     lapse_status status = make_results(&j, error);
     if (status == LAPSE_OK)
         status = make_workers(&j, error);

@@ -204,7 +204,8 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
              .best = best,
              .counts = counts};
     LP_TRY(check(&j, histories, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
+                                lp_session_limits(model), error));
     lapse_status status = make_workers(&j, error);
     if (status == LAPSE_OK)
         status = lp_session_pool_run(&j.pool, query_count, predict_range, &j, error);

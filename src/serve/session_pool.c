@@ -6,7 +6,7 @@
 enum { RANGES_PER_THREAD = 32 };
 
 lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *model, const lapse_dataset *dataset,
-                                  int threads, bool skip_unknown, lapse_error *error)
+                                  int threads, bool skip_unknown, lp_branch_limits limits, lapse_error *error)
 {
     const lp_backend *cpu = lp_backend_find("cpu");
     *pool = (lp_session_pool){.dataset = dataset};
@@ -20,7 +20,7 @@ lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *mode
     if (!pool->sessions)
         status = lp_fail_memory(error, "sessions", (size_t)pool->threads * sizeof *pool->sessions);
     for (int i = 0; status == LAPSE_OK && i < pool->threads; i++)
-        status = lapse_session_new(model, &pool->sessions[i], error);
+        status = lp_session_new(model, limits, &pool->sessions[i], error);
     if (status != LAPSE_OK)
         lp_session_pool_close(pool);
     return status;

@@ -86,7 +86,8 @@ lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histo
              .within = within,
              .type_within = type_within};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
+                                lp_session_limits(model), error));
     size_t numbers = (size_t)j.pool.threads * (size_t)options->horizon_count;
     j.until = lp_alloc(numbers, sizeof *j.until);
     lapse_status status = j.until ? LAPSE_OK : lp_fail_memory(error, "predictions", numbers * sizeof *j.until);
