@@ -251,7 +251,7 @@ lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_val
 
 /* Negative log-likelihood of the time to the next event under a mixture of K log-normals (base/mixture.h), summed over rows: of
  *     y = (log(max(gap, floor)) - mean) / deviation
- * under the mixture of normals.   mixture [A x 3K], gap [A x 1] double, in seconds -> [1 x 1] */
+ * under the mixture of normals.   mixture [A x 3K], gap [A x 1] double, in seconds; NaN: the row has no loss -> [1 x 1] */
 lp_value *lp_mixture_loss(lp_graph *graph, lp_value *mixture, lp_value *gap, double floor, double mean,
                           double deviation);
 

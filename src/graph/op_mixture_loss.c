@@ -40,7 +40,7 @@ static lp_value *example(lp_graph *graph, lp_random *random)
 {
     int components = 1 + (int)lp_random_below(random, 5);
     lp_value *mixture = lp_example_rows(graph, "mixture", LP_ROWS_TARGETS, 3 * components);
-    lp_value *gap = lp_graph_input(graph, "gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 0, 1);
+    lp_value *gap = lp_graph_input(graph, "optional_gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 0, 1);
     return lp_mixture_loss(graph, mixture, gap, 0.01, 0.3, 1.7);
 }
 

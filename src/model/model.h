@@ -83,6 +83,7 @@ typedef struct lp_model_config {
     bool when;           /* the network has a head for the time of the next event (when_head.h) */
     int when_components; /* of its mixture */
     double when_weight;  /* of its loss */
+    double when_margin;  /* seconds: gaps that begin so shortly before the end of the training data have no loss */
     double when_floor;   /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
     int output;                       /* lp_output */

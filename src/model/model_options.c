@@ -140,6 +140,10 @@ const lp_option lp_model_options[] = {
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
      .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss (--when)"},
+    {.name = "when-margin", .type = LAPSE_OPTION_DURATION, AT(when_margin), TRAINING, .placeholder = "DURATION", .least = 0,
+     .most = 1e12, .initial = "0", .absent = "0", .applies = learns_when, .advanced = true,
+     .help = "time before the end of the training data in which no gap begins that is learned (--when): of those gaps only the "
+     "short ones have ended. Longer than most gaps, it makes forecasts from the end of the data right"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
      .choices = negative_names, .rule = "popularity for bpr-max and top1-max, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},

@@ -7,19 +7,19 @@
 #include "graph/op.h"
 
 typedef enum lp_feed {
-    LP_FEED_EVENT,             /* [T x 1] int32 */
-    LP_FEED_POSITION,          /* [T x 1] int32 */
-    LP_FEED_TIME,              /* [T x 1] double: of the event */
-    LP_FEED_QUERY_TIME,        /* [T x 1] double */
-    LP_FEED_TARGET_POSITION,   /* [A x 1] int32: index of the token before the target event */
-    LP_FEED_TARGET,            /* [A x 1] int32: event type of the target event */
-    LP_FEED_SEED,              /* [1 x 1] real: gradient of the loss: 1 / targets of the batch */
-    LP_FEED_FREQUENCY_SAMPLE,  /* [1 x 1] int32: index of the frequency sample */
-    LP_FEED_ACTION,            /* [A x 1] int32: action of the target event */
-    LP_FEED_NEGATIVE,          /* [A x N] int32: negative items */
-    LP_FEED_ITEM,              /* [I x 1] int32: the shard's batch vocabulary: item ids of the model */
-    LP_FEED_LOGQ,              /* [I x 1] real: logQ correction, added to an item's score in the loss */
-    LP_FEED_TARGET_GAP,        /* [A x 1] double: seconds from the event at the target position to the target event */
+    LP_FEED_EVENT,            /* [T x 1] int32 */
+    LP_FEED_POSITION,         /* [T x 1] int32 */
+    LP_FEED_TIME,             /* [T x 1] double: of the event */
+    LP_FEED_QUERY_TIME,       /* [T x 1] double */
+    LP_FEED_TARGET_POSITION,  /* [A x 1] int32: index of the token before the target event */
+    LP_FEED_TARGET,           /* [A x 1] int32: event type of the target event */
+    LP_FEED_SEED,             /* [1 x 1] real: gradient of the loss: 1 / targets of the batch */
+    LP_FEED_FREQUENCY_SAMPLE, /* [1 x 1] int32: index of the frequency sample */
+    LP_FEED_ACTION,           /* [A x 1] int32: action of the target event */
+    LP_FEED_NEGATIVE,         /* [A x N] int32: negative items */
+    LP_FEED_ITEM,             /* [I x 1] int32: the shard's batch vocabulary: item ids of the model */
+    LP_FEED_LOGQ,             /* [I x 1] real: logQ correction, added to an item's score in the loss */
+    LP_FEED_TARGET_GAP, /* [A x 1] double: seconds from the event at the target position to the target event; NaN: no loss */
     LP_FEED_SEQUENCE,          /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
     LP_FEED_GAP,               /* [T x 2] real: gap input of the event (lp_gap_row) */
     LP_FEED_TARGET_GAP_INPUT,  /* [A x 2] real: gap input of the target event */

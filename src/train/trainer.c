@@ -167,7 +167,10 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .wanted = LP_SPLIT_TRAIN,
                                     .context = config->context,
                                     .last_only = run->windows == LP_WINDOWS_EACH,
-                                    .last_windows = run->windows == LP_WINDOWS_LAST};
+                                    .last_windows = run->windows == LP_WINDOWS_LAST,
+                                    .gaps_end = config->when && config->when_margin > 0};
+    if (trainer->targets.gaps_end)
+        trainer->targets.last_gap = lp_training_end(trainer->dataset, trainer->target_split) - config->when_margin;
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
     LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,

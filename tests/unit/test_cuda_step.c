@@ -154,7 +154,12 @@ static void find_parameter(const lp_trainer *trainer, const char *name, size_t *
 }
 
 /* The same on tensor cores, where most of a step runs in fused kernels and packs. The gradient of a period is a sum of large terms that
- * cancel, so its tolerance is larger. */
+ * cancel, so its tolerance is larger.
+ *
+ * Gradients are compared, not what Adam makes of them. It moves every element by the learning rate, however small its gradient is, and
+ * clipping divides all gradients by a norm that those of the periods dominate. So there is no clipping, and the second step is at nearly
+ * the same parameters. What needs the tolerance are units of a relu that rounding takes across 0: with `when`, in emulation, one unit of
+ * the head in one row, 8e-3 of the largest gradient; all other setups are within 1e-3. */
 static void test_tensor_cores(void **state)
 {
     (void)state;
@@ -169,6 +174,8 @@ static void test_tensor_cores(void **state)
             options.run.shards = 1;
             small_set(&options, "precision", k ? "tf32" : "fp32");
             small_set_number(&options, "heads", 1);
+            options.run.learning_rate = 1e-5;
+            options.run.clip = 0;
             options.model.dims = 30; /* a basis then has two halves as wide as an event, which fused kernels require */
             small_set_number(&options, "periods", 6);
             small_set_number(&options, "harmonics", 5);
@@ -184,8 +191,7 @@ static void test_tensor_cores(void **state)
         check_within(moments[1] + periods, moments[0] + periods, end - periods, 5e-2, setups[i].name, "periods, tf32");
         for (size_t p = periods; p < end; p++)
             moments[1][p] = moments[0][p];
-        /* Two sets of rows go through the blocks of a network that learns when, and their gradients partly cancel. */
-        check_within(moments[1], moments[0], size, setups[i].when ? 5e-2 : 2e-2, setups[i].name, "first moment, tf32");
+        check_within(moments[1], moments[0], size, 2e-2, setups[i].name, "first moment, tf32");
         free(moments[0]);
         free(moments[1]);
     }

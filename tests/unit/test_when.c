@@ -267,15 +267,23 @@ static const renewal renewals[] = {
     {"two clusters", draw_clusters, clusters_density, clusters_survival},
 };
 
-enum { SEQUENCES = 500, EVENTS = 21 };
+enum { SEQUENCES = 10000, EVENTS = 21 };
 
-static lapse_dataset *renewal_data(const renewal *r, uint64_t seed)
+/* Sequences of the renewal processes: LAPSE_TEST_RENEWALS, at most SEQUENCES. */
+static int renewal_sequences(void)
+{
+    const char *wanted = getenv("LAPSE_TEST_RENEWALS");
+    int count = wanted ? atoi(wanted) : 2000;
+    return count < 40 ? 40 : count > SEQUENCES ? SEQUENCES : count;
+}
+
+static lapse_dataset *renewal_data(const renewal *r, int sequences, uint64_t seed)
 {
     static double time[SEQUENCES * EVENTS];
     static int32_t type[SEQUENCES * EVENTS];
     static int lengths[SEQUENCES];
     lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 1);
-    for (int s = 0; s < SEQUENCES; s++) {
+    for (int s = 0; s < sequences; s++) {
         lengths[s] = EVENTS;
         for (int k = 0; k < EVENTS; k++) {
             int i = s * EVENTS + k;
@@ -283,26 +291,30 @@ static lapse_dataset *renewal_data(const renewal *r, uint64_t seed)
             type[i] = (int32_t)lp_random_below(&random, 2);
         }
     }
-    return small_dataset(SEQUENCES, lengths, time, type, 2, NULL);
+    return small_dataset(sequences, lengths, time, type, 2, NULL);
 }
 
-/* The NLL of unseen gaps against that of the law; and the chance to come within a while after a long silence. */
+/* The NLL of unseen gaps against that of the law; and the chance to come within a while after a long silence. Few training gaps outlast
+ * the silence, and what the model learns of it is at best as exact as their sample: docs/when.md has the numbers of 10,000 sequences,
+ * where both are within 0.01. */
 static void learns_renewal_processes(void **state)
 {
     (void)state;
+    small_skip_under_tools(); /* it is about numbers, and reads memory like the others */
     for (size_t r = 0; r < sizeof renewals / sizeof *renewals; r += (size_t)small_effort(1, 3)) {
-        lapse_dataset *dataset = renewal_data(&renewals[r], 1), *other = renewal_data(&renewals[r], 2);
+        int sequences = renewal_sequences();
+        lapse_dataset *dataset = renewal_data(&renewals[r], sequences, 1),
+                      *other = renewal_data(&renewals[r], sequences, 2);
         lapse_train_options options = small_train_options();
         small_set(&options, "when", "true");
         small_set(&options, "encoding", "none");
-        small_set(&options, "when-components", "6");
+        small_set(&options, "gap-input", "off");
         small_set(&options, "schedule", "cosine");
-        options.model.context = 4;
+        options.model.context = EVENTS;
         options.model.dropout = 0;
-        options.run.learning_rate = 0.02;
-        options.run.batch = 64;
-        options.run.epochs = 12;
-        options.run.patience = 12;
+        options.run.learning_rate = 0.01;
+        options.run.batch = sequences / 40;
+        options.run.epochs = 8;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_evaluator evaluator;
         evaluate_times(&evaluator, model, other);
@@ -311,7 +323,8 @@ static void learns_renewal_processes(void **state)
             sum += evaluator.time.cases[c].nll;
             best -= renewals[r].log_density(evaluator.time.cases[c].gap);
         }
-        check_near(renewals[r].name, sum / (double)evaluator.case_count, best / (double)evaluator.case_count, 0.02);
+        double count = (double)evaluator.case_count;
+        check_near(renewals[r].name, sum / count, best / count, 0.01);
         lapse_session *session;
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         for (int i = 0; i < 4; i++)
@@ -320,7 +333,12 @@ static void learns_renewal_processes(void **state)
         lapse_when when = {.now = last + silence, .times = &until, .time_count = 1, .cdf = &cdf};
         assert_int_equal(lapse_session_when(session, &when, NULL), LAPSE_OK);
         double exact = 1 - renewals[r].survival(silence + span) / renewals[r].survival(silence);
-        check_near("after a silence", cdf, exact, 0.04);
+        double outlast = 0.8 * count * renewals[r].survival(silence), sample = sqrt(exact * (1 - exact) / outlast);
+        print_message("%s, %d sequences: NLL %.4f above that of the law; after a silence %.4f, exactly %.4f, standard "
+                      "error of the "
+                      "sample %.4f\n",
+                      renewals[r].name, sequences, (sum - best) / count, cdf, exact, sample);
+        check_near("after a silence", cdf, exact, fmax(0.01, 3 * sample));
         lapse_session_free(session);
         lp_evaluator_clear(&evaluator);
         lapse_model_free(model);
@@ -506,11 +524,37 @@ static void ties(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Gaps that begin within the margin before the end of the data are not learned: of a margin that holds all, the head stays as it was
+ * begun, while the rest learns; of one that holds none, nothing changes. */
+static void margin_leaves_gaps_out(void **state)
+{
+    (void)state;
+    static const char *const margins[] = {"0", "1e-3", "1e9"};
+    lapse_dataset *dataset = small_train_data(5);
+    float heads[3][9];
+    for (int m = 0; m < 3; m++) {
+        lapse_train_options options = small_train_options();
+        small_set(&options, "when", "true");
+        small_set(&options, "when-components", "3");
+        small_set(&options, "when-margin", margins[m]);
+        lapse_model *model = small_train(dataset, &options, NULL, NULL);
+        const lp_tensor *bias = lp_model_tensor_find(model, "when.output.bias");
+        assert_non_null(bias);
+        memcpy(heads[m], bias->data, sizeof heads[m]);
+        lapse_model_free(model);
+    }
+    assert_memory_equal(heads[0], heads[1], sizeof heads[0]);
+    assert_true(memcmp(heads[0], heads[2], sizeof heads[0]) != 0);
+    for (int k = 0; k < 3; k++) /* side by side over -2 to 2 */
+        check_near("mean of a component", (double)heads[2][3 + k], -4.0 / 3 + k * 4.0 / 3, 1e-6);
+    lapse_dataset_close(dataset);
+}
+
 /* The scores of the model and of baselines, through the public call. */
 static void scores_are_whole(void **state)
 {
     (void)state;
-    lapse_dataset *dataset = renewal_data(&renewals[0], 3);
+    lapse_dataset *dataset = renewal_data(&renewals[0], 500, 3);
     lapse_train_options options = small_train_options();
     small_set(&options, "when", "true");
     small_set(&options, "encoding", "none");
@@ -554,6 +598,7 @@ int main(void)
         cmocka_unit_test(session_returns),
         cmocka_unit_test(refuses_bad_input),
         cmocka_unit_test(ties),
+        cmocka_unit_test(margin_leaves_gaps_out),
         cmocka_unit_test(scores_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

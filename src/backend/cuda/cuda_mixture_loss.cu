@@ -51,7 +51,8 @@ __global__ void mixture_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows row
     if (row >= lp_rows_now(rows, shard))
         return;
     row_sums s = sums_of(scale, mixture + (size_t)row * cols, cols / 3, gap[row]);
-    losses[row] = (float)(s.weight_most + log(s.weight_sum) - s.most - log(s.sum) + LP_LOG_ROOT_2_PI);
+    losses[row] =
+        isnan(gap[row]) ? 0 : (float)(s.weight_most + log(s.weight_sum) - s.most - log(s.sum) + LP_LOG_ROOT_2_PI);
 }
 
 __global__ void mixture_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, gap_scale scale, int cols,
@@ -63,6 +64,11 @@ __global__ void mixture_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda
         return;
     const float *mine = mixture + (size_t)row * cols;
     float *out = dmixture + (size_t)row * cols;
+    if (isnan(gap[row])) {
+        for (int k = 0; k < cols; k++)
+            lp_store(&out[k], 0, adds);
+        return;
+    }
     row_sums s = sums_of(scale, mine, count, gap[row]);
     double seed = (double)*dloss;
     for (int k = 0; k < count; k++) {

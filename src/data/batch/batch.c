@@ -1,6 +1,7 @@
 /* batch.c: copies windows of a dataset into a batch's arrays and lists the target positions of each. */
 #include "data/batch/batch.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Bytes of a field's value: int32_t for a category, float for a number. */
@@ -181,7 +182,8 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
     add_targets(batch, window, first_token, targets, columns);
     for (int i = first_target; batch->target_gap && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
-        batch->target_gap[i] = time[at + 1] - time[at];
+        bool learned = !targets->gaps_end || time[at] <= targets->last_gap;
+        batch->target_gap[i] = learned ? time[at + 1] - time[at] : (double)NAN;
     }
     for (int i = first_target; batch->target_gap_input && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;

@@ -53,7 +53,8 @@ typedef struct lp_batch {
     int *shard_items;                  /* [shards] */
 
     /* Of networks that read them; otherwise NULL. */
-    double *target_gap;         /* [targets]: seconds from the event at the target position to the target event */
+    double *
+        target_gap; /* [targets]: seconds from the event at the target position to the target event; NaN: not learned (lp_targets.gaps_end) */
     int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
     float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */

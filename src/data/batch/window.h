@@ -36,6 +36,8 @@ typedef struct lp_targets {
     int context;
     bool last_only;    /* each window has one target, after its last position */
     bool last_windows; /* training: only the last window of each sequence */
+    bool gaps_end;     /* training: a gap that begins after last_gap is NaN in lp_batch.target_gap: it has no loss */
+    double last_gap;   /* unix seconds */
 } lp_targets;
 
 /* Fills list, which must be {0} at first and may be filled again; only the first call for one lp_targets allocates. */

@@ -72,6 +72,8 @@ void LP_FAST(mixture_loss)(const lp_node *node, const lp_run *run)
     terms t = terms_in(run, cols / 3);
     double loss = 0;
     for (int a = 0; a < rows; a++) {
+        if (isnan(gap[a]))
+            continue;
         fill(&t, mixture + (size_t)a * (size_t)cols, cols / 3, y_of(node, gap[a]));
         loss += (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) + LP_LOG_ROOT_2_PI;
     }
@@ -87,6 +89,10 @@ void LP_FAST(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
     bool added = ADDED(0);
     for (int a = 0; a < rows; a++) {
         float *restrict out = OUTPUT(0) + (size_t)a * (size_t)cols;
+        for (int k = 0; isnan(gap[a]) && !added && k < cols; k++)
+            out[k] = 0;
+        if (isnan(gap[a]))
+            continue;
         fill(&t, mixture + (size_t)a * (size_t)cols, count, y_of(node, gap[a]));
         float of_weights = 1 / t.weight_sum, of_all = 1 / t.sum;
 #pragma omp simd

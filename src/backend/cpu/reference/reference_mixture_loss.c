@@ -37,6 +37,8 @@ void LP_REFERENCE(mixture_loss)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
+        if (isnan(gap[t]))
+            continue;
         sums s = row_sums(&node->attributes, mixture + (size_t)t * (size_t)cols, cols / 3, gap[t]);
         loss += s.weight_most + log(s.weight_sum) - s.most - log(s.sum) + LP_LOG_ROOT_2_PI;
     }
@@ -53,7 +55,9 @@ void LP_REFERENCE(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
         const real *row = mixture + (size_t)t * (size_t)cols;
         real *out = dmixture + (size_t)t * (size_t)cols;
         sums s = row_sums(&node->attributes, row, count, gap[t]);
-        for (int k = 0; k < count; k++) {
+        for (int k = 0; isnan(gap[t]) && k < cols; k++)
+            STORE(0, out[k], 0);
+        for (int k = 0; !isnan(gap[t]) && k < count; k++) {
             double l = lp_mixture_log_deviation((double)row[2 * count + k]), bend = l / LP_MIXTURE_BOUND;
             double z = (s.y - (double)row[count + k]) * exp(-l);
             double p = exp((double)row[k] - s.weight_most) / s.weight_sum;
