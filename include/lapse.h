@@ -575,7 +575,7 @@ void lapse_scores_clear(lapse_scores *scores);
 
 /* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
 typedef struct lapse_time_score {
-    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type" */
+    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type", "law" */
     double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
     double mae;                            /* mean absolute error of the median */
     double crps;                           /* mean continuous ranked probability score */
@@ -1199,6 +1199,19 @@ lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
 
+/* The same for the time of the next event: the scores of the law of time, given the user's whole history and the clock, on the
+ * events that lapse_time_evaluate scores for this model, dataset and split, which leave out no event of the simulation. No model
+ * has a lower expected NLL. *scores has one row, "law". Fails for the preset "catalogue". */
+lapse_status lapse_simulation_time_evaluate(const lapse_simulation *simulation, const lapse_model *model,
+                                            const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                                            lapse_time_scores *scores, lapse_error *error);
+
+/* Fills count[sequences]: the expected number of events of each sequence of a dataset within the horizon, from futures drawn from
+ * the law given the user's whole history up to its last event. It is what lapse_forecasts.count estimates. Only for the preset
+ * "shop". skip_unknown is ignored: every event is known. */
+lapse_status lapse_simulation_forecast(const lapse_simulation *simulation, const lapse_dataset *histories,
+                                       const lapse_forecast_options *options, double *count, lapse_error *error);
+
 /* The same for ranking metrics: items ranked by their true probabilities, on the events that lapse_rank_evaluate ranks.
  * Runs on one thread. */
 lapse_status lapse_simulation_rank(const lapse_simulation *simulation, const lapse_model *model,
@@ -1227,8 +1240,8 @@ typedef struct lapse_bench_options {
  * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or "bce";
-                       * otherwise NULL */
+    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or the name of a
+                       * sampled loss with its gradient, such as "bce"; otherwise NULL */
     int launch;       /* index in a step, from 1; 0: not a launch */
     int nodes;        /* that a launch computes, wholly or in part */
     int64_t calls;
@@ -1243,7 +1256,7 @@ typedef struct lapse_bench_report {
     const char *level; /* instruction-set level of the CPU kernels, such as "x86-64-v4" */
     int threads, rounds;
     int64_t items, parameters;
-    double error;     /* of the gradients, against the reference kernels in double: see lapse_bench */
+    double error;     /* the largest of a gradient, against the reference kernels in double: see lapse_bench */
     double peak;      /* flop/s of fused multiply-adds on these threads, or of a GPU in this precision */
     double bandwidth; /* bytes/s of copies within buffers of the size of a thread's work buffer */
     double step_best, step_median, step_p90; /* seconds */
@@ -1262,8 +1275,8 @@ const char *const *lapse_bench_what_names(void);
 void lapse_bench_options_default(lapse_bench_options *options);
 
 /* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If
- * a gradient's error exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of its largest element, or of a fraction of the largest
- * gradient, the call returns LAPSE_ERROR_INTERNAL without timing. */
+ * the root mean square error of a parameter's gradient exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of the gradient's root mean
+ * square, or of a tenth of the median parameter's, the call returns LAPSE_ERROR_INTERNAL without timing. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 

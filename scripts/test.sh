@@ -196,7 +196,8 @@ with_clang()
         return
     fi
     rm -rf build-clang
-    build_all build-clang -DCMAKE_C_COMPILER=clang -DLAPSE_CUDA=OFF
+    # Without C++: the emulated GPU plugin has been built.
+    build_all build-clang -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=NOTFOUND -DLAPSE_CUDA=OFF
 }
 
 with_nvcc()

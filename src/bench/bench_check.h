@@ -6,10 +6,10 @@
 #include "backend/backend.h"
 #include "bench/bench_preset.h"
 
-/* Maximum error, relative to the largest element of the same gradient. */
+/* Maximum error of a gradient: its root mean square, relative to that of the gradient. */
 double lp_bench_tolerance(lp_precision precision);
 
-/* Fills *worst with the maximum relative error over the gradients of all parameters. Fails above the tolerance. Uses
+/* Fills *worst with the maximum of these errors over all parameters. Fails above the tolerance. Uses
  * seed, device and precision of the options. backend: runs the step; NULL: the device's. */
 lapse_status lp_bench_check(const lp_bench_preset *preset, const lapse_bench_options *options,
                             const lp_backend *backend, double *worst, lapse_error *error);

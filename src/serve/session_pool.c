@@ -1,4 +1,4 @@
-/* session_pool.c: sessions of several threads, and ranges of questions for them. */
+/* session_pool.c: sessions of several threads, and ranges of queries for them. */
 #include "serve/session_pool.h"
 #include "backend/backend.h"
 #include "base/threads.h"

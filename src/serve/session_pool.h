@@ -1,6 +1,6 @@
-/* session_pool.h: many questions about the sequences of a dataset, on several threads.
+/* session_pool.h: many queries about the sequences of a dataset, on several threads.
  *
- * Each thread has its own session and answers one range of questions after another. Threads share nothing that changes, so the answers
+ * Each thread has its own session and answers one range of queries after another. Threads share nothing that changes, so the answers
  * do not depend on their number.
  */
 #ifndef LP_SESSION_POOL_H
@@ -22,10 +22,10 @@ lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *mode
                                   int threads, bool skip_unknown, lp_branch_limits limits, lapse_error *error);
 void lp_session_pool_close(lp_session_pool *pool);
 
-/* Answers the questions first .. end-1 with the session of this thread. */
+/* Answers queries first .. end-1 with the session of this thread. */
 typedef lapse_status (*lp_session_task)(void *context, int64_t first, int64_t end, int thread, lapse_error *error);
 
-/* Divides `count` questions into ranges, so many per thread that the load is balanced, and answers them all. The error is that of the
+/* Divides `count` queries into ranges, so many per thread that the load is balanced, and answers them all. The error is that of the
  * first range that has one. */
 lapse_status lp_session_pool_run(const lp_session_pool *pool, int64_t count, lp_session_task task, void *context,
                                  lapse_error *error);

@@ -138,6 +138,48 @@ static void launches_are_whole(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* How many launches have this type. */
+typedef struct launch_count {
+    const char *type;
+    int count;
+} launch_count;
+
+static void count_launch(void *context, const lp_launch *launch)
+{
+    launch_count *c = context;
+    c->count += strcmp(launch->type, c->type) == 0;
+}
+
+/* The launch of a sampled loss has the name of the loss. */
+static void losses_have_names(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"};
+    lapse_dataset *dataset = small_train_data(3);
+    for (int i = 0; i < 4; i++) {
+        lapse_train_options options = small_train_options();
+        small_set(&options, "task", "recommend");
+        small_set(&options, "device", "cuda");
+        small_set(&options, "loss", losses[i]);
+        options.model.negative_count = 2;
+        lp_trainer trainer;
+        lapse_error error = {0};
+        if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
+            lp_trainer_epoch(&trainer, &error) != LAPSE_OK)
+            fail_msg("%s", error.message);
+        launch_count found = {losses[i], 0};
+        lp_profiler profiler = {count_launch, &found};
+        lp_step_times times = {.profiler = &profiler};
+        trainer.times = &times;
+        lp_trainer_step(&trainer);
+        if (found.count != 1)
+            fail_msg("%s: %d launches have its name", losses[i], found.count);
+        lp_trainer_clear(&trainer);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* ------------------------------------------------------------------------------------------------ the report ----- */
 
 static void check_row(const lapse_bench_report *report, int i, bool *seen)
@@ -195,6 +237,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(launches_are_whole),
+        cmocka_unit_test(losses_have_names),
         cmocka_unit_test(report_adds_up),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);

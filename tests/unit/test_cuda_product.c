@@ -1,7 +1,6 @@
 /* test_cuda_product.c: products of every width, in every precision: forward, and the gradients of both factors, which are
  * products of their own; on the emulated device, or on a GPU if LAPSE_TEST_DEVICE is cuda. */
-#include "backend/cpu/cpu.h"
-#include "support/graph_case.h"
+#include "support/device_check.h"
 #include "support/graph_samples.h"
 #include "support/small_data.h"
 #include "support/test_device.h"
@@ -11,8 +10,6 @@
 #include <cmocka.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 static const lp_backend *device;
 static char what[200];
@@ -20,86 +17,8 @@ static char what[200];
 static int find_device(void **state)
 {
     (void)state;
-    lapse_error error = {0};
-    test_device_choose();
-    if (lp_backend_open("cuda", &device, &error) != LAPSE_OK)
-        print_error("%s\n", error.message);
+    device = test_device_open();
     return device ? 0 : -1;
-}
-
-/* The largest error of a value or gradient, relative to the largest element of its matrix. */
-static double distance(const double *got, const double *wanted, int count)
-{
-    double largest = 0.1, most = 0;
-    for (int k = 0; k < count; k++) {
-        double apart = fabs(got[k] - wanted[k]);
-        largest = fmax(largest, fabs(wanted[k]));
-        most = apart <= most ? most : apart;
-    }
-    return most / largest;
-}
-
-static double check(const graph_case *this, const graph_result *got, const graph_result *wanted, double allowed)
-{
-    double most = 0;
-    for (int i = 0; i < this->graph.value_count + this->graph.parameter_count; i++) {
-        int p = i - this->graph.value_count;
-        const lp_value *value = p < 0 ? this->graph.values[i] : this->graph.parameters[p].value;
-        if (p < 0 && !wanted->values[i])
-            continue;
-        double apart =
-            distance(p < 0 ? got->values[i] : got->gradients + value->offset,
-                     p < 0 ? wanted->values[i] : wanted->gradients + value->offset, graph_case_elements(this, value));
-        if (!(apart <= allowed))
-            fail_msg("%s, %s%s: error %.3g of the largest element, allowed %.3g", what, p < 0 ? "" : "gradient of ",
-                     value->name, apart, allowed);
-        most = fmax(most, apart);
-    }
-    return most;
-}
-
-static void check_same(const graph_case *this, const graph_result *a, const graph_result *b)
-{
-    for (int i = 0; i < this->graph.parameter_count; i++) {
-        const lp_value *value = this->graph.parameters[i].value;
-        if (memcmp(a->gradients + value->offset, b->gradients + value->offset,
-                   sizeof(double) * (size_t)graph_case_elements(this, value)) != 0)
-            fail_msg("%s: the gradient of '%s' differs from run to run", what, value->name);
-    }
-}
-
-/* The error of each precision is bounded on both sides: one that is too small means that another precision was used.
- * Several runs of one program, and blocks in the opposite order, give the same bits. */
-static void check_precisions(graph_case *this, int only)
-{
-    static const struct {
-        lp_precision precision;
-        const char *name;
-        double least, most;
-    } precisions[] = {{LP_PRECISION_FP32, "fp32", 0, 1e-4},
-                      {LP_PRECISION_TF32, "tf32", 2e-5, 5e-3},
-                      {LP_PRECISION_BF16, "bf16", 2e-4, 4e-2}};
-    char name[sizeof what];
-    graph_result wanted, got, again;
-    memcpy(name, what, sizeof name);
-    graph_case_run(this, sizeof(double), lp_reference_kernels_double, &wanted);
-    for (int i = 0; i < 3; i++) {
-        if (only >= 0 && only % 3 != i)
-            continue;
-        snprintf(what, sizeof what, "%.150s, %s", name, precisions[i].name);
-        this->precision = precisions[i].precision;
-        graph_case_run_on(this, device, 37, 1, &got);
-        double apart = check(this, &got, &wanted, precisions[i].most);
-        if (apart < precisions[i].least)
-            fail_msg("%s: an error of only %.3g", what, apart);
-        setenv("LAPSE_EMULATE_REVERSE", "1", 1);
-        graph_case_run_on(this, device, 37, 2, &again);
-        unsetenv("LAPSE_EMULATE_REVERSE");
-        check_same(this, &got, &again);
-        graph_result_clear(&got);
-        graph_result_clear(&again);
-    }
-    graph_result_clear(&wanted);
 }
 
 /* Two products of one weight, so that gradients accumulate. Odd widths, all alignments, tiles of both sizes, several
@@ -128,7 +47,7 @@ static void test_products(void **state)
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "%d tokens, %d x %d, %d heads%s", sizes[i / 2].tokens, in, out, heads,
                  transpose ? ", transposed" : "");
-        check_precisions(&this, i % 5 == 0 ? small_effort(-1, i) : i);
+        device_check_precisions(&this, device, 37, 1 << i % 3 | (i % 2 ? DEVICE_SAME_BITS : 0), what);
         graph_case_clear(&this);
     }
 }
@@ -157,7 +76,7 @@ static void test_losses(void **state)
         graph_case_gradients(&this, lp_softmax_loss(graph, small, items, bias, NULL, target)->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "loss over %d items, %d columns, %d targets", count, cols, sizes[i].targets);
-        check_precisions(&this, small_effort(-1, 2 - i / 3));
+        device_check_precisions(&this, device, 37, small_effort(DEVICE_ALL, i ? DEVICE_TF32 : DEVICE_BF16), what);
         graph_case_clear(&this);
     }
 }

@@ -239,7 +239,7 @@ static void test_same_bits(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(3);
-    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
         float *parameters[2];
         size_t size = 0;
         for (int k = 0; k < 2; k++) {
@@ -341,7 +341,7 @@ static void test_resumed(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(4);
-    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
         lapse_train_options options = options_of(&setups[i], "cuda");
         options.run.batch = 4;
         curve curves[2] = {0};
@@ -370,7 +370,7 @@ static void test_evaluated(void **state)
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(5);
     lapse_error error = {0};
-    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
         lapse_train_options options = options_of(&setups[i], "cpu");
         bool ranked = strcmp(setups[i].task, "recommend") == 0;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);

@@ -1,5 +1,6 @@
 /* cuda_fused.cu: selects the nodes that fused kernels support, orders the parts of a stage, and builds the steps of its kernel. */
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_rules.h"
 
 namespace
 {
@@ -7,42 +8,6 @@ namespace
 enum { VALUES = LP_FUSED_STEPS * (LP_NODE_INPUTS + LP_NODE_OUTPUTS) };
 
 /* ---- supported nodes ------------------------------------------------------------------------------------------ */
-
-/* How a fused kernel computes an op. Numbers are indices of inputs; -1: none. */
-typedef struct fused_op {
-    lp_op_id id;
-    unsigned outputs;  /* bits of those it computes */
-    unsigned by_row;   /* bits of the inputs of which it reads only the same row */
-    int main;          /* the input that may be in registers */
-    int other[2];      /* further inputs by row */
-    int factors;       /* the input with a number for each column */
-    bool narrow, wide; /* widths that its results may have */
-} fused_op;
-
-const fused_op ops[] = {
-    {LP_OP_ADD, 1, 1 | 2, 0, {1, -1}, -1, true, true},
-    {LP_OP_RELU, 1, 1, 0, {-1, -1}, -1, true, true},
-    {LP_OP_RELU_GRADIENT, 1, 1 | 2, 1, {0, -1}, -1, true, true},
-    {LP_OP_MULTIPLY, 1, 1 | 2, 0, {1, -1}, -1, true, true},
-    {LP_OP_AFFINE, 1, 1, 0, {-1, -1}, -1, true, true},
-    {LP_OP_SCALE_COLUMNS, 1, 1, 0, {-1, -1}, 1, true, true},
-    {LP_OP_DROPOUT, 1, 1, 0, {-1, -1}, -1, true, false},
-    {LP_OP_LINEAR, 1, 1 | 8, 0, {3, -1}, 2, true, true},
-    {LP_OP_LAYER_NORM, 3, 1, 0, {-1, -1}, 1, true, false},
-    {LP_OP_LAYER_NORM_GRADIENT, 1, 1 | 4 | 8, 3, {0, 2}, 1, true, false},
-    {LP_OP_EMBED, 1, 2, -1, {-1, -1}, -1, true, true},
-    {LP_OP_BASIS, 1, 1, -1, {-1, -1}, 1, false, true},
-    {LP_OP_REFLECT, 1, 1 | 2, -1, {1, -1}, -1, false, true},
-    {LP_OP_REFLECT_GRADIENT, 3, 1 | 2 | 4, -1, {1, 0}, -1, false, true},
-};
-
-const fused_op *find_op(lp_op_id id)
-{
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (ops[i].id == id)
-            return &ops[i];
-    return NULL;
-}
 
 /* Number of halves of a value; 0: it is too wide, or its halves are not aligned to two floats. */
 int halves_of(int cols)
@@ -52,19 +17,31 @@ int halves_of(int cols)
     return cols <= 2 * LP_FUSED_COLS && cols % 4 == 0 ? 2 : 0;
 }
 
+const lp_fused_rule *rule_of(const lp_node *node)
+{
+    return &lp_cuda_rule_of(node)->fused;
+}
+
+bool is_product(const lp_node *node)
+{
+    return rule_of(node)->weight >= 0;
+}
+
 bool row_input(const lp_node *node, int i)
 {
     return i >= 0 && i < node->op->input_count && node->inputs[i] && node->inputs[i]->type == LP_TYPE_REAL &&
-           (find_op(node->op->id)->by_row >> i & 1);
+           (rule_of(node)->by_row >> i & 1);
 }
 
-/* Whether the node has a single head: fused kernels do not support several. */
+/* Whether the node has a single head: fused kernels do not support several. A product has the heads of its attributes; elsewhere the
+ * widths tell, and gradients that go to one matrix would be added in an order that steps do not have. */
 bool one_head(const lp_node *node)
 {
-    if (node->op->id == LP_OP_LINEAR)
+    const lp_fused_rule *rule = rule_of(node);
+    if (is_product(node))
         return node->attributes.heads == 1;
-    bool reflects = node->op->id == LP_OP_REFLECT || node->op->id == LP_OP_REFLECT_GRADIENT;
-    return !reflects || (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
+    return rule->wide < 0 ||
+           (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
 }
 
 /* ---- order of the parts -------------------------------------------------------------------------------------- */
@@ -110,9 +87,10 @@ bool depends(const lp_stage_part *a, const lp_stage_part *b)
 const lp_value *main_input(const build_state *state, const lp_stage_part *part)
 {
     const lp_node *node = part->node;
-    int main = find_op(node->op->id)->main;
-    if (node->op->id == LP_OP_ADD && node->inputs[1] && node->inputs[1] == state->registers)
-        main = 1; /* addition is symmetric */
+    const lp_fused_rule *rule = rule_of(node);
+    int main = rule->main, other = rule->other[0];
+    if (rule->flags & LP_FUSED_COMMUTES && node->inputs[other] && node->inputs[other] == state->registers)
+        main = other;
     const lp_value *value = main >= 0 ? node->inputs[main] : NULL;
     return value && halves_of(value->cols) == 1 ? value : NULL;
 }
@@ -121,10 +99,8 @@ const lp_value *main_input(const build_state *state, const lp_stage_part *part)
 const lp_value *wide_input(const lp_stage_part *part)
 {
     const lp_node *node = part->node;
-    lp_op_id id = node->op->id;
-    const lp_value *value = id == LP_OP_LINEAR || id == LP_OP_REFLECT ? node->inputs[0]
-                            : id == LP_OP_REFLECT_GRADIENT            ? node->inputs[2]
-                                                                      : NULL;
+    int wide = rule_of(node)->wide;
+    const lp_value *value = wide >= 0 ? node->inputs[wide] : NULL;
     return value && halves_of(value->cols) == 2 ? value : NULL;
 }
 
@@ -132,7 +108,8 @@ const lp_value *wide_input(const lp_stage_part *part)
 bool adds_to_registers(const build_state *state, const lp_stage_part *part)
 {
     const lp_node *node = part->node;
-    return node->op->id == LP_OP_LINEAR && node->inputs[3] && node->inputs[3] == state->registers;
+    int addend = rule_of(node)->other[0];
+    return is_product(node) && node->inputs[addend] && node->inputs[addend] == state->registers;
 }
 
 /* The next part whose dependencies are done. Prefers one that continues with the registers or the wide result, then a product with the same x. */
@@ -148,7 +125,7 @@ int next_part(const build_state *state, const bool *done)
         const lp_value *main = main_input(state, &state->parts[p]);
         if ((main && main == state->registers) || (state->wide && wide_input(&state->parts[p]) == state->wide))
             return p;
-        if (same < 0 && main && main == state->x && state->parts[p].node->op->id == LP_OP_LINEAR)
+        if (same < 0 && main && main == state->x && is_product(state->parts[p].node))
             same = p;
         first = first < 0 ? p : first;
     }
@@ -192,38 +169,27 @@ fused_rows rows_of(const lp_cuda_run *run, const lp_value *value)
     return rows;
 }
 
-/* The fields that only this op uses. */
-void fill_op(const lp_node *node, const lp_cuda_run *run, fused_step *step)
+/* The fields that single ops use. */
+void fill_op(const lp_node *node, const lp_fused_rule *rule, const lp_cuda_run *run, fused_step *step)
 {
-    switch (node->op->id) {
-    case LP_OP_LINEAR:
-        step->head.in_halves = halves_of(node->inputs[0]->cols);
-        break;
-    case LP_OP_LAYER_NORM:
+    step->head.in_halves = is_product(node) ? halves_of(node->inputs[0]->cols) : 0;
+    if (rule->shifts >= 0) {
         step->shift = (float)node->attributes.epsilon;
-        step->shifts = rows_of(run, node->inputs[2]).data;
-        break;
-    case LP_OP_DROPOUT:
+        step->shifts = rows_of(run, node->inputs[rule->shifts]).data;
+    }
+    if (rule->flags & LP_FUSED_DROPS) {
         step->threshold = lp_dropout_threshold(node->attributes.rate);
         step->purpose = lp_dropout_purpose(node->attributes.stream);
         step->scale = (float)(65536.0 / (65536.0 - step->threshold));
-        break;
-    case LP_OP_EMBED:
-        step->main = rows_of(run, node->inputs[0]);
-        step->ids = (const int32_t *)lp_run_data(run->run, node->inputs[1]);
-        break;
-    case LP_OP_BASIS:
-        step->time = (const double *)lp_run_data(run->run, node->inputs[0]);
-        break;
-    case LP_OP_REFLECT:
-        step->main = rows_of(run, node->inputs[0]);
-        break;
-    case LP_OP_REFLECT_GRADIENT:
-        step->main = rows_of(run, node->inputs[2]);
-        break;
-    default:
-        break;
     }
+    if (rule->ids >= 0) {
+        step->main = rows_of(run, node->inputs[0]);
+        step->ids = (const int32_t *)lp_run_data(run->run, node->inputs[rule->ids]);
+    }
+    if (rule->time >= 0)
+        step->time = (const double *)lp_run_data(run->run, node->inputs[rule->time]);
+    if (rule->main < 0 && rule->wide >= 0)
+        step->main = rows_of(run, node->inputs[rule->wide]);
 }
 
 unsigned flags_of(const fused_step *step, bool follows, bool adds_registers)
@@ -253,18 +219,19 @@ unsigned flags_of(const fused_step *step, bool follows, bool adds_registers)
 void write_step(build_state *state, const lp_stage_part *part, const lp_cuda_run *run, fused_step *step)
 {
     const lp_node *node = part->node;
-    const fused_op *op = find_op(node->op->id);
+    const lp_fused_rule *rule = rule_of(node);
     const lp_value *main = main_input(state, part);
     *step = fused_step();
-    step->head.op = (int)op->id;
+    step->head.op = (int)node->op->id;
     const lp_value *wide = wide_input(part);
     if (wide && wide == state->wide)
         main = wide;
     bool follows = main && (main == state->registers || main == state->wide),
-         again = op->id == LP_OP_LINEAR && main && main == state->x, adds_registers = adds_to_registers(state, part);
+         again = is_product(node) && main && main == state->x, adds_registers = adds_to_registers(state, part);
     for (int i = 0; i < node->op->input_count; i++) {
-        bool held = (node->inputs[i] == main && (follows || again)) || (i == 3 && adds_registers);
-        if (row_input(node, i) && (!held || (op->id == LP_OP_ADD && node->inputs[0] == node->inputs[1])))
+        bool held = (node->inputs[i] == main && (follows || again)) || (i == rule->other[0] && adds_registers);
+        bool twice = rule->flags & LP_FUSED_COMMUTES && node->inputs[0] == node->inputs[1];
+        if (row_input(node, i) && (!held || twice))
             mark_stored(state, node->inputs[i]);
     }
     for (int i = 0; i < node->op->output_count; i++)
@@ -275,19 +242,19 @@ void write_step(build_state *state, const lp_stage_part *part, const lp_cuda_run
     step->head.halves = halves_of((node->outputs[0] ? node->outputs[0] : node->inputs[0])->cols);
     step->scale = (float)node->attributes.scale;
     step->shift = (float)node->attributes.shift;
-    int first = op->main, second = op->other[0];
-    if (op->id == LP_OP_ADD && main && main == node->inputs[1]) {
-        first = 1;
-        second = 0;
+    int first = rule->main, second = rule->other[0];
+    if (rule->flags & LP_FUSED_COMMUTES && main && main == node->inputs[second]) {
+        second = first;
+        first = rule->other[0];
     }
     if (first >= 0 && !follows && !again)
         step->main = rows_of(run, node->inputs[first]);
     if (second >= 0 && !adds_registers)
         step->other[0] = rows_of(run, node->inputs[second]);
-    if (op->other[1] >= 0)
-        step->other[1] = rows_of(run, node->inputs[op->other[1]]);
-    if (op->factors >= 0)
-        step->factors = rows_of(run, node->inputs[op->factors]).data;
+    if (rule->other[1] >= 0)
+        step->other[1] = rows_of(run, node->inputs[rule->other[1]]);
+    if (rule->factors >= 0)
+        step->factors = rows_of(run, node->inputs[rule->factors]).data;
     for (int i = 0; i < 2 && i < node->op->output_count; i++)
         if (lp_part_computes(part, i)) {
             if (node->accumulate >> i & 1)
@@ -295,9 +262,9 @@ void write_step(build_state *state, const lp_stage_part *part, const lp_cuda_run
             if (must_store(state, node->outputs[i]))
                 step->result[i] = rows_of(run, node->outputs[i]);
         }
-    if (op->id == LP_OP_LINEAR)
+    if (is_product(node))
         step->weight = state->packed + state->stages->packed[part->number];
-    fill_op(node, run, step);
+    fill_op(node, rule, run, step);
     if (follows)
         step->main = fused_rows();
     step->head.has = flags_of(step, follows, adds_registers);
@@ -307,22 +274,21 @@ void write_step(build_state *state, const lp_stage_part *part, const lp_cuda_run
 void advance(build_state *state, const lp_stage_part *part)
 {
     const lp_node *node = part->node;
-    const fused_op *op = find_op(node->op->id);
+    const lp_fused_rule *rule = rule_of(node);
     const lp_value *main = main_input(state, part);
-    if (op->id == LP_OP_LINEAR)
+    if (is_product(node))
         state->x = main;
-    if (op->id == LP_OP_REFLECT_GRADIENT && (node->accumulate & 2))
-        state->x = NULL; /* reflect_gradient overwrites the buffer of x */
+    if (rule->flags & LP_FUSED_OVERWRITES_X && node->accumulate & 2)
+        state->x = NULL;
     for (int i = 0; i < node->op->output_count; i++) {
         state->registers = lp_part_computes(part, i) && node->outputs[i] == state->registers ? NULL : state->registers;
         state->x = lp_part_computes(part, i) && node->outputs[i] == state->x ? NULL : state->x;
     }
     state->wide = lp_part_computes(part, 0) && halves_of(node->outputs[0]->cols) == 2 ? node->outputs[0] : NULL;
-    bool through = op->id == LP_OP_BASIS || op->id == LP_OP_REFLECT || op->id == LP_OP_REFLECT_GRADIENT;
     const lp_value *made = node->outputs[0];
-    if (op->id == LP_OP_LINEAR && halves_of(made->cols) == 2)
+    if (is_product(node) && halves_of(made->cols) == 2)
         return; /* a wide product does not change the registers */
-    if (!through)
+    if (!(rule->flags & LP_FUSED_KEEPS_REGISTERS))
         state->registers = halves_of(made->cols) == 1 ? made : NULL;
 }
 
@@ -349,8 +315,8 @@ int lp_cuda_fused_cols(const lp_node *node)
 
 unsigned lp_cuda_fused_supports(const lp_node *node, unsigned *by_row)
 {
-    const fused_op *op = find_op(node->op->id);
-    if (!op || !one_head(node))
+    const lp_fused_rule *rule = rule_of(node);
+    if (!rule->outputs || !one_head(node))
         return 0;
     /* Few rows occupy few warps: concurrent kernels of single nodes are then faster. */
     if ((node->outputs[0] ? node->outputs[0] : node->inputs[0])->rows_of == LP_ROWS_FIXED)
@@ -358,20 +324,19 @@ unsigned lp_cuda_fused_supports(const lp_node *node, unsigned *by_row)
     int half = lp_cuda_fused_cols(node);
     for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
         int i = k - node->op->input_count;
-        bool moments = (op->id == LP_OP_LAYER_NORM && i == 1) || (op->id == LP_OP_LAYER_NORM_GRADIENT && k == 2);
-        if (moments || !(i < 0 ? row_input(node, k) : node->outputs[i] && (op->outputs >> i & 1)))
+        if (rule->moments == (i < 0 ? k : (int)LP_NODE_INPUTS + i) || !(i < 0 ? row_input(node, k) : node->outputs[i] && (rule->outputs >> i & 1)))
             continue;
         const lp_value *value = i < 0 ? node->inputs[k] : node->outputs[i];
         int cols = value->cols, halves = halves_of(cols);
         if (value->storage == LP_STORAGE_TABLE_ROWS)
             return 0; /* not aligned to the 16 bytes of a vector copy */
-        if (halves == 0 || cols != halves * half || (i >= 0 && !(halves == 1 ? op->narrow : op->wide)))
+        if (halves == 0 || cols != halves * half || (i >= 0 && !(rule->flags & (halves == 1 ? LP_FUSED_NARROW : LP_FUSED_WIDE))))
             return 0;
     }
-    if (op->id == LP_OP_LINEAR && node->inputs[1]->rows_of != LP_ROWS_FIXED)
+    if (is_product(node) && node->inputs[rule->weight]->rows_of != LP_ROWS_FIXED)
         return 0;
-    *by_row = op->by_row;
-    return op->outputs;
+    *by_row = rule->by_row;
+    return rule->outputs;
 }
 
 void lp_cuda_fused_build(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run,

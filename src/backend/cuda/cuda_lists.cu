@@ -1,13 +1,13 @@
 /* cuda_lists.cu: builds the lists by a counting sort. */
 #include "backend/cuda/cuda_lists.h"
+#include "backend/cuda/cuda_rules.h"
 
 const lp_value *lp_cuda_sorted_by(const lp_node *node, int k)
 {
-    if (node->op->id == LP_OP_EMBED_GRADIENT && k == 1)
-        return node->outputs[0];
-    if (node->op->id == LP_OP_SAMPLED_LOSS_GRADIENT && (k == 2 || k == 3))
-        return node->inputs[1];
-    return NULL;
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    if (!(rule->by_id >> k & 1))
+        return NULL;
+    return rule->table < LP_NODE_INPUTS ? node->inputs[rule->table] : node->outputs[rule->table - LP_NODE_INPUTS];
 }
 
 lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids)

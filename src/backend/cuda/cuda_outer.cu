@@ -7,7 +7,7 @@ enum { LEAST = 64, LEAST_AREA = 96 * 128 };
 
 bool lp_cuda_outer_wide(const reduction_task &task)
 {
-    return task.type == REDUCTION_OUTER && task.a >= LEAST && task.b >= LEAST && task.a * task.b >= LEAST_AREA;
+    return task.type == LP_REDUCTION_OUTER && task.a >= LEAST && task.b >= LEAST && task.a * task.b >= LEAST_AREA;
 }
 
 int lp_cuda_outer_chunks(const reduction_task &task, int rows)

@@ -13,10 +13,10 @@ enum { THREADS = 512 };
 
 /* A node that the pack runs. */
 typedef struct extra_task {
-    int op, blocks; /* op: lp_op_id */
+    int blocks;
     lp_cuda_rows rows;
     int cols, width, lanes; /* gather: lanes per row, and columns that a lane copies at a time */
-    int harmonics;
+    int harmonics; /* 0: gather */
     const float *from;
     const int32_t *ids;
     void *to;
@@ -72,9 +72,9 @@ template <int n> __device__ inline void gather_rows(const extra_task &task, cons
 __device__ inline void run_extra(const extra_task &task, const lp_cuda_shard *shard, int block)
 {
     int i = block * THREADS + (int)threadIdx.x;
-    if (task.op == LP_OP_HARMONICS && i < task.cols)
+    if (task.harmonics && i < task.cols)
         ((double *)task.to)[i] = lp_harmonic(task.from, i, task.harmonics);
-    if (task.op == LP_OP_HARMONICS)
+    if (task.harmonics)
         return;
     if (task.width == 4)
         gather_rows<4>(task, shard, block);
@@ -102,13 +102,12 @@ extra_task extra_task_of(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     extra_task task = {};
-    task.op = (int)node->op->id;
     task.rows = lp_cuda_rows_of(out);
     task.cols = out->cols;
     task.from = LP_INPUT(0);
     task.to = LP_OUTPUT_AS(void, 0);
-    if (node->op->id == LP_OP_HARMONICS) {
-        task.harmonics = node->attributes.harmonics;
+    task.harmonics = node->attributes.harmonics;
+    if (task.harmonics) {
         task.blocks = (int)lp_blocks(task.cols, THREADS);
         return task;
     }
@@ -129,7 +128,7 @@ void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_fused *pack, 
     task.weight_count = pack->count;
     task.shard = run->shard;
     for (int p = pack->count, i = 0; p < stage->count; p++)
-        if (stage->parts[p].node->op->id != LP_OP_SCALE_COLUMNS) { /* these are packed with their scale */
+        if (lp_cuda_rule_of(stage->parts[p].node)->pack == LP_PACK_RUN) { /* the others scale a weight */
             task.extras[i] = extra_task_of(stage->parts[p].node, run);
             blocks += (unsigned)task.extras[i++].blocks;
         }

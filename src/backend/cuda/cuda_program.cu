@@ -299,7 +299,7 @@ static void launch_part(const lp_stage_part *part, const lp_cuda_run *run)
     lp_cuda_kernel_of(node.op->id)(&node, run);
 }
 
-static void launch_bce(const lp_cuda_stage *stage, const lp_cuda_run *run)
+static void launch_loss(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
     lp_node loss = node_of(&stage->parts[0]), gradient = node_of(&stage->parts[1]);
     lp_cuda_sampled_loss_fused(&loss, &gradient, run);
@@ -318,8 +318,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
         lp_cuda_fused_launch(&run->fused[i], &mine);
     else if (stage->type == LP_STAGE_REDUCTION)
         lp_cuda_reduce(stage->parts, stage->count, &mine);
-    else if (stage->type == LP_STAGE_BCE && stage->count == 2)
-        launch_bce(stage, &mine);
+    else if (stage->type == LP_STAGE_LOSS && stage->count == 2)
+        launch_loss(stage, &mine);
     else
         for (int p = 0; p < stage->count; p++)
             launch_part(&stage->parts[p], &mine);
@@ -360,7 +360,9 @@ static int by_node(const void *a, const void *b)
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                           const lp_profiler *profiler)
 {
-    static const char *const types[] = {"node", "fused", "pack", "reduction", "bce"};
+    static const char *const types[] = {"node", "fused", "pack", "reduction", NULL};
+    static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
+    const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
     lp_launch_part *parts = run->program->parts;
     for (int p = 0; p < stage->count; p++) {
         bool packed = stage->type == LP_STAGE_PACK && lp_part_is_packed(&stage->parts[p]);
@@ -368,7 +370,7 @@ static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, do
         parts[p].counts = !packed && computes_first_output(&stage->parts[p]);
     }
     qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
-    lp_launch launch = {(*number)++, types[stage->type], parts, stage->count, seconds};
+    lp_launch launch = {(*number)++, type, parts, stage->count, seconds};
     profiler->on_launch(profiler->context, &launch);
 }
 

@@ -116,13 +116,9 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_kern
         for (int r = (int)threadIdx.x; r < wide; r += (int)blockDim.x) {
             float x[each], sum[each];
 #pragma unroll
-            for (int e = 0; e < each; e++) {
-                sum[e] = 0;
+            for (int e = 0; e < each; e++)
                 x[e] = t < mine.length[e] ? task.x[(size_t)(mine.first[e] + t) * wide + r] : 0;
-            }
-            add_terms<each>(sum, weight + r, wide, h, form.padded, resident);
-            add_terms<each>(sum, task.transposed + (size_t)resident * wide + r, wide, h + resident, form.padded,
-                            hidden - resident);
+            scan_gate<each>(sum, form, wide, r, weight, task.transposed, h);
             bool is_cell = r / hidden == 2;
 #pragma unroll
             for (int e = 0; e < each; e++) {
@@ -197,14 +193,12 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_grad
 {
     LP_SHARED(float, weight);
     const scan_form &form = task.form;
-    int hidden = form.hidden, wide = GATES * hidden, resident = form.resident, padded = form.padded;
+    int hidden = form.hidden, wide = GATES * hidden, padded = form.padded;
     float *dgates = weight + form.weight_floats, *parts = dgates + each * GATES * padded;
     scan_segments<each> mine = scan_begin<each>(form);
     if (mine.longest == 0)
         return;
-    for (int p = 0; p < GATES; p++)
-        copy_in(weight + p * resident * hidden, task.weight + (size_t)p * hidden * hidden, resident * hidden);
-    clear_in(dgates, each * GATES * padded);
+    scan_gradient_begin<each, GATES>(form, weight, task.weight, dgates);
     float dc = 0;
     __syncthreads();
 #pragma unroll 1
@@ -212,21 +206,7 @@ template <int each> __global__ void __launch_bounds__(MOST_THREADS, 1) lstm_grad
         lstm_token now = {};
         if (t < mine.steps)
             now = read_token(task, mine.my_first + t, mine.j, t == 0);
-#pragma unroll 1
-        for (int r = (int)threadIdx.x; r < wide; r += (int)blockDim.x) {
-            int p = r / hidden, j = r % hidden;
-            float sum[each];
-#pragma unroll
-            for (int e = 0; e < each; e++)
-                sum[e] = 0;
-            add_terms<each>(sum, weight + p * resident * hidden + j, hidden, dgates + p * padded, GATES * padded,
-                            resident);
-            add_terms<each>(sum, task.weight + ((size_t)p * hidden + resident) * hidden + j, hidden,
-                            dgates + p * padded + resident, GATES * padded, hidden - resident);
-#pragma unroll
-            for (int e = 0; e < each; e++)
-                parts[e * wide + r] = sum[e];
-        }
+        scan_gradient_parts<each, GATES>(form, weight, task.weight, dgates, parts);
         __syncthreads();
         if (t < mine.steps) {
             const float *part = parts + mine.e * wide + mine.j;

@@ -23,31 +23,6 @@ enum { ROW_OVERHEAD = 16 }; /* fixed cost of a row, in units of a float read */
 
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-/* An op that sums over rows. p, q and extra of reduction_task: indices of inputs; -1: none. */
-typedef struct reduction_op {
-    lp_op_id id;
-    reduction_type type;
-    unsigned outputs; /* bits of those that are sums over rows */
-    int p, q, extra;
-    int halves; /* of the rows of p */
-} reduction_op;
-
-static const reduction_op ops[] = {
-    {LP_OP_LINEAR_OUTER, REDUCTION_OUTER, 1 | 2, 0, 1, -1, 1},
-    {LP_OP_COLUMN_SUM, REDUCTION_COLUMN, 1, 0, -1, -1, 1},
-    {LP_OP_COLUMN_DOT, REDUCTION_DOT, 1, 0, 1, -1, 1},
-    {LP_OP_LAYER_NORM_GRADIENT, REDUCTION_NORM, 2 | 4, 0, 3, 2, 1},
-    {LP_OP_BASIS_GRADIENT, REDUCTION_BASIS, 1, 1, 2, 0, 2},
-};
-
-static const reduction_op *find_op(lp_op_id id)
-{
-    for (size_t i = 0; i < sizeof ops / sizeof ops[0]; i++)
-        if (ops[i].id == id)
-            return &ops[i];
-    return NULL;
-}
-
 static int min_int(int a, int b)
 {
     return a < b ? a : b;
@@ -157,21 +132,21 @@ static void fill_columns(const lp_cuda_device *device, reduction_task *task, int
 /* The value whose rows the node sums over. */
 static const lp_value *rows_of(const lp_node *node)
 {
-    return node->inputs[find_op(node->op->id)->p];
+    return node->inputs[lp_cuda_rule_of(node)->reduction.p];
 }
 
 static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_run *run)
 {
-    const reduction_op *op = find_op(node->op->id);
-    task->type = (short)op->type;
+    const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
+    task->type = (short)rule->type;
     task->rows = lp_cuda_rows_of(rows_of(node));
-    task->p = LP_INPUT(op->p);
-    task->q = op->q >= 0 ? LP_INPUT(op->q) : NULL;
-    task->extra = op->extra >= 0 ? LP_INPUT(op->extra) : NULL;
-    if (op->type == REDUCTION_OUTER)
+    task->p = LP_INPUT(rule->p);
+    task->q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
+    task->extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
+    if (rule->type == LP_REDUCTION_OUTER)
         fill_outer(run->device, task, node);
     else
-        fill_columns(run->device, task, rows_of(node)->cols / op->halves, op->halves);
+        fill_columns(run->device, task, rows_of(node)->cols / rule->halves, rule->halves);
 }
 
 /* ---- blocks of each task ------------------------------------------------------------------------------------- */
@@ -186,11 +161,11 @@ static double cost_of_row(const reduction_task *task)
 {
     int read = min_int(task->b_wide, task->b);
     switch (task->type) {
-    case REDUCTION_OUTER:
+    case LP_REDUCTION_OUTER:
         return ROW_OVERHEAD + 1.125 * (read + min_int(task->a_wide, task->a));
-    case REDUCTION_COLUMN:
+    case LP_REDUCTION_COLUMN:
         return ROW_OVERHEAD + read;
-    case REDUCTION_BASIS:
+    case LP_REDUCTION_BASIS:
         return ROW_OVERHEAD + 5 * read;
     default:
         return ROW_OVERHEAD + 2 * read;
@@ -200,7 +175,7 @@ static double cost_of_row(const reduction_task *task)
 /* Fixed cost of a chunk: the partial matrix of an outer product is written and read again. */
 static double cost_of_chunk(const reduction_task *task)
 {
-    return task->type == REDUCTION_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
+    return task->type == LP_REDUCTION_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
 }
 
 static int most_chunks(int rows)
@@ -264,7 +239,7 @@ static size_t shared_size(const reduction_group *group, int count)
     for (int i = 0; i < count; i++) {
         const reduction_task *task = &group->task[i];
         size_t size = (size_t)task->slots * (size_t)reduction_slot(*task) + PADDING, exchanged = 0;
-        if (task->type == REDUCTION_OUTER)
+        if (task->type == LP_REDUCTION_OUTER)
             exchanged = (size_t)((task->sets - 1) * task->warps) * REDUCTION_LANE * 32;
         size = exchanged > size ? exchanged : size;
         most = size > most ? size : most;
@@ -288,7 +263,7 @@ typedef struct reduction_plan {
 
 static int first_output(const reduction_task *task)
 {
-    return task->type == REDUCTION_NORM ? 1 : 0;
+    return task->type == LP_REDUCTION_NORM ? 1 : 0;
 }
 
 static size_t element_size(const reduction_output *output)
@@ -389,11 +364,10 @@ static unsigned list_partial_outputs(reduction_plan *plan)
 
 bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
 {
-    const reduction_op *op = find_op(node->op->id);
     unsigned wanted = 0;
     for (int i = 0; i < LP_NODE_OUTPUTS; i++)
         wanted |= (unsigned)(node->outputs[i] != NULL) << i;
-    *outputs = op ? op->outputs & wanted : 0;
+    *outputs = lp_cuda_rule_of(node)->reduction.outputs & wanted;
     return *outputs != 0;
 }
 

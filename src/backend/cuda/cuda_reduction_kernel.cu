@@ -81,8 +81,8 @@ __device__ static inline void load_matrix(float *to, int stride, const float *fr
 __device__ static inline void load_columns(const reduction_task &task, const reduction_block &block, float *to,
                                            int from, int present)
 {
-    bool outer = task.type == REDUCTION_OUTER;
-    int halves = task.type == REDUCTION_BASIS ? 2 : 1, matrices = task.q ? 2 * halves : 1;
+    bool outer = task.type == LP_REDUCTION_OUTER;
+    int halves = task.type == LP_REDUCTION_BASIS ? 2 : 1, matrices = task.q ? 2 * halves : 1;
 #pragma unroll 1
     for (int m = 0; m < matrices; m++) {
         bool left = m < halves, a = outer && left;
@@ -239,15 +239,15 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
 {
     int stride = task.p_stride, first = mine.first * stride + mine.column, apart = mine.apart * stride;
     const float *p = rows + first, *q = p + reduction_slot_q(task), *end = rows + present * stride;
-    if (task.type == REDUCTION_COLUMN) {
+    if (task.type == LP_REDUCTION_COLUMN) {
 #pragma unroll 4
         for (; p < end; p += apart)
             sum.one += *p;
-    } else if (task.type == REDUCTION_DOT) {
+    } else if (task.type == LP_REDUCTION_DOT) {
 #pragma unroll 4
         for (; p < end; p += apart, q += apart)
             sum.one += *p * *q;
-    } else if (task.type == REDUCTION_NORM) {
+    } else if (task.type == LP_REDUCTION_NORM) {
         const float2 *moments = (const float2 *)(rows + reduction_slot_extra(task)) + mine.first;
 #pragma unroll 4
         for (; p < end; p += apart, q += apart, moments += mine.apart) {
@@ -268,7 +268,7 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
 __device__ static inline void store_columns(const reduction_task &task, const reduction_block &block,
                                             const reduction_column &mine, float *memory, reduction_mine sum)
 {
-    bool basis = task.type == REDUCTION_BASIS;
+    bool basis = task.type == LP_REDUCTION_BASIS;
     double *exact = (double *)memory;
     float2 *both = (float2 *)memory;
     if (basis)
@@ -538,7 +538,7 @@ __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __g
     int count = __shfl_sync(0xFFFFFFFFu, known, task.rows.type);
     int rows = task.rows.type == LP_ROWS_FIXED ? task.rows.fixed : count;
     reduction_block block = block_now(task, (int)blockIdx.x - group.first[index], rows);
-    if (task.type == REDUCTION_OUTER)
+    if (task.type == LP_REDUCTION_OUTER)
         sum_outer<bulk, tensor>(task, block, memory, barriers);
     else
         sum_columns<bulk>(task, block, memory, barriers);

@@ -5,6 +5,7 @@
 #define LP_CUDA_REDUCTION_TASK_H
 
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_rules.h"
 
 enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
 /* A warp computes WIDE x WIDE elements of an outer product; a block up to LONG x SHORT. */
@@ -18,14 +19,6 @@ enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
 /* Outputs of a block of the second launch. */
 enum { REDUCTION_OUTPUTS_PER_BLOCK = 32 };
 
-typedef enum reduction_type {
-    REDUCTION_OUTER,  /* p^T q, and column sums of p or of q */
-    REDUCTION_COLUMN, /* columns of p */
-    REDUCTION_DOT,    /* columns of p * q, elementwise */
-    REDUCTION_NORM,   /* columns of q * normalized p, and of q; extra: mean and inverse deviation of each row */
-    REDUCTION_BASIS /* columns of time * (cos p sin q - sin p cos q), of wide p and q; extra: the time of each row, in double */
-} reduction_type;
-
 /* One reduction. Its rows are divided into chunks, and its columns into tiles: a_wide columns of p and b_wide of q in one head, or
  * b_wide columns of both. A block sums one chunk for one tile. Rows are copied to slots in shared memory, each with `depth` rows of p, then of
  * q, then of extra. All slots are loaded at the start, and each is loaded again after use. */
@@ -36,7 +29,7 @@ typedef struct reduction_task {
     lp_cuda_rows rows;
     int chunks, heads, a, b;       /* a, b: columns of a head in p and q */
     int down, across;              /* tiles of a head */
-    short type;                    /* reduction_type */
+    short type;                    /* lp_reduction_type */
     short a_wide, b_wide;          /* columns of a tile */
     short p_stride, q_stride;      /* floats from row to row in shared memory */
     short depth, slots;            /* rows of a slot, and number of slots */

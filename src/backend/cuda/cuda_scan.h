@@ -122,6 +122,52 @@ __device__ static inline void clear_in(float *to, int count)
         to[i] = 0;
 }
 
+/* sum[e] = the product of gate r of W_hh with the hidden state of segment e. weight: its resident rows, transposed; rest: all rows. */
+template <int each>
+__device__ static inline void scan_gate(float (&sum)[each], const scan_form &form, int wide, int r, const float *weight,
+                                        const float *rest, const float *h)
+{
+#pragma unroll
+    for (int e = 0; e < each; e++)
+        sum[e] = 0;
+    add_terms<each>(sum, weight + r, wide, h, form.padded, form.resident);
+    add_terms<each>(sum, rest + (size_t)form.resident * wide + r, wide, h + form.resident, form.padded,
+                    form.hidden - form.resident);
+}
+
+/* Loads the resident rows of each gate of W_hh and clears the gradients of the gates, [each x gates x padded]. */
+template <int each, int gates>
+__device__ static inline void scan_gradient_begin(const scan_form &form, float *weight, const float *from,
+                                                  float *dgates)
+{
+    int hidden = form.hidden, resident = form.resident;
+    for (int p = 0; p < gates; p++)
+        copy_in(weight + p * resident * hidden, from + (size_t)p * hidden * hidden, resident * hidden);
+    clear_in(dgates, each * gates * form.padded);
+}
+
+/* The parts of the gradient of the hidden states, [each x gates x H]: gate p's rows of W_hh make part p. */
+template <int each, int gates>
+__device__ static inline void scan_gradient_parts(const scan_form &form, const float *weight, const float *rest,
+                                                  const float *dgates, float *parts)
+{
+    int hidden = form.hidden, wide = gates * hidden, resident = form.resident, padded = form.padded;
+#pragma unroll 1
+    for (int r = (int)threadIdx.x; r < wide; r += (int)blockDim.x) {
+        int p = r / hidden, j = r % hidden;
+        float sum[each];
+#pragma unroll
+        for (int e = 0; e < each; e++)
+            sum[e] = 0;
+        add_terms<each>(sum, weight + p * resident * hidden + j, hidden, dgates + p * padded, gates * padded, resident);
+        add_terms<each>(sum, rest + ((size_t)p * hidden + resident) * hidden + j, hidden,
+                        dgates + p * padded + resident, gates * padded, hidden - resident);
+#pragma unroll
+        for (int e = 0; e < each; e++)
+            parts[e * wide + r] = sum[e];
+    }
+}
+
 __device__ static inline float scan_sigmoid(float x)
 {
     return 1 / (1 + expf(-x));

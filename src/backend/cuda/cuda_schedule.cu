@@ -36,7 +36,7 @@ enum { PACKED = LP_STORAGE_WORK + 1 };
 static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_part *part,
                        stage_bytes *all)
 {
-    if (part->node->op->id != LP_OP_LINEAR || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION)
+    if (!lp_part_is_packed(part) || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION)
         return;
     size_t begin = stages->packed[part->number];
     byte_range packed = {PACKED, begin, begin + lp_cuda_packed_size(part->node)};
@@ -66,14 +66,16 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
         for (int i = packs; i < (packs ? 2 : part->node->op->input_count); i++)
             if (bytes_of(plan, part->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
-        /* The loss reads a side buffer that is written together with this output (lp_cuda_side_buffer). */
-        if (part->node->op->id == LP_OP_SAMPLED_LOSS && bytes_of(plan, part->node->outputs[1], &one))
-            all->reads[all->read_count++] = one;
-        for (int i = 0; i < part->node->op->output_count; i++)
+        const lp_cuda_rule *rule = lp_cuda_rule_of(part->node);
+        for (int i = 0; i < part->node->op->output_count; i++) {
+            /* A side buffer is written together with this output (lp_cuda_side_buffer). */
+            if (rule->ordered && rule->together >> i & 1 && bytes_of(plan, part->node->outputs[i], &one))
+                all->reads[all->read_count++] = one;
             if (!packs && lp_part_computes(part, i) && bytes_of(plan, part->node->outputs[i], &one)) {
                 all->writes[all->write_count++] = one;
                 all->reads[all->read_count++] = one; /* it may accumulate */
             }
+        }
     }
     return true;
 }

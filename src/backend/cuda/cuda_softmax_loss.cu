@@ -90,7 +90,7 @@ typedef struct row_states {
 __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_constant__ loss_task task)
 {
     int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
-    int lane = (int)threadIdx.x & 31, cols = task.config.cols;
+    int lane = (int)threadIdx.x & 31, cols = task.cols;
     if (t >= lp_rows_now(task.targets, task.shard))
         return;
     int target = task.target[t];
@@ -100,7 +100,7 @@ __global__ void __launch_bounds__(32 * WARPS) loss_merge_splits(const __grid_con
     dot = lp_warp_sum(dot) + loss_item_term(&task, target, target + 1);
     loss_softmax all = {-INFINITY, 0};
     int tiles = task.tile_cols ? (lp_rows_now(task.items, task.shard) + task.tile_cols - 1) / task.tile_cols
-                               : task.config.splits;
+                               : task.splits;
     for (int i = 0; i < tiles; i++) {
         loss_softmax other = {task.partial[i * task.capacity + t], task.partial_sums[i * task.capacity + t]};
         all = loss_softmax_merge(all, other);
@@ -230,7 +230,7 @@ loss_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.bias = LP_INPUT(2);
     task.logq = LP_INPUT(3);
     task.target = LP_INPUT_AS(int32_t, 4);
-    task.config.cols = node->inputs[0]->cols;
+    task.cols = node->inputs[0]->cols;
     return task;
 }
 
@@ -242,7 +242,7 @@ product_task scores_of(const lp_node *node, const loss_task &loss, const loss_fa
     task.shard = loss.shard;
     task.rows = product_whole(node->inputs[0]);
     task.cols = {loss.items, first, count, 0};
-    task.depth = product_fixed(loss.config.cols);
+    task.depth = product_fixed(loss.cols);
     task.chunks = 1;
     task.a = operand_of(z, 0);
     task.b = operand_of(items, first);
@@ -329,7 +329,7 @@ void gradient_by_products(const lp_node *node, const lp_cuda_run *run, const los
     g.run = run;
     g.loss = loss;
     g.rows = lp_cuda_largest(run, node->inputs[0]);
-    g.cols = loss.config.cols;
+    g.cols = loss.cols;
     int64_t most = (int64_t)DSCORES_SIZE / element / (g.rows < 1 ? 1 : g.rows) / product_large::cols;
     int chunk = most < 1                             ? product_large::cols
                 : most * product_large::cols < items ? (int)most * product_large::cols
@@ -363,17 +363,16 @@ void gradient_by_products(const lp_node *node, const lp_cuda_run *run, const los
 /* Gradient of one side on chip: rows of z, or items. */
 void launch_side(const lp_cuda_run *run, loss_task *task, bool by_items, int64_t rows)
 {
-    const loss_config *config = &task->config;
     product_extent all = {by_items ? task->items : task->targets, 0, INT32_MAX, 0};
     lp_cuda_softmax_tensor_backward(run, task, by_items, rows);
-    if (config->splits == 1)
+    if (task->splits == 1)
         return;
     if (task->out)
-        LP_LAUNCH(run, add_splits, lp_blocks(rows * config->cols, 256), 256, 0, task->shard, all, task->partial,
-                  task->capacity * config->cols, config->cols, config->splits, task->out, task->out_accumulate);
+        LP_LAUNCH(run, add_splits, lp_blocks(rows * task->cols, 256), 256, 0, task->shard, all, task->partial,
+                  task->capacity * task->cols, task->cols, task->splits, task->out, task->out_accumulate);
     if (task->dbias)
         LP_LAUNCH(run, add_splits, lp_blocks(rows, 256), 256, 0, task->shard, all, task->partial_sums, task->capacity,
-                  1, config->splits, task->dbias, task->dbias_accumulate);
+                  1, task->splits, task->dbias, task->dbias_accumulate);
 }
 
 } // namespace
@@ -383,11 +382,11 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     row_states finish = {task_of(node, run)};
     loss_task *task = &finish.loss;
     int rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    bool on_chip = lp_cuda_softmax_tensor(run, &task->config, task->config.cols, rows, items);
+    bool on_chip = lp_cuda_softmax_tensor(run, task, rows, items);
     task->tile_cols = on_chip                            ? 0
                       : product_is_large(rows, items, 1) ? (int)product_large::cols
                                                          : (int)product_small::cols;
-    int tiles = on_chip ? task->config.splits : (int)lp_blocks(items, task->tile_cols);
+    int tiles = on_chip ? task->splits : (int)lp_blocks(items, task->tile_cols);
     task->capacity = rows;
     size_t part = (size_t)tiles * (size_t)rows;
     size_t states = aligned(2 * part + (size_t)rows), of_z = on_chip ? 0 : packed_size(run, node->inputs[0]);
@@ -418,8 +417,8 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     loss_task by_items = by_rows;
     int64_t rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
     int cols = node->inputs[0]->cols;
-    if (!lp_cuda_softmax_tensor(run, &by_rows.config, cols, rows, items) ||
-        !lp_cuda_softmax_tensor(run, &by_items.config, cols, items, rows)) {
+    if (!lp_cuda_softmax_tensor(run, &by_rows, rows, items) ||
+        !lp_cuda_softmax_tensor(run, &by_items, items, rows)) {
         gradient_by_products(node, run, by_rows);
         return;
     }
@@ -432,15 +431,15 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     by_items.dbias = LP_OUTPUT(2);
     by_items.dbias_accumulate = LP_ADDS(2);
     /* The two passes run one after the other and share scratch. */
-    size_t row_size = by_rows.config.splits > 1 ? (size_t)by_rows.config.splits * (size_t)rows * (size_t)cols : 0;
+    size_t row_size = by_rows.splits > 1 ? (size_t)by_rows.splits * (size_t)rows * (size_t)cols : 0;
     size_t item_size =
-        by_items.config.splits > 1 ? (size_t)by_items.config.splits * (size_t)items * ((size_t)cols + 1) : 0;
+        by_items.splits > 1 ? (size_t)by_items.splits * (size_t)items * ((size_t)cols + 1) : 0;
     size_t size = row_size > item_size ? row_size : item_size;
     float *scratch = size ? (float *)lp_cuda_scratch(run, size * sizeof(float)) : NULL;
     if (size && !scratch)
         return;
     by_rows.partial = by_items.partial = scratch;
-    by_items.partial_sums = scratch ? scratch + (size_t)by_items.config.splits * (size_t)items * (size_t)cols : NULL;
+    by_items.partial_sums = scratch ? scratch + (size_t)by_items.splits * (size_t)items * (size_t)cols : NULL;
     if (by_rows.out)
         launch_side(run, &by_rows, false, rows);
     if (by_items.out || by_items.dbias)

@@ -25,6 +25,10 @@ template <int column_tiles, bool use_bf16> struct loss_shape {
     static constexpr int inner_rows = bf16 ? 128 : 64;
     static constexpr int buffers = bf16 ? 1 : 2;
     static_assert(!bf16 || tiles % 2 == 0, "a bf16 k-step is two 8-column tiles");
+    /* Offsets in shared memory, in floats; size is the total. The resident rows come first. */
+    static constexpr int streamed = ROWS * stride, terms = streamed + buffers * inner_rows * stride;
+    static constexpr int targets = terms + buffers * inner_rows, size = targets + buffers * inner_rows;
+    static_assert(size >= ROWS * out_stride, "results fit");
 };
 
 /* Adds the scores of the warp's 16 rows and 32 streamed rows. */
@@ -38,30 +42,80 @@ __device__ void compute_scores(const float (&resident)[shape::k_steps][4], const
         tile_mma_nt<shape::bf16, shape::stride>(score, resident[k], right, k);
 }
 
+/* Range of the streamed side that this block takes. */
+template <typename shape> __device__ void loss_split(int splits, int count, int *begin, int *end)
+{
+    int64_t tiles = (count + shape::inner_rows - 1) / shape::inner_rows, split = blockIdx.y;
+    *begin = (int)(tiles * split / splits) * shape::inner_rows;
+    *end = min((int)(tiles * (split + 1) / splits) * shape::inner_rows, count);
+}
+
+__device__ void loss_store_softmax(const loss_task *task, int row, loss_softmax state)
+{
+    task->partial[blockIdx.y * task->capacity + row] = state.row_max;
+    task->partial_sums[blockIdx.y * task->capacity + row] = state.row_sum;
+}
+
+/* Stores the gradient of the resident rows from `first` on, or the split's part of it. */
+__device__ void loss_store_rows(const loss_task *task, int first, int present, const float *from,
+                                              int stride)
+{
+    int cols = task->cols;
+    if (task->splits > 1)
+        tile_store_global(task->partial + (blockIdx.y * task->capacity + first) * cols, cols, present, cols, from,
+                          stride, 0);
+    else if (task->out)
+        tile_store_global(task->out + (int64_t)first * cols, cols, present, cols, from, stride, task->out_accumulate);
+}
+
+/* Stores an element of dbias, or the split's part of it. */
+__device__ void loss_store_dbias(const loss_task *task, int item, float sum)
+{
+    if (task->splits > 1)
+        task->partial_sums[blockIdx.y * task->capacity + item] = sum;
+    else
+        lp_store(task->dbias + item, sum, task->dbias_accumulate);
+}
+
+/* Term of one side of a pair. An item: bias + logQ correction; a row of z: its lse and target. */
+typedef struct loss_operand {
+    float term;
+    int target;
+} loss_operand;
+
+template <bool item> __device__ loss_operand loss_operand_of(const loss_task *task, int i, int count)
+{
+    loss_operand mine = {item ? loss_item_term(task, i, count) : INFINITY, -1};
+    if (!item && i < count) {
+        mine.term = task->lse[i];
+        mine.target = task->target[i];
+    }
+    return mine;
+}
+
 /* Stages rows of z or items from `first` on. */
 template <typename shape, tile_phase phase>
-__device__ void stage_rows(const loss_config *config, float *to, int rows, const float *from, int first, int count)
+__device__ void stage_rows(int cols, float *to, int rows, const float *from, int first, int count)
 {
+    const float *source = from + (int64_t)first * cols;
     if (!shape::bf16)
-        loss_stage<true, phase>(config, to, rows, from, first, count);
+        tile_stage<phase>(to, shape::stride, rows, 8 * shape::tiles, source, cols, min(rows, count - first), cols);
     else if (phase == TILE_COPY)
-        tile_stage_bf16(to, shape::stride, rows, 8 * shape::tiles, from + (int64_t)first * config->cols, config->cols,
-                        min(rows, count - first), config->cols);
+        tile_stage_bf16(to, shape::stride, rows, 8 * shape::tiles, source, cols, min(rows, count - first), cols);
 }
 
 /* Loads the resident rows into fragments and starts to stage the first streamed tile. */
 template <typename shape>
-__device__ void load_tiles(const loss_config *config, float *memory, loss_layout layout, const float *x, int first,
-                           int rows, const float *y, int from, int others, float (&resident)[shape::k_steps][4])
+__device__ void load_tiles(int cols, float *memory, const float *x, int first, int rows, const float *y, int from,
+                           int others, float (&resident)[shape::k_steps][4])
 {
-    stage_rows<shape, TILE_COPY>(config, memory + layout.resident, ROWS, x, first, rows);
+    stage_rows<shape, TILE_COPY>(cols, memory, ROWS, x, first, rows);
     if (from < others)
-        stage_rows<shape, TILE_COPY>(config, memory + layout.streamed, shape::inner_rows, y, from, others);
+        stage_rows<shape, TILE_COPY>(cols, memory + shape::streamed, shape::inner_rows, y, from, others);
     tile_cp_async_wait();
-    stage_rows<shape, TILE_ROUND>(config, memory + layout.resident, ROWS, x, first, rows);
+    stage_rows<shape, TILE_ROUND>(cols, memory, ROWS, x, first, rows);
     __syncthreads();
-    tile_address mine =
-        tile_a_address(memory + layout.resident + 16 * tile_lane_now().warp * shape::stride, shape::stride);
+    tile_address mine = tile_a_address(memory + 16 * tile_lane_now().warp * shape::stride, shape::stride);
 #pragma unroll
     for (int k = 0; k < shape::k_steps; k++)
         tile_ldmatrix(resident[k], mine, 8 * k);
@@ -113,29 +167,28 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     tensor_loss_forward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_config *config = &task.config;
-    loss_layout layout = loss_layout_of(config);
+    int cols = task.cols;
     int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
     int first = (int)blockIdx.x * ROWS, from, end, buffer = 0;
     if (first >= targets)
         return;
-    loss_split(config, items, &from, &end);
+    loss_split<shape>(task.splits, items, &from, &end);
     float resident[shape::k_steps][4];
-    load_tiles<shape>(config, memory, layout, task.z, first, targets, task.table, from, end > from ? items : 0,
+    load_tiles<shape>(cols, memory, task.z, first, targets, task.table, from, end > from ? items : 0,
                       resident);
     loss_softmax row[2] = {{-INFINITY, 0}, {-INFINITY, 0}};
     for (int item = from, next; item < end; item = next, buffer = shape::buffers - 1 - buffer) {
-        float *streamed = memory + layout.streamed + buffer * shape::inner_rows * shape::stride,
-              *term = memory + layout.terms + buffer * shape::inner_rows;
+        float *streamed = memory + shape::streamed + buffer * shape::inner_rows * shape::stride,
+              *term = memory + shape::terms + buffer * shape::inner_rows;
         next = item + shape::inner_rows;
         tile_cp_async_wait();
-        stage_rows<shape, TILE_ROUND>(config, streamed, shape::inner_rows, task.table, item, items);
+        stage_rows<shape, TILE_ROUND>(cols, streamed, shape::inner_rows, task.table, item, items);
         for (int i = (int)threadIdx.x; i < shape::inner_rows; i += (int)blockDim.x)
             term[i] = loss_item_term(&task, item + i, items) * TILE_LOG2_E;
         __syncthreads();
         if (shape::buffers == 2 && next < end)
-            stage_rows<shape, TILE_COPY>(config,
-                                         memory + layout.streamed + (1 - buffer) * shape::inner_rows * shape::stride,
+            stage_rows<shape, TILE_COPY>(cols,
+                                         memory + shape::streamed + (1 - buffer) * shape::inner_rows * shape::stride,
                                          shape::inner_rows, task.table, next, items);
 #pragma unroll 1
         for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
@@ -145,7 +198,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
         }
         if (shape::buffers == 1 && next < end) {
             __syncthreads();
-            stage_rows<shape, TILE_COPY>(config, streamed, shape::inner_rows, task.table, next, items);
+            stage_rows<shape, TILE_COPY>(cols, streamed, shape::inner_rows, task.table, next, items);
         }
     }
     store_softmax(&task, first, targets, row);
@@ -197,19 +250,18 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     tensor_loss_backward(const __grid_constant__ loss_task task)
 {
     LP_SHARED(float, memory);
-    const loss_config *config = &task.config;
-    loss_layout layout = loss_layout_of(config);
+    int cols = task.cols;
     constexpr int out_stride = shape::out_stride;
     int targets = lp_rows_now(task.targets, task.shard), items = lp_rows_now(task.items, task.shard);
     int rows = by_items ? items : targets, others = by_items ? targets : items, first = (int)blockIdx.x * ROWS, from,
         end;
     if (first >= rows)
         return;
-    loss_split(config, others, &from, &end);
+    loss_split<shape>(task.splits, others, &from, &end);
     const float *x = by_items ? task.table : task.z, *y = by_items ? task.z : task.table;
     tile_lane me = tile_lane_now();
     float resident[shape::k_steps][4];
-    load_tiles<shape>(config, memory, layout, x, first, rows, y, from, end > from ? others : 0, resident);
+    load_tiles<shape>(cols, memory, x, first, rows, y, from, end > from ? others : 0, resident);
     loss_operand row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -219,12 +271,12 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
     float sum[shape::tiles][4] = {}, row_total[2] = {0, 0}, scale = *task.dloss;
     int buffer = 0;
     for (int other = from, next; other < end; other = next, buffer = shape::buffers - 1 - buffer) {
-        float *streamed = memory + layout.streamed + buffer * shape::inner_rows * shape::stride,
-              *term = memory + layout.terms + buffer * shape::inner_rows;
-        int *target = (int *)(memory + layout.targets + buffer * shape::inner_rows);
+        float *streamed = memory + shape::streamed + buffer * shape::inner_rows * shape::stride,
+              *term = memory + shape::terms + buffer * shape::inner_rows;
+        int *target = (int *)(memory + shape::targets + buffer * shape::inner_rows);
         next = other + shape::inner_rows;
         tile_cp_async_wait();
-        stage_rows<shape, TILE_ROUND>(config, streamed, shape::inner_rows, y, other, others);
+        stage_rows<shape, TILE_ROUND>(cols, streamed, shape::inner_rows, y, other, others);
         for (int i = (int)threadIdx.x; i < shape::inner_rows; i += (int)blockDim.x) {
             loss_operand operand = loss_operand_of<!by_items>(&task, other + i, others);
             term[i] = operand.term * TILE_LOG2_E;
@@ -232,8 +284,8 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
         }
         __syncthreads();
         if (shape::buffers == 2 && next < end)
-            stage_rows<shape, TILE_COPY>(config,
-                                         memory + layout.streamed + (1 - buffer) * shape::inner_rows * shape::stride,
+            stage_rows<shape, TILE_COPY>(cols,
+                                         memory + shape::streamed + (1 - buffer) * shape::inner_rows * shape::stride,
                                          shape::inner_rows, y, next, others);
 #pragma unroll 1
         for (int offset = 0; offset < shape::inner_rows; offset += UNIT) {
@@ -245,7 +297,7 @@ __global__ void __launch_bounds__(32 * WARPS, shape::tiles <= 8 ? 2 : 1)
         }
         if (shape::buffers == 1 && next < end) {
             __syncthreads();
-            stage_rows<shape, TILE_COPY>(config, streamed, shape::inner_rows, y, next, others);
+            stage_rows<shape, TILE_COPY>(cols, streamed, shape::inner_rows, y, next, others);
         }
     }
     __syncthreads();
@@ -271,44 +323,36 @@ template <typename action> void with_shape(const lp_cuda_run *run, int cols, con
 
 } // namespace
 
-bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_config *config, int cols, int64_t rows, int64_t others)
+/* A split has at least four streamed tiles. */
+bool lp_cuda_softmax_tensor(const lp_cuda_run *run, loss_task *task, int64_t rows, int64_t others)
 {
-    if (cols > (tile_bf16(run) ? MOST_BF16 : MOST_TF32) || !tile_tensor(run))
+    if (task->cols > (tile_bf16(run) ? MOST_BF16 : MOST_TF32) || !tile_tensor(run))
         return false;
-    with_shape(run, cols, [=](auto chosen) {
-        typedef decltype(chosen) shape;
-        config->cols_padded = 8 * shape::tiles;
-        config->stride = shape::stride;
-        config->inner_rows = shape::inner_rows;
-        config->buffers = shape::buffers;
+    with_shape(run, task->cols, [=](auto shape) {
+        int64_t blocks = lp_blocks(rows, ROWS), most = lp_blocks(others, 4 * decltype(shape)::inner_rows);
+        int64_t splits = blocks > 0 ? lp_blocks(FULL_DEVICE, blocks) : 1;
+        splits = splits > most ? most : splits;
+        task->splits = (int)(splits < 1 ? 1 : splits);
     });
-    config->cols = cols;
-    config->score_stride = 0;
-    config->warp_rows = WARPS;
-    config->warp_cols = 1;
-    config->rows = ROWS;
-    config->splits = loss_splits_of(config, rows, others, FULL_DEVICE);
     return true;
 }
 
 void lp_cuda_softmax_tensor_forward(const lp_cuda_run *run, const loss_task *task, int64_t rows)
 {
     loss_task with = *task;
-    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->config.splits);
-    size_t size = (size_t)loss_layout_of(&task->config).size * sizeof(float);
-    with_shape(run, task->config.cols,
-               [&](auto shape) { LP_LAUNCH(run, tensor_loss_forward<decltype(shape)>, grid, 32 * WARPS, size, with); });
+    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->splits);
+    with_shape(run, task->cols,
+               [&](auto shape) { LP_LAUNCH(run, tensor_loss_forward<decltype(shape)>, grid, 32 * WARPS, decltype(shape)::size * sizeof(float), with); });
 }
 
 void lp_cuda_softmax_tensor_backward(const lp_cuda_run *run, const loss_task *task, bool by_items, int64_t rows)
 {
     loss_task with = *task;
-    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->config.splits);
-    size_t size = (size_t)loss_layout_of(&task->config).size * sizeof(float);
-    with_shape(run, task->config.cols, [&](auto shape) {
+    dim3 grid(lp_blocks(rows, ROWS), (unsigned)task->splits);
+    with_shape(run, task->cols, [&](auto shape) {
         if (by_items)
-            LP_LAUNCH(run, (tensor_loss_backward<true, decltype(shape)>), grid, 32 * WARPS, size, with);
+            LP_LAUNCH(run, (tensor_loss_backward<true, decltype(shape)>), grid, 32 * WARPS, decltype(shape)::size * sizeof(float), with);
         else
-            LP_LAUNCH(run, (tensor_loss_backward<false, decltype(shape)>), grid, 32 * WARPS, size, with);
+            LP_LAUNCH(run, (tensor_loss_backward<false, decltype(shape)>), grid, 32 * WARPS, decltype(shape)::size * sizeof(float), with);
     });
 }

@@ -46,9 +46,9 @@ bool same_fused_kernel(const candidate *a, const candidate *b)
            a->cols == b->cols;
 }
 
-bool same_bce(const candidate *loss, const candidate *gradient)
+bool same_loss(const candidate *loss, const candidate *gradient)
 {
-    return loss->type == LP_STAGE_BCE && gradient->type == LP_STAGE_BCE &&
+    return loss->type == LP_STAGE_LOSS && gradient->type == LP_STAGE_LOSS &&
            lp_cuda_sampled_loss_fusable(loss->part.node, gradient->part.node);
 }
 
@@ -63,7 +63,7 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     /* A group of reductions accumulates into one output in part order. */
     if (earlier->type == LP_STAGE_REDUCTION && later->type == LP_STAGE_REDUCTION && !a.reads && !b.reads)
         return earlier->level;
-    if (same_bce(earlier, later) && value == earlier->part.node->outputs[1])
+    if (same_loss(earlier, later) && value == earlier->part.node->outputs[1])
         return earlier->level;
     return earlier->level + 1;
 }
@@ -74,8 +74,8 @@ void find_level(candidate *all, int at)
     const lp_node *node = mine->part.node;
     for (int i = 0; i < at; i++) {
         if (all[i].part.node == node) {
-            /* Parts of one node write different outputs, but the loss reads partial sums that the row gradient leaves. */
-            if (node->op->id == LP_OP_SAMPLED_LOSS && mine->level <= all[i].level)
+            /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
+            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
@@ -123,14 +123,10 @@ int add_parts(candidate *all, int count, const lp_node *node, int number)
     unsigned rows = lp_cuda_fused_supports(node, &by_row) & present;
     if (!lp_cuda_reduction_supports(node, &reduced))
         reduced = 0;
-    if (node->op->id == LP_OP_SAMPLED_LOSS) {
-        add(all, &count, node, number, present & 2, LP_STAGE_BCE, 0);
-        add(all, &count, node, number, present & 1, LP_STAGE_NODE, 0);
-        return count;
-    }
-    if (node->op->id == LP_OP_SAMPLED_LOSS_GRADIENT && present & 1) {
-        add(all, &count, node, number, 1, LP_STAGE_BCE, 0);
-        present &= ~1u;
+    unsigned together = lp_cuda_rule_of(node)->together & present;
+    if (together) {
+        add(all, &count, node, number, together, LP_STAGE_LOSS, 0);
+        present &= ~together;
         if (!present)
             return count;
     }
@@ -149,7 +145,7 @@ bool joins(const candidate *first, const candidate *other)
 {
     if (other->assigned || other->level != first->level || other->type != first->type)
         return false;
-    return first->type == LP_STAGE_REDUCTION || same_fused_kernel(first, other) || same_bce(first, other);
+    return first->type == LP_STAGE_REDUCTION || same_fused_kernel(first, other) || same_loss(first, other);
 }
 
 bool has_capacity(const lp_cuda_stage *stage)
@@ -198,14 +194,14 @@ void count_uses(const candidate *all, int count, const lp_graph *graph, int *use
 
 bool is_product(const candidate *one)
 {
-    return one->type == LP_STAGE_FUSED && one->part.node->op->id == LP_OP_LINEAR;
+    return one->type == LP_STAGE_FUSED && lp_part_is_packed(&one->part);
 }
 
-/* Whether the output of a scale_columns node is read only as the weight of fused products, so that packs can compute it. */
+/* Whether the output of a node that scales columns is read only as the weight of fused products, so that packs can compute it. */
 bool computed_by_pack(const candidate *all, int count, const lp_node *node)
 {
     bool found = false;
-    if (node->op->id != LP_OP_SCALE_COLUMNS)
+    if (lp_cuda_rule_of(node)->pack != LP_PACK_SCALE)
         return false;
     for (int i = 0; i < count; i++) {
         if (all[i].part.node == node || !use_of(&all[i], node->outputs[0]).reads)
@@ -235,7 +231,7 @@ bool is_small(const candidate *one)
 {
     const lp_node *node = one->part.node;
     return one->level == 0 && one->type == LP_STAGE_NODE && !node->accumulate &&
-           (node->op->id == LP_OP_GATHER || node->op->id == LP_OP_HARMONICS);
+           lp_cuda_rule_of(node)->pack == LP_PACK_RUN;
 }
 
 /* The nodes that the first pack runs: weights that it scales, and at most LP_PACK_EXTRAS small nodes. Returns their number. */

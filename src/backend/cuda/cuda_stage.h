@@ -8,7 +8,7 @@
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
- *   bce        the sampled loss together with its gradient by row (cuda_sampled_loss.h)
+ *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.h)
  *   node       any other node
  *
  * A node with outputs of both types (the gradient of layer norm, the sampled loss and its gradient) is split into two parts.
@@ -20,14 +20,14 @@
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
 
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_rules.h"
 
 typedef enum lp_cuda_stage_type {
     LP_STAGE_NODE,
     LP_STAGE_FUSED,
     LP_STAGE_PACK,
     LP_STAGE_REDUCTION,
-    LP_STAGE_BCE
+    LP_STAGE_LOSS
 } lp_cuda_stage_type;
 
 /* A node, restricted to some of its outputs. */
@@ -63,7 +63,7 @@ static inline bool lp_stage_skipped(const lp_cuda_stage *stage, bool fused)
 /* Whether a pack packs the weight of this part, as opposed to running its node. */
 static inline bool lp_part_is_packed(const lp_stage_part *part)
 {
-    return part->node->op->id == LP_OP_LINEAR;
+    return lp_cuda_rule_of(part->node)->pack == LP_PACK_WEIGHT;
 }
 
 static inline bool lp_part_computes(const lp_stage_part *part, int i)
@@ -75,7 +75,7 @@ static inline bool lp_part_computes(const lp_stage_part *part, int i)
 static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
 {
     const lp_node *producer = product->inputs[1]->producer;
-    bool scales = producer && producer->op->id == LP_OP_SCALE_COLUMNS && !producer->accumulate &&
+    bool scales = producer && lp_cuda_rule_of(producer)->pack == LP_PACK_SCALE && !producer->accumulate &&
                   producer->inputs[0]->storage == LP_STORAGE_PARAMETER &&
                   producer->inputs[1]->storage == LP_STORAGE_PARAMETER;
     return scales ? producer : NULL;
@@ -84,10 +84,8 @@ static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
 /* Gradients of parameters and the value of the loss: they are off the critical path, since little but the optimizer reads them. */
 static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_part *part)
 {
-    lp_op_id id = part->node->op->id;
-    bool by_item = id == LP_OP_SAMPLED_LOSS_GRADIENT && !lp_part_computes(part, 0);
-    bool loss = id == LP_OP_SAMPLED_LOSS && !lp_part_computes(part, 1);
-    return type == LP_STAGE_REDUCTION || (type == LP_STAGE_NODE && (by_item || loss));
+    unsigned together = lp_cuda_rule_of(part->node)->together;
+    return type == LP_STAGE_REDUCTION || (type == LP_STAGE_NODE && together && !(part->outputs & together));
 }
 
 /* unscheduled: a stage for each node, in node order. False when out of memory. */

@@ -1,18 +1,15 @@
-/* cuda_tile.h: warp-level matrix multiply (mma) on operands in shared memory, for the kernels that never store a score
- * matrix: attention and the fused softmax loss.
+/* cuda_tile.h: warp-level matrix multiply (mma) on operands in shared memory, for products, attention and the softmax loss
+ * of narrow states.
  *
  * A warp owns 16 x 8 tiles of a result in the accumulator fragment layout of mma.m16n8. With PTX's groupID g = lane /
  * 4 and threadID_in_group t = lane % 4 a lane holds
  *
  *     sum[0], sum[1]: row g, columns 2t and 2t + 1       sum[2], sum[3]: row g + 8, the same columns
  *
- * The fp32 path keeps this layout with ordinary fused multiply-adds, so a kernel is written once; the template
- * argument `tensor` selects the path. Operands of tensor cores are rounded to tf32 when they are written to shared
- * memory (except attention's tokens, cuda_attention.h). Accumulators are always fp32.
+ * Operands of tensor cores are rounded when they are written to shared memory, except attention's tokens
+ * (cuda_attention.h) and the rows of fused kernels and small outer products. Accumulators are always fp32.
  *
- * Shared-memory strides are 4 modulo 8 floats (tile_stride), so that the loads below have no bank conflicts: lanes
- * read rows g and columns t, or rows 2t and columns g. Score tiles are read as pairs of columns and have strides of 8
- * modulo 16.
+ * Strides of shared memory are 4 modulo 8 floats, so that ldmatrix has no bank conflicts.
  *
  * tests/emulate/emulate_tile.h emulates the PTX instructions on the CPU.
  */
@@ -41,17 +38,6 @@ __host__ __device__ static inline int tile_pad(int count)
     return (count + 7) / 8 * 8;
 }
 
-/* Stride in floats of a shared-memory matrix of `cols` columns; and of a score tile. */
-static inline int tile_stride(int cols)
-{
-    return tile_pad(cols) + 4;
-}
-
-static inline int tile_score_stride(int cols)
-{
-    return (cols + 15) / 16 * 16 + 8;
-}
-
 /* Stride where lanes read rows t and columns g, or pairs of columns, without bank conflicts: 8 modulo 16. */
 static inline int tile_pair_stride(int cols)
 {
@@ -68,24 +54,6 @@ static inline int tile_width(int count, int most, int unit)
 
 /* Bytes of shared memory: the limit of a thread block, and the limit at which two blocks run on a multiprocessor. */
 enum { TILE_MAX_SHARED = 227 * 1024, TILE_HALF_SHARED = 113 * 1024 };
-
-/* Sets inner_rows, buffers and score_stride of a config: the first of `choices` {inner_rows, buffers} with which two
- * blocks run on a multiprocessor, or one that is single-buffered, fits a block and has at most `single_rows` rows; else
- * the last. size() returns the floats of shared memory that the config takes. */
-template <typename config_type, int count, typename size_function>
-static inline void tile_choose_inner(config_type *config, const int (&choices)[count][2], int single_rows,
-                                     const size_function &size)
-{
-    for (int i = 0; i < count; i++) {
-        config->inner_rows = choices[i][0];
-        config->buffers = choices[i][1];
-        config->score_stride = tile_score_stride(config->inner_rows);
-        size_t bytes = (size_t)size() * sizeof(float);
-        bool single = config->buffers == 1 && config->inner_rows <= single_rows;
-        if (bytes <= TILE_HALF_SHARED || (single && bytes <= TILE_MAX_SHARED))
-            return;
-    }
-}
 
 /* Position of a lane in the fragments of its warp. */
 typedef struct tile_lane {
@@ -252,83 +220,6 @@ __device__ static inline float tile_row_max(float x)
 
 /* ---- products of tiles --------------------------------------------------------------------------------------- */
 
-/* Rounds a computed operand for the path that multiplies it. */
-template <bool tensor> __device__ static inline float tile_operand(float x)
-{
-    return tensor ? tile_round_tf32(x) : x;
-}
-
-__device__ static inline float tile_dot(float sum, float4 a, float4 b)
-{
-    return fmaf(a.w, b.w, fmaf(a.z, b.z, fmaf(a.y, b.y, fmaf(a.x, b.x, sum))));
-}
-
-/* sum[j] += a b_j^T for from <= j < count: a [16 x depth]; b_j: the 8 rows from b + j * step rows on. depth is a
- * multiple of 8. */
-template <bool tensor, int tiles>
-__device__ static inline void tile_matmul_nt(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
-                                             const float *b, int b_stride, int step, int depth)
-{
-    tile_lane me = tile_lane_now();
-    const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
-    const float *right = b + (tensor ? me.group : 2 * me.member) * b_stride;
-    if constexpr (tensor) {
-        for (int k = me.member; k < depth; k += 8) {
-            float left[4] = {upper[k], lower[k], upper[k + 4], lower[k + 4]};
-#pragma unroll
-            for (int j = 0; j < tiles; j++)
-                if (j >= from && j < count)
-                    tile_mma_tf32(sum[j], left, right[j * step * b_stride + k], right[j * step * b_stride + k + 4]);
-        }
-    } else {
-        for (int k = 0; k < depth; k += 4) {
-            float4 x = *(const float4 *)(upper + k), y = *(const float4 *)(lower + k);
-#pragma unroll
-            for (int j = 0; j < tiles; j++)
-                if (j >= from && j < count) {
-                    float4 v = *(const float4 *)(right + j * step * b_stride + k);
-                    float4 w = *(const float4 *)(right + (j * step + 1) * b_stride + k);
-                    sum[j][0] = tile_dot(sum[j][0], x, v);
-                    sum[j][1] = tile_dot(sum[j][1], x, w);
-                    sum[j][2] = tile_dot(sum[j][2], y, v);
-                    sum[j][3] = tile_dot(sum[j][3], y, w);
-                }
-        }
-    }
-}
-
-/* sum[j] += a b_j for from <= j < count: a [16 x depth] is a score tile; b_j [depth x 8]: the columns from b + 8 j on.
- * Both operands permute k the same way: 2t and 2t + 1 stand for t and t + 4. */
-template <bool tensor, int tiles>
-__device__ static inline void tile_matmul_nn(float (&sum)[tiles][4], int from, int count, const float *a, int a_stride,
-                                             const float *b, int b_stride, int depth)
-{
-    tile_lane me = tile_lane_now();
-    const float *upper = a + me.group * a_stride, *lower = upper + 8 * a_stride;
-    for (int k = tensor ? 2 * me.member : 0; k < depth; k += tensor ? 8 : 2) {
-        float2 x = *(const float2 *)(upper + k), y = *(const float2 *)(lower + k);
-        const float left[4] = {x.x, y.x, x.y, y.y};
-        const float *right = b + k * b_stride + (tensor ? me.group : 2 * me.member);
-#pragma unroll
-        for (int j = 0; j < tiles; j++) {
-            if (j < from || j >= count)
-                continue;
-            if constexpr (tensor) {
-                tile_mma_tf32(sum[j], left, right[8 * j], right[8 * j + b_stride]);
-            } else {
-                float2 v = *(const float2 *)(right + 8 * j), w = *(const float2 *)(right + 8 * j + b_stride);
-                sum[j][0] = fmaf(x.y, w.x, fmaf(x.x, v.x, sum[j][0]));
-                sum[j][1] = fmaf(x.y, w.y, fmaf(x.x, v.y, sum[j][1]));
-                sum[j][2] = fmaf(y.y, w.x, fmaf(y.x, v.x, sum[j][2]));
-                sum[j][3] = fmaf(y.y, w.y, fmaf(y.x, v.y, sum[j][3]));
-            }
-        }
-    }
-}
-
-/* Below: variants for a warp that owns all columns of its rows. Scores stay in registers and widths are compile-time
- * constants. */
-
 /* ldmatrix addresses of this lane for 16 rows as operand A, and as operand B. */
 __device__ static inline tile_address tile_a_address(const float *rows, int stride)
 {
@@ -399,48 +290,6 @@ __device__ static __forceinline__ void tile_mma_nn(float (&sum)[all][4], const f
     }
 }
 
-/* The transposed product: sum[first + m] += (score b_m)^T for m < count, b_m: the m-th 16 columns. The columns of b
- * are the rows of the mma tile, so a lane loads two of them at once, and the scores are operand B in the layout that
- * they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0 and 1 are rows 2t and 2t + 1 at the lane's
- * first column, 2 and 3 the same rows at its second column. These columns are 2g and 2g + 1; in bf16 g and g + 8.
- * full: whether columns 8 to 15 of the last tile are used. */
-template <bool bf16, int stride, int first, int count, bool full = true, int tiles, int all>
-__device__ static __forceinline__ void tile_mma_nn_transposed(float (&sum)[all][2][4], const float (&score)[tiles][4],
-                                                              const float *b)
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int j = 0; j < tiles; j += bf16 ? 2 : 1) {
-        float right[2][2];
-#pragma unroll
-        for (int h = 0; h < 2; h++)
-            for (int i = 0; i < 2; i++)
-                right[h][i] =
-                    bf16 ? tile_pack_bf16(score[j + (bf16 ? i : 0)][2 * h], score[j + (bf16 ? i : 0)][2 * h + 1])
-                         : tile_round_tf32(score[j][2 * h + i]);
-        const float *rows = b + (8 * j + 2 * me.member) * stride + 2 * me.group;
-        tile_address source = tile_b_address(b + 8 * j * stride, stride);
-#pragma unroll
-        for (int m = 0; m < count; m++) {
-            float left[4];
-            if constexpr (bf16) {
-                tile_ldmatrix_trans(left, source, 8 * m);
-            } else {
-                float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
-                left[0] = x.x;
-                left[1] = x.y;
-                left[2] = y.x;
-                left[3] = y.y;
-            }
-            if (!full && m == count - 1)
-                for (int i = 0; i < 4; i++)
-                    left[i] = (bf16 ? i % 2 == 0 : me.group < 4) ? left[i] : 0;
-            tile_mma<bf16>(sum[first + m][0], left, right[0][0], right[0][1]);
-            tile_mma<bf16>(sum[first + m][1], left, right[1][0], right[1][1]);
-        }
-    }
-}
-
 /* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
 /* Staging takes two calls with the same arguments: TILE_COPY starts the copies; after tile_cp_async_wait every thread
@@ -494,12 +343,10 @@ __device__ static inline void tile_stage_vectors(float *to, int stride, int rows
 }
 
 /* to [rows x width] = from [present x cols], zeros elsewhere; width = tile_pad(cols). A warp copies a row. */
-template <bool tensor, tile_phase phase>
+template <tile_phase phase>
 __device__ static inline void tile_stage(float *to, int stride, int rows, int width, const float *from,
                                          int64_t from_stride, int present, int cols)
 {
-    if (phase == TILE_ROUND && !tensor)
-        return;
     uintptr_t misaligned = (uintptr_t)from | (uintptr_t)from_stride * 4 | (uintptr_t)cols * 4;
     if (!(misaligned & 15))
         tile_stage_vectors<phase, 4>(to, stride, rows, width, from, from_stride, present, cols);
