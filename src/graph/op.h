@@ -93,8 +93,9 @@ enum { LP_RECURRENT_SEGMENTS = 96 };
 /* Largest hidden size of a recurrent layer, and columns of additive attention: a CUDA block has a thread for each column. */
 enum { LP_RECURRENT_HIDDEN = 1024 };
 
-/* Maximum tile of logits of softmax_loss. */
-enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 512 };
+/* Maximum tile of logits of softmax_loss. Rows of items are an odd number of cache lines apart, so that they do not map to the same
+ * cache sets. */
+enum { LP_SOFTMAX_ROWS = 96, LP_SOFTMAX_ITEMS = 496 };
 
 /* The sizes of a shard, for memory and cost. */
 typedef struct lp_extent {

@@ -135,7 +135,7 @@ $ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors -
 | law  N          N  N       N       N       N        N
 |
 | forecast     events within 7d of the last event: N by the law, N by the model (N); means over 5 futures of 60 sequences
-$ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 --json 2>/dev/null | sed -n '/"forecast"/,/}/p' | sed -E 's/_events": [0-9.]+/_events": N/'
+$ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 --json 2>/dev/null | sed -n '/"forecast"/,/}/p' | sed -E 's/(_events": )[0-9.]+/\1N/'
 |   "forecast": {
 |     "horizon_seconds": 604800,
 |     "samples": 5,

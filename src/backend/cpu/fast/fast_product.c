@@ -2,7 +2,8 @@
  *
  * At these sizes a BLAS spends much of its time on packing, transposed operands and edges. These kernels hold a tile of the
  * result in registers and read both operands without packing (measurements: docs/performance.md). The right operand is
- * copied only if it is transposed or ends within a vector. Large products go to BLAS, which blocks for all caches.
+ * copied only if it is transposed, ends within a vector, or its rows evict each other from the first cache. Large products
+ * go to BLAS, which blocks for all caches.
  *
  * Vectors are GCC vector extensions (vector_size), so one source serves every instruction set.
  */
@@ -309,18 +310,32 @@ static void narrow(piece x, int m, int cols)
     }
 }
 
+/* Whether the rows of a strip of the right operand map to so few sets of the first cache that they evict each other, and there are
+ * enough rows on the left to pay for a copy. 64 sets of 8 lines of 64 bytes: CPUs have these or more. */
+static bool evicts(const piece *x, int m)
+{
+    enum { SETS = 64, WAYS = 8, LINE = 16 };
+    size_t lines = x->b_stride / LINE, sets = SETS;
+    if (m < 20 * ROWS || x->b_stride % LINE)
+        return false;
+    for (; lines % 2 == 0 && sets > 1; lines /= 2)
+        sets /= 2;
+    return (size_t)x->k > sets * WAYS / 2;
+}
+
 /* `cols` columns of the result, less than VECTORS + 1 vectors, for x->k terms. Without edges x is passed on unchanged: a
  * copy of the struct would stall on store forwarding. */
 static void column_strip(const piece *x, int m, int cols, bool transposed)
 {
     float copy[DEPTH * (VECTORS + 1) * LANES];
     int full = cols / LANES, rest = cols - full * LANES, width = rest ? (full + 1) * LANES : cols;
-    if (!transposed && !rest) {
+    bool copied = transposed || !full || evicts(x, m);
+    if (!copied && !rest) {
         strip(x, m, full);
         return;
     }
     piece y = *x;
-    if (transposed || !full)
+    if (copied)
         copy_right(&y, cols, width, transposed, copy);
     if (!full) {
         narrow(y, m, cols);
