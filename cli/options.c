@@ -354,6 +354,8 @@ static void add_row(row_list *list, cli_option row)
 static bool takes_option(const cli_verb *verb, const char *name)
 {
     bool found = !verb->train_names;
+    if (verb->train_many && (strncmp(name, "checkpoint", 10) == 0 || strcmp(name, "resume") == 0))
+        return false;
     for (int i = 0; !found && verb->train_names[i]; i++)
         found = strcmp(verb->train_names[i], name) == 0;
     return found;

@@ -292,6 +292,7 @@ const cli_verb cli_verb_compare = {
     .arguments = arguments,
     .options = options,
     .train = &train_offset,
+    .train_many = true,
     .text = &text,
     .size = sizeof(compare_settings),
     .defaults = defaults,

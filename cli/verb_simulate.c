@@ -1,8 +1,11 @@
 /* verb_simulate.c: `lapse simulate`: events simulated from a known process, as CSV. */
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "rank_table.h"
 #include "score_table.h"
+#include "time_table.h"
 #include "verb.h"
 
 typedef struct simulate_settings {
@@ -10,6 +13,8 @@ typedef struct simulate_settings {
     const char *output, *law, *catalogue;
     const char *score, *data; /* model and dataset whose best possible scores are printed */
     int64_t cases;            /* of --score */
+    const char *horizon, *now;
+    lapse_forecast_options forecast; /* of --horizon */
     bool json;
 } simulate_settings;
 
@@ -23,53 +28,127 @@ static bool same(const char *left, const char *right)
     return left && right && strcmp(left, right) == 0;
 }
 
-/* Prints the scores of the law on the events that `lapse eval` scores for the model. */
-static int print_scores(const simulate_settings *s, const lapse_simulation *simulation, const lapse_model *model,
-                        const lapse_dataset *dataset)
+/* What is scored: the law beside the model. */
+typedef struct scored {
+    const simulate_settings *settings;
+    const lapse_simulation *simulation;
+    lapse_model *model;
+    lapse_dataset *dataset;
+    bool ranks, times; /* the model ranks items; it predicts times */
+    cli_targets targets;
+    lapse_rank_scores ranked;
+    lapse_time_scores timed;
+    double law_events, model_events; /* mean number within the horizon of --horizon, over all sequences */
+} scored;
+
+static double mean(const double *values, int64_t count)
 {
-    bool ranks = cli_is_recommender(model), whole = true;
-    cli_json json = {.file = stdout};
-    cli_targets targets = {0};
-    lapse_rank_scores scores;
-    lapse_rank_options options;
-    lapse_evaluate_options evaluate;
-    lapse_error error;
-    lapse_rank_options_default(&options);
-    options.cases = s->cases;
-    lapse_evaluate_options_default(&evaluate);
-    lapse_status status = ranks ? lapse_simulation_rank(simulation, model, dataset, &options, &scores, &error)
-                                : cli_targets_evaluate(&targets, simulation, model, dataset, &evaluate, &error);
-    if (status != LAPSE_OK)
-        return cli_error(&error);
-    if (s->json) {
-        cli_json_object(&json, NULL);
-        cli_json_text(&json, "model", "law");
-        cli_json_text(&json, "data", s->data);
-        if (ranks)
-            cli_ranks_json(&json, &scores);
-        else
-            whole = cli_targets_json(&json, &targets, false);
-        cli_json_end(&json, '}');
-    } else {
-        whole = ranks ? cli_ranks_print(stdout, &scores) : cli_targets_print(stdout, &targets, false);
-    }
-    if (ranks)
-        lapse_rank_scores_clear(&scores);
-    cli_targets_clear(&targets);
-    return whole ? CLI_DONE : cli_fail("out of memory");
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += values[i];
+    return sum / (double)count;
 }
 
-static int score_law(const simulate_settings *s, const lapse_simulation *simulation)
+static lapse_status forecast(scored *s, lapse_error *error)
 {
-    lapse_model *model = NULL;
-    lapse_dataset *dataset = NULL;
-    lapse_error error;
-    lapse_status status = lapse_model_load(s->score, &model, &error);
+    const lapse_forecast_options *options = &s->settings->forecast;
+    int64_t sequences = lapse_dataset_sequence_count(s->dataset);
+    double *count = calloc((size_t)sequences, sizeof *count);
+    if (!count) {
+        *error = (lapse_error){.status = LAPSE_ERROR_MEMORY, .message = "out of memory"};
+        return LAPSE_ERROR_MEMORY;
+    }
+    lapse_forecasts forecasts;
+    lapse_status status = lapse_simulation_forecast(s->simulation, s->dataset, options, count, error);
+    s->law_events = mean(count, sequences);
     if (status == LAPSE_OK)
-        status = lapse_dataset_open(s->data, &dataset, &error);
-    int result = status == LAPSE_OK ? print_scores(s, simulation, model, dataset) : cli_error(&error);
-    lapse_dataset_close(dataset);
-    lapse_model_free(model);
+        status = lapse_forecast(s->model, s->dataset, options, &forecasts, error);
+    if (status == LAPSE_OK) {
+        s->model_events = mean(forecasts.count, sequences);
+        lapse_forecasts_clear(&forecasts);
+    }
+    free(count);
+    return status;
+}
+
+/* Computes the scores of the law on the events that `lapse eval` scores for the model. */
+static lapse_status compute(scored *s, lapse_error *error)
+{
+    lapse_rank_options options;
+    lapse_evaluate_options evaluate;
+    lapse_rank_options_default(&options);
+    options.cases = s->settings->cases;
+    lapse_evaluate_options_default(&evaluate);
+    s->ranks = cli_is_recommender(s->model);
+    s->times = lapse_model_predicts_time(s->model);
+    lapse_status status =
+        s->ranks ? lapse_simulation_rank(s->simulation, s->model, s->dataset, &options, &s->ranked, error)
+                 : cli_targets_evaluate(&s->targets, s->simulation, s->model, s->dataset, &evaluate, error);
+    if (status == LAPSE_OK && s->times)
+        status = lapse_simulation_time_evaluate(s->simulation, s->model, s->dataset, &evaluate, &s->timed, error);
+    if (status == LAPSE_OK && s->settings->horizon)
+        status = forecast(s, error);
+    return status;
+}
+
+static bool print_json(const scored *s)
+{
+    cli_json json = {.file = stdout};
+    bool whole = true;
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "model", "law");
+    cli_json_text(&json, "data", s->settings->data);
+    if (s->ranks)
+        cli_ranks_json(&json, &s->ranked);
+    else
+        whole = cli_targets_json(&json, &s->targets, false);
+    if (s->times)
+        cli_times_json(&json, &s->timed);
+    if (s->settings->horizon) {
+        cli_json_object(&json, "forecast");
+        cli_json_number(&json, "horizon_seconds", s->settings->forecast.horizon, 15);
+        cli_json_whole(&json, "samples", s->settings->forecast.samples);
+        cli_json_number(&json, "law_events", s->law_events, 9);
+        cli_json_number(&json, "model_events", s->model_events, 9);
+        cli_json_end(&json, '}');
+    }
+    cli_json_end(&json, '}');
+    return whole;
+}
+
+static bool print_text(const scored *s)
+{
+    bool whole = s->ranks ? cli_ranks_print(stdout, &s->ranked) : cli_targets_print(stdout, &s->targets, false);
+    if (whole && s->times) {
+        fputc('\n', stdout);
+        whole = cli_times_print(stdout, &s->timed);
+    }
+    if (s->settings->horizon)
+        printf("\nforecast     events within %s of %s: %.4f by the law, %.4f by the model (%+.2f %%); means over %s of "
+               "%s\n",
+               s->settings->horizon, s->settings->now ? s->settings->now : "the last event", s->law_events,
+               s->model_events, 100 * (s->model_events / s->law_events - 1),
+               cli_plural(s->settings->forecast.samples, "future", "futures").text,
+               cli_plural(lapse_dataset_sequence_count(s->dataset), "sequence", "sequences").text);
+    return whole;
+}
+
+static int score_law(const simulate_settings *settings, const lapse_simulation *simulation)
+{
+    scored s = {.settings = settings, .simulation = simulation};
+    lapse_error error;
+    lapse_status status = lapse_model_load(settings->score, &s.model, &error);
+    if (status == LAPSE_OK)
+        status = lapse_dataset_open(settings->data, &s.dataset, &error);
+    if (status == LAPSE_OK)
+        status = compute(&s, &error);
+    int result = status == LAPSE_OK ? CLI_DONE : cli_error(&error);
+    if (status == LAPSE_OK && !(settings->json ? print_json(&s) : print_text(&s)))
+        result = cli_fail("out of memory");
+    lapse_rank_scores_clear(&s.ranked);
+    cli_targets_clear(&s.targets);
+    lapse_dataset_close(s.dataset);
+    lapse_model_free(s.model);
     return result;
 }
 
@@ -92,12 +171,18 @@ static void print_report(const simulate_settings *s, int64_t events, double seco
 
 static int run(void *settings, const cli_call *call)
 {
-    const simulate_settings *s = settings;
+    simulate_settings *s = settings;
     lapse_simulation *simulation = NULL;
     lapse_error error;
     double start = cli_clock();
     if (!s->score != !s->data)
         return cli_usage(call->verb, "--score and --data go together: a model, and the dataset that it is scored on");
+    if ((s->horizon || s->now) && !s->score)
+        return cli_usage(call->verb, "--horizon and --now need --score: the model whose forecast is compared");
+    if (s->horizon && lapse_duration_parse(s->horizon, &s->forecast.horizon, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--horizon %s: %s", s->horizon, error.message);
+    if (s->now && lapse_time_parse_zone(s->now, NULL, &s->forecast.now, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--now %s: %s", s->now, error.message);
     lapse_status status = lapse_simulate(&s->simulate, &simulation, &error);
     if (status == LAPSE_OK)
         status = lapse_simulation_save(simulation, s->output, &error);
@@ -118,6 +203,8 @@ static void defaults(void *settings)
 {
     simulate_settings *s = settings;
     lapse_simulate_options_default(&s->simulate);
+    lapse_forecast_options_default(&s->forecast);
+    s->forecast.samples = 100;
 }
 
 static const cli_argument arguments[] = {{0}};
@@ -152,6 +239,14 @@ static const cli_option options[] = {
      .file = CLI_INPUT_FILE, .help = "dataset file of --score, imported from these events", .unset = "none"},
     {.name = "cases", .type = CLI_COUNT, .offset = offsetof(simulate_settings, cases), .placeholder = "N",
      .help = "maximum number of events that --score ranks, sampled at random", .unset = "all"},
+    {.name = "horizon", .type = CLI_TEXT, .offset = offsetof(simulate_settings, horizon), .placeholder = "DURATION",
+     .help = "with --score: compare the expected number of events within this horizon, such as 7d, by the model and by the law",
+     .unset = "no forecast"},
+    {.name = "now", .type = CLI_TEXT, .offset = offsetof(simulate_settings, now), .placeholder = "TIME",
+     .help = "with --horizon: time from which on it counts, given that nothing has happened since the last event",
+     .unset = "the last event of each sequence"},
+    {.name = "samples", .type = CLI_COUNT, .offset = offsetof(simulate_settings, forecast.samples), .placeholder = "N",
+     .help = "with --horizon: drawn futures of each sequence"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(simulate_settings, json),
      .help = "JSON output of --score: one object"},
     {0},

@@ -250,6 +250,7 @@ const cli_verb cli_verb_tune = {
     .arguments = arguments,
     .options = options,
     .train = &train_offset,
+    .train_many = true,
     .text = &text,
     .size = sizeof(tune_settings),
     .defaults = defaults,

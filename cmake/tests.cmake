@@ -2,10 +2,10 @@
 enable_testing()
 
 # The CUDA plugin compiled as C++ for the CPU (tests/emulate), so that it is tested without a GPU. Each file has a wrapper, because
-# CMake assigns one language to a .cu file in a folder, and that may be CUDA.
+# CMake assigns one language to a .cu file in a folder, and that may be CUDA. Not with sanitizers: they do not support fibers.
 include(CheckLanguage)
 check_language(CXX)
-if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
+if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE)
   set(CMAKE_CXX_STANDARD 17)
   enable_language(CXX)
   file(GLOB LAPSE_EMULATED_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu)
@@ -28,12 +28,6 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ)
       -ffp-contract=off -U_FORTIFY_SOURCE) # fibers jump between stacks
     if(LAPSE_WERROR)
       target_compile_options(${emulated} PRIVATE -Werror)
-    endif()
-    if(LAPSE_SANITIZE)
-      # Without stack instrumentation: fibers leave their stacks by jumps.
-      target_compile_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE}
-        $<$<C_COMPILER_ID:GNU>:--param=asan-stack=0> $<$<C_COMPILER_ID:Clang>:SHELL:-mllvm -asan-stack=0>)
-      target_link_options(${emulated} PRIVATE -fsanitize=${LAPSE_SANITIZE})
     endif()
   endforeach()
 endif()

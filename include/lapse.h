@@ -575,7 +575,7 @@ void lapse_scores_clear(lapse_scores *scores);
 
 /* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
 typedef struct lapse_time_score {
-    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type" */
+    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type", "law" */
     double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
     double mae;                            /* mean absolute error of the median */
     double crps;                           /* mean continuous ranked probability score */
@@ -1198,6 +1198,19 @@ lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const
 lapse_status lapse_simulation_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                        const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                        lapse_scores *scores, lapse_error *error);
+
+/* The same for the time of the next event: the scores of the law of time, given the user's whole history and the clock, on the
+ * events that lapse_time_evaluate scores for this model, dataset and split, which leave out no event of the simulation. No model
+ * has a lower expected NLL. *scores has one row, "law". Fails for the preset "catalogue". */
+lapse_status lapse_simulation_time_evaluate(const lapse_simulation *simulation, const lapse_model *model,
+                                            const lapse_dataset *dataset, const lapse_evaluate_options *options,
+                                            lapse_time_scores *scores, lapse_error *error);
+
+/* Fills count[sequences]: the expected number of events of each sequence of a dataset within the horizon, from futures drawn from
+ * the law given the user's whole history up to its last event. It is what lapse_forecasts.count estimates. Only for the preset
+ * "shop". skip_unknown is ignored: every event is known. */
+lapse_status lapse_simulation_forecast(const lapse_simulation *simulation, const lapse_dataset *histories,
+                                       const lapse_forecast_options *options, double *count, lapse_error *error);
 
 /* The same for ranking metrics: items ranked by their true probabilities, on the events that lapse_rank_evaluate ranks.
  * Runs on one thread. */

@@ -15,11 +15,12 @@ from .estimators import Classifier, Recommender
 from .model import Model, Scores
 from .session import Session
 from .training import options, train
+from .verbs import Vectors, bound, pretrain, simulate
 
 __version__ = text(lib.lapse_version())
 read_csv = Dataset.read_csv
 load = Model.load
 
 __all__ = ["Classifier", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
-           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError",
-           "compare", "load", "options", "protocols", "read_csv", "train", "tune"]
+           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError", "Vectors", "bound",
+           "compare", "load", "options", "pretrain", "protocols", "read_csv", "simulate", "train", "tune"]

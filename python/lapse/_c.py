@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import datetime
+import difflib
 import os
-from typing import Any, Optional, Union
+from typing import Any, Iterable, Optional, Union
 
 from ._interface import ffi
+from ._wording import in_python
 
 lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "liblapse.so"))
 NULL = ffi.NULL
@@ -78,7 +80,7 @@ ERRORS = {
 def raise_error(error: Any) -> None:
     """Raises the exception of a filled lapse_error."""
     kind = ERRORS.get(error.status, InternalError)
-    raise kind(text(error.message) or "", text(error.file) or "", error.line, error.column)
+    raise kind(sentence(error.message) or "", text(error.file) or "", error.line, error.column)
 
 
 def call(function: Any, *arguments: Any) -> None:
@@ -91,6 +93,19 @@ def call(function: Any, *arguments: Any) -> None:
 def text(pointer: Any) -> Optional[str]:
     """A C string as text; None for NULL."""
     return ffi.string(pointer).decode("utf-8", "replace") if pointer != NULL else None
+
+
+def sentence(pointer: Any) -> Optional[str]:
+    """A sentence of the library, with options as arguments of Python: event="item" for `--event item`."""
+    words = text(pointer)
+    return in_python(words, lib) if words else words
+
+
+def unknown_option(kind: str, name: str, known: Iterable[str]) -> UsageError:
+    """The error of an option that does not exist, with the most similar names, or all."""
+    similar = difflib.get_close_matches(name, list(known))
+    return UsageError(f"there is no {kind} option '{name}': " + (
+        f"did you mean {' or '.join(similar)}?" if similar else f"the options are {', '.join(sorted(known))}"))
 
 
 def encode(value: Union[str, os.PathLike]) -> bytes:

@@ -14,7 +14,7 @@ from ._c import NULL, call, encode, ffi, lib, text
 from ._table import Table
 from .dataset import dataset_of
 from .model import Model
-from .training import set_options
+from .training import check_option, set_options
 
 Names = Union[str, Sequence[str], None]
 
@@ -175,6 +175,7 @@ def _plan(given: Dict[str, Any]) -> Any:
         elif name in own:
             described[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
         else:
+            check_option(name.replace("-", "_"))
             described.setdefault("options", {})[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
     coded = json.dumps(described).encode()
     call(lib.lapse_sweep_plan_parse, plan, coded, len(coded))

@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _c
-from ._c import NULL, Keeper, call, cards, encode, ffi, lib, text
+from ._c import NULL, Keeper, call, cards, encode, ffi, lib, sentence, text
 from ._table import Table, is_table, stream_of
 
 FIELD_TYPES = ("action", "category", "number")
@@ -22,7 +22,8 @@ def import_options(keeper: Keeper, given: Dict[str, Any]) -> Any:
     """Fills lapse_import_options from keyword arguments."""
     options = ffi.new("lapse_import_options *")
     lib.lapse_import_options_default(options)
-    members = {name for name, _ in ffi.typeof("lapse_import_options").fields}
+    members = {name for name, _ in ffi.typeof("lapse_import_options").fields} - {
+        "categories", "category_count", "number_count"}
     fields, numbers = given.pop("fields", None) or (), given.pop("numbers", None) or ()
     event = given.get("event")
     if event is not None and not isinstance(event, str):
@@ -31,7 +32,7 @@ def import_options(keeper: Keeper, given: Dict[str, Any]) -> Any:
     options.numbers, options.number_count = keeper.strings(numbers), len(numbers)
     for name, value in given.items():
         if name not in members:
-            raise _c.UsageError(f"there is no import option '{name}': the options are {', '.join(sorted(members))}")
+            raise _c.unknown_option("import", name, (members | {"fields"}) - {"input"})
         if value is None:
             continue
         if name == "session_gap":
@@ -181,14 +182,22 @@ class Dataset:
         return _view(lib.lapse_dataset_offsets(self._handle), self.sequences + 1, np.uint64, self)
 
     def sequence_name(self, index: int) -> str:
-        """The name of a sequence."""
+        """The name of a sequence.
+
+        >>> data.sequence_name(0) in set(frame.user.astype(str))
+        True
+        """
         name = text(lib.lapse_dataset_sequence_name(self._handle, index))
         if name is None:
             raise IndexError(index)
         return name
 
     def event_name(self, index: int) -> str:
-        """The name of an event type."""
+        """The name of an event type.
+
+        >>> data.event_name(data.types[0]) != ""
+        True
+        """
         name = text(lib.lapse_dataset_event_type_name(self._handle, index))
         if name is None:
             raise IndexError(index)
@@ -210,7 +219,7 @@ class Dataset:
         return Table({"check": [text(row.name) for row in rows],
                       "severity": [text(lib.lapse_severity_name(row.severity)) for row in rows],
                       "count": [row.count for row in rows], "total": [row.total for row in rows],
-                      "finding": [text(row.text) for row in rows], "advice": [text(row.advice) for row in rows]})
+                      "finding": [sentence(row.text) for row in rows], "advice": [sentence(row.advice) for row in rows]})
 
     def __repr__(self) -> str:
         return f"<lapse.Dataset: {self.events} events in {self.sequences} sequences, {self.event_types} event types>"

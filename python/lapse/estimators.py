@@ -78,11 +78,21 @@ class Classifier(_Estimator):
     _task = "classify"
 
     def predict(self, X: Any, at: Any = None) -> np.ndarray:
-        """The most probable next event of each history."""
+        """The most probable next event of each history.
+
+        >>> c = lapse.Classifier(sequence="user", time="time", event="item", epochs=1).fit(frame)
+        >>> set(c.predict(frame)) <= set(c.classes_)
+        True
+        """
         return self._best(X, 1, at)[self.model_.targets[0]]
 
     def predict_proba(self, X: Any, at: Any = None) -> np.ndarray:
-        """The probability of each of `classes_` for each history: [histories, classes]."""
+        """The probability of each of `classes_` for each history: [histories, classes].
+
+        >>> c = lapse.Classifier(sequence="user", time="time", event="item", epochs=1).fit(frame)
+        >>> bool(abs(c.predict_proba(frame).sum(axis=1) - 1).max() < 1e-5)
+        True
+        """
         table = self._best(X, len(self.classes_), at)
         out = np.zeros((len(table) // len(self.classes_), len(self.classes_)))
         columns = {name: i for i, name in enumerate(self.classes_)}
@@ -92,7 +102,12 @@ class Classifier(_Estimator):
         return out
 
     def score(self, X: Any, y: Any = None) -> float:
-        """The accuracy over all events of a table, each predicted from those before it."""
+        """The accuracy over all events of a table, each predicted from those before it.
+
+        >>> c = lapse.Classifier(sequence="user", time="time", event="item", epochs=1).fit(frame)
+        >>> 0 < c.score(frame) < 1
+        True
+        """
         return self.model_.evaluate(self._dataset(X), split="all", bootstrap=0)["accuracy"]
 
 
@@ -111,16 +126,29 @@ class Recommender(_Estimator):
         self.top, self.unseen = top, unseen
 
     def get_params(self, deep: bool = True) -> Dict[str, Any]:
-        """The parameters by name: those of a Classifier, `top` and `unseen`."""
+        """The parameters by name: those of a Classifier, `top` and `unseen`.
+
+        >>> lapse.Recommender(top=3).get_params()["top"]
+        3
+        """
         return {**super().get_params(deep), "top": self.top, "unseen": self.unseen}
 
     def set_params(self, **params: Any) -> "_Estimator":
-        """Sets parameters by name."""
+        """Sets parameters by name.
+
+        >>> lapse.Recommender().set_params(top=3).top
+        3
+        """
         self.top, self.unseen = params.pop("top", self.top), params.pop("unseen", self.unseen)
         return super().set_params(**params)
 
     def predict(self, X: Any, at: Any = None) -> np.ndarray:
-        """The `top` items for each history, the best first: [histories, top]; "" where there are fewer."""
+        """The `top` items for each history, the best first: [histories, top]; "" where there are fewer.
+
+        >>> r = lapse.Recommender(event="item", epochs=1, top=3).fit(frame)
+        >>> r.predict(frame).shape
+        (60, 3)
+        """
         dataset = self._dataset(X)
         table = self.model_.predict(dataset, at=self.at if at is None else at, top=self.top, unseen=self.unseen)
         out = np.full((dataset.sequences, min(self.top, len(self.classes_))), "", dtype=object)
@@ -128,7 +156,12 @@ class Recommender(_Estimator):
         return out
 
     def predict_proba(self, X: Any, at: Any = None) -> np.ndarray:
-        """The probabilities of the items that `predict` gives."""
+        """The probabilities of the items that `predict` gives.
+
+        >>> r = lapse.Recommender(event="item", epochs=1, top=3).fit(frame)
+        >>> r.predict_proba(frame).shape
+        (60, 3)
+        """
         dataset = self._dataset(X)
         table = self.model_.predict(dataset, at=self.at if at is None else at, top=self.top, unseen=self.unseen)
         out = np.zeros((dataset.sequences, min(self.top, len(self.classes_))))
@@ -136,5 +169,10 @@ class Recommender(_Estimator):
         return out
 
     def score(self, X: Any, y: Any = None) -> float:
-        """NDCG@10 over all events of a table, each predicted from those before it."""
+        """NDCG@10 over all events of a table, each predicted from those before it.
+
+        >>> r = lapse.Recommender(event="item", epochs=1, top=3).fit(frame)
+        >>> 0 < r.score(frame) <= 1
+        True
+        """
         return self.model_.evaluate(self._dataset(X), split="all", bootstrap=0, cutoffs=(10,))["ndcg@10"]

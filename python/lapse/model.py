@@ -90,7 +90,11 @@ class Model:
         call(lib.lapse_model_save, self._handle, encode(path))
 
     def to_bytes(self) -> bytes:
-        """The bytes of the model's file."""
+        """The bytes of the model's file.
+
+        >>> lapse.Model.from_bytes(model.to_bytes()).task
+        'classify'
+        """
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "model.safetensors")
             self.save(path)
@@ -313,6 +317,10 @@ class Model:
 
         Columns: name, unit, nll (nats per event, for times in this unit), mae, crps, coverage_50, coverage_80,
         coverage_95, pit_distance.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> len(timed.evaluate_times(data)["nll"]) > 1
+        True
         """
         keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_time_scores *")
         lib.lapse_evaluate_options_default(options)
@@ -335,6 +343,10 @@ class Model:
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
         `probabilities` ("q0.5" is the median), and for each duration of `within` the probability that the next event
         comes so soon after the start ("within 7d"). Nothing has happened since the last event up to `now`.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> timed.when(data, within=["7d"]).column_names
+        ['sequence', 'start', 'q0.1', 'q0.5', 'q0.9', 'within 7d']
         """
         dataset = self._histories(histories, columns)
         count, options = dataset.sequences, ffi.new("lapse_when_options *")
@@ -364,6 +376,10 @@ class Model:
 
         Columns: sequence, event, expected (number of events of this type), any (probability of at least one); a row for
         each history and event type.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> timed.forecast(data, horizon="7d", samples=10).column_names
+        ['sequence', 'event', 'expected', 'any']
         """
         dataset = self._histories(histories, columns)
         options, made = ffi.new("lapse_forecast_options *"), ffi.new("lapse_forecasts *")
@@ -411,7 +427,7 @@ class Model:
         known = {name for name, _ in ffi.typeof("lapse_inspect_options").fields} - {"sequence_count"}
         for name, value in options.items():
             if name not in known:
-                raise _c.UsageError(f"unknown option '{name}'; the options are {', '.join(sorted(known))}")
+                raise _c.unknown_option("inspect", name, known)
             text_like = isinstance(value, (str, os.PathLike))
             setattr(given, name, keeper.string(os.fspath(value)) if text_like else value)
         dataset = self._histories(data) if data is not None else None

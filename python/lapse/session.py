@@ -32,7 +32,11 @@ class Session:
         self._best: Dict[int, Any] = {}
 
     def clear(self) -> None:
-        """Removes all events."""
+        """Removes all events.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); s.clear(); s.last is None
+        True
+        """
         lib.lapse_session_clear(self._handle)
         self.last = None
 
@@ -117,7 +121,13 @@ class Session:
 
     def when(self, probabilities: Sequence[float] = (0.1, 0.5, 0.9), now: Optional[TimeLike] = None) -> List[float]:
         """The times (unix seconds) by which the next event has come with these probabilities, given that nothing has
-        happened up to `now`; the model was trained with when=True."""
+        happened up to `now`; the model was trained with when=True.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> s = timed.session(); s.append(0, timed.event_types[0])
+        >>> early, median, late = s.when([0.1, 0.5, 0.9]); early <= median <= late
+        True
+        """
         levels, out = np.array(list(probabilities), np.float64), np.empty(len(probabilities))
         ask = ffi.new("lapse_when *")
         lib.lapse_when_default(ask)
@@ -128,14 +138,26 @@ class Session:
         return out.tolist()
 
     def within(self, until: TimeLike, now: Optional[TimeLike] = None) -> np.ndarray:
-        """The probability that the next event comes by `until` and is of this type, for every event type."""
+        """The probability that the next event comes by `until` and is of this type, for every event type.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> s = timed.session(); s.append(0, timed.event_types[0])
+        >>> bool(0 < s.within(86400).sum() < 1)
+        True
+        """
         out = np.empty(len(self._names))
         call(lib.lapse_session_within, self._handle, float("nan") if now is None else _c.seconds(now), _c.seconds(until),
              ffi.from_buffer("double[]", out))
         return out
 
     def sample(self, seed: int = 1, draw: int = 0, now: Optional[TimeLike] = None) -> Tuple[float, Optional[str]]:
-        """A drawn next event: its time in unix seconds and its type. The same seed and draw give the same event."""
+        """A drawn next event: its time in unix seconds and its type. The same seed and draw give the same event.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> s = timed.session(); s.append(0, timed.event_types[0])
+        >>> time, event = s.sample(seed=7); time >= 0
+        True
+        """
         time, event = ffi.new("double *"), ffi.new("int64_t *")
         call(lib.lapse_session_sample, self._handle, float("nan") if now is None else _c.seconds(now), seed, draw, time,
              event)

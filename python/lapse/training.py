@@ -9,7 +9,7 @@ import time
 from typing import Any, Callable, Dict, Optional
 
 from . import _c
-from ._c import NULL, call, encode, ffi, lib, text
+from ._c import NULL, call, encode, ffi, lib, sentence, text
 from ._table import Table
 from .dataset import Dataset, dataset_of
 from .model import Model, epoch_row
@@ -32,13 +32,20 @@ def options() -> Table:
                    lib.LAPSE_OPTION_SEED: "integer", lib.LAPSE_OPTION_FILE: "path",
                    lib.LAPSE_OPTION_TEXT: "text"}[kind])
         rows.append((text(option.name).replace("-", "_"), values, text(option.initial) or text(option.rule) or "",
-                     text(option.help)))
+                     sentence(option.help)))
     return Table(dict(zip(("name", "values", "default", "help"), map(list, zip(*rows)))))
+
+
+def check_option(name: str) -> None:
+    """Refuses a name that is no training option."""
+    if not lib.lapse_train_option_find(encode(name.replace("_", "-")), ffi.new("lapse_option *")):
+        raise _c.unknown_option("training", name, options()["name"].tolist())
 
 
 def set_options(handle: Any, given: Dict[str, Any]) -> None:
     """Sets training options from keyword arguments; None leaves the default."""
     for name, value in given.items():
+        check_option(name)
         if value is None:
             continue
         shown = ("true" if value else "false") if isinstance(value, bool) else os.fspath(value) if isinstance(

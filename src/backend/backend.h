@@ -20,6 +20,16 @@ typedef enum lp_precision {
 
 extern const char *const lp_precision_names[]; /* ends with NULL */
 
+/* Of a decoding run whose tokens are the newest rows of branches: continuations of the cached rows, of which each sees the cached rows
+ * and its own earlier ones. */
+typedef struct lp_run_branches {
+    const int32_t *branch; /* [tokens]: index of the token's branch */
+    const int32_t *length; /* [tokens]: rows that the branch already has */
+    int capacity;          /* rows of a branch */
+    void *const *
+        rows; /* by the slot of a cached matrix: the branches' rows of it, [branches x capacity x columns of an event] */
+} lp_run_branches;
+
 /* One shard and the buffers to run a planned graph with. Inputs and segments are in host memory, all other pointers in
  * the backend's memory. */
 typedef struct lp_run {
@@ -39,7 +49,8 @@ typedef struct lp_run {
     uint32_t step;
     uint64_t first_token; /* index in the batch of the shard's first token: dropout masks do not depend on sharding */
     lp_precision precision;
-    int64_t *times; /* [nodes] nanoseconds, added to by host backends; may be NULL */
+    int64_t *times;                  /* [nodes] nanoseconds, added to by host backends; may be NULL */
+    const lp_run_branches *branches; /* NULL: the tokens are one continuation of the cached rows */
 } lp_run;
 
 /* The optimizer step that follows a run. */
@@ -167,6 +178,14 @@ static inline void *lp_run_data(const lp_run *run, const lp_value *value)
         break;
     }
     return run->work + value->offset;
+}
+
+/* The rows that a branch has of a cached matrix with `cols` columns of an event, from row `from` on; of the branch of a token. */
+static inline void *lp_run_branch_rows(const lp_run *run, const lp_value *value, int cols, int token, int from)
+{
+    const lp_run_branches *branches = run->branches;
+    size_t row = (size_t)branches->branch[token] * (size_t)branches->capacity + (size_t)from;
+    return (char *)branches->rows[value->slot] + row * (size_t)cols * run->plan->real_size;
 }
 
 static inline int lp_run_rows(const lp_run *run, const lp_value *value)

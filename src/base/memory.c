@@ -34,19 +34,24 @@ int64_t lp_memory_count(void)
     return atomic_load(&allocations);
 }
 
-void *lp_alloc(size_t count, size_t size)
+void *lp_alloc_raw(size_t count, size_t size)
 {
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE || must_fail())
         return NULL;
-    size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE;
-    bytes = bytes ? (bytes + align - 1) / align * align : align;
-    void *block = aligned_alloc(align, bytes);
+    size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE, rounded = bytes ? (bytes + align - 1) / align * align : align;
+    void *block = aligned_alloc(align, rounded);
+    /* Whole huge pages only: a last one that is used in part would waste memory. */
     if (block && bytes >= LARGE)
-        madvise(block, bytes, MADV_HUGEPAGE);
-    if (block)
-        memset(block, 0, bytes);
+        madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
     return block;
+}
+
+void *lp_alloc(size_t count, size_t size)
+{
+    void *block = lp_alloc_raw(count, size);
+    size_t bytes = count * size;
+    return block ? memset(block, 0, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN) : NULL;
 }
 
 void *lp_grow(void *block, size_t count, size_t size)

@@ -17,6 +17,7 @@
 
 /* A zeroed, 64-byte aligned block of count * size bytes (at least 1), or NULL. */
 void *lp_alloc(size_t count, size_t size);
+void *lp_alloc_raw(size_t count, size_t size); /* the same, not zeroed */
 void lp_free(void *block);
 
 /* Resizes a block of lp_grow (or NULL); new bytes are not zeroed. On failure returns NULL and leaves the block unchanged.

@@ -216,7 +216,8 @@ typedef struct lp_kv_cache {
     lp_value *key, *value, *basis_transposed, *basis;
 } lp_kv_cache;
 
-/* Causal attention of the last T events of one segment over the cache, which holds all events of the segment. Keys and
+/* Causal attention of the last T events of one segment over the cache, which holds all events of the segment; or of the newest events
+ * of T branches (lp_run_branches) over the cache and the rows of their branches. Keys and
  * values have columns per head, or are shared by all heads. query_time is the basis of the query times: time_query is
  * reflected by it before, time_out after. time_query and time_out may be NULL; query_time may be NULL: no reflection. */
 lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,

@@ -6,7 +6,7 @@
  * transposing them per query would take longer than the product. Time queries are reflected by the query times (op reflect),
  * and time outputs reflected back, in the kernel, while they are in cache.
  *
- * A separate op from `attention`: inference only, without dropout, and one segment. */
+ * A separate op from `attention`: inference only, without dropout, and one segment, or branches of one. */
 #include "graph/op_rows.h"
 
 /* Row stride of a transposed cache: an odd number of whole vectors, so that rows do not map to the same cache sets. */

@@ -218,6 +218,28 @@ static void prediction_figure(const study *s)
     }
 }
 
+/* The session has the whole history (query). */
+static lapse_status survival_figure(const study *s, lapse_error *error)
+{
+    const lp_survey *survey = &s->about->survey;
+    lp_next_time law;
+    LP_TRY(lp_session_law(survey->session, &law, error));
+    lp_figure *f = lp_figures_add(
+        s->figures, lp_figures_text(s->figures, "case-%d-survival", s->number),
+        lp_figures_text(s->figures, "Case %d: probability that nothing has happened yet", s->number),
+        lp_figures_text(s->figures,
+                        "The curve falls where the next event is expected; the median is %s after the last event.",
+                        lapse_duration_format(lp_next_time_quantile(&law, 0.5), (char[64]){0}, 64)));
+    f->x = time_axis(survey);
+    f->y = (lp_figure_axis){"no event yet", "survival", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    lp_series *curve = lp_figure_series(s->figures, f, "", LP_MARK_LINE);
+    for (int p = 0; p < POINTS; p++) {
+        double lag = lp_survey_lag(survey, p, POINTS);
+        lp_series_add(s->figures, curve, lag, lp_next_time_survival(&law, lag));
+    }
+    return LAPSE_OK;
+}
+
 /* ------------------------------------------------------------------------------------------------ studies ----- */
 
 /* The named sequences, or those whose predictions change most with time. */
@@ -268,7 +290,11 @@ static lapse_status make(lp_inspection *about, lp_figures *figures, double *prob
         LP_TRY(query(&s, error));
         weight_figure(&s);
         prediction_figure(&s);
+        if (lp_model_predicts_time(about->model))
+            LP_TRY(survival_figure(&s, error));
     }
+    if (count > 0 && !lp_model_predicts_time(about->model))
+        lp_figures_missing(figures, "case-survival", "Cases: probability that nothing has happened yet", LP_NO_TIMES);
     return LAPSE_OK;
 }
 

@@ -69,6 +69,43 @@ lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, la
     return LAPSE_OK;
 }
 
+lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error)
+{
+    static const char id[] = "reliability-time", title[] = "Reliability of the times";
+    enum { LEVELS = 20 };
+    const lp_survey *survey = &about->survey;
+    double count = (double)survey->case_count, came[LEVELS] = {0}, most = 0;
+    (void)error;
+    if (!about->has_survey || !lp_model_predicts_time(about->model)) {
+        lp_figures_missing(figures, id, title, lp_model_predicts_time(about->model) ? about->no_survey : LP_NO_TIMES);
+        return LAPSE_OK;
+    }
+    for (int64_t i = 0; i < survey->case_count; i++)
+        for (int k = 1; k < LEVELS; k++)
+            came[k] += survey->cases[i].pit <= (double)k / LEVELS;
+    for (int k = 1; k < LEVELS; k++)
+        most = fmax(most, fabs(came[k] / count - (double)k / LEVELS));
+    lp_figure *f = lp_figures_add(
+        figures, id, title,
+        lp_figures_text(
+            figures,
+            "For each probability, the fraction of events that came by the time by which the model expects "
+            "them with that probability. On the diagonal it means what it says; above it events come sooner "
+            "than predicted, below it later. The largest distance here is %.1f %% over %lld events.",
+            100 * most, (long long)survey->case_count));
+    f->x =
+        (lp_figure_axis){"probability that the event has come", "probability", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    f->y = (lp_figure_axis){"fraction that had come", "fraction", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
+    lp_series *ideal = lp_figure_series(figures, f, "ideal", LP_MARK_LINE);
+    ideal->colour = -1;
+    lp_series_add(figures, ideal, 0, 0);
+    lp_series_add(figures, ideal, 1, 1);
+    lp_series *levels = lp_figure_series(figures, f, "model, with 95 % intervals", LP_MARK_INTERVAL);
+    for (int k = 1; k < LEVELS; k++)
+        lp_series_add_interval(figures, levels, proportion((double)k / LEVELS, came[k], count));
+    return LAPSE_OK;
+}
+
 /* --------------------------------------------------------------------------------------------- confusion ------ */
 
 /* The classes with the most cases, in that order; the others share the last row. Returns the number of rows. */

@@ -42,7 +42,7 @@ typedef struct lp_point {
 } lp_point;
 
 typedef struct lp_series {
-    const char *name;
+    const char *name; /* "": not in the legend */
     lp_series_mark mark;
     int colour; /* of the palette; -1: grey and dashed, for a reference */
     lp_point *points;

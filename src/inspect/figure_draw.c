@@ -66,11 +66,17 @@ static double width_of(const char *name, int most)
 
 /* ------------------------------------------------------------------------------------------------ legend ------ */
 
-enum { LEGEND_LETTERS = 24 };
+enum { LEGEND_LETTERS = 32 };
 
 static bool has_legend(const lp_figure *figure)
 {
     return figure->series && (figure->series->next || figure->series->colour < 0);
+}
+
+/* The class of lines whose colour has been used before. */
+static const char *again(const lp_series *s)
+{
+    return s->colour >= LP_SVG_COLOURS ? " again" : "";
 }
 
 static double entry_width(const lp_series *s)
@@ -86,6 +92,8 @@ static int legend(const lp_figure *figure, lp_svg *svg, double left, double righ
     if (!has_legend(figure))
         return 0;
     for (const lp_series *s = figure->series; s; s = s->next) {
+        if (!*s->name)
+            continue;
         if (x > left && x + entry_width(s) > right) {
             x = left;
             lines++;
@@ -96,8 +104,8 @@ static int legend(const lp_figure *figure, lp_svg *svg, double left, double righ
             if (s->colour < 0)
                 lp_svg_line(svg, "reference", x, y, x + 20, y);
             else
-                lp_svg_print(svg, "<line class=\"line c%d\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
-                             s->colour % LP_SVG_COLOURS, x, y, x + 20, y);
+                lp_svg_print(svg, "<line class=\"line c%d%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
+                             s->colour % LP_SVG_COLOURS, again(s), x, y, x + 20, y);
             lp_svg_words(svg, "label", x + 25, y + 4, shorten(s->name, LEGEND_LETTERS, name));
         }
         x += entry_width(s);
@@ -299,7 +307,7 @@ static void open_line(const canvas *c, const lp_series *s)
     if (s->colour < 0)
         lp_svg_print(c->svg, "<path class=\"reference\" d=\"");
     else
-        lp_svg_print(c->svg, "<path class=\"line c%d\" d=\"", s->colour % LP_SVG_COLOURS);
+        lp_svg_print(c->svg, "<path class=\"line c%d%s\" d=\"", s->colour % LP_SVG_COLOURS, again(s));
 }
 
 static void draw_dot(const canvas *c, int colour, double x, double y)

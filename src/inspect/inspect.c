@@ -48,9 +48,9 @@ static const struct {
     const char *section; /* as in report.c */
     lp_figures_make make;
 } table[] = {
-    {"run", lp_curve_figures},         {"run", lp_score_figures},           {"run", lp_reliability_figure},
-    {"encoding", lp_encoding_figures}, {"attention", lp_attention_figures}, {"attention", lp_influence_figure},
-    {"cases", lp_case_figures},        {"errors", lp_error_figures},
+    {"run", lp_curve_figures},           {"run", lp_score_figures},         {"run", lp_reliability_figure},
+    {"run", lp_time_reliability_figure}, {"encoding", lp_encoding_figures}, {"attention", lp_attention_figures},
+    {"attention", lp_influence_figure},  {"cases", lp_case_figures},        {"errors", lp_error_figures},
 };
 enum { TABLE = sizeof table / sizeof *table };
 

@@ -23,12 +23,16 @@ typedef struct lp_inspection {
     int epochs;
 } lp_inspection;
 
+/* Why a model has no figures of the time of the next event. */
+#define LP_NO_TIMES "The model does not predict the time of the next event: train it with --when."
+
 /* Adds the figures of one kind. Fails only where the report would be wrong, as when out of memory. */
 typedef lapse_status (*lp_figures_make)(lp_inspection *about, lp_figures *figures, lapse_error *error);
 
 lapse_status lp_curve_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_score_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);
+lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_encoding_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_attention_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_influence_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);

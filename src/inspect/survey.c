@@ -100,6 +100,7 @@ static lapse_status add_case(lp_survey *survey, int64_t sequence, uint64_t event
                           .history = (int64_t)(event - d->start[sequence]),
                           .gap = time - d->time[event - 1],
                           .target = label(survey, event),
+                          .pit = NAN,
                           .weight = NAN};
     c->target_probability = survey->probabilities[c->target];
     for (int64_t i = 0; i < survey->classes; i++) {
@@ -108,6 +109,11 @@ static lapse_status add_case(lp_survey *survey, int64_t sequence, uint64_t event
             c->predicted = (int32_t)i;
     }
     c->confidence = survey->probabilities[c->predicted];
+    if (lp_model_predicts_time(survey->model)) {
+        lp_next_time law;
+        LP_TRY(lp_session_law(survey->session, &law, error));
+        c->pit = lp_time_pit(&law, c->gap, survey->model->config.when ? survey->model->config.when_floor : 0);
+    }
     if (survey->block < 0)
         return LAPSE_OK;
     LP_TRY(lapse_session_attention(survey->session, time, survey->block, -1, survey->weights, error));

@@ -16,6 +16,8 @@ typedef struct lp_survey_case {
     int32_t rank;      /* of the target among all classes, from 1; ties rank against it */
     double confidence; /* probability of the predicted class */
     double target_probability;
+    double
+        pit; /* probability that the law of the next event's time gave to the gap or a shorter one; NaN: there is none */
     double weight; /* attention weight of the last event of the history; NaN: the model has no attention */
 } lp_survey_case;
 

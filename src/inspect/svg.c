@@ -31,6 +31,7 @@ const char lp_svg_style[] =
     "svg .c4{stroke:#e69f00;fill:#e69f00}svg .c5{stroke:#56b4e9;fill:#56b4e9}"
     "svg .c6{stroke:#7f7f7f;fill:#7f7f7f}svg .c7{stroke:var(--brown,#8c564b);fill:var(--brown,#8c564b)}"
     "svg .line.c4,svg .line.c5,svg .line.c6,svg .line.c7{stroke-dasharray:6 3}"
+    "svg .line.again{stroke-width:3;stroke-opacity:.5}"
     "svg path.line{fill:none}svg path.band{stroke:none}";
 
 void lp_svg_print(lp_svg *svg, const char *format, ...)

@@ -154,7 +154,7 @@ static double mixture_time_at(const lp_next_time *law, double log_survival)
     return exp(x);
 }
 
-static double mixture_log_never(const lp_next_time *law)
+static double always_comes(const lp_next_time *law)
 {
     (void)law;
     return -INFINITY;
@@ -168,22 +168,103 @@ static double mixture_mean(const lp_next_time *law)
     return sum;
 }
 
+/* A standard normal number above z: by rejection, from normal numbers or, in the tail, from an exponential distribution (Robert 1995). */
+static double normal_above(double z, lp_random *random)
+{
+    const double near = 0.5;
+    double rate = (z + sqrt(z * z + 4)) / 2, x;
+    if (z < near) {
+        do
+            x = lp_random_normal(random);
+        while (!(x > z));
+        return x;
+    }
+    do
+        x = z - log(lp_random_uniform(random)) / rate;
+    while (!(lp_random_uniform(random) < exp(-(x - rate) * (x - rate) / 2)));
+    return x;
+}
+
+/* A component in proportion to its probability after `elapsed`, then a number of it. */
 static double mixture_draw(const lp_next_time *law, lp_random *random)
 {
-    double u = lp_random_uniform(random), sum = 0;
-    int k = 0;
-    while (k + 1 < law->count && (sum += exp(law->log_weight[k])) < u)
-        k++;
-    return exp(law->mean[k] + law->deviation[k] * lp_random_normal(random));
+    bool later = law->elapsed > 0;
+    double u = lp_random_uniform(random), sum = 0, x = later ? log(law->elapsed) : 0, z = 0;
+    for (int k = 0;; k++) {
+        z = (x - law->mean[k]) / law->deviation[k];
+        double log_part = law->log_weight[k] + (later ? log_upper_tail(z) - law->log_elapsed : 0);
+        if (k + 1 < law->count && (sum += exp(log_part)) < u)
+            continue;
+        double normal = later ? normal_above(z, random) : lp_random_normal(random);
+        return exp(law->mean[k] + law->deviation[k] * normal);
+    }
 }
 
 const lp_time_law lp_law_mixture = {.name = "mixture",
                                     .log_density = mixture_log_density,
                                     .log_survival = mixture_log_survival,
                                     .time_at = mixture_time_at,
-                                    .log_never = mixture_log_never,
+                                    .log_never = always_comes,
                                     .mean = mixture_mean,
                                     .draw = mixture_draw};
+
+/* ------------------------------------------------------------------------------------------- by a function ---- */
+
+lp_next_time lp_next_time_function(void (*function)(const void *, double, double *, double *), const void *context)
+{
+    return (lp_next_time){.law = &lp_law_function, .function = function, .context = context};
+}
+
+static double function_log_density(const lp_next_time *law, double t)
+{
+    double log_density = -INFINITY, log_survival;
+    if (t > 0)
+        law->function(law->context, t, &log_density, &log_survival);
+    return log_density;
+}
+
+static double function_log_survival(const lp_next_time *law, double t)
+{
+    double log_density, log_survival = 0;
+    if (t > 0)
+        law->function(law->context, t, &log_density, &log_survival);
+    return log_survival;
+}
+
+/* Bisection in log t. The bounds hold any time that matters: a microsecond to 300 million years. */
+static double function_time_at(const lp_next_time *law, double log_survival)
+{
+    double low = log(1e-6), high = log(1e16);
+    if (!(log_survival < 0))
+        return 0;
+    if (function_log_survival(law, exp(high)) > log_survival)
+        return INFINITY;
+    while (high - low > 1e-12) {
+        double x = (low + high) / 2;
+        if (function_log_survival(law, exp(x)) > log_survival)
+            low = x;
+        else
+            high = x;
+    }
+    return exp((low + high) / 2);
+}
+
+/* The integral of the survival, by the trapezoidal rule in log t. */
+static double function_mean(const lp_next_time *law)
+{
+    const double step = 1.0 / 256;
+    double sum = 0;
+    for (double x = log(1e-6); x < log(1e16); x += step)
+        sum += exp(function_log_survival(law, exp(x)) + x) * step;
+    return sum;
+}
+
+const lp_time_law lp_law_function = {.name = "function",
+                                     .log_density = function_log_density,
+                                     .log_survival = function_log_survival,
+                                     .time_at = function_time_at,
+                                     .log_never = always_comes,
+                                     .mean = function_mean};
 
 /* ----------------------------------------------------------------------------------------------- all laws ----- */
 
@@ -233,8 +314,8 @@ double lp_next_time_mean(const lp_next_time *law)
 
 double lp_next_time_draw(const lp_next_time *law, lp_random *random)
 {
-    if (law->law->draw && law->elapsed == 0)
-        return law->law->draw(law, random);
+    if (law->law->draw)
+        return fmax(law->law->draw(law, random) - law->elapsed, 0);
     return lp_next_time_quantile(law, lp_random_uniform(random));
 }
 

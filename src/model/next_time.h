@@ -3,6 +3,7 @@
  *
  *   lp_law_gompertz   intensity exp(score + slope t / unit) / unit (base/hazard.h): rmtpp; with slope 0, an exponential
  *   lp_law_mixture    a mixture of log-normals: the head of --when (when_head.h)
+ *   lp_law_function   any law of an event that comes some time, by a function: that of a simulation (train/law.h)
  *
  * Survival is kept as its logarithm, so that a law is exact however long nothing has happened.
  */
@@ -25,6 +26,9 @@ typedef struct lp_next_time {
     /* lp_law_mixture: of log(seconds); views */
     int count;
     const double *log_weight, *mean, *deviation; /* [count] */
+    /* lp_law_function: logarithms of the density per second and of the survival, t > 0 seconds after the last event */
+    void (*function)(const void *context, double t, double *log_density, double *log_survival);
+    const void *context;
 } lp_next_time;
 
 struct lp_time_law {
@@ -38,15 +42,16 @@ struct lp_time_law {
     double (*log_never)(const lp_next_time *law);
     /* Mean time from the last event, given that the event comes. */
     double (*mean)(const lp_next_time *law);
-    /* A draw from the last event on; NULL: by time_at. */
+    /* A draw of the time since the last event, of those after `elapsed`; NULL: by time_at. */
     double (*draw)(const lp_next_time *law, lp_random *random);
 };
 
-extern const lp_time_law lp_law_gompertz, lp_law_mixture;
+extern const lp_time_law lp_law_gompertz, lp_law_mixture, lp_law_function;
 
 /* The laws, from the last event on. */
 lp_next_time lp_next_time_gompertz(double score, double slope, double unit);
 lp_next_time lp_next_time_mixture(int count, const double *log_weight, const double *mean, const double *deviation);
+lp_next_time lp_next_time_function(void (*function)(const void *, double, double *, double *), const void *context);
 
 /* The law given that nothing has happened for `elapsed` seconds since the last event; t is from then on. */
 lp_next_time lp_next_time_after(lp_next_time law, double elapsed);

@@ -59,9 +59,10 @@ lp_next_time lp_time_law_of(const lapse_model *model, const float *outputs, int 
             most = fmax(most, (double)row[k]);
         for (int k = 0; k < components; k++)
             sum += exp((double)row[k] - most);
+        double log_sum = most + log(sum) + log((double)samples);
         for (int k = 0; k < components; k++) {
             int at = r * components + k;
-            log_weight[at] = (double)row[k] - most - log(sum) - log((double)samples);
+            log_weight[at] = (double)row[k] - log_sum;
             mean[at] = config->when_mean + config->when_deviation * (double)row[components + k];
             deviation[at] = config->when_deviation * exp(lp_mixture_log_deviation((double)row[2 * components + k]));
         }

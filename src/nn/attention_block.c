@@ -37,6 +37,7 @@
  * attention over the earlier rows, joined with the row's own key and value (op attend_self). Earlier rows alone: with its
  * query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
  * so the reflections are those of Z. The lag of a row to itself is 0, and u(0) is the same for all rows: part of the bias.
+ * In the first block the second set is Z itself, whose keys tell nothing of the next event: causal attention asked at t_q.
  *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training all of this is computed at the target positions alone.
@@ -150,13 +151,13 @@ static lp_value *time_query_of(const block *b, const role *query, const role *ke
     return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
 }
 
-/* Attention over all events, at the targets alone unless they are NULL. time_query is NULL without exact lags; it is reflected here,
- * and so is *time_out. */
+/* Attention over all events, at the targets alone unless they are NULL. time_query is NULL without exact lags; it is reflected here by
+ * query_basis, the basis of the query times, and so is *time_out. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                           lp_value *targets, lp_value **time_out)
+                           lp_value *query_basis, lp_value *targets, lp_value **time_out)
 {
     const lp_block_config *config = b->config;
-    lp_value *basis = b->features->basis, *query_basis = b->features->query_basis;
+    lp_value *basis = b->features->basis;
     lp_kv_cache *cache = b->cache;
     if (cache) {
         cache->key = lp_cache_append(b->graph, key, config->cache_capacity);
@@ -199,23 +200,28 @@ static lp_value *project_without_lag(const block *b, const role *r, lp_value *x)
     return token && !b->features->basis ? lp_linear(b->graph, token, r->time_weight, NULL, value, 1, true) : value;
 }
 
-/* The attention of the second set of rows `asked`, whose norm is `normal`, added to it. */
+/* The attention of the second set of rows `asked`, whose norm is `normal`, added to it. first: they are still the rows of Z. */
 static lp_value *attend_asked(const block *b, const role *query, const role *key, const role *value, lp_value *asked,
-                              lp_value *normal)
+                              lp_value *normal, bool first)
 {
     lp_graph *graph = b->graph;
     const lp_block_config *config = b->config;
+    const lp_features *features = b->features;
     role mine = *query;
     mine.value = project_without_lag(b, query, normal);
     if (config->projection == LP_PROJECTION_MLP_QUERY)
         mine.value = outer_layer(b, "query", mine.value);
     role early = mine;
-    early.value = lp_shift_rows(graph, mine.value, -1);
-    lp_value *time_query = b->features->basis ? time_query_of(b, &early, key) : NULL, *time_out;
-    lp_value *out = attention(b, early.value, key->value, value->value, time_query, NULL, &time_out);
+    if (!first)
+        early.value = lp_shift_rows(graph, mine.value, -1);
+    lp_value *time_query = features->basis ? time_query_of(b, &early, key) : NULL, *time_out;
+    lp_value *out = attention(b, early.value, key->value, value->value, time_query,
+                              first ? features->basis : features->query_basis, NULL, &time_out);
     lp_value *log_sum = lp_attention_log_sum(out);
     if (time_query)
         out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
+    if (first)
+        return lp_add(graph, normal, out);
     lp_value *own_key = project_without_lag(b, key, asked), *own_value = project_without_lag(b, value, asked);
     return lp_add(graph, normal,
                   lp_attend_self(graph, mine.value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
@@ -237,9 +243,11 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (b->asked)
-        *b->asked = attend_asked(b, &query, &key, &value, *b->asked, *b->asked == z ? normal : norm_of(b, *b->asked));
+        *b->asked = attend_asked(b, &query, &key, &value, *b->asked, *b->asked == z ? normal : norm_of(b, *b->asked),
+                                 *b->asked == z);
     lp_value *time_query = basis ? time_query_of(b, &query, &key) : NULL, *time_out, *targets = config->targets;
-    lp_value *out = attention(b, query.value, key.value, value.value, time_query, targets, basis ? &time_out : NULL);
+    lp_value *out = attention(b, query.value, key.value, value.value, time_query, b->features->query_basis, targets,
+                              basis ? &time_out : NULL);
     out = lp_add(graph, at_targets(b, targets, normal), out);
     return basis ? lp_linear(graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
 }

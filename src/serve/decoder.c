@@ -5,6 +5,7 @@
 #include "graph/hoist.h"
 #include "serve/attention_weights.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* Bytes of a field's value, of either type. */
@@ -21,10 +22,19 @@ static bool is_transposed(const lp_value *matrix)
     return matrix->rows_of == LP_ROWS_FIXED;
 }
 
-/* Elements of a cached matrix, with the padding that kernels read and do not use. */
+/* Columns of an event. */
+static int event_cols(const lp_value *matrix)
+{
+    return is_transposed(matrix) ? matrix->rows : matrix->cols;
+}
+
+/* Elements of a cached matrix, with the padding that kernels read and do not use. The newest rows of branches are computed behind
+ * those of the history. */
 static size_t matrix_size(const lp_decoder *decoder, const lp_value *matrix)
 {
-    size_t rows = is_transposed(matrix) ? (size_t)matrix->rows : (size_t)decoder->capacity;
+    size_t rows = (size_t)decoder->capacity + (size_t)decoder->limits.branches;
+    if (is_transposed(matrix))
+        rows = (size_t)matrix->rows;
     size_t size = rows * (size_t)matrix->cols + LP_CACHE_PADDING;
     return (size + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING * LP_CACHE_PADDING;
 }
@@ -176,23 +186,52 @@ static lapse_status order_nodes(lp_decoder *decoder, lapse_error *error)
 
 /* --------------------------------------------------------------------------------------------- allocation ---- */
 
+/* Tokens of a run, at most. */
+static size_t most_tokens(const lp_decoder *decoder)
+{
+    int context = decoder->model->config.context, branches = decoder->limits.branches;
+    return (size_t)(context > branches ? context : branches);
+}
+
+/* Elements of the branches' rows of a cached matrix. */
+static size_t branch_size(const lp_decoder *decoder, const lp_value *matrix)
+{
+    return (size_t)decoder->limits.branches * (size_t)(decoder->limits.events + 1) * (size_t)event_cols(matrix);
+}
+
+static lapse_status make_branches(lp_decoder *decoder, lapse_error *error)
+{
+    size_t branches = (size_t)decoder->limits.branches;
+    for (int i = 0; i < decoder->cached_count; i++)
+        decoder->branch_sample_size += branch_size(decoder, decoder->cached[i]);
+    size_t elements = (size_t)decoder->samples * decoder->branch_sample_size;
+    decoder->branch_cache = lp_alloc(elements, sizeof *decoder->branch_cache);
+    decoder->branch_rows = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->branch_rows);
+    decoder->target_position = lp_alloc(branches, sizeof *decoder->target_position);
+    if (!decoder->branch_cache || !decoder->branch_rows || !decoder->target_position)
+        return lp_fail_memory(error, "a session", elements * sizeof *decoder->branch_cache);
+    for (size_t i = 0; i < branches; i++)
+        decoder->target_position[i] = (int32_t)i;
+    return LAPSE_OK;
+}
+
 static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
 {
-    size_t context = (size_t)decoder->model->config.context;
+    size_t context = (size_t)decoder->model->config.context, tokens = most_tokens(decoder);
     for (int i = 0; i < decoder->cached_count; i++)
         decoder->sample_size += matrix_size(decoder, decoder->cached[i]);
     decoder->cache = lp_alloc((size_t)decoder->samples * decoder->sample_size, sizeof *decoder->cache);
     decoder->inputs = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->inputs);
-    decoder->position = lp_alloc(context, sizeof *decoder->position);
-    decoder->position_from_end = lp_alloc(context, sizeof *decoder->position_from_end);
-    decoder->time = lp_alloc(context, sizeof *decoder->time);
-    decoder->query_time = lp_alloc(context, sizeof *decoder->query_time);
-    decoder->sequence_id = lp_alloc(context, sizeof *decoder->sequence_id);
-    decoder->gap = lp_alloc(context * LP_GAP_COLUMNS, sizeof *decoder->gap);
+    decoder->position = lp_alloc(tokens, sizeof *decoder->position);
+    decoder->position_from_end = lp_alloc(tokens, sizeof *decoder->position_from_end);
+    decoder->time = lp_alloc(tokens, sizeof *decoder->time);
+    decoder->query_time = lp_alloc(tokens, sizeof *decoder->query_time);
+    decoder->sequence_id = lp_alloc(tokens, sizeof *decoder->sequence_id);
+    decoder->gap = lp_alloc(tokens * LP_GAP_COLUMNS, sizeof *decoder->gap);
     decoder->attention_scores = lp_alloc(context, sizeof *decoder->attention_scores);
     if (decoder->attention_scores && decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs &&
         decoder->position && decoder->position_from_end && decoder->time && decoder->query_time)
-        return LAPSE_OK;
+        return make_branches(decoder, error);
     return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
 }
 
@@ -200,8 +239,9 @@ static lapse_status make_plan(lp_decoder *decoder, lapse_error *error)
 {
     int64_t context = decoder->model->config.context;
     lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = (int)context};
-    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_PAST] = context;
-    largest.rows[LP_ROWS_TARGETS] = 1;
+    largest.rows[LP_ROWS_TOKENS] = (int64_t)most_tokens(decoder);
+    largest.rows[LP_ROWS_PAST] = context;
+    largest.rows[LP_ROWS_TARGETS] = decoder->limits.branches;
     LP_TRY(lp_plan_make(&decoder->plan, &decoder->network.graph, &largest, decoder->backend->real_size, error));
     decoder->work = decoder->backend->buffer_new(decoder->backend->context, decoder->plan.work_size);
     decoder->scratch = decoder->backend->buffer_new(decoder->backend->context, decoder->plan.scratch_size);
@@ -245,9 +285,10 @@ static lapse_status make(lp_decoder *decoder, lapse_error *error)
     return LAPSE_OK;
 }
 
-lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lapse_error *error)
+lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lp_branch_limits limits,
+                             lapse_error *error)
 {
-    *decoder = (lp_decoder){.model = model, .capacity = capacity, .backend = lp_backend_find("cpu")};
+    *decoder = (lp_decoder){.model = model, .capacity = capacity, .limits = limits, .backend = lp_backend_find("cpu")};
     lapse_status status = make(decoder, error);
     if (status != LAPSE_OK)
         lp_decoder_clear(decoder);
@@ -267,6 +308,9 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->query_time);
     lp_free(decoder->sequence_id);
     lp_free(decoder->gap);
+    lp_free(decoder->target_position);
+    lp_free(decoder->branch_cache);
+    lp_free(decoder->branch_rows);
     lp_free(decoder->attention_scores);
     lp_free(decoder->cache);
     lp_free(decoder->cached);
@@ -283,7 +327,7 @@ void lp_decoder_set_sequence(lp_decoder *decoder, int32_t sequence)
 {
     if (!decoder->sequence_id || decoder->sequence_id[0] == sequence)
         return;
-    for (int i = 0; i < decoder->model->config.context; i++)
+    for (size_t i = 0; i < most_tokens(decoder); i++)
         decoder->sequence_id[i] = sequence;
 }
 
@@ -300,9 +344,10 @@ void lp_decoder_drop(lp_decoder *decoder, int64_t count)
             drop_events(decoder->cached[i], data, count, left);
             data += matrix_size(decoder, decoder->cached[i]);
         }
+    bool seen = count > decoder->first && !decoder->rows_stay; /* deeper rows have attended to events that are gone */
     decoder->first = decoder->first > count ? decoder->first - count : 0;
     decoder->event_final = left;
-    decoder->final = decoder->final > count ? decoder->final - count : 0;
+    decoder->final = decoder->final > count && !seen ? decoder->final - count : 0;
 }
 
 lp_decoder_mark lp_decoder_mark_of(const lp_decoder *decoder)
@@ -342,12 +387,24 @@ static void find_valid_rows(lp_decoder *decoder, const lp_history *history, doub
     decoder->origin = decoder->incremental ? history->times[first] : last;
 }
 
+/* Feeds the arrays that feed and feed_branches fill, and the event types. */
+static void feed_arrays(lp_decoder *decoder, const int32_t *types)
+{
+    void **inputs = decoder->inputs;
+    inputs[LP_FEED_EVENT] = (void *)(uintptr_t)types;
+    inputs[LP_FEED_POSITION] = decoder->position;
+    inputs[LP_FEED_POSITION_FROM_END] = decoder->position_from_end;
+    inputs[LP_FEED_TIME] = decoder->time;
+    inputs[LP_FEED_QUERY_TIME] = decoder->query_time;
+    inputs[LP_FEED_SEQUENCE] = decoder->sequence_id;
+    inputs[LP_FEED_GAP] = decoder->gap;
+}
+
 /* Feeds `tokens` events from `first` on; `time` is the query time of the newest event. */
 static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, int tokens, double time)
 {
     const lp_model_config *config = &decoder->model->config;
     bool known = lp_model_target_known(config);
-    void **inputs = decoder->inputs;
     for (int t = 0; t < tokens; t++) {
         int64_t event = first + t;
         double next = event + 1 < history->count ? history->times[event + 1] : time;
@@ -358,15 +415,9 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
         if (history->gaps)
             lp_gap_row(history->gaps[event], decoder->gap + (size_t)t * LP_GAP_COLUMNS);
     }
-    inputs[LP_FEED_EVENT] = (void *)(uintptr_t)(history->types + first);
-    inputs[LP_FEED_POSITION] = decoder->position;
-    inputs[LP_FEED_POSITION_FROM_END] = decoder->position_from_end;
-    inputs[LP_FEED_TIME] = decoder->time;
-    inputs[LP_FEED_QUERY_TIME] = decoder->query_time;
-    inputs[LP_FEED_SEQUENCE] = decoder->sequence_id;
-    inputs[LP_FEED_GAP] = decoder->gap;
+    feed_arrays(decoder, history->types + first);
     for (int f = 0; f < config->field_count; f++)
-        inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
+        decoder->inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }
 
 /* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cache of one parameter sample. */
@@ -374,10 +425,13 @@ static void run_nodes(lp_decoder *decoder, lp_run *run, int sample, int skip, in
 {
     int32_t number = sample, target_position = run->rows[LP_ROWS_TOKENS] - 1;
     float *data = decoder->cache + (size_t)sample * decoder->sample_size;
+    float *branch_data = decoder->branch_cache + (size_t)sample * decoder->branch_sample_size;
     decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &number;
-    decoder->inputs[LP_FEED_TARGET_POSITION] = &target_position;
+    decoder->inputs[LP_FEED_TARGET_POSITION] = run->branches ? decoder->target_position : &target_position;
     for (int i = 0; i < decoder->cached_count; i++) {
         const lp_value *matrix = decoder->cached[i];
+        decoder->branch_rows[matrix->slot] = branch_data;
+        branch_data += branch_size(decoder, matrix);
         decoder->inputs[matrix->slot] = is_transposed(matrix)
                                             ? data + decoder->first
                                             : data + (decoder->first + run->rows[LP_ROWS_PAST]) * matrix->cols;
@@ -416,8 +470,8 @@ static void predict(lp_decoder *decoder, lp_run *run, int sample, lp_on_output o
     on_output(context, &outcome);
 }
 
-/* Brings the cache up to date and feeds what is left to compute: the newest event, or the whole window. */
-static void begin_query(lp_decoder *decoder, const lp_history *history, double time, lp_run *run, int32_t segment[2])
+/* Brings the cache up to date: what is left to compute is the newest event, or the whole window. */
+static void update_cache(lp_decoder *decoder, const lp_history *history, double time, lp_run *run)
 {
     find_valid_rows(decoder, history, time);
     *run = (lp_run){.plan = &decoder->plan,
@@ -435,12 +489,18 @@ static void begin_query(lp_decoder *decoder, const lp_history *history, double t
             fill_cache(decoder, history, run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
         decoder->event_final = decoder->final = history->count - 1;
     }
+    run->rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
+}
+
+/* Brings the cache up to date and feeds what is left to compute. */
+static void begin_query(lp_decoder *decoder, const lp_history *history, double time, lp_run *run, int32_t segment[2])
+{
+    update_cache(decoder, history, time, run);
     int tokens = (int)(history->count - decoder->final);
     segment[0] = 0;
     segment[1] = tokens;
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
-    run->rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
     feed(decoder, history, decoder->final, tokens, time);
 }
 
@@ -450,6 +510,39 @@ void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double tim
     lp_run run;
     int32_t segment[2];
     begin_query(decoder, history, time, &run, segment);
+    for (int sample = 0; sample < decoder->samples; sample++)
+        predict(decoder, &run, sample, on_output, context);
+}
+
+static void feed_branches(lp_decoder *decoder, const lp_branch_query *query)
+{
+    bool known = lp_model_target_known(&decoder->model->config);
+    for (int i = 0; i < query->count; i++) {
+        decoder->position[i] = (int32_t)(decoder->final - decoder->first) + query->length[i];
+        decoder->position_from_end[i] = 0;
+        decoder->time[i] = query->event_time[i] - decoder->origin;
+        decoder->query_time[i] = (known ? query->time[i] : query->event_time[i]) - decoder->origin;
+        if (query->gap)
+            lp_gap_row(query->gap[i], decoder->gap + (size_t)i * LP_GAP_COLUMNS);
+    }
+    feed_arrays(decoder, query->type);
+}
+
+void lp_decoder_query_branches(lp_decoder *decoder, const lp_history *history, const lp_branch_query *query,
+                               lp_on_output on_output, void *context)
+{
+    lp_run run;
+    int32_t segment[] = {0, query->count};
+    lp_run_branches branches = {.branch = query->branch,
+                                .length = query->length,
+                                .capacity = decoder->limits.events + 1,
+                                .rows = decoder->branch_rows};
+    assert(decoder->incremental && query->count <= decoder->limits.branches);
+    update_cache(decoder, history, history->times[history->count - 1], &run);
+    run.branches = &branches;
+    run.segment = segment;
+    run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = query->count;
+    feed_branches(decoder, query);
     for (int sample = 0; sample < decoder->samples; sample++)
         predict(decoder, &run, sample, on_output, context);
 }

@@ -1,45 +1,55 @@
-/* forecast.c: futures of the sequences of a dataset, drawn event by event, on several threads.
+/* forecast.c: futures of the sequences of a dataset, drawn event by event, on several threads (session_pool.h).
  *
- * A thread takes one sequence after another. Its events are appended to a session once; each future starts from there, and the session
- * returns to that state for the next one (lp_session_return). So a drawn event costs two queries of one row: its type, and the time of
- * the event after it. The first event's law is common to all futures.
+ * A thread takes one sequence after another. Its events are appended to a session once. Its futures are branches of this history
+ * (branches.h), drawn together: the times of the next events of all futures, their types by one query, and by another the laws of the
+ * times after them. The first event's law is common to all futures. A future with more events than a branch holds is drawn to
+ * its end alone, with these events as part of the history.
  *
  * The numbers of a future are those of (seed, sequence, number of the future), so threads do not change it.
  */
-#include "backend/backend.h"
-#include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
-#include "model/id_map.h"
 #include "model/when_head.h"
-#include "serve/session.h"
+#include "serve/branches.h"
+#include "serve/session_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Tasks per thread: enough to balance the load. Draws of one future: its random numbers lie in a range of their own. */
-enum { TASKS_PER_THREAD = 64, DRAWS_BITS = 24 };
+/* Draws of one future: its random numbers lie in a range of their own. */
+enum { DRAWS_BITS = 24 };
 
 /* Events of one future, at most: a law whose times are all 0 would never reach the horizon. */
 enum { MAX_EVENTS = 100000 };
 
+/* Futures that are drawn together, at most: enough rows for products of matrices. */
+enum { TOGETHER = 128, SEEN_WORDS = TOGETHER / 64 };
+
+/* A future, in the branch of the same index. */
+typedef struct future {
+    lp_random random;
+    double time;  /* of its next event */
+    int64_t type; /* of the event that its branch has no space for */
+    int events;
+} future;
+
 typedef struct worker {
-    lapse_session *session;
-    double *probabilities; /* [types] */
+    lp_branches branches;
+    double *probabilities; /* [futures drawn together x types] */
     double *first_law;     /* [lp_time_law_size]: the law of the first event, which other queries would overwrite */
     double *counts;        /* [samples]: events of each future */
-    int32_t *seen;         /* [types]: number of the future that had the type last, from 1 */
+    uint64_t *seen;        /* [types x SEEN_WORDS]: a bit for each future that has had the type */
+    future futures[TOGETHER];
+    int32_t active[TOGETHER], full[TOGETHER]; /* futures to draw further; those whose branch has no space */
+    double times[TOGETHER];                   /* of the next events of `active` */
 } worker;
 
 typedef struct job {
     const lapse_model *model;
-    const lapse_dataset *dataset;
     const lapse_forecast_options *options;
-    lp_id_map id_map;
+    lp_session_pool pool;
     lapse_forecasts *out;
-    worker *workers;     /* [threads] */
-    lapse_error *errors; /* [task_count]: the first of each task */
-    int task_count;
+    worker *workers; /* [threads] */
 } job;
 
 void lapse_forecast_options_default(lapse_forecast_options *options)
@@ -61,37 +71,115 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
     *forecasts = (lapse_forecasts){0};
 }
 
-static void read_sequence(const job *j, lapse_session *session, int64_t sequence)
+static lapse_session *read_sequence(const job *j, int thread, int64_t sequence)
 {
-    lp_session_read(session, j->dataset, &j->id_map.columns, sequence);
-    lp_session_compact(session);
+    lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
+    lp_session_keep(session, lp_branches_history(j->model));
+    return session;
 }
 
-/* Draws one future from the session's state, which it leaves changed. first: the law of its first event, from now on. */
-static lapse_status draw_future(const job *j, worker *w, int64_t sequence, int64_t sample, double now,
-                                lp_next_time first, lapse_error *error)
+/* Draws the type of the next event of a future and counts it. */
+static void draw_type(const job *j, worker *w, int64_t sequence, int32_t number, const double *probabilities)
 {
-    const lapse_forecast_options *options = j->options;
-    lapse_session *session = w->session;
     int64_t types = j->model->config.event_types;
-    lp_next_time law = first;
-    lp_random random = lp_random_start(options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence);
-    random.element = (uint64_t)sample << DRAWS_BITS;
-    double time = now, end = now + options->horizon;
-    for (int events = 0; events < MAX_EVENTS; events++) {
-        time += lp_next_time_draw(&law, &random);
-        if (!(time <= end))
-            return LAPSE_OK;
-        LP_TRY(lp_session_probabilities(session, time, w->probabilities, error));
-        int64_t type = lp_draw_type(w->probabilities, types, &random);
-        w->counts[sample]++;
-        j->out->type_expected[sequence * types + type]++;
-        if (w->seen[type] != (int32_t)sample + 1)
-            j->out->type_any[sequence * types + type]++;
-        w->seen[type] = (int32_t)sample + 1;
-        lp_session_add(session, time, (int32_t)type, NULL);
-        LP_TRY(lp_session_law(session, &law, error));
+    future *f = &w->futures[number];
+    f->type = lp_draw_type(probabilities, types, &f->random);
+    f->events++;
+    j->out->type_expected[sequence * types + f->type]++;
+    uint64_t *seen = &w->seen[f->type * SEEN_WORDS + number / 64], bit = UINT64_C(1) << (number % 64);
+    if (!(*seen & bit))
+        j->out->type_any[sequence * types + f->type]++;
+    *seen |= bit;
+}
+
+/* Draws the times of the next events of w->active[0 .. count-1]. Returns how many come until `end`; they are active then. */
+static lapse_status draw_times(worker *w, double end, int *count, lapse_error *error)
+{
+    int asked = *count;
+    *count = 0;
+    LP_TRY(lp_branches_laws(&w->branches, asked, w->active, error));
+    for (int i = 0; i < asked; i++) {
+        future *f = &w->futures[w->active[i]];
+        lp_next_time law = lp_branches_law(&w->branches, i);
+        f->time += lp_next_time_draw(&law, &f->random);
+        if (f->time <= end)
+            w->active[(*count)++] = w->active[i];
     }
+    return LAPSE_OK;
+}
+
+/* Draws w->active[0 .. count-1], whose next times are known, until the horizon or until their branches have no space for an event:
+ * full[0 .. *full_count-1]. */
+static lapse_status draw_active(const job *j, worker *w, int64_t sequence, double end, int count, int32_t *full,
+                                int *full_count, lapse_error *error)
+{
+    *full_count = 0;
+    int64_t types = j->model->config.event_types;
+    while (count > 0) {
+        int asked = count;
+        for (int i = 0; i < asked; i++)
+            w->times[i] = w->futures[w->active[i]].time;
+        LP_TRY(lp_branches_types(&w->branches, asked, w->active, w->times, w->probabilities, error));
+        count = 0;
+        for (int i = 0; i < asked; i++) {
+            int32_t number = w->active[i];
+            future *f = &w->futures[number];
+            draw_type(j, w, sequence, number, w->probabilities + i * types);
+            if (f->events == MAX_EVENTS)
+                continue;
+            if (!lp_branches_has_space(&w->branches, number)) {
+                full[(*full_count)++] = number;
+                continue;
+            }
+            lp_branches_add(&w->branches, number, (int32_t)f->type);
+            w->active[count++] = number;
+        }
+        if (count > 0)
+            LP_TRY(draw_times(w, end, &count, error));
+    }
+    return LAPSE_OK;
+}
+
+/* Draws a future to its end, alone: the events of its branch become part of the session's history. */
+static lapse_status draw_alone(const job *j, worker *w, int64_t sequence, double end, int32_t number,
+                               lapse_error *error)
+{
+    for (int full = 1; full > 0;) {
+        int count = 1;
+        lp_branches_commit(&w->branches, number, (int32_t)w->futures[number].type);
+        w->active[0] = number;
+        LP_TRY(draw_times(w, end, &count, error));
+        LP_TRY(draw_active(j, w, sequence, end, count, &number, &full, error));
+    }
+    return LAPSE_OK;
+}
+
+/* Draws futures first .. first + count - 1 of the history that the session has. *moved: its history is another one now. */
+static lapse_status draw_futures(const job *j, int thread, int64_t sequence, int64_t first, int count, double now,
+                                 const lp_next_time *law, bool *moved, lapse_error *error)
+{
+    worker *w = &j->workers[thread];
+    double end = now + j->options->horizon;
+    int active = 0, full;
+    memset(w->seen, 0, (size_t)j->out->type_count * SEEN_WORDS * sizeof *w->seen);
+    for (int i = 0; i < count; i++) {
+        future *f = &w->futures[i];
+        *f = (future){.random = lp_random_start(j->options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence)};
+        f->random.element = (uint64_t)(first + i) << DRAWS_BITS;
+        f->time = now + lp_next_time_draw(law, &f->random);
+        lp_branches_reset(&w->branches, i);
+        if (f->time <= end)
+            w->active[active++] = i;
+    }
+    LP_TRY(draw_active(j, w, sequence, end, active, w->full, &full, error));
+    *moved = full > 0;
+    for (int i = 0; i < full; i++) {
+        if (i > 0)
+            read_sequence(j, thread, sequence);
+        LP_TRY(draw_alone(j, w, sequence, end, w->full[i], error));
+    }
+    for (int i = 0; i < count; i++)
+        w->counts[first + i] = w->futures[i].events;
     return LAPSE_OK;
 }
 
@@ -115,11 +203,11 @@ static void finish(const job *j, worker *w, int64_t sequence)
     out->samples[sequence] = samples;
 }
 
-static lapse_status forecast_sequence(const job *j, worker *w, int64_t sequence, lapse_error *error)
+static lapse_status forecast_sequence(const job *j, int thread, int64_t sequence, lapse_error *error)
 {
     const lapse_forecast_options *options = j->options;
-    lapse_session *session = w->session;
-    read_sequence(j, session, sequence);
+    worker *w = &j->workers[thread];
+    lapse_session *session = read_sequence(j, thread, sequence);
     if (session->count == 0)
         return LAPSE_OK;
     double last = session->times[session->count - 1], now = fmax(last, options->now); /* last, if now is NaN */
@@ -130,33 +218,24 @@ static lapse_status forecast_sequence(const job *j, worker *w, int64_t sequence,
     if (law.law == &lp_law_mixture)
         law = lp_next_time_mixture(law.count, w->first_law, w->first_law + law.count, w->first_law + 2 * law.count);
     law = lp_next_time_after(law, now - last);
-    lp_session_mark mark = lp_session_mark_of(session);
-    memset(w->counts, 0, (size_t)options->samples * sizeof *w->counts);
-    memset(w->seen, 0, (size_t)j->out->type_count * sizeof *w->seen);
-    for (int64_t sample = 0; sample < options->samples; sample++) {
-        int64_t room = session->capacity - session->count;
-        LP_TRY(draw_future(j, w, sequence, sample, now, law, error));
-        if (w->counts[sample] <= (double)room) {
-            lp_session_return(session, mark);
-            continue;
-        }
-        /* The session has dropped events: the next future starts from a new one. */
-        read_sequence(j, session, sequence);
-        lp_next_time again;
-        LP_TRY(lp_session_law(session, &again, error));
+    int64_t limit = session->limits.branches < TOGETHER ? session->limits.branches : TOGETHER;
+    int64_t groups = (options->samples + limit - 1) / limit;
+    bool moved = false;
+    for (int64_t g = 0; g < groups; g++) {
+        int64_t first = options->samples * g / groups, end = options->samples * (g + 1) / groups;
+        if (moved)
+            read_sequence(j, thread, sequence);
+        LP_TRY(draw_futures(j, thread, sequence, first, (int)(end - first), now, &law, &moved, error));
     }
     finish(j, w, sequence);
     return LAPSE_OK;
 }
 
-static void forecast_task(void *context, int task, int number)
+static lapse_status forecast_range(void *context, int64_t first, int64_t end, int thread, lapse_error *error)
 {
-    job *j = context;
-    int64_t sequences = j->dataset->sequence_count;
-    int64_t first = sequences * task / j->task_count, end = sequences * (task + 1) / j->task_count;
-    lapse_status status = LAPSE_OK;
-    for (int64_t i = first; i < end && status == LAPSE_OK; i++)
-        status = forecast_sequence(j, &j->workers[number], i, &j->errors[task]);
+    for (int64_t i = first; i < end; i++)
+        LP_TRY(forecast_sequence(context, thread, i, error));
+    return LAPSE_OK;
 }
 
 static lapse_status check(const job *j, lapse_error *error)
@@ -180,23 +259,43 @@ static lapse_status check(const job *j, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status make_worker(const job *j, worker *w, lapse_error *error)
+static lapse_status make_workers(job *j, lapse_error *error)
 {
     size_t types = (size_t)j->model->config.event_types, samples = (size_t)j->options->samples;
-    LP_TRY(lapse_session_new(j->model, &w->session, error));
-    w->probabilities = lp_alloc(types, sizeof *w->probabilities);
-    w->first_law = lp_alloc(lp_time_law_size(j->model, w->session->decoder.samples), sizeof *w->first_law);
-    w->counts = lp_alloc(samples, sizeof *w->counts);
-    w->seen = lp_alloc(types, sizeof *w->seen);
-    if (w->probabilities && w->first_law && w->counts && w->seen)
-        return LAPSE_OK;
-    return lp_fail_memory(error, "a forecast", types * sizeof *w->probabilities + samples * sizeof *w->counts);
+    size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder.samples);
+    size_t branches = (size_t)j->pool.sessions[0]->limits.branches;
+    j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
+    if (!j->workers)
+        return lp_fail_memory(error, "a forecast", (size_t)j->pool.threads * sizeof *j->workers);
+    for (int i = 0; i < j->pool.threads; i++) {
+        worker *w = &j->workers[i];
+        LP_TRY(lp_branches_init(&w->branches, j->pool.sessions[i], error));
+        w->probabilities = lp_alloc(branches * types, sizeof *w->probabilities);
+        w->first_law = lp_alloc(law, sizeof *w->first_law);
+        w->counts = lp_alloc(samples, sizeof *w->counts);
+        w->seen = lp_alloc(types * SEEN_WORDS, sizeof *w->seen);
+        if (!w->probabilities || !w->first_law || !w->counts || !w->seen)
+            return lp_fail_memory(error, "a forecast", (branches * types + law + samples) * sizeof(double));
+    }
+    return LAPSE_OK;
+}
+
+static void free_workers(job *j)
+{
+    for (int i = 0; j->workers && i < j->pool.threads; i++) {
+        lp_branches_clear(&j->workers[i].branches);
+        lp_free(j->workers[i].probabilities);
+        lp_free(j->workers[i].first_law);
+        lp_free(j->workers[i].counts);
+        lp_free(j->workers[i].seen);
+    }
+    lp_free(j->workers);
 }
 
 static lapse_status make_results(const job *j, lapse_error *error)
 {
     lapse_forecasts *out = j->out;
-    size_t sequences = (size_t)j->dataset->sequence_count, types = (size_t)j->model->config.event_types;
+    size_t sequences = (size_t)j->pool.dataset->sequence_count, types = (size_t)j->model->config.event_types;
     *out = (lapse_forecasts){.sequence_count = (int64_t)sequences,
                              .type_count = (int64_t)types,
                              .now = j->options->now,
@@ -213,54 +312,22 @@ static lapse_status make_results(const job *j, lapse_error *error)
     return lp_fail_memory(error, "a forecast", 2 * sequences * types * sizeof(double));
 }
 
-static lapse_status forecast_all(job *j, int threads, lapse_error *error)
-{
-    int64_t sequences = j->dataset->sequence_count, tasks = (int64_t)threads * TASKS_PER_THREAD;
-    j->task_count = (int)(sequences < tasks ? sequences : tasks);
-    j->workers = lp_alloc((size_t)threads, sizeof *j->workers);
-    j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
-    lapse_status status = j->workers && j->errors
-                              ? LAPSE_OK
-                              : lp_fail_memory(error, "a forecast", (size_t)j->task_count * sizeof *j->errors);
-    for (int i = 0; status == LAPSE_OK && i < threads; i++)
-        status = make_worker(j, &j->workers[i], error);
-    if (status == LAPSE_OK)
-        lp_threads_run(threads, j->task_count, forecast_task, j);
-    for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
-        status = j->errors[task].status;
-        if (status != LAPSE_OK && error)
-            *error = j->errors[task];
-    }
-    for (int i = 0; j->workers && i < threads; i++) {
-        lapse_session_free(j->workers[i].session);
-        lp_free(j->workers[i].probabilities);
-        lp_free(j->workers[i].first_law);
-        lp_free(j->workers[i].counts);
-        lp_free(j->workers[i].seen);
-    }
-    lp_free(j->workers);
-    lp_free(j->errors);
-    return status;
-}
-
 lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histories,
                             const lapse_forecast_options *options, lapse_forecasts *forecasts, lapse_error *error)
 {
     LP_REQUIRE(error, model, histories, options, forecasts);
-    job j = {.model = model, .dataset = histories, .options = options, .out = forecasts};
-    int threads;
+    job j = {.model = model, .options = options, .out = forecasts};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    if (options->skip_unknown)
-        LP_TRY(lp_id_map_init_lenient(&j.id_map, model, histories, error));
-    else
-        LP_TRY(lp_id_map_init(&j.id_map, model, histories, error));
-    threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
+                                lp_branches_limits(model, TOGETHER), error));
     lapse_status status = make_results(&j, error);
     if (status == LAPSE_OK)
-        status = forecast_all(&j, threads, error);
+        status = make_workers(&j, error);
+    if (status == LAPSE_OK)
+        status = lp_session_pool_run(&j.pool, histories->sequence_count, forecast_range, &j, error);
     if (status != LAPSE_OK)
         lapse_forecasts_clear(forecasts);
-    lp_id_map_clear(&j.id_map);
+    free_workers(&j);
+    lp_session_pool_close(&j.pool);
     return status;
 }

@@ -57,7 +57,8 @@ static lapse_status prepare_times(lapse_session *session, lapse_error *error)
 {
     const lapse_model *model = session->model;
     int samples = session->decoder.samples;
-    size_t outputs = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
+    size_t outputs =
+        (size_t)session->limits.branches * (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
     session->time_outputs = lp_alloc(outputs, sizeof *session->time_outputs);
     session->time_memory = lp_alloc(lp_time_law_size(model, samples), sizeof *session->time_memory);
     if (session->time_outputs && session->time_memory)
@@ -82,7 +83,7 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
     session->scores = lp_alloc(names, sizeof *session->scores);
     session->probabilities = lp_alloc(has_probabilities(session->model) ? names : 0, sizeof *session->probabilities);
-    session->state = lp_alloc((size_t)config->dims, sizeof *session->state);
+    session->state = lp_alloc((size_t)session->limits.branches * (size_t)config->dims, sizeof *session->state);
     session->gaps = lp_alloc(lp_model_reads_gap(config) ? (size_t)session->capacity : 0, sizeof *session->gaps);
     bool good = session->times && session->gaps && session->types && session->fields && session->seen &&
                 session->scores && session->probabilities && session->state;
@@ -92,19 +93,40 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
         return lp_fail_memory(error, "a session",
                               (size_t)session->capacity * (size_t)(16 + 4 * config->field_count) + names * 4);
     if (lp_model_is_network(config))
-        LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, error));
+        LP_TRY(lp_decoder_init(&session->decoder, session->model, session->capacity, session->limits, error));
     if (lp_model_predicts_time(session->model))
         LP_TRY(prepare_times(session, error));
     return transpose_items(session, error);
 }
 
+/* Elements of the outputs of a query, at most. */
+enum { OUTPUT_ELEMENTS = 1 << 18 };
+
+int lp_session_rows(const lapse_model *model, int wanted)
+{
+    int most = 1 + OUTPUT_ELEMENTS / (model->config.event_types + 1);
+    return wanted < most ? wanted : most;
+}
+
+lp_branch_limits lp_session_limits(const lapse_model *model)
+{
+    return (lp_branch_limits){.branches = lp_model_predicts_time(model) ? lp_session_rows(model, LP_WITHIN_NODES) : 1};
+}
+
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
 {
     LP_REQUIRE(error, model, session);
+    return lp_session_new(model, lp_session_limits(model), session, error);
+}
+
+lapse_status lp_session_new(const lapse_model *model, lp_branch_limits limits, lapse_session **session,
+                            lapse_error *error)
+{
     lapse_session *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);
     made->model = lp_model_share(model);
+    made->limits = limits;
     lapse_status status = prepare(made, error);
     if (status != LAPSE_OK) {
         lapse_session_free(made);
@@ -184,9 +206,10 @@ static lapse_status read_fields(const lapse_session *session, const lapse_event 
     return LAPSE_OK;
 }
 
-static void drop_oldest(lapse_session *session)
+/* Drops all but the last `kept` events. */
+static void drop_oldest(lapse_session *session, int64_t kept)
 {
-    int64_t kept = session->capacity / 2, first = session->count - kept;
+    int64_t first = session->count - kept;
     memmove(session->times, session->times + first, (size_t)kept * sizeof *session->times);
     memmove(session->types, session->types + first, (size_t)kept * sizeof *session->types);
     if (lp_model_reads_gap(&session->model->config))
@@ -198,10 +221,10 @@ static void drop_oldest(lapse_session *session)
         lp_decoder_drop(&session->decoder, first);
 }
 
-void lp_session_compact(lapse_session *session)
+void lp_session_keep(lapse_session *session, int64_t events)
 {
-    if (session->count > session->capacity / 2)
-        drop_oldest(session);
+    if (session->count > events)
+        drop_oldest(session, events);
 }
 
 lp_session_mark lp_session_mark_of(const lapse_session *session)
@@ -219,7 +242,7 @@ void lp_session_return(lapse_session *session, lp_session_mark mark)
 void lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields)
 {
     if (session->count == session->capacity)
-        drop_oldest(session);
+        drop_oldest(session, session->capacity / 2);
     for (int f = 0; f < session->model->config.field_count; f++)
         memcpy((char *)session->fields[f] + session->count * FIELD_SIZE, &fields[f], FIELD_SIZE);
     if (lp_model_reads_gap(&session->model->config)) {
@@ -275,33 +298,37 @@ static void add_output(void *context, const lp_outcome *outcome)
     lapse_session *session = context;
     const lp_model_config *config = &session->model->config;
     int samples = session->decoder.samples;
-    for (int c = 0; outcome->state && c < config->dims; c++)
-        session->state[c] += outcome->state[c] / (float)samples;
-    size_t width = outcome->time ? (size_t)lp_network_time(&session->model->network)->cols : 0;
-    if (width)
-        memcpy(session->time_outputs + (size_t)session->time_sample++ * width, outcome->time,
-               width * sizeof *session->time_outputs);
+    size_t width = outcome->time ? (size_t)lp_network_time(&session->model->network)->cols : 0,
+           rows = (size_t)session->rows;
+    size_t dims = outcome->state ? (size_t)config->dims : 0, first = (size_t)session->first_row;
+    for (size_t c = 0; c < rows * dims; c++)
+        session->state[first * dims + c] += outcome->state[c] / (float)samples;
+    for (size_t r = 0; width && r < rows; r++)
+        memcpy(session->time_outputs + ((first + r) * (size_t)samples + (size_t)session->time_sample) * width,
+               outcome->time + r * width, width * sizeof *session->time_outputs);
+    session->time_sample++;
     session->logits = outcome->logits[session->target];
-    if (session->logits && session->output)
-        lp_softmax_add(session->logits, lp_model_target_size(config, session->target), 1.0 / samples, session->output);
+    size_t classes = (size_t)lp_model_target_size(config, session->target);
+    for (size_t r = 0; session->logits && session->output && r < rows; r++)
+        lp_softmax_add(session->logits + r * classes, (int)classes, 1.0 / samples, session->output + r * classes);
 }
 
-/* Scores all items by the state. */
-static void score_items(lapse_session *session)
+/* Scores all items by the state of a row. */
+static void score_items(lapse_session *session, int row)
 {
     const lapse_model *model = session->model;
     const lp_network *network = &session->decoder.network;
     const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
     const float *bias = model->parameters + network->bias->offset;
     int items = model->config.event_types, dims = model->config.dims;
+    const float *state = session->state + (size_t)(session->first_row + row) * (size_t)dims;
     if (session->items)
-        kernels->transposed_scores(items, dims, session->state, session->items, session->stride, bias, session->scores);
+        kernels->transposed_scores(items, dims, state, session->items, session->stride, bias, session->scores);
     else
-        kernels->row_scores(items, dims, session->state, model->parameters + network->items->offset, bias,
-                            session->scores);
+        kernels->row_scores(items, dims, state, model->parameters + network->items->offset, bias, session->scores);
     session->logits = session->scores;
     if (session->output)
-        lp_softmax_add(session->logits, model->config.event_types, 1, session->output);
+        lp_softmax_add(session->logits, items, 1, session->output + (size_t)row * (size_t)items);
 }
 
 static lapse_status check_query(lapse_session *session, double time, const char *target, lapse_error *error)
@@ -330,15 +357,24 @@ static lp_history history_of(const lapse_session *session)
                         .gaps = lp_model_reads_gap(&session->model->config) ? session->gaps : NULL};
 }
 
-/* Runs the network: fills session->state, or session->logits and, if it is not NULL, `output`. */
-static void run_network(lapse_session *session, double time, double *output)
+/* Before a run of the network with outputs of `rows` rows. */
+static void begin_run(lapse_session *session, int first_row, int rows, double *output)
 {
-    const lapse_model *model = session->model;
+    const lp_model_config *config = &session->model->config;
+    size_t dims = (size_t)config->dims;
+    session->first_row = first_row;
+    session->rows = rows;
     session->output = output;
     if (output)
-        memset(output, 0, (size_t)lp_model_target_size(&model->config, session->target) * sizeof *output);
-    memset(session->state, 0, (size_t)model->config.dims * sizeof *session->state);
+        memset(output, 0, (size_t)rows * (size_t)lp_model_target_size(config, session->target) * sizeof *output);
+    memset(session->state + (size_t)first_row * dims, 0, (size_t)rows * dims * sizeof *session->state);
     session->time_sample = 0;
+}
+
+/* Runs the network: fills session->state, or session->logits and, if it is not NULL, `output`. */
+static void run_network(lapse_session *session, double time, int row, double *output)
+{
+    begin_run(session, row, 1, output);
     lp_history history = history_of(session);
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
@@ -347,9 +383,27 @@ lapse_status lp_session_state(lapse_session *session, double time, float *state,
 {
     size_t dims = (size_t)session->model->config.dims;
     LP_TRY(check_query(session, time, "event", error));
-    run_network(session, time, NULL);
+    run_network(session, time, 0, NULL);
     memcpy(state, session->state, dims * sizeof *state);
     return lp_all_finite(state, dims) ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
+}
+
+/* After a run: scores the items of a recommender, and checks all outputs of the target. */
+static lapse_status check_outputs(lapse_session *session, lapse_error *error)
+{
+    const lapse_model *model = session->model;
+    size_t size = (size_t)lp_model_target_size(&model->config, session->target);
+    for (int row = 0; row < session->rows; row++) {
+        const float *logits = session->logits ? session->logits + (size_t)row * size : NULL;
+        if (model->config.task == LP_TASK_RECOMMEND) {
+            score_items(session, row);
+            logits = session->scores;
+        }
+        if (!lp_all_finite(logits, size) ||
+            (session->output && !lp_all_finite_double(session->output + (size_t)row * size, size)))
+            return lp_model_fail_infinite(model, error);
+    }
+    return LAPSE_OK;
 }
 
 /* Fills `output` with probabilities; NULL: scores suffice, which baselines do not have. */
@@ -361,11 +415,8 @@ static lapse_status query(lapse_session *session, double time, double *output, l
         double at = lp_model_target_known(&model->config) ? time : session->times[session->count - 1];
         model->config.row->predict(model, &(lp_query){session->types, session->count, at}, output);
     } else {
-        run_network(session, time, output);
-        if (model->config.task == LP_TASK_RECOMMEND)
-            score_items(session);
-        if (!lp_all_finite(session->logits, size))
-            return lp_model_fail_infinite(model, error);
+        run_network(session, time, 0, output);
+        return check_outputs(session, error);
     }
     return !output || lp_all_finite_double(output, size) ? LAPSE_OK : lp_model_fail_infinite(model, error);
 }
@@ -376,7 +427,7 @@ lapse_status lp_session_law(lapse_session *session, lp_next_time *law, lapse_err
     int samples = session->decoder.samples;
     size_t outputs = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
     session->target = lp_model_target_find(model, NULL);
-    run_network(session, session->times[session->count - 1], NULL);
+    run_network(session, session->times[session->count - 1], 0, NULL);
     if (!lp_all_finite(session->time_outputs, outputs))
         return lp_model_fail_infinite(model, error);
     *law = lp_time_law_of(model, session->time_outputs, samples, session->time_memory);
@@ -387,6 +438,52 @@ lapse_status lp_session_probabilities(lapse_session *session, double time, doubl
 {
     session->target = LP_TARGET_EVENT;
     return query(session, time, probabilities, error);
+}
+
+lapse_status lp_session_branches(lapse_session *session, const lp_branch_query *query, double *probabilities,
+                                 lapse_error *error)
+{
+    session->target = LP_TARGET_EVENT;
+    begin_run(session, 0, query->count, probabilities);
+    lp_history history = history_of(session);
+    lp_decoder_query_branches(&session->decoder, &history, query, add_output, session);
+    return probabilities ? check_outputs(session, error) : LAPSE_OK;
+}
+
+lapse_status lp_session_probabilities_at(lapse_session *session, int count, const double *time, double *probabilities,
+                                         lapse_error *error)
+{
+    const lp_model_config *config = &session->model->config;
+    int32_t branch[LP_WITHIN_NODES], length[LP_WITHIN_NODES], type[LP_WITHIN_NODES];
+    double event_time[LP_WITHIN_NODES];
+    float gap[LP_WITHIN_NODES];
+    int64_t last = session->count - 1;
+    bool together = session->decoder.incremental && config->field_count == 0 && count <= LP_WITHIN_NODES;
+    for (int i = 0; !together && i < count; i++)
+        LP_TRY(
+            lp_session_probabilities(session, time[i], probabilities + (size_t)i * (size_t)config->event_types, error));
+    for (int i = 0; together && i < count; i++) {
+        branch[i] = i;
+        length[i] = 0;
+        event_time[i] = session->times[last];
+        type[i] = session->types[last];
+        gap[i] = lp_model_reads_gap(config) ? session->gaps[last] : NAN;
+    }
+    lp_branch_query query = {.count = count,
+                             .branch = branch,
+                             .length = length,
+                             .event_time = event_time,
+                             .type = type,
+                             .gap = lp_model_reads_gap(config) ? gap : NULL,
+                             .time = time};
+    return together ? lp_session_branches(session, &query, probabilities, error) : LAPSE_OK;
+}
+
+lapse_status lp_session_branch(lapse_session *session, double time, int row, double *probabilities, lapse_error *error)
+{
+    session->target = LP_TARGET_EVENT;
+    run_network(session, time, row, probabilities);
+    return probabilities ? check_outputs(session, error) : LAPSE_OK;
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)

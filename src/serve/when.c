@@ -60,33 +60,32 @@ lapse_status lapse_session_when(lapse_session *session, const lapse_when *when, 
     return LAPSE_OK;
 }
 
-/* Nodes of the midpoint rule in the probability of the time: each stands for the same part of the mass up to `until`. */
-enum { NODES = 64 };
-
 lapse_status lapse_session_within(lapse_session *session, double now, double until, double *probabilities,
                                   lapse_error *error)
 {
     LP_REQUIRE(error, session, probabilities);
     lp_next_time law;
+    enum { NODES = LP_WITHIN_NODES };
     double start = now, time[NODES];
     LP_TRY(law_from(session, &start, &law, error));
     if (!(until >= start))
         return lp_fail(error, LAPSE_ERROR_INPUT, "the horizon, %.3f s, lies before now, %.3f s", until, start);
     if (!lp_model_predicts(&session->model->config, LP_TARGET_EVENT))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict the event, but the action");
-    size_t types = (size_t)session->model->config.event_types;
+    size_t types = (size_t)session->model->config.event_types, rows = (size_t)session->limits.branches;
     double mass = lp_next_time_cdf(&law, until - start);
     for (int i = 0; i < NODES; i++)
-        time[i] = start + lp_next_time_quantile(&law, mass * (i + 0.5) / NODES);
-    double *each = lp_alloc(types, sizeof *each);
+        time[i] = fmin(start + lp_next_time_quantile(&law, mass * (i + 0.5) / NODES), until);
+    double *each = lp_alloc(rows * types, sizeof *each);
     if (!each)
-        return lp_fail_memory(error, "probabilities", types * sizeof *each);
+        return lp_fail_memory(error, "probabilities", rows * types * sizeof *each);
     memset(probabilities, 0, types * sizeof *probabilities);
     lapse_status status = LAPSE_OK;
-    for (int i = 0; i < NODES && status == LAPSE_OK; i++) {
-        status = lp_session_probabilities(session, fmin(time[i], until), each, error);
-        for (size_t k = 0; status == LAPSE_OK && k < types; k++)
-            probabilities[k] += mass / NODES * each[k];
+    for (int done = 0; done < NODES && status == LAPSE_OK; done += (int)rows) {
+        int count = NODES - done < (int)rows ? NODES - done : (int)rows;
+        status = lp_session_probabilities_at(session, count, time + done, each, error);
+        for (size_t k = 0; status == LAPSE_OK && k < (size_t)count * types; k++)
+            probabilities[k % types] += mass / NODES * each[k];
     }
     lp_free(each);
     return status;

@@ -1,24 +1,15 @@
-/* when_all.c: the time of the next event of every sequence of a dataset, on several threads. Each thread has its own session. */
-#include "backend/backend.h"
-#include "base/threads.h"
-#include "model/id_map.h"
-#include "serve/session.h"
+/* when_all.c: the time of the next event of every sequence of a dataset, on several threads. */
+#include "serve/session_pool.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-enum { TASKS_PER_THREAD = 16 };
-
 typedef struct job {
     const lapse_model *model;
-    const lapse_dataset *dataset;
     const lapse_when_options *options;
-    lp_id_map id_map;
+    lp_session_pool pool;
     double *start, *quantiles, *within, *type_within;
-    lapse_session **sessions; /* [threads] */
-    double **until;           /* [threads][horizon_count] */
-    lapse_error *errors;      /* [task_count]: the first of each task */
-    int task_count;
+    double *until; /* [threads x horizon_count] */
 } job;
 
 void lapse_when_options_default(lapse_when_options *options)
@@ -32,11 +23,11 @@ static void fill_unknown(double *out, int64_t count)
         out[i] = NAN;
 }
 
-static lapse_status answer(const job *j, int number, int64_t sequence, lapse_error *error)
+static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_error *error)
 {
     const lapse_when_options *options = j->options;
-    lapse_session *session = j->sessions[number];
-    double *until = j->until[number];
+    lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
+    double *until = j->until + thread * options->horizon_count;
     int64_t p = options->probability_count, h = options->horizon_count, types = j->model->config.event_types;
     double *type_within = j->type_within ? j->type_within + sequence * h * types : NULL;
     lapse_when when = {.now = NAN,
@@ -46,7 +37,6 @@ static lapse_status answer(const job *j, int number, int64_t sequence, lapse_err
                        .times = until,
                        .time_count = j->within ? h : 0,
                        .cdf = j->within ? j->within + sequence * h : NULL};
-    lp_session_read(session, j->dataset, &j->id_map.columns, sequence);
     fill_unknown(&j->start[sequence], 1);
     fill_unknown(when.quantiles, p);
     fill_unknown(when.cdf, h);
@@ -63,13 +53,11 @@ static lapse_status answer(const job *j, int number, int64_t sequence, lapse_err
     return LAPSE_OK;
 }
 
-static void answer_task(void *context, int task, int number)
+static lapse_status answer_range(void *context, int64_t first, int64_t end, int thread, lapse_error *error)
 {
-    job *j = context;
-    int64_t sequences = j->dataset->sequence_count, end = sequences * (task + 1) / j->task_count;
-    lapse_status status = LAPSE_OK;
-    for (int64_t i = sequences * task / j->task_count; i < end && status == LAPSE_OK; i++)
-        status = answer(j, number, i, &j->errors[task]);
+    for (int64_t i = first; i < end; i++)
+        LP_TRY(answer(context, thread, i, error));
+    return LAPSE_OK;
 }
 
 static lapse_status check(const job *j, lapse_error *error)
@@ -83,38 +71,6 @@ static lapse_status check(const job *j, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status answer_all(job *j, int threads, lapse_error *error)
-{
-    int64_t sequences = j->dataset->sequence_count, tasks = (int64_t)threads * TASKS_PER_THREAD;
-    j->task_count = (int)(sequences < tasks ? sequences : tasks);
-    j->sessions = lp_alloc((size_t)threads, sizeof *j->sessions);
-    j->until = lp_alloc((size_t)threads, sizeof *j->until);
-    j->errors = lp_alloc((size_t)j->task_count, sizeof *j->errors);
-    bool good = j->sessions && j->until && j->errors;
-    lapse_status status = good ? LAPSE_OK : lp_fail_memory(error, "predictions", (size_t)threads * sizeof *j->sessions);
-    for (int i = 0; status == LAPSE_OK && i < threads; i++) {
-        status = lapse_session_new(j->model, &j->sessions[i], error);
-        j->until[i] = lp_alloc((size_t)j->options->horizon_count, sizeof **j->until);
-        if (status == LAPSE_OK && !j->until[i])
-            status = lp_fail_memory(error, "predictions", (size_t)j->options->horizon_count * sizeof **j->until);
-    }
-    if (status == LAPSE_OK)
-        lp_threads_run(threads, j->task_count, answer_task, j);
-    for (int task = 0; status == LAPSE_OK && task < j->task_count; task++) {
-        status = j->errors[task].status;
-        if (status != LAPSE_OK && error)
-            *error = j->errors[task];
-    }
-    for (int i = 0; j->sessions && j->until && i < threads; i++) {
-        lapse_session_free(j->sessions[i]);
-        lp_free(j->until[i]);
-    }
-    lp_free(j->sessions);
-    lp_free(j->until);
-    lp_free(j->errors);
-    return status;
-}
-
 lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histories, const lapse_when_options *options,
                             double *start, double *quantiles, double *within, double *type_within, lapse_error *error)
 {
@@ -124,21 +80,20 @@ lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histo
     if (options->horizon_count > 0)
         LP_REQUIRE(error, options->horizons);
     job j = {.model = model,
-             .dataset = histories,
              .options = options,
              .start = start,
              .quantiles = quantiles,
              .within = within,
              .type_within = type_within};
-    int threads;
     LP_TRY(check(&j, error));
-    LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    if (options->skip_unknown)
-        LP_TRY(lp_id_map_init_lenient(&j.id_map, model, histories, error));
-    else
-        LP_TRY(lp_id_map_init(&j.id_map, model, histories, error));
-    threads = lp_backend_find("cpu")->max_threads(lp_backend_find("cpu")->context, threads);
-    lapse_status status = answer_all(&j, threads, error);
-    lp_id_map_clear(&j.id_map);
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
+                                lp_session_limits(model), error));
+    size_t numbers = (size_t)j.pool.threads * (size_t)options->horizon_count;
+    j.until = lp_alloc(numbers, sizeof *j.until);
+    lapse_status status = j.until ? LAPSE_OK : lp_fail_memory(error, "predictions", numbers * sizeof *j.until);
+    if (status == LAPSE_OK)
+        status = lp_session_pool_run(&j.pool, histories->sequence_count, answer_range, &j, error);
+    lp_free(j.until);
+    lp_session_pool_close(&j.pool);
     return status;
 }

@@ -2,8 +2,9 @@
  *
  * The law's event types are pairs of an action and an item. A model may predict the pairs, the items or the actions;
  * the probabilities of all pairs of one class are added. */
+#include "train/law.h"
+
 #include "data/dataset/target_events.h"
-#include "data/simulate/simulate.h"
 #include "train/evaluator.h"
 
 #include <math.h>
@@ -19,23 +20,27 @@ typedef struct law_view {
     double *sums;          /* probability of each class; owned */
 } law_view;
 
-/* Finds the dataset's events in the simulation, by user and time. */
-static lapse_status find_events(law_view *view, lapse_error *error)
+lapse_status lp_law_find_events(const lapse_simulation *simulation, const lapse_dataset *dataset, int64_t **events,
+                                lapse_error *error)
 {
-    const lapse_dataset *dataset = view->dataset;
-    view->event = lp_alloc((size_t)dataset->event_count, sizeof *view->event);
-    if (!view->event)
-        return lp_fail_memory(error, "the events of a simulation", (size_t)dataset->event_count * sizeof *view->event);
+    int64_t *found = *events = lp_alloc((size_t)dataset->event_count, sizeof *found);
+    if (!found)
+        return lp_fail_memory(error, "the events of a simulation", (size_t)dataset->event_count * sizeof *found);
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
-        int64_t user = lp_simulation_user_find(view->simulation, lp_names_get(&dataset->sequences, s));
+        int64_t user = lp_law_user(simulation, dataset, s);
         for (uint64_t e = dataset->start[s]; e < dataset->start[s + 1]; e++) {
-            view->event[e] = user < 0 ? -1 : lp_simulation_event_find(view->simulation, user, dataset->time[e]);
-            if (view->event[e] < 0)
+            found[e] = user < 0 ? -1 : lp_simulation_event_find(simulation, user, dataset->time[e]);
+            if (found[e] < 0)
                 return lp_fail(error, LAPSE_ERROR_INPUT, "sequence '%s' of the dataset differs from the simulation",
                                lp_names_get(&dataset->sequences, s));
         }
     }
     return LAPSE_OK;
+}
+
+int64_t lp_law_user(const lapse_simulation *simulation, const lapse_dataset *dataset, int64_t sequence)
+{
+    return lp_simulation_user_find(simulation, lp_names_get(&dataset->sequences, sequence));
 }
 
 /* Maps the law's event types to classes: by their full names, or if the model has none of these by item, or by
@@ -81,7 +86,7 @@ static void require_action(law_view *view, const char *action)
 
 static lapse_status view_open(law_view *view, const lp_names *names, const char *events, lapse_error *error)
 {
-    LP_TRY(find_events(view, error));
+    LP_TRY(lp_law_find_events(view->simulation, view->dataset, &view->event, error));
     LP_TRY(map_types(view, names, error));
     require_action(view, lp_target_events_action(events));
     return LAPSE_OK;
@@ -100,7 +105,7 @@ static void view_close(law_view *view)
 static void predict(const law_view *view, int64_t sequence, int64_t event, double *sums)
 {
     const lapse_simulation *simulation = view->simulation;
-    int64_t user = lp_simulation_user_find(simulation, lp_names_get(&view->dataset->sequences, sequence));
+    int64_t user = lp_law_user(simulation, view->dataset, sequence);
     lp_simulation_probabilities(simulation, user, view->event[event], view->probabilities);
     double total = 0;
     memset(sums, 0, (size_t)view->names->count * sizeof *sums);

@@ -129,6 +129,16 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !w->stopped;
 }
 
+lapse_status lp_run_record_check(const lapse_train_options *options, lapse_error *error)
+{
+    static const char *const names[] = {"checkpoint", "checkpoint-every", "resume"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (lp_train_option_given(options, names[i]))
+            return lp_fail(error, LAPSE_ERROR_USAGE,
+                           "finished runs are kept instead of checkpoints: --%s has no effect", names[i]);
+    return LAPSE_OK;
+}
+
 static lapse_status train(lp_trainer *trainer, run_watch *w, lapse_model **model, lapse_error *error)
 {
     lp_run_record *record = w->record;

@@ -51,6 +51,9 @@ typedef struct lp_run_evaluation {
     int64_t cases; /* maximum of a recommender's; 0: all */
 } lp_run_evaluation;
 
+/* Options of one training's checkpoint are an error where many models are trained. */
+lapse_status lp_run_record_check(const lapse_train_options *options, lapse_error *error);
+
 /* Called after each step. Returns false to stop. */
 typedef bool (*lp_run_watch)(const lapse_progress *progress, void *context);
 

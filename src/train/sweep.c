@@ -477,23 +477,13 @@ static void share_cores(lapse_sweep *sweep, const lapse_train_options *train)
     sweep->threads = given ? train->run.threads : cores / sweep->parallel > 0 ? cores / sweep->parallel : 1;
 }
 
-static lapse_status check_options(const lapse_sweep_plan *plan, lapse_error *error)
-{
-    static const char *const files[] = {"checkpoint", "checkpoint-every", "resume"};
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (lp_train_option_given(&plan->train, files[i]))
-            return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "a comparison keeps finished runs and no checkpoints: --%s has no effect", files[i]);
-    return LAPSE_OK;
-}
-
 static lapse_status make(lapse_sweep *sweep, const lapse_sweep_plan *given, lapse_error *error)
 {
     lapse_sweep_plan *plan = lp_alloc(1, sizeof *plan); /* a copy that shares the lists: the device is resolved in it */
     if (!plan)
         return fail_memory(error);
     *plan = *given;
-    lapse_status status = check_options(plan, error);
+    lapse_status status = lp_run_record_check(&plan->train, error);
     if (status == LAPSE_OK)
         status = take_seeds(sweep, plan, error);
     if (status == LAPSE_OK)

@@ -10,6 +10,11 @@
 
 /* ------------------------------------------------------------------------------------------------- scores ----- */
 
+double lp_time_pit(const lp_next_time *law, double gap, double floor)
+{
+    return fmin(lp_next_time_cdf(law, fmax(gap, floor)) / (1 - lp_next_time_never(law)), 1);
+}
+
 lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t event, double gap, double floor,
                              bool whole)
 {
@@ -18,7 +23,7 @@ lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t 
     if (!whole)
         return one;
     double comes = 1 - lp_next_time_never(law);
-    one.pit = fmin(lp_next_time_cdf(law, t) / comes, 1);
+    one.pit = lp_time_pit(law, gap, floor);
     one.median = lp_next_time_quantile(law, 0.5 * comes);
     one.crps = lp_next_time_crps(law, t);
     return one;

@@ -16,6 +16,9 @@ typedef struct lp_time_case {
     double crps;             /* seconds */
 } lp_time_case;
 
+/* The probability integral transform: the cdf at a gap, which counts as the floor where it is below, given that the event comes. */
+double lp_time_pit(const lp_next_time *law, double gap, double floor);
+
 /* Scores a law from the last event on; a gap below the floor counts as the floor. whole: all members, otherwise nll alone. */
 lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t event, double gap, double floor,
                              bool whole);

@@ -663,15 +663,11 @@ static tuning *new_tuning(const lapse_dataset *dataset, const lapse_train_option
 
 static lapse_status check(const lapse_train_options *options, const lapse_tune_options *tune, lapse_error *error)
 {
-    static const char *const files[] = {"checkpoint", "checkpoint-every", "resume"};
     if (!(tune->seconds > 0 && tune->seconds <= 1e9) || tune->trials < 0 || tune->parallel < 0 || tune->parallel > 256)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "a search needs a budget above 0 seconds, and numbers of trials and of parallel trials (at most "
                        "256) that are not negative");
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
-        if (lp_train_option_given(options, files[i]))
-            return lp_fail(error, LAPSE_ERROR_USAGE, "tuning has no checkpoints: --%s has no effect", files[i]);
-    return LAPSE_OK;
+    return lp_run_record_check(options, error);
 }
 
 lapse_status lapse_tune(const lapse_dataset *dataset, const lapse_train_options *options,

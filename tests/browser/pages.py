@@ -138,7 +138,7 @@ def prepare(suite):
     suite.lapse("train", "shop.lapse", "-o", "shop.st", "--log", "run.jsonl", *small)
     suite.lapse("train", "hostile.lapse", "-o", "hostile.st", "--encoding", "bochner-normal", *small)
     suite.lapse("train", "shop.lapse", "-o", "recommend.st", "--task", "recommend", *small)
-    suite.lapse("train", "shop.lapse", "-o", "lstm.st", "--model", "lstm", *small)
+    suite.lapse("train", "shop.lapse", "-o", "lstm.st", "--model", "lstm", "--when", *small)
     suite.lapse("inspect", "shop.st", "shop.lapse", "-o", "shop.html", "--log", "run.jsonl", "--split", "all")
     suite.lapse("inspect", "hostile.st", "hostile.lapse", "-o", "hostile.html", "--split", "all", "--cases", "400")
     suite.lapse("inspect", "recommend.st", "shop.lapse", "-o", "recommend.html", "--split", "all")
@@ -159,7 +159,8 @@ def main(tool, browser, folder):
         suite.check(f"a classifier, {width} px", suite.good, "shop.html", width, EVERY | {"confusion", "scores-event-accuracy"}, 3)
         suite.check(f"hostile names, {width} px", suite.good, "hostile.html", width, EVERY | {"frequency-density"}, 3)
     suite.check("a recommender", suite.good, "recommend.html", 390, EVERY, 3)
-    suite.check("a model without attention", suite.good, "lstm.html", 390, {"influence-soon", "case-1-predictions"}, 3)
+    suite.check("a model of times, without attention", suite.good, "lstm.html", 390,
+                {"influence-soon", "reliability-time", "case-1-predictions", "case-1-survival"}, 3)
     suite.check("a model alone", suite.good, "model.html", 390, ENCODING | {"curve-loss"}, 0)
     print(f"{suite.passed} passed, {suite.failed} failed")
     return 1 if suite.failed else 0

@@ -27,7 +27,7 @@ import traceback
 import numpy as np
 
 import lapse
-from lapse import _c, _table
+from lapse import _c, _table, _wording
 from lapse._c import ffi, lib
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -112,6 +112,29 @@ def test_everything_exported_has_a_docstring():
                 assert target.__doc__, f"{kind.__name__}.{name}"
 
 
+def test_every_function_has_an_example():
+    members = [(kind, name) for kind in (lapse.Dataset, lapse.Model, lapse.Session, lapse.Classifier, lapse.Recommender,
+                                         lapse.Vectors) for name in vars(kind)]
+    for owner, name in [(lapse, name) for name in lapse.__all__] + members:
+        member = getattr(owner, name)
+        own = not isinstance(member, type) or not issubclass(member, lapse.LapseError)
+        if not name.startswith("_") and callable(member) and own:
+            assert ">>>" in (member.__doc__ or ""), f"{owner.__name__}.{name}"
+
+
+def test_every_verb_of_the_tool_has_its_call():
+    calls = {"simulate": "simulate", "import": "read_csv", "info": "Dataset.properties", "check": "Dataset.check",
+             "pretrain": "pretrain", "train": "train", "compare": "compare", "tune": "tune", "eval": "Model.evaluate",
+             "predict": "Model.predict", "forecast": "Model.forecast", "inspect": "Model.inspect", "kernel": "Model.kernel",
+             "bound": "bound"}
+    verbs = re.findall(r"^  ([a-z]+)  +[a-z]", tool("--help"), re.M)
+    assert set(verbs) - set(calls) == {"demo", "bench", "help"}, verbs  # of the terminal and of developers
+    for verb, path in calls.items():
+        member = lapse
+        for part in path.split("."):
+            member = getattr(member, part)
+
+
 def test_the_package_needs_only_the_c_library():
     folder = os.path.dirname(lapse.__file__)
     if not os.path.isdir(os.path.join(folder, "libraries")):
@@ -120,6 +143,28 @@ def test_the_package_needs_only_the_c_library():
     for line in out.splitlines():
         if "=>" in line and not re.match(r"\s*lib(c|m|dl|rt|pthread)\.so", line):
             assert folder in line, line
+
+
+# --------------------------------------------------------------------------------------------------------- verbs ----
+
+
+def test_further_verbs_do_what_the_tool_does():
+    lapse.simulate("a.csv", "sessions", catalogue="ai.csv", items=600, sequences=50, seed=5)
+    tool("simulate", "--preset", "sessions", "--items", "600", "--sequences", "50", "--seed", "5", "-o", "b.csv",
+         "--catalogue", "bi.csv")
+    for left, right in (("a.csv", "b.csv"), ("ai.csv", "bi.csv")):
+        assert open(left, "rb").read() == open(right, "rb").read()
+    data = lapse.read_csv("a.csv", event="item")
+    data.save("a.lapse")
+    made = lapse.pretrain(data, catalogue="ai.csv", dims=8, epochs=1, session_gap="1d", seed=2)
+    made.save("a.vectors")
+    tool("pretrain", "a.lapse", "-o", "b.vectors", "--catalogue", "ai.csv", "--dims", "8", "--epochs", "1",
+         "--session-gap", "1d", "--seed", "2")
+    read = lapse.Vectors.load("b.vectors")
+    assert made.names == read.names and np.array_equal(made.array, read.array) and made.array.shape[1] == 8
+    assert not made.array.flags.writeable and made.properties.keys() == read.properties.keys()
+    told = json.loads(tool("bound", "--epsilon", "0.2", "--tmax", "30d", "--sigma", "1/1d", "--repeats", "0", "--json"))
+    assert lapse.bound(epsilon=0.2, span="30d", sigma=1 / 86400) == told["proof"]["samples"], told
 
 
 # ------------------------------------------------------------------------------------------------------ datasets ----
@@ -216,6 +261,64 @@ def test_times_without_a_zone_are_local():
     data = lapse.read_csv("local.csv", timezone="Europe/Berlin")
     assert [data.report[name] for name in ("local_rows", "ambiguous_rows", "missing_rows")] == [3, 1, 1]
     assert data.report["timezone"] == "Europe/Berlin" and data.report["columns"]["time"]["column"] == "time"
+
+
+def test_sentences_name_options_as_python_does():
+    for said, wanted in (
+            ("select one with --event item or --event action, or both with --event item,action",
+             'select one with event="item" or event="action", or both with event=["item", "action"]'),
+            ("train with --dims 32, or --learning-rate 1e-3.", "train with dims=32, or learning_rate=1e-3."),
+            ("try a smaller --learning-rate than 0.1", "try a smaller learning_rate than 0.1"),
+            ("import with --deduplicate exact.", 'import with deduplicate="exact".'),
+            ("set --time-unit mdy (month first)", 'set time_unit="mdy" (month first)'),
+            ("import it with --split-column COLUMN", "import it with split=COLUMN"),
+            ("add --field price", 'add fields=["price"]'),
+            ("import the data with --event 'a,b'", 'import the data with event=["a", "b"]'),
+            ("--split-by leave-one-out, sequence or time", 'split_by="leave-one-out", sequence or time'),
+            ("choose another --split-by rule", "choose another split_by rule"),
+            ("train it with --when", "train it with when=True"),
+            ("--when needs a network", "when=True needs a network"),
+            ("--no-header is for CSV; --bad-rows skip", "header=False is for CSV; skip_bad_rows=True"),
+            ("use fewer --epochs, or --session-gap 30m", 'use fewer epochs, or session_gap="30m"'),
+            ("min-rounds is 'x-y'; log-loss", "min_rounds is 'x-y'; log-loss"),
+            ("`lapse train --log` writes it", "`lapse train --log` writes it"),
+            ("a - b -- c", "a - b -- c")):
+        assert _wording.in_python(said, lib) == wanted, (said, _wording.in_python(said, lib))
+
+
+def test_no_sentence_of_the_library_keeps_a_dashed_option():
+    found = 0
+    for folder, _, files in os.walk(os.path.join(ROOT, "src")):
+        for file in files:
+            if not file.endswith(".c") or os.path.basename(folder) in ("inspect", "plot"):  # HTML and SVG
+                continue
+            code = open(os.path.join(folder, file), encoding="utf-8").read()
+            for literal in re.findall(r'(?:"(?:[^"\\\n]|\\.)*"\s*)+', code):
+                sentence = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', literal)).replace("--%s", "--dims")
+                if re.search(r"(?<![\w(-])--[a-z]", sentence):
+                    found += 1
+                    left = re.sub(r"lapse [a-z]+ --", "", _wording.in_python(sentence, lib))
+                    assert not re.search(r"--[a-z]", left), (file, left)
+    assert found > 40
+
+
+def test_errors_name_arguments():
+    columns = {"user": ["a"], "time": np.array([1.0]), "item": ["x"], "action": ["y"]}
+    data, model = shop(), small_model(epochs=1)
+    for kind, part, call in (
+            (lapse.InputError, 'event="item" or event="action", or both with event=["item", "action"]',
+             lambda: lapse.Dataset.from_arrow(lapse.Table(columns))),
+            (lapse.UsageError, "learning_rate takes a number", lambda: lapse.train(data, learning_rate="x")),
+            (lapse.UsageError, "did you mean learning_rate?", lambda: lapse.train(data, learnin_rate=1)),
+            (lapse.UsageError, "did you mean learning_rate?", lambda: lapse.compare(data, learnin_rate=1)),
+            (lapse.UsageError, "did you mean min_events", lambda: lapse.read_csv("shop.csv", min_event=1)),
+            (lapse.UsageError, "the options are", lambda: lapse.simulate("x.csv", colour="red")),
+            (lapse.UsageError, "time_unit is 'x'", lambda: lapse.read_csv("shop.csv", time_unit="x", **SHOP)),
+            (lapse.UsageError, "import it with split=COLUMN", lambda: lapse.train(data, split_by="column")),
+            (lapse.UsageError, "train it with when=True", lambda: model.forecast(data))):
+        said = str(raises(kind, call))
+        assert part in said and "--" not in said, said
+    assert not [help for help in lapse.options()["help"] if "--" in help]
 
 
 def test_errors_are_exceptions_with_their_place():
@@ -538,7 +641,7 @@ def test_docstrings_run():
     pandas = need("pandas")
     frame, data, model, failed = pandas.read_csv("shop.csv"), shop(), small_model(), []
     for name in ("lapse", "lapse._c", "lapse._table", "lapse.dataset", "lapse.training", "lapse.model",
-                 "lapse.session", "lapse.estimators"):
+                 "lapse.session", "lapse.estimators", "lapse.comparing", "lapse.verbs"):
         module = sys.modules[name]
         for test in doctest.DocTestFinder(exclude_empty=True).find(module):
             test.globs.update(lapse=lapse, frame=frame, data=data, model=model)

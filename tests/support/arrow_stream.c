@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 8, MOST_ROWS = 64, MOST_CELL = 48, MOST_BUFFERS = 4 };
+enum { MOST_COLUMNS = 8, MOST_ROWS = 1024, MOST_CELL = 48, MOST_BUFFERS = 4 };
 
 typedef struct table {
     char name[MOST_COLUMNS][MOST_CELL], cell[MOST_ROWS][MOST_COLUMNS][MOST_CELL];

@@ -1,6 +1,7 @@
 /* test_arrow.c: the import of Arrow streams: every type gives the dataset that the same rows give as CSV; broken streams
  * are errors. */
 #include "base/memory.h"
+#include "base/random.h"
 #include "data/import/arrow.h"
 #include "data/import/arrow_column.h"
 #include "support/arrow_stream.h"
@@ -116,6 +117,45 @@ static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
             FORMATS("b", "i", "d:9,2"), defaults());
     same_as("user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n",
             "user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n", FORMATS("tdD", "i", "tsm:UTC"), defaults());
+}
+
+/* Names of every size, many of which differ in the last byte only, and numbers: few of them, so that they are found in the
+ * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. */
+static void names_of_every_size_stay_apart(void **state)
+{
+    (void)state;
+    enum { ROWS = 1000 };
+    static const char *const types[] = {"u", "U", "vu", "i>u", "s>vu"};
+    static const char letters[] = "abcdefghijklmnopqrstuvwxyz";
+    const uint64_t seed = 20261116;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    lp_random random = lp_random_start(seed, 0, 0);
+    char run[6];
+    lp_buffer mixed = {0}, runs = {0}, numbers = {0};
+    lp_buffer *const texts[] = {&mixed, &runs, &numbers};
+    for (int t = 0; t < 3; t++)
+        assert_true(lp_buffer_print(texts[t], "user,time,event\n"));
+    for (int i = 0; i < ROWS; i++) {
+        bool many = i > ROWS / 2;
+        int size = 1 + (int)lp_random_below(&random, 20), last = (int)lp_random_below(&random, many ? 26 : 2);
+        int user = (int)lp_random_below(&random, many ? 100000 : 5) - 2;
+        assert_true(lp_buffer_print(&mixed, "%.*s%c,%d,%.*s%c\n", size, letters, letters[last], i % 97, size,
+                                    letters + 20 - size, letters[last]));
+        for (int j = 0; i % 4 == 0 && j < 6; j++)
+            run[j] = letters[lp_random_below(&random, 26)];
+        assert_true(lp_buffer_print(&runs, "the user%.6s,%d,an event%.4s\n", run, i % 97, run));
+        assert_true(lp_buffer_print(&numbers, "%d,%d,%d\n", user, i % 97, size * last));
+    }
+    for (int t = 0; t < 3; t++)
+        assert_true(lp_buffer_add(texts[t], "", 1));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
+        same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
+    }
+    same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
+    same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
+    for (int t = 0; t < 3; t++)
+        lp_buffer_clear(texts[t]);
 }
 
 static void floats_are_named_with_the_fewest_digits(void **state)
@@ -489,6 +529,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
+        cmocka_unit_test(names_of_every_size_stay_apart),
         cmocka_unit_test(floats_are_named_with_the_fewest_digits),
         cmocka_unit_test(every_type_of_time_gives_the_same_times),
         cmocka_unit_test(times_without_a_zone_are_local_times),

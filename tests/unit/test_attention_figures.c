@@ -1,5 +1,6 @@
 /* test_attention_figures.c: figures 2a to 2c of the paper on the simulated sessions show what their law says: a search gains
- * weight in the minutes after it, a view loses it, and a day after a search the departments differ. */
+ * weight in the minutes after it, a view loses it, a transaction ends the interest that add-to-cart still has, and a day after a
+ * search the departments differ. */
 #include "inspect/inspection.h"
 #include "support/small_data.h"
 
@@ -106,6 +107,9 @@ static void sessions_show_their_law(void **state)
                       mean_of(&figures, ids[i], "search", 0, MINUTE));
         assert_larger("a view, at once and after 10 minutes", mean_of(&figures, ids[i], "view", 0, MINUTE),
                       mean_of(&figures, ids[i], "view", 8 * MINUTE, 30 * MINUTE));
+        assert_larger("at once, half of add-to-cart and a transaction",
+                      mean_of(&figures, ids[i], "add-to-cart", 0, MINUTE) / 2,
+                      mean_of(&figures, ids[i], "transaction", 0, MINUTE));
     }
     lp_figures_clear(&figures);
 

@@ -38,8 +38,8 @@ static lp_value *input(lp_graph *graph, lp_rows rows, int cols)
     return cols ? lp_graph_input(graph, "x", LP_TYPE_REAL, rows, 0, cols) : NULL;
 }
 
-static void run_graph(graph_run *r, int tokens, int past, size_t real_size, const lp_kernel *kernels, double *out,
-                      double *time_out)
+static void run_graph(graph_run *r, int tokens, int past, size_t real_size, const lp_kernel *kernels,
+                      const lp_run_branches *branches, double *out, double *time_out)
 {
     lp_extent extent = {.pairs = (int64_t)tokens * (tokens + past), .longest = tokens + past};
     extent.rows[LP_ROWS_TOKENS] = tokens;
@@ -58,7 +58,8 @@ static void run_graph(graph_run *r, int tokens, int past, size_t real_size, cons
                   .inputs = r->inputs,
                   .rows = {[LP_ROWS_TOKENS] = tokens, [LP_ROWS_PAST] = past},
                   .segments = 1,
-                  .segment = segment};
+                  .segment = segment,
+                  .branches = branches};
     assert_true(run.work && run.scratch);
     for (int i = 0; i < r->graph.node_count; i++)
         kernels[r->graph.nodes[i]->op->id](r->graph.nodes[i], &run);
@@ -167,7 +168,7 @@ static void check_level(const shape *s, double *const numbers[PARTS], size_t rea
     static double out[20000], time_out[40000];
     graph_run r;
     build(&r, s, numbers, false, real_size);
-    run_graph(&r, s->now, s->past, real_size, kernels, out, time_out);
+    run_graph(&r, s->now, s->past, real_size, kernels, NULL, out, time_out);
     for (int part = 0; part < 2; part++) {
         int cols = part ? s->heads * s->extra : s->heads * s->cols;
         for (int i = 0; i < s->now * cols; i++) {
@@ -205,7 +206,7 @@ static void attention_says_the_same(void **state)
         }
         graph_run whole;
         build(&whole, &s, numbers, true, sizeof(double));
-        run_graph(&whole, s.past + s.now, 0, sizeof(double), lp_reference_kernels_double, wanted, wanted_time);
+        run_graph(&whole, s.past + s.now, 0, sizeof(double), lp_reference_kernels_double, NULL, wanted, wanted_time);
         clear(&whole);
         check_level(&s, numbers, sizeof(double), lp_reference_kernels_double, wanted, wanted_time, 1e-12, "double");
         check_level(&s, numbers, sizeof(float), lp_reference_kernels_float, wanted, wanted_time, 2e-5, "reference");
@@ -214,6 +215,156 @@ static void attention_says_the_same(void **state)
                         lp_cpu_level_name(level));
         for (int part = 0; part < PARTS; part++)
             lp_free(numbers[part]);
+    }
+}
+
+/* ----------------------------------------------------------------------------------------------- branches ---- */
+
+enum { BRANCHES = 17, ROWS = 6, NOW = 14 }; /* rows of a branch; tokens of the run */
+
+/* Numbers of the past, and of each branch's rows. */
+typedef struct branched {
+    shape s;
+    int32_t branch[NOW], length[NOW];
+    double *past[PARTS];          /* [past x width] */
+    double *own[PARTS][BRANCHES]; /* [ROWS x width] */
+} branched;
+
+static double *random_numbers(lp_random *random, int count, double scale)
+{
+    double *numbers = lp_alloc((size_t)count, sizeof *numbers);
+    assert_non_null(numbers);
+    for (int i = 0; i < count; i++)
+        numbers[i] = (double)(float)(scale * lp_random_normal(random));
+    return numbers;
+}
+
+/* The last row of attention over the past and the rows of token t's branch. */
+static void whole_branch(const branched *b, int t, double *out, double *time_out)
+{
+    static double all_out[20000], all_time_out[40000];
+    shape s = b->s;
+    double *numbers[PARTS];
+    s.now = b->length[t] + 1;
+    for (int part = 0; part < PARTS; part++) {
+        int cols = width(&s, part);
+        numbers[part] = lp_alloc((size_t)((s.past + s.now) * cols), sizeof **numbers);
+        assert_non_null(numbers[part]);
+        memcpy(numbers[part], b->past[part], (size_t)(s.past * cols) * sizeof **numbers);
+        memcpy(numbers[part] + s.past * cols, b->own[part][b->branch[t]], (size_t)(s.now * cols) * sizeof **numbers);
+    }
+    graph_run whole;
+    build(&whole, &s, numbers, true, sizeof(double));
+    run_graph(&whole, s.past + s.now, 0, sizeof(double), lp_reference_kernels_double, NULL, all_out, all_time_out);
+    clear(&whole);
+    int last = s.past + s.now - 1, cols = s.heads * s.cols, extra = s.heads * s.extra;
+    memcpy(out, all_out + last * cols, (size_t)cols * sizeof *out);
+    memcpy(time_out, all_time_out + last * extra, (size_t)extra * sizeof *time_out);
+    for (int part = 0; part < PARTS; part++)
+        lp_free(numbers[part]);
+}
+
+/* The branches' earlier rows of a part, as reals, with stale numbers after them. */
+static void *branch_rows(const branched *b, int part, size_t real_size)
+{
+    int cols = width(&b->s, part);
+    char *rows = lp_alloc((size_t)(BRANCHES * ROWS * cols), real_size);
+    assert_non_null(rows);
+    for (int i = 0; i < BRANCHES * ROWS * cols; i++) {
+        int branch = i / (ROWS * cols), row = i / cols % ROWS, t = 0;
+        while (t < NOW && b->branch[t] != branch)
+            t++;
+        bool known = t < NOW && row < b->length[t];
+        double number = known ? b->own[part][branch][i % (ROWS * cols)] : 1e3;
+        if (real_size == sizeof(double))
+            ((double *)(void *)rows)[i] = number;
+        else
+            ((float *)(void *)rows)[i] = (float)number;
+    }
+    return rows;
+}
+
+static void check_branches(const branched *b, size_t real_size, const lp_kernel *kernels, const double *wanted,
+                           const double *wanted_time, double bound, const char *level)
+{
+    static double out[20000], time_out[40000];
+    const shape *s = &b->s;
+    double *numbers[PARTS];
+    for (int part = 0; part < PARTS; part++) {
+        int cols = width(s, part);
+        numbers[part] = lp_alloc((size_t)((s->past + NOW) * cols), sizeof **numbers);
+        assert_non_null(numbers[part]);
+        memcpy(numbers[part], b->past[part], (size_t)(s->past * cols) * sizeof **numbers);
+        for (int t = 0; t < NOW; t++)
+            memcpy(numbers[part] + (s->past + t) * cols, b->own[part][b->branch[t]] + b->length[t] * cols,
+                   (size_t)cols * sizeof **numbers);
+    }
+    graph_run r;
+    void *rows[2 * PARTS] = {0};
+    build(&r, s, numbers, false, real_size);
+    const lp_node *node = r.out->producer;
+    static const struct {
+        int input, part;
+    } cached[] = {{1, KEY}, {2, VALUE}, {4, BASIS}};
+    for (int i = 0; i < 3; i++)
+        if (node->inputs[cached[i].input])
+            rows[node->inputs[cached[i].input]->slot] = branch_rows(b, cached[i].part, real_size);
+    lp_run_branches branches = {.branch = b->branch, .length = b->length, .capacity = ROWS, .rows = rows};
+    run_graph(&r, NOW, s->past, real_size, kernels, &branches, out, time_out);
+    for (int part = 0; part < 2; part++) {
+        int cols = part ? s->heads * s->extra : s->heads * s->cols;
+        for (int i = 0; i < NOW * cols; i++) {
+            double got = part ? time_out[i] : out[i], should = (part ? wanted_time : wanted)[i];
+            if (!(fabs(got - should) <= bound))
+                fail_msg("%s: %d past, %d heads%s, %d columns, %d extra%s: element %d of token %d (%d rows before), "
+                         "output %d, is %.9g, attention says %.9g",
+                         level, s->past, s->heads, s->shared ? " that share" : "", s->cols, s->extra,
+                         s->reflected ? ", reflected" : "", i % cols, i / cols, b->length[i / cols], part, got, should);
+        }
+    }
+    for (int i = 0; i < 2 * PARTS; i++)
+        lp_free(rows[i]);
+    for (int part = 0; part < PARTS; part++)
+        lp_free(numbers[part]);
+    clear(&r);
+}
+
+/* Each token of a run with branches sees the past and the rows of its own branch. */
+static void branches_say_the_same(void **state)
+{
+    (void)state;
+    static double wanted[20000], wanted_time[40000];
+    for (uint64_t seed = 0; seed < 40; seed++) {
+        lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 732);
+        branched b = {.s = {.past = (int)lp_random_below(&random, 5) ? (int)lp_random_below(&random, 50) : 0,
+                            .now = NOW,
+                            .heads = 1 + (int)lp_random_below(&random, 4),
+                            .cols = 1 + (int)lp_random_below(&random, 40),
+                            .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0,
+                            .shared = lp_random_below(&random, 3) == 0}};
+        b.s.reflected = b.s.extra && lp_random_below(&random, 2);
+        for (int t = 0; t < NOW; t++) {
+            b.branch[t] = (int32_t)(t * 5 % BRANCHES);
+            b.length[t] = (int32_t)lp_random_below(&random, ROWS);
+        }
+        for (int part = 0; part < PARTS; part++) {
+            double scale = part == UNTIL ? 0.7 : 1;
+            b.past[part] = random_numbers(&random, b.s.past * width(&b.s, part), scale);
+            for (int k = 0; k < BRANCHES; k++)
+                b.own[part][k] = random_numbers(&random, ROWS * width(&b.s, part), scale);
+        }
+        for (int t = 0; t < NOW; t++)
+            whole_branch(&b, t, wanted + t * b.s.heads * b.s.cols, wanted_time + t * b.s.heads * b.s.extra);
+        check_branches(&b, sizeof(double), lp_reference_kernels_double, wanted, wanted_time, 1e-12, "double");
+        check_branches(&b, sizeof(float), lp_reference_kernels_float, wanted, wanted_time, 2e-5, "reference");
+        for (int level = 0; lp_cpu_level_name(level); level++)
+            check_branches(&b, sizeof(float), lp_cpu_level_kernels(level), wanted, wanted_time, 2e-5,
+                           lp_cpu_level_name(level));
+        for (int part = 0; part < PARTS; part++) {
+            lp_free(b.past[part]);
+            for (int k = 0; k < BRANCHES; k++)
+                lp_free(b.own[part][k]);
+        }
     }
 }
 
@@ -304,7 +455,8 @@ static void scores_and_sums(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_says_the_same), cmocka_unit_test(wrong_shapes),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(attention_says_the_same),
+                                       cmocka_unit_test(branches_say_the_same), cmocka_unit_test(wrong_shapes),
                                        cmocka_unit_test(scores_and_sums)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -216,6 +216,77 @@ static void counts(void **state)
     lapse_dataset_close(d);
 }
 
+static lp_inspection inspection_of(const lapse_model *model, const lapse_dataset *d,
+                                   const lapse_inspect_options *options)
+{
+    lp_inspection about = {.model = model, .dataset = d, .options = options, .action = -1, .has_survey = true};
+    assert_int_equal(lp_survey_make(&about.survey, model, d, "all", 1000000, 1, NULL), LAPSE_OK);
+    return about;
+}
+
+/* The reliability of times counts what lapse_time_evaluate scores, and a survival curve is 1 minus the cdf that a session gives. */
+static void times(void **state)
+{
+    (void)state;
+    lapse_dataset *d = small_train_data(7);
+    lapse_train_options train = small_train_options();
+    small_set(&train, "blocks", "2");
+    small_set(&train, "when", "true");
+    train.model.context = 16; /* whole sequences: an evaluation sees what a session sees */
+    lapse_model *model = small_train(d, &train, NULL, NULL);
+    lapse_inspect_options options;
+    lapse_inspect_options_default(&options);
+    lp_inspection about = inspection_of(model, d, &options);
+    lp_figures figures = {0};
+    assert_int_equal(lp_time_reliability_figure(&about, &figures, NULL), LAPSE_OK);
+    assert_int_equal(lp_case_figures(&about, &figures, NULL), LAPSE_OK);
+    lapse_time_scores scores;
+    lapse_evaluate_options evaluate;
+    lapse_evaluate_options_default(&evaluate);
+    evaluate.split = "all";
+    assert_int_equal(lapse_time_evaluate(model, d, &evaluate, &scores, NULL), LAPSE_OK);
+    assert_int_equal(scores.cases, about.survey.case_count);
+    const lp_series *levels = find(&figures, "reliability-time")->series->next;
+    assert_int_equal(levels->count, 19);
+    double inner = levels->points[14].y - levels->points[4].y; /* between the quantiles 0.25 and 0.75 */
+    assert_true(fabs(inner - scores.scores[0].coverage[0]) < 2.5 / (double)scores.cases);
+    for (int k = 0; k < 19; k++) {
+        const lp_point *p = &levels->points[k];
+        assert_true(fabs(p->x - (k + 1) / 20.0) < 1e-9 && p->low <= p->y && p->y <= p->high);
+        assert_true(fabs(p->y - p->x) <= scores.scores[0].pit_distance + 1e-6 && (k == 0 || p[-1].y <= p->y));
+    }
+    const lp_series *curve = find(&figures, "case-1-survival")->series;
+    const char *name = strstr(find(&figures, "case-1-weights")->title, "sequence ") + strlen("sequence ");
+    int64_t sequence = -1;
+    for (int64_t s = 0; s < d->sequence_count; s++)
+        if (strncmp(name, lapse_dataset_sequence_name(d, s), strcspn(name, ":")) == 0 &&
+            strlen(lapse_dataset_sequence_name(d, s)) == strcspn(name, ":"))
+            sequence = s;
+    assert_true(sequence >= 0);
+    lp_survey_read(&about.survey, about.survey.session, sequence, d->start[sequence + 1]);
+    for (int p = 0; p < curve->count; p++) {
+        double last = d->time[d->start[sequence + 1] - 1], at = last + curve->points[p].x, cdf;
+        lapse_when when = {.now = last, .times = &at, .time_count = 1, .cdf = &cdf};
+        assert_int_equal(lapse_session_when(about.survey.session, &when, NULL), LAPSE_OK);
+        assert_true(fabs(curve->points[p].y - (1 - cdf)) < 1e-6);
+        assert_true(p == 0 || curve->points[p].y <= curve->points[p - 1].y);
+    }
+    lp_figures_clear(&figures);
+    lp_survey_clear(&about.survey);
+    lapse_model_free(model);
+
+    model = trained(d);
+    about = inspection_of(model, d, &options);
+    assert_int_equal(lp_time_reliability_figure(&about, &figures, NULL), LAPSE_OK);
+    assert_int_equal(lp_case_figures(&about, &figures, NULL), LAPSE_OK);
+    assert_non_null(strstr(find(&figures, "reliability-time")->missing, "--when"));
+    assert_non_null(strstr(find(&figures, "case-survival")->missing, "--when"));
+    lp_figures_clear(&figures);
+    lp_survey_clear(&about.survey);
+    lapse_model_free(model);
+    lapse_dataset_close(d);
+}
+
 /* ---------------------------------------------------------------------------------------------- the report ---- */
 
 static const char hostile[] =
@@ -427,15 +498,11 @@ static void logs(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encodings),
-        cmocka_unit_test(surveys),
-        cmocka_unit_test(counts),
-        cmocka_unit_test(hostile_names),
-        cmocka_unit_test(texts_in_scripts),
-        cmocka_unit_test(names_of_figures),
-        cmocka_unit_test(failures_leave_nothing),
-        cmocka_unit_test(unsuited_data),
-        cmocka_unit_test(logs),
+        cmocka_unit_test(encodings),        cmocka_unit_test(surveys),
+        cmocka_unit_test(counts),           cmocka_unit_test(times),
+        cmocka_unit_test(hostile_names),    cmocka_unit_test(texts_in_scripts),
+        cmocka_unit_test(names_of_figures), cmocka_unit_test(failures_leave_nothing),
+        cmocka_unit_test(unsuited_data),    cmocka_unit_test(logs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -100,6 +100,8 @@ CALL(simulation_save, (P(0), P(1), error))
 CALL(simulation_save_catalogue, (P(0), P(1), error))
 CALL(simulation_save_law, (P(0), P(1), error))
 CALL(simulation_evaluate, (P(0), P(1), P(2), P(3), P(4), error))
+CALL(simulation_time_evaluate, (P(0), P(1), P(2), P(3), P(4), error))
+CALL(simulation_forecast, (P(0), P(1), P(2), P(3), error))
 CALL(simulation_rank, (P(0), P(1), P(2), P(3), P(4), error))
 CALL(bench, (P(0), P(1), error))
 CALL(sweep_plan_new, (P(0), error))
@@ -170,6 +172,8 @@ static const struct {
     ROW(simulation_save_catalogue, "simulation path"),
     ROW(simulation_save_law, "simulation path"),
     ROW(simulation_evaluate, "simulation model dataset options scores"),
+    ROW(simulation_time_evaluate, "simulation model dataset options scores"),
+    ROW(simulation_forecast, "simulation histories options count"),
     ROW(simulation_rank, "simulation model dataset options scores"),
     ROW(bench, "options report"),
     ROW(sweep_plan_new, "plan"),

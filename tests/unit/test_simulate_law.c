@@ -145,6 +145,64 @@ static double compensator(const lapse_simulation *s, int64_t user, int64_t known
     return sum;
 }
 
+/* The law of the time of the next event is that of the intensities: density, and survival in closed form. */
+static void test_next_time_is_that_of_the_intensities(void **state)
+{
+    (void)state;
+    static const double times[] = {3, 200, 1500, 40000, 86400, 7 * DAY, 40 * DAY};
+    lapse_simulation *s = simulate(6, 90, 5);
+    for (int64_t user = 0; user < s->sequence_count; user++) {
+        for (int64_t known = 1; known <= s->start[user + 1] - s->start[user]; known += small_effort(3, 9)) {
+            double last = s->time[s->start[user] + known - 1], integral = 0, from = 0;
+            for (size_t i = 0; i < sizeof times / sizeof *times; i++) {
+                /* in parts, so that steps are fine where kernels end and begin */
+                integral += compensator(s, user, known, last + from, last + times[i]);
+                from = times[i];
+                lp_law_time law = lp_simulation_next_time(s, user, known, times[i]);
+                double density = log(total_intensity(s, user, known, last + times[i])) - integral;
+                if (fabs(law.log_survival + integral) > 1e-4 * (1 + integral) ||
+                    fabs(law.log_density - density) > 1e-4 * (1 + integral))
+                    fail_msg("user %lld, %lld events, %g s: %.9g and %.9g, should be %.9g and %.9g", (long long)user,
+                             (long long)known, times[i], law.log_survival, law.log_density, -integral, density);
+            }
+        }
+    }
+    lapse_simulation_free(s);
+}
+
+/* Futures are drawn from it: the chance of an event within a week, from a later moment on; and the numbers are a function of the
+ * generator. */
+static void test_futures_are_drawn_from_the_law(void **state)
+{
+    (void)state;
+    enum { FUTURES = 2000 };
+    lapse_simulation *s = simulate(8, 90, 6);
+    lp_future future = {0};
+    double any = 0, expected = 0, variance = 0, events = 0;
+    for (int64_t user = 0; user < s->sequence_count; user++) {
+        int64_t known = s->start[user + 1] - s->start[user];
+        double now = LP_SIMULATE_EPOCH + 90 * DAY, elapsed = known ? now - s->time[s->start[user + 1] - 1] : 0;
+        if (known == 0)
+            continue;
+        double p = -expm1(lp_simulation_next_time(s, user, known, elapsed + 7 * DAY).log_survival -
+                          lp_simulation_next_time(s, user, known, elapsed).log_survival);
+        for (int i = 0; i < small_effort(FUTURES, FUTURES / 20); i++) {
+            lp_random random = lp_random_start(6, LP_PURPOSE_TEST, (uint32_t)(user * FUTURES + i));
+            assert_true(lp_simulation_future(s, user, known, now, now + 7 * DAY, &random, &future));
+            for (int64_t k = 0; k < future.count; k++)
+                assert_true(future.time[k] > (k ? future.time[k - 1] : now) && future.time[k] <= now + 7 * DAY);
+            any += future.count > 0;
+            events += (double)future.count;
+            expected += p;
+            variance += p * (1 - p);
+        }
+    }
+    print_message("seed 6: %.0f futures with events, expected %.1f; %.0f events\n", any, expected, events);
+    assert_true(fabs(any - expected) < 3.5 * sqrt(variance));
+    lp_future_clear(&future);
+    lapse_simulation_free(s);
+}
+
 static int ascending(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -265,6 +323,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_probabilities_are_those_of_the_document),
+        cmocka_unit_test(test_next_time_is_that_of_the_intensities),
+        cmocka_unit_test(test_futures_are_drawn_from_the_law),
         cmocka_unit_test(test_rescaled_waits_are_exponential),
         cmocka_unit_test(test_event_types_happen_as_often_as_the_law_expects),
         cmocka_unit_test(test_law_is_far_above_order),

@@ -290,9 +290,76 @@ static void users_are_independent(void **state)
     lapse_simulation_free(many);
 }
 
+/* ----------------------------------------------------------------------------------------------- law of time -- */
+
+static int ascending(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static lapse_simulation *simulate_preset(const char *preset, int64_t sequences, double days)
+{
+    lapse_simulate_options options;
+    lapse_simulate_options_default(&options);
+    options.preset = preset;
+    options.sequences = sequences;
+    options.days = days;
+    lapse_simulation *s = NULL;
+    assert_int_equal(lapse_simulate(&options, &s, NULL), LAPSE_OK);
+    return s;
+}
+
+/* Of "sessions" and "cycle": the integrated hazard of the waits is exponential with mean 1, and the density is the slope of the
+ * survival. Users are concatenated, so that the time after a user's last event counts. */
+static void test_waits_follow_the_law_of_time(void **state)
+{
+    (void)state;
+    static const char *const presets[] = {"sessions", "cycle"};
+    for (int p = 0; p < 2; p++) {
+        double days = 60, carried = 0, whole = 0, distance = 0;
+        lapse_simulation *s = simulate_preset(presets[p], small_effort(200, 10), days);
+        double *waits = malloc((size_t)s->event_count * sizeof *waits);
+        size_t count = 0;
+        assert_non_null(waits);
+        for (int64_t user = 0; user < s->sequence_count; user++) {
+            for (int64_t i = s->start[user]; i < s->start[user + 1]; i++) {
+                bool last = i + 1 == s->start[user + 1];
+                double t = (last ? LP_SIMULATE_EPOCH + days * DAY : s->time[i + 1]) - s->time[i];
+                lp_law_time law = lp_simulation_next_time(s, user, i - s->start[user] + 1, t);
+                carried -= law.log_survival;
+                whole -= law.log_survival;
+                if (last)
+                    continue;
+                waits[count++] = carried;
+                carried = 0;
+                double step = 1e-4 * t;
+                double before = lp_simulation_next_time(s, user, i - s->start[user] + 1, t - step).log_survival,
+                       after = lp_simulation_next_time(s, user, i - s->start[user] + 1, t + step).log_survival;
+                double slope = (exp(before) - exp(after)) / (2 * step), density = exp(law.log_density);
+                /* where the uniform pause begins and ends, the density jumps */
+                if (fabs(t - 360) > 2 * step && fabs(t - 1560) > 2 * step && fabs(density / slope - 1) > 1e-3)
+                    fail_msg("%s: density %g at %g s, should be %g", presets[p], density, t, slope);
+            }
+        }
+        qsort(waits, count, sizeof *waits, ascending);
+        for (size_t i = 0; i < count; i++) {
+            double level = 1 - exp(-waits[i]);
+            distance = fmax(distance, fmax(level - (double)i / (double)count, (double)(i + 1) / (double)count - level));
+        }
+        double score = ((double)count - whole) / sqrt(whole);
+        print_message("%s: %zu waits, expected %.1f (z %.2f); Kolmogorov-Smirnov %.3f\n", presets[p], count, whole,
+                      score, distance * sqrt((double)count));
+        assert_true(fabs(score) < 2.58 && distance * sqrt((double)count) < 1.628); /* two-sided 1 %; 1 % */
+        free(waits);
+        lapse_simulation_free(s);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_waits_follow_the_law_of_time),
         cmocka_unit_test(probabilities_are_those_of_the_document),
         cmocka_unit_test(events_are_sampled_from_the_law),
         cmocka_unit_test(effects_have_their_signs),

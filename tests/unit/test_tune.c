@@ -144,7 +144,8 @@ static void the_budget_ends_the_search(void **state)
     lapse_model *model = tune(dataset, &options, &limits);
     assert_true(lp_clock_seconds() - start < 20);
     assert_string_equal(property(model, "tune.trials"), "1");
-    assert_non_null(strstr(property(model, "tune.trial.1"), ", stopped"));
+    const char *trial = property(model, "tune.trial.1");
+    assert_true(strstr(trial, ", stopped") || strstr(trial, ": no epoch")); /* a slow machine may not end an epoch */
     lapse_model_free(model);
     lapse_dataset_close(dataset);
 }

@@ -42,10 +42,14 @@ static void law_is_consistent(void **state)
             check_near("density", density, slope, 1e-4 * slope);
         }
         lp_random random = lp_random_start(3, LP_PURPOSE_TEST, (uint32_t)e);
-        double below = 0, half = lp_next_time_quantile(&law, 0.5);
-        for (int i = 0; i < 4000; i++)
-            below += lp_next_time_draw(&law, &random) < half;
-        check_near("draws below the median", below / 4000, 0.5, 0.03);
+        double below[9] = {0};
+        for (int i = 0; i < 4000; i++) {
+            double cdf = lp_next_time_cdf(&law, lp_next_time_draw(&law, &random));
+            for (int k = 0; k < 9; k++)
+                below[k] += cdf < 0.1 * (k + 1);
+        }
+        for (int k = 0; k < 9; k++)
+            check_near("draws below a decile", below[k] / 4000, 0.1 * (k + 1), 0.03);
     }
     lp_next_time law = lp_next_time_mixture(3, LOG_WEIGHT, MEAN, DEVIATION);
     assert_true(lp_next_time_cdf(&law, 0) == 0 && lp_next_time_never(&law) == 0);

@@ -10,25 +10,38 @@
 
 enum { SHORT_NAME = 8, FIRST_SLOTS = 256, FIRST_NAMES = 64 };
 
-uint64_t lp_intern_key(const char *name, size_t size)
+/* The bytes of a short name. Overlapping loads instead of a copy of variable length. */
+static inline uint64_t short_key(const char *name, size_t size)
 {
-    if (size > SHORT_NAME)
-        return XXH3_64bits(name, size);
     uint64_t key = 0;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    /* Two overlapping loads instead of a copy of variable length. */
+    const uint8_t *byte = (const uint8_t *)name;
     if (size >= 4) {
         uint32_t low, high;
         memcpy(&low, name, 4);
         memcpy(&high, name + size - 4, 4);
         return (uint64_t)low | (uint64_t)high << (8 * (size - 4));
     }
-#endif
+    if (size > 0)
+        key =
+            (uint64_t)byte[0] | (uint64_t)byte[size / 2] << 8 * (size / 2) | (uint64_t)byte[size - 1] << 8 * (size - 1);
+#else
     memcpy(&key, name, size);
+#endif
     return key;
 }
 
-static size_t home(const lp_intern *intern, uint64_t key)
+static inline uint64_t key_of(const char *name, size_t size)
+{
+    return size > SHORT_NAME ? XXH3_64bits(name, size) : short_key(name, size);
+}
+
+uint64_t lp_intern_key(const char *name, size_t size)
+{
+    return key_of(name, size);
+}
+
+static inline size_t home(const lp_intern *intern, uint64_t key)
 {
     uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
     return (mixed ^ mixed >> 32) & (intern->slot_count - 1);
@@ -74,6 +87,19 @@ static bool grow_names(lp_intern *intern)
     return true;
 }
 
+/* Whether long names of this size are equal. */
+static inline bool same_bytes(const char *left, const char *right, size_t size)
+{
+    uint64_t a[2], b[2];
+    if (size > 2 * SHORT_NAME)
+        return memcmp(left, right, size) == 0;
+    memcpy(&a[0], left, SHORT_NAME);
+    memcpy(&b[0], right, SHORT_NAME);
+    memcpy(&a[1], left + size - SHORT_NAME, SHORT_NAME);
+    memcpy(&b[1], right + size - SHORT_NAME, SHORT_NAME);
+    return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
+}
+
 /* The slot of the name, or the free slot for it. */
 static inline lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
@@ -82,7 +108,7 @@ static inline lp_intern_slot *probe(const lp_intern *intern, const char *name, s
         if (!slot->size)
             return slot;
         if (slot->key == key && slot->size == size + 1 &&
-            (size <= SHORT_NAME || memcmp(intern->bytes.data + intern->offset[slot->index], name, size) == 0))
+            (size <= SHORT_NAME || same_bytes(intern->bytes.data + intern->offset[slot->index], name, size)))
             return slot;
     }
 }
@@ -105,16 +131,46 @@ static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64
     return index;
 }
 
+/* The slot of this key and size, or a free one. */
+static inline const lp_intern_slot *probe_key(const lp_intern *intern, size_t size, uint64_t key)
+{
+    size_t at = home(intern, key);
+    while (intern->slots[at].size && (intern->slots[at].key != key || intern->slots[at].size != size + 1))
+        at = (at + 1) & (intern->slot_count - 1);
+    return &intern->slots[at];
+}
+
+/* Each loop prefetches what the next one reads: the slots, then the offsets of long names, then their bytes. */
 void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key,
                     uint32_t *id)
 {
+    bool any_long = false;
     for (int i = 0; i < count; i++) {
-        key[i] = lp_intern_key(name[i], size[i]);
-        lp_intern_prefetch(intern, key[i]);
+        key[i] = key_of(name[i], size[i]);
+        id[i] = LP_INTERN_NONE;
+        if (intern->slots)
+            __builtin_prefetch(&intern->slots[home(intern, key[i])]);
     }
+    for (int i = 0; intern->slots && i < count; i++) {
+        const lp_intern_slot *slot = probe_key(intern, size[i], key[i]);
+        if (!slot->size)
+            continue;
+        id[i] = slot->index;
+        any_long |= size[i] > SHORT_NAME;
+        if (size[i] > SHORT_NAME)
+            __builtin_prefetch(&intern->offset[slot->index]);
+    }
+    if (!any_long)
+        return;
+    for (int i = 0; i < count; i++)
+        if (size[i] > SHORT_NAME && id[i] != LP_INTERN_NONE)
+            __builtin_prefetch(intern->bytes.data + intern->offset[id[i]]);
     for (int i = 0; i < count; i++) {
-        const lp_intern_slot *slot = intern->slots ? probe(intern, name[i], size[i], key[i]) : NULL;
-        id[i] = slot && slot->size ? slot->index : LP_INTERN_NONE;
+        if (size[i] <= SHORT_NAME || id[i] == LP_INTERN_NONE ||
+            same_bytes(intern->bytes.data + intern->offset[id[i]], name[i], size[i]))
+            continue;
+        const lp_intern_slot *slot = probe(intern, name[i], size[i], key[i]); /* another name has the same hash */
+        id[i] = slot->size ? slot->index : LP_INTERN_NONE;
     }
 }
 

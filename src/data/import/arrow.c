@@ -210,7 +210,13 @@ static lapse_status read_rows(struct import *all, int threads, const lp_arrow_tu
 static lapse_status make_dataset(struct import *all, int threads, lapse_import_report *report, lapse_dataset *dataset,
                                  lapse_error *error)
 {
-    const lp_rows_loader loader = {&all->shared, lp_arrow_load, lp_arrow_drop};
+    const lp_rows_loader loader = {
+        .context = &all->shared,
+        .load = lp_arrow_load,
+        .store = lp_arrow_store,
+        .id_limit = all->shared.id_size == 4 ? (int64_t)UINT32_MAX : all->shared.short_ids,
+        .drop = lp_arrow_drop,
+    };
     int count = all->count;
     for (int i = 0; i < count; i++) {
         all->rows[i] = all->readers[i].rows;

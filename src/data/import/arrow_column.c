@@ -229,33 +229,23 @@ bool lp_arrow_resolve(const lp_arrow_values **values, int64_t *i)
 const char *lp_arrow_text(const lp_arrow_values *values, int64_t i, const char **begin, const char **end)
 {
     static const char broken[] = "the offsets of the strings are not valid";
-    i += values->offset;
     *begin = *end = "";
-    if (values->type.kind == LP_ARROW_TEXT) {
-        int64_t first = signed_at(values->data, values->type.size, i);
-        int64_t last = signed_at(values->data, values->type.size, i + 1);
-        int64_t limit = signed_at(values->data, values->type.size, values->offset + values->length);
-        if (first < 0 || last < first || last > limit)
-            return broken;
-        *begin = values->text + first;
-        *end = values->text + last;
-        return NULL;
-    }
-    int32_t view[4]; /* size; then up to 12 bytes of text, or a prefix, the buffer, and the offset in it */
-    memcpy(view, values->data + i * 16, sizeof view);
-    if (view[0] < 0)
+    if (values->type.kind == LP_ARROW_VIEW)
+        return lp_arrow_view(values, i, begin, end) ? NULL : broken;
+    i += values->offset;
+    int64_t first = signed_at(values->data, values->type.size, i);
+    int64_t last = signed_at(values->data, values->type.size, i + 1);
+    int64_t limit = signed_at(values->data, values->type.size, values->offset + values->length);
+    if (first < 0 || last < first || last > limit)
         return broken;
-    if (view[0] <= 12) {
-        *begin = (const char *)values->data + i * 16 + 4;
-        *end = *begin + view[0];
-        return NULL;
-    }
-    if (view[2] < 0 || view[2] >= values->buffer_count || view[3] < 0 || !values->buffers[view[2]] ||
-        (int64_t)view[3] + view[0] > values->buffer_size[view[2]])
-        return broken;
-    *begin = (const char *)values->buffers[view[2]] + view[3];
-    *end = *begin + view[0];
+    *begin = values->text + first;
+    *end = values->text + last;
     return NULL;
+}
+
+const char *lp_arrow_text_limit(const lp_arrow_values *values)
+{
+    return values->text + signed_at(values->data, values->type.size, values->offset + values->length);
 }
 
 static const int64_t powers[] = {1,
@@ -278,10 +268,11 @@ static const int64_t powers[] = {1,
                                  100000000000000000,
                                  1000000000000000000};
 
+static const int64_t exact = (int64_t)1 << 53; /* integers up to it are doubles */
+
 /* value / 10^scale, rounded once, as a parser of the decimal text would. */
 static double divide(int64_t value, int scale)
 {
-    const int64_t exact = (int64_t)1 << 53;
     for (; (value < -exact || value > exact) && scale > 0 && value % 10 == 0; scale--)
         value /= 10;
     if (value >= -exact && value <= exact)
@@ -295,6 +286,12 @@ static double divide(int64_t value, int scale)
         rest = rest || (quotient & 1);
     double result = ldexp((double)(uint64_t)(quotient | rest), -shift);
     return value < 0 ? -result : result;
+}
+
+/* divide, inline for what is exact: for loops. */
+static inline double quotient(int64_t value, int scale)
+{
+    return value >= -exact && value <= exact ? (double)value / (double)powers[scale] : divide(value, scale);
 }
 
 double lp_arrow_number(lp_arrow_type type, int64_t value)
@@ -360,9 +357,9 @@ bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t coun
     case LP_ARROW_DATE * 16 + 4:
         CONVERT(int32_t, (double)x * 86400);
     case LP_ARROW_DATE * 16 + 8:
-        CONVERT(int64_t, divide(x, 3));
+        CONVERT(int64_t, quotient(x, 3));
     case LP_ARROW_TIMESTAMP * 16 + 8:
-        CONVERT(int64_t, divide(x, type.scale));
+        CONVERT(int64_t, quotient(x, type.scale));
     default:
         return false;
     }
@@ -370,6 +367,54 @@ bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t coun
         if (!lp_arrow_bit(values->valid, first + i))
             out[i] = NAN;
     return true;
+}
+
+bool lp_arrow_integers(const lp_arrow_values *values, int64_t first, int64_t count, int64_t *out)
+{
+    lp_arrow_type type = values->type;
+    bool is_unsigned = type.kind == LP_ARROW_UNSIGNED;
+    bool is_signed = type.kind == LP_ARROW_INTEGER || type.kind == LP_ARROW_DATE || type.kind == LP_ARROW_TIMESTAMP ||
+                     (type.kind == LP_ARROW_DECIMAL && type.size < 16);
+    if (!is_unsigned && !is_signed)
+        return false;
+    first += values->offset;
+    switch (type.size * 2 + is_unsigned) {
+    case 2:
+        CONVERT(int8_t, x);
+    case 3:
+        CONVERT(uint8_t, x);
+    case 4:
+        CONVERT(int16_t, x);
+    case 5:
+        CONVERT(uint16_t, x);
+    case 8:
+        CONVERT(int32_t, x);
+    case 9:
+        CONVERT(uint32_t, x);
+    default:
+        CONVERT(int64_t, x);
+    }
+    return true;
+}
+
+bool lp_arrow_range(const lp_arrow_values *values, int64_t first, int64_t count, double *least, double *most)
+{
+    enum { FEW = 512 };
+    int64_t few[FEW], low = INT64_MAX, high = INT64_MIN;
+    if (values->terms || values->valid || values->type.kind == LP_ARROW_UNSIGNED)
+        return false;
+    for (int64_t done = 0; done < count; done += FEW) {
+        int64_t n = count - done < FEW ? count - done : FEW;
+        if (!lp_arrow_integers(values, first + done, n, few))
+            return false;
+        for (int64_t i = 0; i < n; i++) {
+            low = few[i] < low ? few[i] : low;
+            high = few[i] > high ? few[i] : high;
+        }
+    }
+    *least = lp_arrow_number(values->type, low);
+    *most = lp_arrow_number(values->type, high);
+    return count > 0;
 }
 
 /* ------------------------------------------------------------------------------------------------- names ----- */

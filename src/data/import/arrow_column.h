@@ -10,6 +10,8 @@
 #include "base/zone.h"
 #include "data/import/arrow_abi.h"
 
+#include <string.h>
+
 typedef enum lp_arrow_kind {
     LP_ARROW_NULL = 0, /* every value is missing */
     LP_ARROW_BOOL,
@@ -62,9 +64,31 @@ static inline bool lp_arrow_missing(const lp_arrow_values *values, int64_t i)
     return values->type.kind == LP_ARROW_NULL || (values->valid && !lp_arrow_bit(values->valid, values->offset + i));
 }
 
+/* Element i of LP_ARROW_VIEW, which is not missing. False: it is not valid, and the range is not set. */
+static inline bool lp_arrow_view(const lp_arrow_values *values, int64_t i, const char **begin, const char **end)
+{
+    int32_t view[4]; /* size; then up to 12 bytes of text, or a prefix, the buffer, and the offset in it */
+    const char *element = (const char *)values->data + (values->offset + i) * 16;
+    memcpy(view, element, sizeof view);
+    if (view[0] >= 0 && view[0] <= 12) {
+        *begin = element + 4;
+        *end = *begin + view[0];
+        return true;
+    }
+    if (view[0] < 0 || view[2] < 0 || view[2] >= values->buffer_count || view[3] < 0 || !values->buffers[view[2]] ||
+        (int64_t)view[3] + view[0] > values->buffer_size[view[2]])
+        return false;
+    *begin = (const char *)values->buffers[view[2]] + view[3];
+    *end = *begin + view[0];
+    return true;
+}
+
 /* Element i of a text type, which is not missing; the range is valid even if the element is not. Returns NULL, or the
  * error as a sentence. */
 const char *lp_arrow_text(const lp_arrow_values *values, int64_t i, const char **begin, const char **end);
+
+/* The end of the texts of an array of LP_ARROW_TEXT. */
+const char *lp_arrow_text_limit(const lp_arrow_values *values);
 
 /* Element i of every other type, which is not missing, as 64 bits that are equal for equal values: an integer, the bits
  * of a double, or the integer of a date, timestamp or decimal. False: a decimal does not fit. */
@@ -91,6 +115,14 @@ double lp_arrow_instant(lp_arrow_type type, int64_t value, const lp_zone *zone, 
 /* Fills out with lp_arrow_number of elements first .. first + count - 1; NaN where one is missing. False: the type is not
  * one of those that this function converts fast. */
 bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t count, double *out);
+
+/* Fills out with lp_arrow_integer of elements first .. first + count - 1, or with their indices if they are encoded by a
+ * dictionary; where one is missing, any integer. False: the type is not one of those that this function reads fast. */
+bool lp_arrow_integers(const lp_arrow_values *values, int64_t first, int64_t count, int64_t *out);
+
+/* The least and the greatest lp_arrow_number of these elements. False: some may be missing, or the type is not one of
+ * those that this function reads fast. */
+bool lp_arrow_range(const lp_arrow_values *values, int64_t first, int64_t count, double *least, double *most);
 
 /* Formats an integer of lp_arrow_integer as a name: decimal digits; a float with the fewest digits that give it back,
  * such as 5.0 or 1e+16; true or false; ISO 8601. Returns the size. */

@@ -3,6 +3,7 @@
 
 #include "base/text.h"
 
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,14 +17,15 @@ enum {
     TERM_STATES = 0xFFFFFFF0u
 };
 
-enum { FIRST_SLOTS = 256, AHEAD = 32 };
+#define PENDING 0xFFFFFF00u /* ids from here on are not cached */
+
+enum { FIRST_SLOTS = 256, AHEAD = 32, RECENT_BITS = 12, RECENT_SIZE = 16, PAUSE = 32 };
 
 void lp_arrow_names_clear(lp_arrow_names *names)
 {
-    lp_free(names->by_value.key);
-    lp_free(names->by_value.id);
-    lp_free(names->pairs.key);
-    lp_free(names->pairs.id);
+    lp_free(names->recent);
+    lp_free(names->by_value.slots);
+    lp_free(names->pairs.slots);
     lp_free(names->by_term);
     lp_rows_names_clear(&names->part);
     lp_rows_names_clear(&names->joined);
@@ -32,70 +34,79 @@ void lp_arrow_names_clear(lp_arrow_names *names)
 
 /* --------------------------------------------------------------------------------------------------- maps ---- */
 
-static size_t slot_of(const lp_arrow_map *map, uint64_t key)
+static inline size_t home(const lp_arrow_map *map, uint64_t key)
 {
     uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
-    size_t at = (mixed ^ mixed >> 32) & (map->slot_count - 1);
-    while (map->id[at] != LP_INTERN_NONE && map->key[at] != key)
+    return (mixed ^ mixed >> 32) & (map->slot_count - 1);
+}
+
+static inline lp_arrow_slot *slot_of(const lp_arrow_map *map, uint64_t key)
+{
+    size_t at = home(map, key);
+    while (map->slots[at].id != LP_INTERN_NONE && map->slots[at].key != key)
         at = (at + 1) & (map->slot_count - 1);
-    return at;
+    return &map->slots[at];
 }
 
 static bool map_grow(lp_arrow_map *map)
 {
     lp_arrow_map old = *map;
     map->slot_count = old.slot_count ? old.slot_count * 2 : FIRST_SLOTS;
-    map->key = lp_grow(NULL, map->slot_count, sizeof *map->key);
-    map->id = lp_grow(NULL, map->slot_count, sizeof *map->id);
-    if (!map->key || !map->id) {
-        lp_free(map->key);
-        lp_free(map->id);
+    map->slots = lp_grow(NULL, map->slot_count, sizeof *map->slots);
+    if (!map->slots) {
         *map = old;
         return false;
     }
-    memset(map->id, 0xFF, map->slot_count * sizeof *map->id);
-    for (size_t i = 0; i < old.slot_count; i++) {
-        if (old.id[i] == LP_INTERN_NONE)
-            continue;
-        size_t at = slot_of(map, old.key[i]);
-        map->key[at] = old.key[i];
-        map->id[at] = old.id[i];
-    }
-    lp_free(old.key);
-    lp_free(old.id);
+    memset(map->slots, 0xFF, map->slot_count * sizeof *map->slots);
+    for (size_t i = 0; i < old.slot_count; i++)
+        if (old.slots[i].id != LP_INTERN_NONE)
+            *slot_of(map, old.slots[i].key) = old.slots[i];
+    lp_free(old.slots);
     return true;
 }
 
 /* The id of a key, which is LP_INTERN_NONE if it is new: then the caller sets it. NULL when out of memory. */
-static uint32_t *map_find(lp_arrow_map *map, uint64_t key)
+static inline uint32_t *map_find(lp_arrow_map *map, uint64_t key)
 {
     if (map->used * 8 >= map->slot_count * 5 && !map_grow(map))
         return NULL;
-    size_t at = slot_of(map, key);
-    if (map->id[at] == LP_INTERN_NONE) {
-        map->key[at] = key;
+    lp_arrow_slot *slot = slot_of(map, key);
+    if (slot->id == LP_INTERN_NONE) {
+        slot->key = key;
         map->used++;
     }
-    return &map->id[at];
+    return &slot->id;
 }
 
 /* ------------------------------------------------------------------------------------------------- checks ---- */
 
+/* Whether one of eight bytes is 0 or above 127: only then does it, or one less, have the highest bit. */
+static inline uint64_t unusual(const char *bytes)
+{
+    uint64_t word;
+    memcpy(&word, bytes, sizeof word);
+    return (word | (word - 0x0101010101010101u)) & 0x8080808080808080u;
+}
+
 /* Whether all bytes are ASCII and none is NUL. */
 static bool is_plain(const char *begin, const char *end)
 {
-    uint8_t any = 0, zero = 0;
-    for (const char *at = begin; at < end; at++) {
-        any |= (uint8_t)*at;
-        zero |= !*at;
+    uint64_t any = 0;
+    if (end - begin < 8) {
+        for (const char *at = begin; at < end; at++)
+            any |= ((uint64_t)*at | ((uint64_t)*at - 1)) & 0x80;
+        return !any;
     }
-    return any < 128 && !zero;
+    for (const char *at = begin; at + 8 <= end; at += 8)
+        any |= unusual(at);
+    return !(any | unusual(end - 8));
 }
 
 static lp_arrow_check check_text(const lp_arrow_values *values, int64_t i)
 {
     const char *begin, *end;
-    if (lp_arrow_text(values, i, &begin, &end))
+    if (values->type.kind == LP_ARROW_VIEW ? !lp_arrow_view(values, i, &begin, &end)
+                                           : lp_arrow_text(values, i, &begin, &end) != NULL)
         return LP_ARROW_BROKEN;
     if (begin == end)
         return LP_ARROW_EMPTY;
@@ -191,12 +202,32 @@ static lp_arrow_check check_term(lp_arrow_names *names, const lp_arrow_values *v
                                    : LP_ARROW_GOOD;
 }
 
+/* Checks dictionary-encoded names, none of which is missing. */
+static void check_terms(lp_arrow_names *names, const lp_arrow_values *values, int64_t first, int64_t count,
+                        uint8_t *check)
+{
+    int64_t term[AHEAD];
+    for (int64_t done = 0; done < count; done += AHEAD) {
+        int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        bool fast = lp_arrow_integers(values, first + done, few, term);
+        for (int i = 0; i < few; i++) {
+            bool known = fast && (uint64_t)term[i] < (uint64_t)values->terms->length &&
+                         (names->by_term[term[i]] < TERM_STATES || names->by_term[term[i]] == TERM_CHECKED);
+            check[done + i] = known ? LP_ARROW_GOOD : (uint8_t)check_term(names, values, first + done + i);
+        }
+    }
+}
+
 bool lp_arrow_names_check(lp_arrow_names *names, const lp_arrow_values *values, int64_t first, int64_t count,
                           uint8_t *check)
 {
     lp_arrow_kind kind = values->type.kind;
     if (values->terms && !open_terms(names, values->terms))
         return false;
+    if (values->terms && !values->valid) {
+        check_terms(names, values, first, count, check);
+        return true;
+    }
     bool good = kind == LP_ARROW_BOOL || kind == LP_ARROW_INTEGER || kind == LP_ARROW_UNSIGNED ||
                 kind == LP_ARROW_DATE || kind == LP_ARROW_TIMESTAMP;
     if (good && !values->terms)
@@ -224,35 +255,126 @@ static uint32_t intern(lp_rows_names *table, const char *begin, const char *end,
     return lp_rows_name(table, begin, size, lp_intern_key(begin, size), position);
 }
 
-/* Batches rows so that the prefetches of lp_intern slots have completed: a table of many names exceeds the cache. */
-static bool ids_of_texts(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
-                         int64_t count, uint64_t position, uint32_t *ids)
+/* The texts of a few checked rows; a missing one is "". */
+static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_t first, int few, const char **begin,
+                       size_t *size)
 {
+    bool views = values->type.kind == LP_ARROW_VIEW;
+    for (int i = 0; i < few; i++) {
+        int64_t at = first + row[i];
+        const char *end = begin[i] = "";
+        if (values->valid && lp_arrow_missing(values, at))
+            ;
+        else if (views)
+            lp_arrow_view(values, at, &begin[i], &end);
+        else
+            checked_text(values, at, &begin[i], &end);
+        size[i] = (size_t)(end - begin[i]);
+    }
+}
+
+/* The words of a text of up to RECENT_SIZE bytes. From an inlined view 12 bytes can be read, from others up to limit. */
+static inline void take_words(const char *begin, size_t size, const char *limit, bool inlined, uint64_t word[2])
+{
+    static const uint64_t masks[] = {
+        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF};
+    word[0] = word[1] = 0;
+    if (inlined && size > 0)
+        memcpy(word, begin, 12);
+    else if (size > 0 && limit - begin >= RECENT_SIZE)
+        memcpy(word, begin, RECENT_SIZE);
+    else
+        memcpy(word, begin, size);
+    word[0] = le64toh(word[0]) & masks[size < 8 ? size : 8];
+    word[1] = le64toh(word[1]) & masks[size < 8 ? 0 : size - 8];
+}
+
+/* Texts that are not in the cache; index[m] is the number of text m among the few. Until it is interned, its entry has the
+ * id PENDING + m, so that the next text finds it. */
+struct missed {
+    int count, index[AHEAD];
     const char *begin[AHEAD];
     size_t size[AHEAD];
+    lp_arrow_recent *entry[AHEAD]; /* NULL: the text is not cached */
+};
+
+/* Looks a few texts up in the cache. */
+static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const char *const *begin,
+                        const size_t *size, int few, uint32_t *ids, struct missed *missed)
+{
+    bool views = values->type.kind == LP_ARROW_VIEW;
+    const char *limit = views ? NULL : lp_arrow_text_limit(values);
+    missed->count = 0;
+    for (int i = 0; i < few; i++) {
+        lp_arrow_recent *entry = NULL;
+        uint64_t word[2];
+        if (recent && size[i] <= RECENT_SIZE) {
+            take_words(begin[i], size[i], views ? begin[i] + size[i] : limit, views && size[i] <= 12, word);
+            entry = &recent[((word[0] ^ word[1] * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u) >> (64 - RECENT_BITS)];
+            ids[i] = entry->id;
+            if (entry->word[0] == word[0] && entry->word[1] == word[1] && entry->id != LP_INTERN_NONE)
+                continue;
+            *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)missed->count};
+        }
+        missed->index[missed->count] = i;
+        missed->begin[missed->count] = begin[i];
+        missed->size[missed->count] = size[i];
+        missed->entry[missed->count++] = entry;
+    }
+}
+
+/* Interns the texts that were missed, at the position of text 0, and sets the ids that are pending. False when out of
+ * memory. */
+static bool find_missed(lp_rows_names *table, const struct missed *missed, int few, uint64_t position, uint32_t *ids)
+{
     uint64_t key[AHEAD];
+    uint32_t found[AHEAD];
+    lp_intern_find(&table->intern, missed->begin, missed->size, missed->count, key, found);
+    for (int m = 0; m < missed->count; m++) {
+        int i = missed->index[m];
+        lp_arrow_recent *entry = missed->entry[m];
+        if (found[m] == LP_INTERN_NONE)
+            found[m] = lp_rows_name(table, missed->begin[m], missed->size[m], key[m], position + (uint64_t)i);
+        if (found[m] == LP_INTERN_NONE)
+            return false;
+        ids[i] = found[m];
+        if (entry && entry->id == PENDING + (uint32_t)m) /* otherwise another text has taken it */
+            entry->id = found[m] < PENDING ? found[m] : LP_INTERN_NONE;
+    }
+    for (int i = 0; i < few; i++)
+        if (ids[i] >= PENDING && ids[i] < PENDING + (uint32_t)missed->count)
+            ids[i] = found[ids[i] - PENDING];
+    return true;
+}
+
+/* Batches rows so that the prefetches of lp_intern slots have completed: a table of many names exceeds the cache of the
+ * CPU. */
+static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
+                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+{
+    const char *begin[AHEAD];
+    size_t size[AHEAD], entries = (size_t)1 << RECENT_BITS;
+    struct missed missed;
+    int64_t misses = 0;
+    if (!names->recent) {
+        names->recent = lp_grow(NULL, entries, sizeof *names->recent);
+        if (!names->recent)
+            return false;
+        memset(names->recent, 0xFF, entries * sizeof *names->recent);
+    }
+    lp_arrow_recent *recent = names->pause > 0 ? NULL : names->recent;
     for (int64_t done = 0; done < count; done += AHEAD) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-        for (int i = 0; i < few; i++) {
-            int64_t at = first + row[done + i];
-            const char *end = begin[i] = "";
-            if (lp_arrow_missing(values, at))
-                ;
-            else if (values->type.kind == LP_ARROW_TEXT)
-                checked_text(values, at, &begin[i], &end);
-            else
-                lp_arrow_text(values, at, &begin[i], &end);
-            size[i] = (size_t)(end - begin[i]);
-        }
-        lp_intern_find(&table->intern, begin, size, few, key, ids + done);
-        for (int i = 0; i < few; i++) {
-            if (ids[done + i] != LP_INTERN_NONE)
-                continue;
-            ids[done + i] = lp_rows_name(table, begin[i], size[i], key[i], position + (uint64_t)(done + i));
-            if (ids[done + i] == LP_INTERN_NONE)
-                return false;
-        }
+        take_texts(values, row + done, first, few, begin, size);
+        find_recent(recent, values, begin, size, few, ids + done, &missed);
+        if (missed.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
+            return false;
+        misses += missed.count;
     }
+    if (!recent)
+        names->pause--;
+    else if (misses * 4 > count)
+        names->pause = PAUSE;
     return true;
 }
 
@@ -289,19 +411,45 @@ static uint32_t id_of_value(lp_arrow_names *names, lp_rows_names *table, const l
     return id ? *id : LP_INTERN_NONE;
 }
 
+/* Ids that are known of a few rows by their integers: numbers, or indices of a dictionary. The others become
+ * LP_INTERN_NONE. */
+static void known_ids(const lp_arrow_names *names, const lp_arrow_values *values, const int64_t *integer, int few,
+                      uint32_t *ids)
+{
+    const lp_arrow_map *map = &names->by_value;
+    for (int i = 0; !values->terms && map->slots && i < few; i++)
+        __builtin_prefetch(&map->slots[home(map, (uint64_t)integer[i])]);
+    for (int i = 0; i < few; i++) {
+        if (values->terms)
+            ids[i] = names->by_term[integer[i]] < TERM_STATES ? names->by_term[integer[i]] : LP_INTERN_NONE;
+        else
+            ids[i] = map->slots ? slot_of(map, (uint64_t)integer[i])->id : LP_INTERN_NONE;
+    }
+}
+
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
     if (!values->terms && lp_arrow_is_text(values))
-        return ids_of_texts(table, values, row, first, count, position, ids);
-    bool good = true;
-    for (int64_t i = 0; good && i < count; i++) {
-        uint64_t at = position + (uint64_t)i;
-        ids[i] = values->terms ? id_of_term(names, table, values, first + row[i], at)
-                               : id_of_value(names, table, values, first + row[i], at);
-        good = ids[i] != LP_INTERN_NONE;
+        return ids_of_texts(names, table, values, row, first, count, position, ids);
+    int64_t integer[AHEAD];
+    for (int64_t done = 0; done < count; done += AHEAD) {
+        int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        bool adjacent = row[done + few - 1] - row[done] == few - 1;
+        if (adjacent && !values->valid && lp_arrow_integers(values, first + row[done], few, integer))
+            known_ids(names, values, integer, few, ids + done);
+        else
+            memset(ids + done, 0xFF, (size_t)few * sizeof *ids);
+        for (int64_t i = done; i < done + few; i++) {
+            uint64_t at = position + (uint64_t)i;
+            if (ids[i] == LP_INTERN_NONE)
+                ids[i] = values->terms ? id_of_term(names, table, values, first + row[i], at)
+                                       : id_of_value(names, table, values, first + row[i], at);
+            if (ids[i] == LP_INTERN_NONE)
+                return false;
+        }
     }
-    return good;
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------- joining --- */

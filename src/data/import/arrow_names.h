@@ -1,6 +1,6 @@
 /* arrow_names.h: the names in columns of an Arrow table, as ids of a worker's string tables.
  *
- * A name is hashed once per row if it is a string, once per distinct value if it is a number, and once per dictionary
+ * A name is looked up once per row if it is a string, once per distinct value if it is a number, and once per dictionary
  * entry if it is dictionary-encoded; text is made of a number only when its value is new.
  */
 #ifndef LP_ARROW_NAMES_H
@@ -11,18 +11,30 @@
 
 enum { LP_ARROW_BATCH = 16384 }; /* rows that a worker takes at once */
 
+typedef struct lp_arrow_slot {
+    uint64_t key;
+    uint32_t id; /* LP_INTERN_NONE: the slot is free */
+} lp_arrow_slot;
+
 /* Ids by 64-bit keys: a hash table with open addressing. Initialize with {0}. */
 typedef struct lp_arrow_map {
-    uint64_t *key; /* owned, as is id; slot_count is a power of two */
-    uint32_t *id;  /* LP_INTERN_NONE: the slot is free */
-    size_t slot_count, used;
+    lp_arrow_slot *slots;    /* owned */
+    size_t slot_count, used; /* slot_count is a power of two */
 } lp_arrow_map;
+
+/* A text of up to 16 bytes, padded by zeros, and its id. Texts contain no NUL byte. */
+typedef struct lp_arrow_recent {
+    uint64_t word[2];
+    uint32_t id; /* LP_INTERN_NONE: the entry is free */
+} lp_arrow_recent;
 
 /* What a worker remembers of a column of names. Initialize with {0}. */
 typedef struct lp_arrow_names {
-    lp_arrow_map by_value; /* id by lp_arrow_integer */
-    lp_arrow_values terms; /* the dictionary that by_term belongs to */
-    uint32_t *by_term;     /* owned; [term]: id, or one of the states of arrow_names.c */
+    lp_arrow_recent *recent; /* owned; a direct-mapped cache of texts: of few names, or of rows with the same one */
+    int pause;               /* batches until the cache is tried again, after one with many misses */
+    lp_arrow_map by_value;   /* id by lp_arrow_integer */
+    lp_arrow_values terms;   /* the dictionary that by_term belongs to */
+    uint32_t *by_term;       /* owned; [term]: id, or one of the states of arrow_names.c */
     size_t term_capacity;
     lp_rows_names part; /* names of this column, if an event's name has several columns */
     lp_arrow_map pairs; /* id of a joined name by the ids of the names before and of this one */

@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 
+#include <endian.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -154,7 +155,10 @@ static bool check_names(lp_arrow_reader *reader, int64_t index, int used, const 
     int64_t column = shared->table.used[used].column + 1;
     if (!lp_arrow_names_check(&reader->names[used], values, batch->first, batch->count, reader->check))
         return fail_memory(reader, index);
-    for (int i = 0; i < batch->count; i++) {
+    uint8_t any = 0;
+    for (int i = 0; i < batch->count; i++)
+        any |= reader->check[i];
+    for (int i = 0; any && i < batch->count; i++) {
         if (reader->check[i] == LP_ARROW_GOOD || (reader->check[i] == LP_ARROW_EMPTY && !required))
             continue;
         if (reader->check[i] == LP_ARROW_BROKEN) {
@@ -219,9 +223,15 @@ static void check_times(lp_arrow_reader *reader, const lp_arrow_batch *batch)
 {
     const lp_arrow_shared *shared = reader->shared;
     const lp_arrow_values *values = lp_arrow_table_values(&shared->table, batch->array, shared->time);
-    bool fast =
-        times_are_numbers(shared, values) && lp_arrow_numbers(values, batch->first, batch->count, reader->numbers);
-    memset(reader->local, values->type.local ? LP_LOCAL_UNIQUE : LP_LOCAL_NONE, (size_t)batch->count);
+    double least, most;
+    bool numbers = times_are_numbers(shared, values);
+    reader->usual_local = values->type.local ? LP_LOCAL_UNIQUE : LP_LOCAL_NONE;
+    reader->same_local = numbers && lp_arrow_range(values, batch->first, batch->count, &least, &most) &&
+                         least >= LP_TIME_MIN && most <= LP_TIME_MAX;
+    if (reader->same_local)
+        return;
+    bool fast = numbers && lp_arrow_numbers(values, batch->first, batch->count, reader->numbers);
+    memset(reader->local, reader->usual_local, (size_t)batch->count);
     for (int i = 0; i < batch->count; i++)
         if (!fast || !(reader->numbers[i] >= LP_TIME_MIN && reader->numbers[i] <= LP_TIME_MAX))
             check_time(reader, batch, i);
@@ -297,6 +307,32 @@ static uint8_t **id_column(lp_arrow_shared *shared, int column)
     return &shared->ids[column + 2];
 }
 
+/* Ids of 3 bytes are moved 4 bytes at a time, except the last of a batch, which may be beside the ids of another worker. */
+static void pack(const uint32_t *ids, int64_t count, uint8_t *out)
+{
+    for (int64_t i = 0; i + 1 < count; i++) {
+        uint32_t little = htole32(ids[i]);
+        memcpy(out + 3 * i, &little, sizeof little);
+    }
+    uint32_t last = count ? htole32(ids[count - 1]) : 0;
+    if (count)
+        memcpy(out + 3 * (count - 1), &last, 3);
+}
+
+static void unpack(const uint8_t *in, int64_t count, uint32_t *ids)
+{
+    uint32_t little = 0;
+    for (int64_t i = 0; i + 1 < count; i++) {
+        memcpy(&little, in + 3 * i, sizeof little);
+        ids[i] = le32toh(little) & 0xFFFFFF;
+    }
+    little = 0;
+    if (count) {
+        memcpy(&little, in + 3 * (count - 1), 3);
+        ids[count - 1] = le32toh(little);
+    }
+}
+
 /* Stores ids of a batch with 3 or 4 bytes each. False: one is too large. */
 static bool store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, const uint32_t *ids, int64_t count)
 {
@@ -305,26 +341,21 @@ static bool store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int colu
         memcpy(out, ids, (size_t)count * 4);
         return true;
     }
-    uint32_t any = 0;
-    for (int64_t i = 0; i < count; i++) {
-        any = ids[i] > any ? ids[i] : any;
-        out[3 * i] = (uint8_t)ids[i];
-        out[3 * i + 1] = (uint8_t)(ids[i] >> 8);
-        out[3 * i + 2] = (uint8_t)(ids[i] >> 16);
-    }
-    return any < shared->short_ids;
+    uint32_t most = 0;
+    for (int64_t i = 0; i < count; i++)
+        most = ids[i] > most ? ids[i] : most;
+    pack(ids, count, out);
+    return most < shared->short_ids;
 }
 
 static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, uint32_t *ids,
                     int64_t count)
 {
     const uint8_t *in = shared->ids[column + 2] + batch->base * shared->id_size;
-    if (shared->id_size == 4) {
+    if (shared->id_size == 4)
         memcpy(ids, in, (size_t)count * 4);
-        return;
-    }
-    for (int64_t i = 0; i < count; i++)
-        ids[i] = (uint32_t)in[3 * i] | (uint32_t)in[3 * i + 1] << 8 | (uint32_t)in[3 * i + 2] << 16;
+    else
+        unpack(in, count, ids);
 }
 
 /* The ids of the names of the good rows of one column, in reader->ids or reader->further. */
@@ -408,12 +439,20 @@ static int64_t select_rows(lp_arrow_reader *reader, int64_t index)
         }
         memcpy(batch->bad, reader->bad, (size_t)batch->count);
     }
-    for (int i = 0; i < batch->count; i++) {
-        if (reader->bad[i])
-            continue;
-        reader->row[count++] = i;
-        reader->local_count[reader->local[i]]++;
+    if (reader->fault_row == INT_MAX) {
+        count = batch->count;
+        for (int i = 0; i < batch->count; i++)
+            reader->row[i] = i;
+    } else {
+        for (int i = 0; i < batch->count; i++)
+            if (!reader->bad[i])
+                reader->row[count++] = i;
     }
+    if (reader->same_local)
+        reader->local_count[reader->usual_local] += count;
+    else
+        for (int64_t i = 0; i < count; i++)
+            reader->local_count[reader->local[reader->row[i]]]++;
     reader->bad_count += batch->count - count;
     return count;
 }
@@ -496,6 +535,12 @@ void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, 
     if (column == LP_COLUMN_TYPE && shared->split < 0)
         for (int64_t i = 0; i < chunk->count; i++)
             ids[i] <<= 2;
+}
+
+void lp_arrow_store(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences)
+{
+    lp_arrow_shared *shared = context;
+    store(shared, &shared->batches[chunk->index], LP_COLUMN_SEQUENCE, sequences, chunk->count);
 }
 
 void lp_arrow_drop(void *context, int column)

@@ -45,7 +45,9 @@ typedef struct lp_arrow_reader {
     int32_t *row;
     uint8_t *check, *bad, *empty;
     uint8_t *splits;
-    uint8_t *local; /* lp_local of the times */
+    uint8_t *local;  /* lp_local of the times, unless */
+    bool same_local; /* all of them are usual_local */
+    uint8_t usual_local;
     int64_t bad_count;
     int64_t local_count[LP_LOCALS]; /* [lp_local]: good rows */
 
@@ -70,6 +72,7 @@ void lp_arrow_find_unit(lp_arrow_shared *shared);
 
 /* For lp_rows_loader; context is the lp_arrow_shared. */
 void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, void *out);
+void lp_arrow_store(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences);
 void lp_arrow_drop(void *context, int column);
 
 #endif

@@ -134,13 +134,12 @@ static void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int column, 
     return values + (size_t)chunk->first * (wide ? sizeof(double) : sizeof(uint32_t));
 }
 
-/* Ids in segments become global at the first call, in place. */
-uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk, bool first)
+uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk)
 {
     uint32_t *sequence =
         (uint32_t *)load(a, chunk, LP_COLUMN_SEQUENCE, a->scratch ? a->scratch + 2 * part * a->longest : NULL);
-    const uint32_t *number = a->sequence_number[chunk->worker];
-    for (int64_t i = 0; (first || a->scratch) && i < chunk->count; i++)
+    const uint32_t *number = a->sequence_number ? a->sequence_number[chunk->worker] : NULL;
+    for (int64_t i = 0; number && i < chunk->count; i++)
         sequence[i] = number[sequence[i]];
     return sequence;
 }
@@ -157,6 +156,12 @@ const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t la
     return *at < last ? &a->chunks[(*at)++] : NULL;
 }
 
+/* Whether the counting pass replaces local ids of sequences by global ones: in segments it always does. */
+static bool stores_global(const lp_grouping *a)
+{
+    return !a->rows[0].loader || (int64_t)a->sequences.count <= a->rows[0].loader->id_limit;
+}
+
 static void count_part(void *context, int part, int worker)
 {
     (void)worker;
@@ -165,10 +170,22 @@ static void count_part(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk, true);
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
+        const lp_rows_loader *loader = a->rows[chunk->worker].loader;
         for (int64_t i = 0; i < chunk->count; i++)
             count[sequence[i]]++;
+        if (loader && stores_global(a))
+            loader->store(loader->context, chunk, sequence);
     }
+}
+
+/* Frees the map to global ids, unless rows still have local ones. */
+static void drop_sequence_numbers(lp_grouping *a)
+{
+    if (!stores_global(a))
+        return;
+    lp_group_numbers_free(a, a->sequence_number);
+    a->sequence_number = NULL;
 }
 
 /* ------------------------------------------------------------------------------------------------- 3. offsets -- */
@@ -217,7 +234,7 @@ static void move_times(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
         const double *time = lp_group_values(a, part, chunk, LP_COLUMN_TIME);
         for (int64_t i = 0; i < chunk->count; i++) {
             LP_GROUP_PREFETCH(a->time, cursor, sequence, i, chunk->count);
@@ -235,7 +252,7 @@ static void move_types(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
         const uint32_t *type = lp_group_values(a, part, chunk, LP_COLUMN_TYPE);
         for (int64_t i = 0; i < chunk->count; i++) {
             LP_GROUP_PREFETCH(a->type, cursor, sequence, i, chunk->count);
@@ -281,15 +298,15 @@ void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int 
 static bool move_rows(lp_grouping *a)
 {
     size_t rows = (size_t)a->row_count;
-    a->type = lp_alloc(rows, sizeof *a->type);
-    a->split = a->with_split ? lp_alloc(rows, sizeof *a->split) : NULL;
+    a->type = lp_alloc_raw(rows, sizeof *a->type);
+    a->split = a->with_split ? lp_alloc_raw(rows, sizeof *a->split) : NULL;
     if (!a->type || (a->with_split && !a->split))
         return false;
     lp_group_move(a, LP_COLUMN_TYPE, move_types);
     for (int f = 0; f < a->dataset->field_count; f++)
         if (!lp_group_field(a, f))
             return false;
-    a->time = lp_alloc(rows, sizeof *a->time);
+    a->time = lp_alloc_raw(rows, sizeof *a->time);
     if (!a->time)
         return false;
     lp_group_move(a, LP_COLUMN_TIME, move_times);
@@ -489,6 +506,7 @@ static bool group_rows(lp_grouping *a)
     if (!make_cursors(a))
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
+    drop_sequence_numbers(a);
     if (!set_offsets(a))
         return false;
     rewind_segments(a);

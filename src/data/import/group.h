@@ -16,7 +16,8 @@ typedef struct lp_grouping {
     int parts; /* part p begins at chunk p * chunk_count / parts */
 
     lp_intern sequences, types;                /* global tables, in the order of first appearance */
-    uint32_t **sequence_number, **type_number; /* owned; [worker][local id]: global id */
+    uint32_t **sequence_number, **type_number; /* owned; [worker][local id]: global id. sequence_number becomes NULL
+                                                * once the rows have global ids. */
     int64_t *type_count;                       /* owned; [global id]: rows of each event type */
     uint64_t *cursor; /* owned; [part][global sequence]: number of rows, later the index of the next row */
     double *scratch;  /* owned; [part]: space to load two columns of a chunk; NULL without a loader */
@@ -45,8 +46,8 @@ bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *
 /* The chunks of a part. */
 void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last);
 
-/* The sequences (global ids) or the values of a column of the rows of a chunk. first: this is the first pass. */
-uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk, bool first);
+/* The sequences (global ids) or the values of a column of the rows of a chunk. */
+uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk);
 const void *lp_group_values(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int column);
 
 /* The next chunk from *at on, before last, that has rows (the segment of an empty one may be freed); *at becomes the

@@ -15,7 +15,7 @@ static void move_field(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk, false);
+        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
         const void *values = lp_group_values(a, part, chunk, a->field);
         const double *number = values;
         const uint32_t *category = values;
@@ -37,7 +37,7 @@ bool lp_group_field(lp_grouping *a, int f)
     bool number = field->type == LAPSE_FIELD_NUMBER;
     a->field = f;
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
-    field->buffers[0] = lp_alloc((size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
+    field->buffers[0] = lp_alloc_raw((size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
     bool good = a->category_number && field->buffers[0] &&
                 (number || lp_group_names(a, &a->categories[f], a->category_number, f));
     if (good)

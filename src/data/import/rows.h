@@ -57,6 +57,9 @@ typedef struct lp_rows_loader {
     void *context;
     /* Fills out with the rows of a chunk: as in lp_segment. Called by several threads. */
     void (*load)(const void *context, const lp_rows_chunk *chunk, int column, void *out);
+    /* Replaces LP_COLUMN_SEQUENCE of a chunk by ids below id_limit. Called by several threads. */
+    void (*store)(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences);
+    int64_t id_limit;
     /* The column is not needed any more. */
     void (*drop)(void *context, int column);
 } lp_rows_loader;

@@ -56,11 +56,18 @@ static lapse_status find_preset(const char *name, const preset **found, lapse_er
 /* -------------------------------------------------------------------------------------------------- law ------ */
 
 #define TWO_PI 6.283185307179586
+#define ROOT_2 1.4142135623730951
 
 static double exponential_density(double lag, double scale, double width)
 {
     (void)width;
     return exp(-lag / scale) / scale;
+}
+
+static double exponential_cumulative(double lag, double scale, double width)
+{
+    (void)width;
+    return -exp(-lag / scale);
 }
 
 static double gaussian_density(double lag, double scale, double width)
@@ -69,8 +76,14 @@ static double gaussian_density(double lag, double scale, double width)
     return exp(-0.5 * distance * distance) / (deviation * sqrt(TWO_PI));
 }
 
-const lp_law_kernel lp_law_exponential = {exponential_density, .mode = 0, .support = 20};
-const lp_law_kernel lp_law_gaussian = {gaussian_density, .mode = 1, .support = 1, .support_widths = 4};
+static double gaussian_cumulative(double lag, double scale, double width)
+{
+    return 0.5 * erf((lag - scale) / (width * scale * ROOT_2));
+}
+
+const lp_law_kernel lp_law_exponential = {exponential_density, exponential_cumulative, .mode = 0, .support = 20};
+const lp_law_kernel lp_law_gaussian = {gaussian_density, gaussian_cumulative, .mode = 1, .support = 1,
+                                       .support_widths = 4};
 
 int32_t lp_law_add_type(lp_law *law, const char *action, const char *item, const char *category, double base_rate)
 {
@@ -123,10 +136,38 @@ double lp_law_excitation_intensity(const lp_law_excitation *excitation, double l
     return excitation->weight * excitation->kernel->density(lag, excitation->scale, excitation->width);
 }
 
+double lp_law_excitation_integral(const lp_law_excitation *excitation, double from, double to)
+{
+    const lp_law_kernel *kernel = excitation->kernel;
+    from = fmin(from, excitation->support);
+    to = fmin(to, excitation->support);
+    return excitation->weight * (kernel->cumulative(to, excitation->scale, excitation->width) -
+                                 kernel->cumulative(from, excitation->scale, excitation->width));
+}
+
 double lp_law_seasonality_at(const lp_law_seasonality *seasonality, double since)
 {
     return (1 + seasonality->weekly * cos(TWO_PI * (since - seasonality->weekly_phase) / (7 * LP_SECONDS_A_DAY))) *
            (1 + seasonality->daily * cos(TWO_PI * (since - seasonality->daily_phase) / LP_SECONDS_A_DAY));
+}
+
+/* Of the product of the two waves, which is half of the waves of the sum and of the difference of their angles. */
+double lp_law_seasonality_integral(const lp_law_seasonality *seasonality, double from, double to)
+{
+    double week = TWO_PI / (7 * LP_SECONDS_A_DAY), day = TWO_PI / LP_SECONDS_A_DAY;
+    double weekly = week * seasonality->weekly_phase, daily = day * seasonality->daily_phase;
+    double both = seasonality->weekly * seasonality->daily / 2;
+    const struct {
+        double amplitude, frequency, phase;
+    } waves[] = {{seasonality->weekly, week, weekly},
+                 {seasonality->daily, day, daily},
+                 {both, day + week, daily + weekly},
+                 {both, day - week, daily - weekly}};
+    double sum = to - from;
+    for (size_t i = 0; i < sizeof waves / sizeof *waves; i++)
+        sum += waves[i].amplitude / waves[i].frequency *
+               (sin(waves[i].frequency * to - waves[i].phase) - sin(waves[i].frequency * from - waves[i].phase));
+    return sum;
 }
 
 /* ---------------------------------------------------------------------------------------------- thinning ----- */
@@ -212,24 +253,30 @@ bool lp_simulation_append(lapse_simulation *simulation, int64_t milliseconds, in
     return true;
 }
 
+/* Moves *time to the next event and returns its type; -1: *time has passed the end. */
+static int32_t next_event(process *s, double *time, double end)
+{
+    while (*time < end) {
+        double bound = upper_bound(s, *time);
+        double window_end = *time + WINDOW;
+        double next = bound > 0 ? *time + lp_random_exponential(&s->random) / bound : INFINITY;
+        *time = fmin(next, window_end);
+        if (next > window_end)
+            continue;
+        int32_t type = choose_type(s, *time, lp_random_uniform(&s->random) * bound);
+        if (type >= 0)
+            return type;
+    }
+    return -1;
+}
+
 /* Appends one user's history of `length` seconds. False when out of memory. */
 static bool simulate_user(lapse_simulation *simulation, process *s, double length)
 {
     s->active_count = 0;
     double time = 0;
     int64_t last = -1;
-    while (time < length) {
-        double bound = upper_bound(s, time);
-        double window_end = time + WINDOW;
-        double next = bound > 0 ? time + lp_random_exponential(&s->random) / bound : INFINITY;
-        if (next > window_end) {
-            time = window_end;
-            continue;
-        }
-        time = next;
-        int32_t type = choose_type(s, time, lp_random_uniform(&s->random) * bound);
-        if (type < 0)
-            continue;
+    for (int32_t type; (type = next_event(s, &time, length)) >= 0;) {
         int64_t milliseconds = (int64_t)ceil(time * 1000);
         last = milliseconds > last ? milliseconds : last + 1;
         time = (double)last / 1000;
@@ -239,6 +286,35 @@ static bool simulate_user(lapse_simulation *simulation, process *s, double lengt
             return false;
     }
     return true;
+}
+
+static process process_of(const lp_law *law)
+{
+    process s = {.law = law};
+    for (int32_t k = 0; k < law->type_count; k++)
+        s.base_rate += law->types[k].base_rate;
+    return s;
+}
+
+bool lp_hawkes_future(const lapse_simulation *simulation, int64_t user, int64_t known, double from, double until,
+                      lp_random *random, lp_future *future)
+{
+    process s = process_of(&simulation->law);
+    s.random = *random;
+    s.active = future->scratch;
+    s.active_capacity = future->scratch_capacity;
+    future->count = 0;
+    double time = from - LP_SIMULATE_EPOCH, end = until - LP_SIMULATE_EPOCH;
+    int64_t first = simulation->start[user];
+    bool good = true;
+    for (int64_t i = first; good && i < first + known; i++)
+        good = excite(&s, simulation->type[i], simulation->time[i] - LP_SIMULATE_EPOCH);
+    for (int32_t type; good && (type = next_event(&s, &time, end)) >= 0 && time <= end;)
+        good = lp_future_append(future, LP_SIMULATE_EPOCH + time, type) && excite(&s, type, time);
+    *random = s.random;
+    future->scratch = s.active;
+    future->scratch_capacity = s.active_capacity;
+    return good;
 }
 
 /* -------------------------------------------------------------------------------- the public simulation ------ */
@@ -268,9 +344,7 @@ static lapse_status check_options(const preset *chosen, const lapse_simulate_opt
 
 static bool simulate_users(lapse_simulation *simulation, uint64_t seed, double length)
 {
-    process s = {.law = &simulation->law};
-    for (int32_t k = 0; k < s.law->type_count; k++)
-        s.base_rate += s.law->types[k].base_rate;
+    process s = process_of(&simulation->law);
     bool good = true;
     for (int64_t user = 0; good && user < simulation->sequence_count; user++) {
         s.random = lp_random_start(seed, LP_PURPOSE_SIMULATE, (uint32_t)user);
@@ -286,6 +360,8 @@ static lapse_status simulate_law(lapse_simulation *made, lapse_status (*fill)(lp
 {
     LP_TRY(fill(&made->law, error));
     made->law.probabilities = lp_hawkes_probabilities;
+    made->law.next_time = lp_hawkes_next_time;
+    made->law.future = lp_hawkes_future;
     made->sequence_count = options->sequences ? options->sequences : made->law.sequences;
     double days = options->days > 0 ? options->days : made->law.days;
     made->start = lp_alloc((size_t)made->sequence_count + 1, sizeof *made->start);

@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "base/random.h"
 
 /* 2026-01-01T00:00:00Z, a Thursday: the start of every history. */
 #define LP_SIMULATE_EPOCH 1767225600
@@ -27,8 +28,9 @@
 /* An excitation kernel: a unimodal density of the lag, which integrates to almost 1 and is 0 beyond its support. The
  * parameters are scale (seconds) and width (relative to the scale). */
 typedef struct lp_law_kernel {
-    double (*density)(double lag, double scale, double width); /* per second, for 0 <= lag <= support */
-    double mode;                                               /* in scales */
+    double (*density)(double lag, double scale, double width);    /* per second, for 0 <= lag <= support */
+    double (*cumulative)(double lag, double scale, double width); /* an antiderivative of the density */
+    double mode;                                                  /* in scales */
     double support, support_widths; /* the support is scale * (support + support_widths * width) */
 } lp_law_kernel;
 
@@ -59,9 +61,33 @@ typedef struct lp_law_seasonality {
     double weekly, weekly_phase, daily, daily_phase; /* amplitudes in 0 .. 1; phases in seconds */
 } lp_law_seasonality;
 
+/* The law of the time of the next event, at one time: logarithms of its density per second and of its survival. */
+typedef struct lp_law_time {
+    double log_density, log_survival;
+} lp_law_time;
+
+/* The events of a drawn future. The memory is used again by the next one. */
+typedef struct lp_future {
+    double *time;  /* owned; unix seconds */
+    int32_t *type; /* owned */
+    int64_t count;
+    size_t time_capacity, type_capacity;
+    void *scratch; /* owned; of the law */
+    size_t scratch_capacity;
+} lp_future;
+
+void lp_future_clear(lp_future *future);
+/* For presets. False when out of memory. */
+bool lp_future_append(lp_future *future, double time, int32_t type);
+
 typedef struct lp_law {
     /* Probabilities of the event types of an event, as lp_simulation_probabilities; NULL: there is no closed form. */
     void (*probabilities)(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities);
+    /* The time of the user's next event, as lp_simulation_next_time; NULL: there is no closed form. */
+    lp_law_time (*next_time)(const lapse_simulation *simulation, int64_t user, int64_t known, double t);
+    /* A drawn future, as lp_simulation_future; NULL: there is none. */
+    bool (*future)(const lapse_simulation *simulation, int64_t user, int64_t known, double from, double until,
+                   lp_random *random, lp_future *future);
     int32_t type_count, excitation_count;
     lp_law_type *types;             /* owned; NULL for a catalogue with actions */
     const char *const *actions;     /* of a catalogue: type = action * items + item; constants; NULL: there are none */
@@ -84,6 +110,12 @@ void lp_law_clear(lp_law *law);
 
 /* Contribution of an excitation to the intensity of its target, per second, at this lag after its source. */
 double lp_law_excitation_intensity(const lp_law_excitation *excitation, double lag);
+
+/* Expected number of target events that the excitation triggers between two lags after its source. */
+double lp_law_excitation_integral(const lp_law_excitation *excitation, double from, double to);
+
+/* The integral of the seasonality between two times, in seconds from the epoch. */
+double lp_law_seasonality_integral(const lp_law_seasonality *seasonality, double from, double to);
 
 /* The seasonality `since` seconds after the epoch. */
 double lp_law_seasonality_at(const lp_law_seasonality *seasonality, double since);
@@ -141,6 +173,24 @@ void lp_hawkes_probabilities(const lapse_simulation *simulation, int64_t user, i
  * earlier events: probabilities[law.type_count], which sum to 1. */
 void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event,
                                  double *probabilities);
+
+/* The law of the time of the user's next event, t > 0 seconds after the last of the user's first `known` events (at least
+ * 1), given these events. Where the law has no density at a time, log_density is that of its continuous part. */
+lp_law_time lp_simulation_next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t);
+
+/* Fails if the simulation has no law of time, or draws no futures. */
+lapse_status lp_simulation_require_next_time(const lapse_simulation *simulation, lapse_error *error);
+lapse_status lp_simulation_require_future(const lapse_simulation *simulation, lapse_error *error);
+
+/* Draws the user's events in from < time <= until, given the user's first `known` events, all of which are at or before
+ * `from`, and that nothing else happened up to `from`. *future is zeroed or of an earlier call. False when out of memory. */
+bool lp_simulation_future(const lapse_simulation *simulation, int64_t user, int64_t known, double from, double until,
+                          lp_random *random, lp_future *future);
+
+/* The functions of Hawkes processes: lp_law.next_time and lp_law.future. */
+lp_law_time lp_hawkes_next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t);
+bool lp_hawkes_future(const lapse_simulation *simulation, int64_t user, int64_t known, double from, double until,
+                      lp_random *random, lp_future *future);
 
 /* Writes the name of a user ("u17") and returns out; and the index of a user by name, or -1. The name of a session of the
  * user ("u17/3") is found too. */

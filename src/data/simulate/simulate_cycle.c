@@ -31,6 +31,12 @@ static void probabilities_of(const lapse_simulation *simulation, int64_t user, i
         probabilities[(simulation->type[event - 1] + 1) % TYPES] += share;
 }
 
+static lp_law_time next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t)
+{
+    (void)simulation, (void)user, (void)known;
+    return (lp_law_time){.log_density = -t / MEAN_GAP - log(MEAN_GAP), .log_survival = -t / MEAN_GAP};
+}
+
 /* Appends one user's history of `length` milliseconds. False when out of memory. */
 static bool simulate_user(lapse_simulation *simulation, lp_random random, int64_t length)
 {
@@ -56,6 +62,7 @@ lapse_status lp_cycle_simulate(lapse_simulation *simulation, const lapse_simulat
     for (int k = 0; good && k < TYPES; k++)
         good = lp_law_add_type(&simulation->law, NULL, names[k], NULL, 0) >= 0;
     simulation->law.probabilities = probabilities_of;
+    simulation->law.next_time = next_time;
     simulation->sequence_count = options->sequences ? options->sequences : SEQUENCES;
     simulation->start = lp_alloc((size_t)simulation->sequence_count + 1, sizeof *simulation->start);
     good = good && simulation->start;

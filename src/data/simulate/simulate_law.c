@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "data/simulate/simulate_goods.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -43,6 +44,59 @@ void lp_hawkes_probabilities(const lapse_simulation *simulation, int64_t user, i
 void lp_simulation_probabilities(const lapse_simulation *simulation, int64_t user, int64_t event, double *probabilities)
 {
     simulation->law.probabilities(simulation, user, event, probabilities);
+}
+
+/* The intensity of all types at the time, and its integral from the last event on, in closed form. */
+lp_law_time lp_hawkes_next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t)
+{
+    const lp_law *law = &simulation->law;
+    int64_t first = simulation->start[user], end = first + known;
+    double from = simulation->time[end - 1], since = from - LP_SIMULATE_EPOCH, base_rate = 0;
+    for (int32_t k = 0; k < law->type_count; k++)
+        base_rate += law->types[k].base_rate;
+    double intensity = base_rate * lp_law_seasonality_at(&law->seasonality, since + t);
+    double integral = base_rate * lp_law_seasonality_integral(&law->seasonality, since, since + t);
+    for (int64_t i = first; i < end; i++) {
+        double lag = from - simulation->time[i];
+        for (int32_t r = law->types[simulation->type[i]].first_excitation; r >= 0; r = law->excitations[r].next) {
+            const lp_law_excitation *excitation = &law->excitations[r];
+            if (lag > excitation->support)
+                continue;
+            intensity += lp_law_excitation_intensity(excitation, lag + t);
+            integral += lp_law_excitation_integral(excitation, lag, lag + t);
+        }
+    }
+    return (lp_law_time){.log_density = log(intensity) - integral, .log_survival = -integral};
+}
+
+lp_law_time lp_simulation_next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t)
+{
+    return simulation->law.next_time(simulation, user, known, t);
+}
+
+bool lp_simulation_future(const lapse_simulation *simulation, int64_t user, int64_t known, double from, double until,
+                          lp_random *random, lp_future *future)
+{
+    return simulation->law.future(simulation, user, known, from, until, random, future);
+}
+
+bool lp_future_append(lp_future *future, double time, int32_t type)
+{
+    size_t count = (size_t)future->count + 1;
+    if (!lp_reserve(&future->time, &future->time_capacity, count, sizeof *future->time) ||
+        !lp_reserve(&future->type, &future->type_capacity, count, sizeof *future->type))
+        return false;
+    future->time[future->count] = time;
+    future->type[future->count++] = type;
+    return true;
+}
+
+void lp_future_clear(lp_future *future)
+{
+    lp_free(future->time);
+    lp_free(future->type);
+    lp_free(future->scratch);
+    *future = (lp_future){0};
 }
 
 const char *lp_simulation_type_name(const lapse_simulation *simulation, int32_t type, lp_type_part part,
@@ -181,6 +235,23 @@ lapse_status lp_simulation_require_law(const lapse_simulation *simulation, const
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the preset 'catalogue' has no %s, because its law has no closed form; use another preset", what);
+}
+
+lapse_status lp_simulation_require_next_time(const lapse_simulation *simulation, lapse_error *error)
+{
+    if (simulation->law.next_time)
+        return LAPSE_OK;
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        "the preset 'catalogue' has no law of the time of the next event, because it has no closed form; use "
+        "another preset");
+}
+
+lapse_status lp_simulation_require_future(const lapse_simulation *simulation, lapse_error *error)
+{
+    if (simulation->law.future)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "only the preset 'shop' draws futures from its law");
 }
 
 lapse_status lapse_simulation_save_law(const lapse_simulation *simulation, const char *path, lapse_error *error)

@@ -285,6 +285,65 @@ static void probabilities_of(const lapse_simulation *simulation, int64_t user, i
                 actions[target];
 }
 
+/* --------------------------------------------------------------------------------------------- law of time ---- */
+
+/* The gap within a session: with probability PAUSE uniform from PAUSE_LEAST to PAUSE_MOST, otherwise exponential with the
+ * mean STEP and at most STEP_MOST. Between the last gap of a session and the next session are REST and an exponential time
+ * with the mean AWAY. A session has LEAST_IN_SESSION events and an exponential number with the mean MORE, rounded down. */
+static const double STEP = MINUTE, STEP_MOST = 20 * MINUTE;
+static const double PAUSE = 0.4, PAUSE_LEAST = 6 * MINUTE, PAUSE_MOST = 26 * MINUTE;
+static const double REST = 0.3 * DAY, AWAY = 3.5 * DAY, MORE = 3;
+enum { LEAST_IN_SESSION = 3 };
+
+/* Number of the user's last known events that are of one session: no gap within a session is as long as one between. */
+static int64_t events_in_session(const lapse_simulation *simulation, int64_t user, int64_t known)
+{
+    int64_t first = simulation->start[user], last = first + known - 1, i = last;
+    while (i > first && simulation->time[i] - simulation->time[i - 1] <= SESSION_GAP)
+        i--;
+    return last - i + 1;
+}
+
+/* Probability that the session goes on after so many events. */
+static double continues(int64_t events)
+{
+    return events < LEAST_IN_SESSION ? 1 : events < MOST_IN_SESSION ? exp(-1 / MORE) : 0;
+}
+
+static double gap_density(double t)
+{
+    return (t < STEP_MOST ? (1 - PAUSE) * exp(-t / STEP) / STEP : 0) +
+           (t >= PAUSE_LEAST && t < PAUSE_MOST ? PAUSE / (PAUSE_MOST - PAUSE_LEAST) : 0);
+}
+
+static double gap_survival(double t)
+{
+    return (t < STEP_MOST ? (1 - PAUSE) * exp(-t / STEP) : 0) +
+           PAUSE * fmin(fmax((PAUSE_MOST - t) / (PAUSE_MOST - PAUSE_LEAST), 0), 1);
+}
+
+/* The integral of exp(s / AWAY) over the gap s within a session, up to x. */
+static double gap_weight(double x)
+{
+    double fall = 1 / STEP - 1 / AWAY, exponential = fmin(x, STEP_MOST), pause = fmin(x, PAUSE_MOST);
+    double sum = (1 - PAUSE) / STEP * -expm1(-fall * exponential) / fall;
+    if (x >= STEP_MOST) /* those that were cut */
+        sum += (1 - PAUSE) * exp(-STEP_MOST / STEP + STEP_MOST / AWAY);
+    if (pause > PAUSE_LEAST)
+        sum += PAUSE / (PAUSE_MOST - PAUSE_LEAST) * AWAY * (exp(pause / AWAY) - exp(PAUSE_LEAST / AWAY));
+    return sum;
+}
+
+static lp_law_time next_time(const lapse_simulation *simulation, int64_t user, int64_t known, double t)
+{
+    double stay = continues(events_in_session(simulation, user, known)), x = t - REST;
+    /* Away: a gap s, then REST and an exponential time. */
+    double later = x > 0 ? gap_survival(x) + exp(-x / AWAY) * gap_weight(x) : 1;
+    double density = x > 0 ? exp(-x / AWAY) * gap_weight(x) / AWAY : 0;
+    return (lp_law_time){.log_density = log(stay * gap_density(t) + (1 - stay) * density),
+                         .log_survival = log(stay * gap_survival(t) + (1 - stay) * later)};
+}
+
 /* ------------------------------------------------------------------------------------------------ simulation -- */
 
 static int sample_action(const double *probabilities, lp_random *random)
@@ -303,9 +362,9 @@ static int sample_action(const double *probabilities, lp_random *random)
 /* Seconds until the next event of a session: mostly a minute or two, sometimes a pause. */
 static double sample_gap(lp_random *random)
 {
-    if (lp_random_uniform(random) < 0.4)
-        return MINUTE * (6 + 20 * lp_random_uniform(random));
-    return fmin(MINUTE * lp_random_exponential(random), 20 * MINUTE);
+    if (lp_random_uniform(random) < PAUSE)
+        return PAUSE_LEAST + (PAUSE_MOST - PAUSE_LEAST) * lp_random_uniform(random);
+    return fmin(STEP * lp_random_exponential(random), STEP_MOST);
 }
 
 /* Appends one user's sessions. False when out of memory. */
@@ -315,7 +374,7 @@ static bool simulate_user(lapse_simulation *simulation, shopper *s, lp_random ra
     int64_t last = -1;
     *s = (shopper){.simulation = simulation, .first = simulation->event_count};
     while (time < length && s->count < MOST_EVENTS) {
-        int events = 3 + (int)(3 * lp_random_exponential(&random));
+        int events = LEAST_IN_SESSION + (int)(MORE * lp_random_exponential(&random));
         const double *actions = s->count ? first_action : first_action_ever;
         for (int i = 0; i < events && i < MOST_IN_SESSION && s->count < MOST_EVENTS; i++) {
             int64_t milliseconds = (int64_t)ceil(time * 1000);
@@ -335,7 +394,7 @@ static bool simulate_user(lapse_simulation *simulation, shopper *s, lp_random ra
             actions = next_action[action];
             time += sample_gap(&random);
         }
-        time += DAY * (0.3 + 3.5 * lp_random_exponential(&random));
+        time += REST + AWAY * lp_random_exponential(&random);
     }
     return true;
 }
@@ -362,6 +421,7 @@ lapse_status lp_sessions_simulate(lapse_simulation *simulation, const lapse_simu
         simulation->goods->department_names = department_names;
         lp_goods_series_popularity(simulation->goods, simulation->series_popularity);
         simulation->law.probabilities = probabilities_of;
+        simulation->law.next_time = next_time;
         simulation->law.actions = action_names;
         simulation->law.type_count = ACTIONS * (int32_t)items;
     }

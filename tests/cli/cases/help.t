@@ -55,6 +55,14 @@ $ lapse simulate --help
 |                             (default: none)
 |   --cases N                 maximum number of events that --score ranks, sampled
 |                             at random (default: all)
+|   --horizon DURATION        with --score: compare the expected number of events
+|                             within this horizon, such as 7d, by the model and by
+|                             the law (default: no forecast)
+|   --now TIME                with --horizon: time from which on it counts, given
+|                             that nothing has happened since the last event
+|                             (default: the last event of each sequence)
+|   --samples N               with --horizon: drawn futures of each sequence
+|                             (default: 100)
 |   --json                    JSON output of --score: one object
 |
 | Examples:

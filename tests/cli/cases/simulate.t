@@ -125,3 +125,28 @@ $ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/n
 ! lapse: --score and --data go together: a model, and the dataset that it is scored on
 ! lapse: see `lapse simulate --help`
 = 2
+
+# The law of time beside a model of the times: best possible scores and expected numbers of events.
+$ lapse simulate --sequences 60 --seed 2 -o shop60.csv >/dev/null; lapse import shop60.csv -o shop60.lapse --event action,item >/dev/null
+$ lapse train shop60.lapse -o when.safetensors --task classify --when --when-components 2 --epochs 1 --dims 4 --context 8 --periods 2 --harmonics 1 --no-eval --checkpoint none >/dev/null 2>&1
+$ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 2>/dev/null | sed -n '/^next time/,$p' | sed -E 's/[-+]?[0-9]+\.[0-9]+( %)?/N/g'
+| next time    test: 241 events; NLL in nats per event, with times in hours
+|         NLL  MAE of median   CRPS  within 50 %  within 80 %  within 95 %  PIT distance
+| law  N          N  N       N       N       N        N
+|
+| forecast     events within 7d of the last event: N by the law, N by the model (N); means over 5 futures of 60 sequences
+$ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 --json 2>/dev/null | sed -n '/"forecast"/,/}/p' | sed -E 's/([0-9]+\.[0-9]+)/N/'
+|   "forecast": {
+|     "horizon_seconds": 604800,
+|     "samples": 5,
+|     "law_events": N,
+|     "model_events": N
+|   }
+$ lapse simulate -o /dev/null --horizon 7d
+! lapse: --horizon and --now need --score: the model whose forecast is compared
+! lapse: see `lapse simulate --help`
+= 2
+$ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon soon
+! lapse: --horizon soon: 'soon' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y
+! lapse: see `lapse simulate --help`
+= 2

@@ -29,8 +29,8 @@ static inline void copy_row(float *restrict to, const float *restrict from, int 
         return;
     }
     for (int c = 0; c < cols - FAST_LANES; c += FAST_LANES)
-        *(fast_lanes *)(to + c) = *(const fast_lanes *)(from + c);
-    *(fast_lanes *)(to + cols - FAST_LANES) = *(const fast_lanes *)(from + cols - FAST_LANES);
+        fast_store(to + c, fast_load(from + c));
+    fast_store(to + cols - FAST_LANES, fast_load(from + cols - FAST_LANES));
 }
 
 void LP_FAST(embed)(const lp_node *node, const lp_run *run)
@@ -46,11 +46,17 @@ void LP_FAST(embed)(const lp_node *node, const lp_run *run)
 /* to = a + b in the same way */
 static inline void add_row(float *restrict to, const float *restrict a, const float *restrict b, int cols)
 {
-    for (int c = 0; c < cols - FAST_LANES; c += FAST_LANES)
-        *(fast_lanes *)(to + c) = *(const fast_lanes *)(a + c) + *(const fast_lanes *)(b + c);
     int last = cols - FAST_LANES;
-    if (last >= 0)
-        *(fast_lanes *)(to + last) = *(const fast_lanes *)(a + last) + *(const fast_lanes *)(b + last);
+    for (int c = 0; c < last; c += FAST_LANES) {
+        fast_lanes sum = fast_load(a + c);
+        fast_add(&sum, fast_load(b + c));
+        fast_store(to + c, sum);
+    }
+    if (last >= 0) {
+        fast_lanes sum = fast_load(a + last);
+        fast_add(&sum, fast_load(b + last));
+        fast_store(to + last, sum);
+    }
     for (int c = 0; c < cols && last < 0; c++)
         to[c] = a[c] + b[c];
 }

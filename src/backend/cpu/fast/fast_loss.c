@@ -23,7 +23,8 @@ static float last_powers(const float *row, float *restrict powers, int overlap, 
         powers[l] = fast_exp(row[l] - most);
         own[l] = l >= overlap ? powers[l] : 0;
     }
-    return fast_lanes_sum((const fast_lanes *)own);
+    fast_lanes lanes = fast_load(own);
+    return fast_lanes_sum(&lanes);
 }
 
 /* powers[c] = exp(row[c] - largest); returns their sum. Rows are short: instead of a remainder loop the last vector overlaps

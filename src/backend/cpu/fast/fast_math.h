@@ -83,10 +83,51 @@ static inline double fast_exp_double(double x)
 }
 
 /* Rows to reduce are padded to whole vectors of FAST_LANES, and the lanes are reduced as a tree: the compiler by itself
- * adds sixteen numbers one after the other. */
+ * adds sixteen numbers one after the other. Lanes are vectors of the instruction set's width: of wider ones gcc moves every eight
+ * bytes through general registers. The order of a sum does not depend on that width. */
 enum { FAST_LANES = 16 };
-typedef float fast_lanes __attribute__((vector_size(FAST_LANES * sizeof(float)), aligned(4), may_alias));
-typedef int32_t fast_mask __attribute__((vector_size(FAST_LANES * sizeof(float))));
+#if defined(__AVX512F__)
+enum { FAST_PART = 16 };
+#elif defined(__AVX__)
+enum { FAST_PART = 8 };
+#else
+enum { FAST_PART = 4 };
+#endif
+enum { FAST_PARTS = FAST_LANES / FAST_PART };
+typedef float fast_part __attribute__((vector_size(FAST_PART * sizeof(float)), aligned(4), may_alias));
+typedef int32_t fast_part_mask __attribute__((vector_size(FAST_PART * sizeof(float))));
+typedef struct fast_lanes {
+    fast_part part[FAST_PARTS];
+} fast_lanes;
+
+#define FAST_EACH_PART(k) _Pragma("GCC unroll 4") for (int k = 0; k < FAST_PARTS; k++)
+
+static inline fast_lanes fast_load(const float *from)
+{
+    fast_lanes lanes;
+    FAST_EACH_PART(k)
+    lanes.part[k] = *(const fast_part *)(from + k * FAST_PART);
+    return lanes;
+}
+
+static inline void fast_store(float *to, fast_lanes lanes)
+{
+    FAST_EACH_PART(k)
+    *(fast_part *)(to + k * FAST_PART) = lanes.part[k];
+}
+
+static inline void fast_add(fast_lanes *sum, fast_lanes other)
+{
+    FAST_EACH_PART(k)
+    sum->part[k] += other.part[k];
+}
+
+/* sum += a * b */
+static inline void fast_multiply_add(fast_lanes *sum, fast_lanes a, fast_lanes b)
+{
+    FAST_EACH_PART(k)
+    sum->part[k] += a.part[k] * b.part[k];
+}
 
 static inline int fast_padded(int count)
 {
@@ -95,25 +136,35 @@ static inline int fast_padded(int count)
 
 static inline float fast_lanes_sum(const fast_lanes *lanes)
 {
-    fast_lanes v = *lanes;
+    const fast_part *part = lanes->part;
+#if defined(__AVX512F__)
+    fast_part v = part[0];
     v += fast_shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
     v += fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
     v += fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
+#elif defined(__AVX__)
+    fast_part v = part[0] + part[1];
+    v += fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3);
+    v += fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5);
+#else
+    fast_part v = (part[0] + part[2]) + (part[1] + part[3]);
+    v += fast_shuffle(v, v, 2, 3, 0, 1);
+#endif
     return v[0] + v[1];
 }
 
 #ifdef __AVX512F__
 /* Lane i of the result is the sum of the lanes of s[i]. */
-static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
+static inline fast_part fast_lanes_sums(const fast_part s[FAST_LANES])
 {
-    fast_lanes quarter[4], pair[2];
+    fast_part quarter[4], pair[2];
 #pragma GCC unroll 4
     for (int w = 0; w < 4; w++) {
-        fast_lanes a = s[w], b = s[4 + w], c = s[8 + w], d = s[12 + w];
-        fast_lanes ab = fast_shuffle(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-                        fast_shuffle(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
-        fast_lanes cd = fast_shuffle(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
-                        fast_shuffle(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        fast_part a = s[w], b = s[4 + w], c = s[8 + w], d = s[12 + w];
+        fast_part ab = fast_shuffle(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                       fast_shuffle(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        fast_part cd = fast_shuffle(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23) +
+                       fast_shuffle(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
         quarter[w] = fast_shuffle(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27) +
                      fast_shuffle(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
     }
@@ -128,48 +179,75 @@ static inline fast_lanes fast_lanes_sums(const fast_lanes s[FAST_LANES])
 }
 #endif
 
-static inline void fast_lanes_raise(fast_lanes *most, const fast_lanes *other)
+/* The larger of both in each lane; b where either is not a number. */
+static inline fast_part fast_part_max(fast_part a, fast_part b)
 {
-#pragma omp simd
-    for (int l = 0; l < FAST_LANES; l++)
-        (*most)[l] = (*other)[l] > (*most)[l] ? (*other)[l] : (*most)[l];
+    fast_part_mask more = a > b;
+    return (fast_part)(((fast_part_mask)a & more) | ((fast_part_mask)b & ~more));
 }
 
-/* Sets the elements of a row from `count` to the end of its last vector to `rest`. One vector store: element stores would
+static inline float fast_lanes_max(const fast_lanes *lanes)
+{
+    const fast_part *part = lanes->part;
+#if defined(__AVX512F__)
+    fast_part v = part[0];
+    v = fast_part_max(fast_shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7), v);
+    v = fast_part_max(fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11), v);
+    v = fast_part_max(fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13), v);
+#elif defined(__AVX__)
+    fast_part v = fast_part_max(part[1], part[0]);
+    v = fast_part_max(fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3), v);
+    v = fast_part_max(fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5), v);
+#else
+    fast_part v = fast_part_max(fast_part_max(part[3], part[1]), fast_part_max(part[2], part[0]));
+    v = fast_part_max(fast_shuffle(v, v, 2, 3, 0, 1), v);
+#endif
+    return v[0] > v[1] ? v[0] : v[1];
+}
+
+/* Sets the elements of a row from `count` to the end of its last vector to `rest`. Vector stores: element stores would
  * stall the next vector load (store forwarding). */
 static inline void fast_fill(float *row, int count, float rest)
 {
+    static const int32_t lane[FAST_LANES] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
     int first = fast_padded(count) - FAST_LANES;
-    const fast_mask lane = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15};
-    fast_mask own = lane < (fast_mask){0} + (count - first);
-    fast_lanes *last = (fast_lanes *)(row + first), other = (fast_lanes){0} + rest;
-    *last = (fast_lanes)(((fast_mask)*last & own) | ((fast_mask)other & ~own));
+    FAST_EACH_PART(k)
+    {
+        fast_part *last = (fast_part *)(row + first + k * FAST_PART), other = (fast_part){0} + rest;
+        fast_part_mask number, own;
+        memcpy(&number, lane + k * FAST_PART, sizeof number);
+        own = number < (fast_part_mask){0} + (count - first);
+        *last = (fast_part)(((fast_part_mask)*last & own) | ((fast_part_mask)other & ~own));
+    }
 }
 
-/* The maximum of a padded row, with four accumulators to hide latency. */
+/* The maximum of a padded row, with several accumulators to hide latency. */
 static inline float fast_largest(const float *row, int length)
 {
-    enum { WIDE = 4 };
-    fast_lanes most[WIDE], v, w;
+    enum { WIDE = FAST_PARTS == 1 ? 4 : 2 };
+    fast_lanes most[WIDE];
     int i = 0;
-    for (int k = 0; k < WIDE; k++)
-        most[k] = *(const fast_lanes *)row;
-    for (; i + WIDE * FAST_LANES <= length; i += WIDE * FAST_LANES)
-        for (int k = 0; k < WIDE; k++)
-            fast_lanes_raise(&most[k], (const fast_lanes *)(row + i + k * FAST_LANES));
-    for (; i < length; i += FAST_LANES)
-        fast_lanes_raise(&most[0], (const fast_lanes *)(row + i));
-    fast_lanes_raise(&most[0], &most[1]);
-    fast_lanes_raise(&most[2], &most[3]);
-    fast_lanes_raise(&most[0], &most[2]);
-    v = most[0];
-    w = fast_shuffle(v, v, 8, 9, 10, 11, 12, 13, 14, 15, 0, 1, 2, 3, 4, 5, 6, 7);
-    fast_lanes_raise(&v, &w);
-    w = fast_shuffle(v, v, 4, 5, 6, 7, 0, 1, 2, 3, 12, 13, 14, 15, 8, 9, 10, 11);
-    fast_lanes_raise(&v, &w);
-    w = fast_shuffle(v, v, 2, 3, 0, 1, 6, 7, 4, 5, 10, 11, 8, 9, 14, 15, 12, 13);
-    fast_lanes_raise(&v, &w);
-    return v[0] > v[1] ? v[0] : v[1];
+#pragma GCC unroll 4
+    for (int w = 0; w < WIDE; w++)
+        most[w] = fast_load(row);
+    for (; i + WIDE * FAST_LANES <= length; i += WIDE * FAST_LANES) {
+#pragma GCC unroll 4
+        for (int w = 0; w < WIDE; w++) {
+            FAST_EACH_PART(k)
+            most[w].part[k] =
+                fast_part_max(*(const fast_part *)(row + i + w * FAST_LANES + k * FAST_PART), most[w].part[k]);
+        }
+    }
+    for (; i < length; i += FAST_LANES) {
+        FAST_EACH_PART(k)
+        most[0].part[k] = fast_part_max(*(const fast_part *)(row + i + k * FAST_PART), most[0].part[k]);
+    }
+#pragma GCC unroll 4
+    for (int w = 1; w < WIDE; w++) {
+        FAST_EACH_PART(k)
+        most[0].part[k] = fast_part_max(most[w].part[k], most[0].part[k]);
+    }
+    return fast_lanes_max(&most[0]);
 }
 
 /* out = exp(in - most) of padded rows, where no element exceeds `most`; in may be out. Returns the sum. */
@@ -180,7 +258,7 @@ static inline float fast_powers(const float *in, float *out, int length, float m
 #pragma omp simd
         for (int l = 0; l < FAST_LANES; l++)
             out[i + l] = fast_exp_low(in[i + l] - most);
-        sum += *(const fast_lanes *)(out + i);
+        fast_add(&sum, fast_load(out + i));
     }
     return fast_lanes_sum(&sum);
 }

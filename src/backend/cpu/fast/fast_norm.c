@@ -27,8 +27,8 @@ static void norm_row(const float *row, const float *weight, const float *bias, i
 #ifdef __AVX512F__
 /* A row as whole vectors. The last vector ends with the row and may overlap the one before; `fresh` masks the overlap. */
 typedef struct layout {
-    int whole, last;  /* columns before the last vector's own; first column of the last vector */
-    fast_lanes fresh; /* 1 in the last vector's own lanes, 0 in the overlap */
+    int whole, last; /* columns before the last vector's own; first column of the last vector */
+    fast_part fresh; /* 1 in the last vector's own lanes, 0 in the overlap */
 } layout;
 
 static layout layout_of(int cols)
@@ -39,25 +39,25 @@ static layout layout_of(int cols)
     return l;
 }
 
-#define LANES_AT(row, c) (*(const fast_lanes *)((row) + (c)))
+#define LANES_AT(row, c) (*(const fast_part *)((row) + (c)))
 
 static inline void norm_lanes(const float *restrict row, const float *restrict weight, const float *restrict bias,
                               const layout *l, int cols, double epsilon, float *restrict out, float *restrict moments)
 {
-    fast_lanes sum = l->fresh * LANES_AT(row, l->last), squares, centred;
+    fast_part sum = l->fresh * LANES_AT(row, l->last), squares, centred;
     for (int c = 0; c < l->whole; c += FAST_LANES)
         sum += LANES_AT(row, c);
-    float mean = fast_lanes_sum(&sum) / (float)cols;
+    float mean = fast_lanes_sum(&(fast_lanes){{sum}}) / (float)cols;
     centred = l->fresh * (LANES_AT(row, l->last) - mean);
     squares = centred * centred;
     for (int c = 0; c < l->whole; c += FAST_LANES) {
         centred = LANES_AT(row, c) - mean;
         squares += centred * centred;
     }
-    float inverse = (float)(1 / sqrt((double)(fast_lanes_sum(&squares) / (float)cols) + epsilon));
+    float inverse = (float)(1 / sqrt((double)(fast_lanes_sum(&(fast_lanes){{squares}}) / (float)cols) + epsilon));
     for (int c = 0; c < l->whole; c += FAST_LANES)
-        *(fast_lanes *)(out + c) = (LANES_AT(row, c) - mean) * inverse * LANES_AT(weight, c) + LANES_AT(bias, c);
-    *(fast_lanes *)(out + l->last) =
+        *(fast_part *)(out + c) = (LANES_AT(row, c) - mean) * inverse * LANES_AT(weight, c) + LANES_AT(bias, c);
+    *(fast_part *)(out + l->last) =
         (LANES_AT(row, l->last) - mean) * inverse * LANES_AT(weight, l->last) + LANES_AT(bias, l->last);
     moments[0] = mean;
     moments[1] = inverse;

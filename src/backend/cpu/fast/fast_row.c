@@ -11,13 +11,15 @@ enum { LANES = FAST_LANES };
 static inline void four_dots(const float *restrict a, const float *restrict b, size_t stride, int count,
                              float *restrict out)
 {
-    fast_lanes sum[4] = {{0}, {0}, {0}, {0}};
+    fast_lanes sum[4] = {0};
     int i = 0;
     for (; i + LANES <= count; i += LANES) {
-        fast_lanes left = *(const fast_lanes *)(a + i);
+        fast_lanes left = fast_load(a + i);
+#pragma GCC unroll 4
         for (int r = 0; r < 4; r++)
-            sum[r] += left * *(const fast_lanes *)(b + r * stride + i);
+            fast_multiply_add(&sum[r], left, fast_load(b + r * stride + i));
     }
+#pragma GCC unroll 4
     for (int r = 0; r < 4; r++)
         out[r] = fast_lanes_sum(&sum[r]);
     for (; i < count; i++)
@@ -30,7 +32,7 @@ static float one_dot(const float *restrict a, const float *restrict b, int count
     fast_lanes sum = {0};
     int i = 0;
     for (; i + LANES <= count; i += LANES)
-        sum += *(const fast_lanes *)(a + i) * *(const fast_lanes *)(b + i);
+        fast_multiply_add(&sum, fast_load(a + i), fast_load(b + i));
     float total = fast_lanes_sum(&sum);
     for (; i < count; i++)
         total += a[i] * b[i];
@@ -49,15 +51,15 @@ static int sixteen_dots(int n, int k, float alpha, const float *a, const float *
     for (int l = 0; l < LANES; l++)
         rest[l] = last + l >= whole ? a[last + l] : 0;
     for (; done + LANES <= n; done += LANES, b += LANES * stride) {
-        fast_lanes sum[LANES], left = *(const fast_lanes *)rest, *to = (fast_lanes *)(c + done);
+        fast_part sum[LANES], left = *(const fast_part *)rest, *to = (fast_part *)(c + done);
 #pragma GCC unroll 16
         for (int r = 0; r < LANES; r++)
-            sum[r] = left * *(const fast_lanes *)(b + r * stride + last);
+            sum[r] = left * *(const fast_part *)(b + r * stride + last);
         for (int i = 0; i < whole; i += LANES) {
-            left = *(const fast_lanes *)(a + i);
+            left = *(const fast_part *)(a + i);
 #pragma GCC unroll 16
             for (int r = 0; r < LANES; r++)
-                sum[r] += left * *(const fast_lanes *)(b + r * stride + i);
+                sum[r] += left * *(const fast_part *)(b + r * stride + i);
         }
         left = alpha * fast_lanes_sums(sum);
         if (add)

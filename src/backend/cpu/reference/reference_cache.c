@@ -9,7 +9,10 @@ void LP_REFERENCE(cache_append)(const lp_node *node, const lp_run *run)
     const real *x = INPUT(0); /* [T x cols] */
     real *cache = OUTPUT(0);  /* [cols x stride] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
-    for (int t = 0; t < rows; t++)
+    for (int t = 0; run->branches && t < rows; t++)
+        memcpy(lp_run_branch_rows(run, node->outputs[0], cols, t, run->branches->length[t]), x + (size_t)t * cols,
+               (size_t)cols * sizeof *x);
+    for (int t = 0; !run->branches && t < rows; t++)
         for (int c = 0; c < cols; c++)
             cache[(size_t)c * node->outputs[0]->cols + (size_t)(past + t)] = x[(size_t)t * cols + c];
 }
@@ -39,45 +42,88 @@ static void reflect(const real *x, const real *u, real *y, int cols)
     }
 }
 
+/* Of the row q of one head. The keys are `cached` ones, and then `own` ones of its branch. */
+typedef struct cached_row {
+    int q, cols, extra, width, column; /* columns of the head, of the basis, of a row of keys, before the head's */
+    int cached, own;
+    real *scores; /* [cached + own] */
+} cached_row;
+
+/* Raw scores: of the cached keys by columns of `transposed`, of the branch's by its rows; added if `add`. */
+static void score(const lp_node *node, const lp_run *run, const cached_row *r, const real *query, int input, int column,
+                  int count, bool add)
+{
+    const real *transposed = (const real *)INPUT(input) + column * (size_t)node->inputs[input]->cols;
+    for (int i = 0; i < r->cached; i++)
+        r->scores[i] = (add ? r->scores[i] : 0) + dot(query, transposed, (size_t)node->inputs[input]->cols, i, count);
+    int cols = node->inputs[input]->rows;
+    const real *rows = r->own ? lp_run_branch_rows(run, node->inputs[input], cols, r->q, 0) : NULL;
+    for (int i = 0; i < r->own; i++) {
+        real *to = &r->scores[r->cached + i];
+        *to = (add ? *to : 0) + dot(query, rows + (size_t)i * cols + column, 1, 0, count);
+    }
+}
+
+/* out [count] = sum of probability times row. cached: row 0 of the cached ones; rows: row 0 of the branch's. */
+static void sum_rows(const cached_row *r, real sum, const real *cached, const real *rows, int stride, int count,
+                     real *out)
+{
+    memset(out, 0, (size_t)count * sizeof *out);
+    for (int i = 0; i < r->cached; i++)
+        add_scaled(out, r->scores[i] / sum, cached + (size_t)i * stride, count);
+    for (int i = 0; i < r->own; i++)
+        add_scaled(out, r->scores[r->cached + i] / sum, rows + (size_t)i * stride, count);
+}
+
 static void cached_query(const lp_node *node, const lp_run *run, int number, int q)
 {
-    const real *query = INPUT(0), *time_query = INPUT(3), *query_time = INPUT(6);             /* [T x H*d], [T x H*E] */
-    const real *key = INPUT(1), *value = INPUT(2), *transposed = INPUT(4), *basis = INPUT(5); /* cached */
-    int all = node->inputs[0]->cols, cols = all / node->attributes.heads, from = number * cols;
-    int width = node->inputs[2]->cols, column = width == all ? from : 0; /* 0: common to all heads */
-    int extra = basis ? node->inputs[5]->cols : 0, past = run->rows[LP_ROWS_PAST], keys = past + q + 1;
-    size_t key_stride = (size_t)node->inputs[1]->cols, extra_stride = basis ? (size_t)node->inputs[4]->cols : 0;
+    const real *query = INPUT(0), *time_query = INPUT(3), *query_time = INPUT(6); /* [T x H*d], [T x H*E] */
+    const real *value = INPUT(2), *basis = INPUT(5);                              /* cached, from row `past` on */
+    int all = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
+    bool branched = run->branches != NULL;
+    cached_row r = {.q = q,
+                    .cols = all / node->attributes.heads,
+                    .extra = basis ? node->inputs[5]->cols : 0,
+                    .width = node->inputs[2]->cols,
+                    .cached = branched ? past : past + q + 1,
+                    .own = branched ? run->branches->length[q] + 1 : 0};
+    int from = number * r.cols, extra = r.extra;
+    r.column = r.width == all ? from : 0; /* 0: common to all heads */
     size_t extra_from = (size_t)q * node->attributes.heads * extra + (size_t)number * extra;
     real *out = OUTPUT(0) + (size_t)q * all + from;
-    real *reflected_query = (real *)(void *)run->scratch, *scores = reflected_query + extra, largest = 0, sum = 0;
+    real *reflected_query = (real *)(void *)run->scratch, largest = 0, sum = 0;
+    r.scores = reflected_query + extra;
     if (basis)
         memcpy(reflected_query, time_query + extra_from, (size_t)extra * sizeof *reflected_query);
     if (query_time)
         reflect(reflected_query, query_time + (size_t)q * extra, reflected_query, extra);
-    for (int i = 0; i < keys; i++) {
-        real score = dot(query + (size_t)q * all + from, key + column * key_stride, key_stride, i, cols);
-        if (basis)
-            score += dot(reflected_query, transposed, extra_stride, i, extra);
-        scores[i] = (real)node->attributes.scale * score;
-        largest = i == 0 || scores[i] > largest ? scores[i] : largest;
+    score(node, run, &r, query + (size_t)q * all + from, 1, r.column, r.cols, false);
+    if (basis)
+        score(node, run, &r, reflected_query, 4, 0, extra, true);
+    for (int i = 0; i < r.cached + r.own; i++) {
+        r.scores[i] *= (real)node->attributes.scale;
+        largest = i == 0 || r.scores[i] > largest ? r.scores[i] : largest;
     }
-    for (int i = 0; i < keys; i++)
-        sum += scores[i] = (real)exp((double)(scores[i] - largest));
-    memset(out, 0, (size_t)cols * sizeof *out);
-    for (int i = 0; i < keys; i++)
-        add_scaled(out, scores[i] / sum, value + (i - past) * (ptrdiff_t)width + column, cols);
+    for (int i = 0; i < r.cached + r.own; i++)
+        sum += r.scores[i] = (real)exp((double)(r.scores[i] - largest));
+    const real *rows = branched ? lp_run_branch_rows(run, node->inputs[2], r.width, q, 0) : NULL;
+    sum_rows(&r, sum, value - (ptrdiff_t)past * r.width + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
+             out);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
-    memset(time_out, 0, (size_t)extra * sizeof *time_out);
-    for (int i = 0; i < keys; i++)
-        add_scaled(time_out, scores[i] / sum, basis + (i - past) * (ptrdiff_t)extra, extra);
+    sum_rows(&r, sum, basis - (ptrdiff_t)past * extra,
+             branched ? lp_run_branch_rows(run, node->inputs[4], extra, q, 0) : NULL, extra, extra, time_out);
     if (query_time)
         reflect(time_out, query_time + (size_t)q * extra, time_out, extra);
 }
 
 void LP_REFERENCE(attention_cached)(const lp_node *node, const lp_run *run)
 {
+    int width = node->inputs[2]->cols;
+    for (int q = 0; run->branches && q < run->rows[LP_ROWS_TOKENS]; q++)
+        memcpy(lp_run_branch_rows(run, node->inputs[2], width, q, run->branches->length[q]),
+               (const real *)INPUT(2) + (size_t)q * width, (size_t)width * sizeof(real));
     for (int number = 0; number < node->attributes.heads; number++)
         for (int q = 0; q < run->rows[LP_ROWS_TOKENS]; q++)
             cached_query(node, run, number, q);

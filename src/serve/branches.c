@@ -1,0 +1,177 @@
+/* branches.c: continuations of a session's history that are asked together. */
+#include "serve/branches.h"
+
+#include "base/finite.h"
+#include "model/when_head.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Events of a branch, at most: more than most futures have. */
+enum { MOST_EVENTS = 32 };
+
+/* Events of a branch: a quarter of the context, so that the history has at least three quarters of it. */
+static int branch_events(const lapse_model *model)
+{
+    int quarter = model->config.context / 4;
+    return quarter < MOST_EVENTS ? quarter : MOST_EVENTS;
+}
+
+lp_branch_limits lp_branches_limits(const lapse_model *model, int branches)
+{
+    return (lp_branch_limits){.branches = lp_session_rows(model, branches), .events = branch_events(model)};
+}
+
+int64_t lp_branches_history(const lapse_model *model)
+{
+    return model->config.context - branch_events(model);
+}
+
+lapse_status lp_branches_init(lp_branches *b, lapse_session *session, lapse_error *error)
+{
+    size_t branches = (size_t)session->limits.branches, events = branches * (size_t)session->limits.events;
+    *b = (lp_branches){.session = session};
+    b->length = lp_alloc(branches, sizeof *b->length);
+    b->times = lp_alloc(events, sizeof *b->times);
+    b->types = lp_alloc(events, sizeof *b->types);
+    b->gaps = lp_alloc(events, sizeof *b->gaps);
+    b->query_time = lp_alloc(branches, sizeof *b->query_time);
+    b->row_length = lp_alloc(branches, sizeof *b->row_length);
+    b->row_type = lp_alloc(branches, sizeof *b->row_type);
+    b->row_event_time = lp_alloc(branches, sizeof *b->row_event_time);
+    b->row_time = lp_alloc(branches, sizeof *b->row_time);
+    b->row_gap = lp_alloc(branches, sizeof *b->row_gap);
+    if (b->length && b->times && b->types && b->gaps && b->query_time && b->row_length && b->row_type &&
+        b->row_event_time && b->row_time && b->row_gap)
+        return LAPSE_OK;
+    lp_branches_clear(b);
+    return lp_fail_memory(error, "branches of a history", (events + branches) * sizeof(double));
+}
+
+void lp_branches_clear(lp_branches *b)
+{
+    lp_free(b->length);
+    lp_free(b->times);
+    lp_free(b->types);
+    lp_free(b->gaps);
+    lp_free(b->query_time);
+    lp_free(b->row_length);
+    lp_free(b->row_type);
+    lp_free(b->row_event_time);
+    lp_free(b->row_time);
+    lp_free(b->row_gap);
+    *b = (lp_branches){0};
+}
+
+void lp_branches_reset(lp_branches *b, int branch)
+{
+    b->length[branch] = 0;
+}
+
+/* The index of a branch's newest event in times, types and gaps; -1: it is the history's last. */
+static int64_t newest(const lp_branches *b, int branch)
+{
+    return b->length[branch] > 0 ? (int64_t)branch * b->session->limits.events + b->length[branch] - 1 : -1;
+}
+
+static double last_time(const lp_branches *b, int branch)
+{
+    int64_t at = newest(b, branch);
+    return at < 0 ? b->session->times[b->session->count - 1] : b->times[at];
+}
+
+/* Asks a model that runs the whole window: the session has the events of the branch for the time of the query. */
+static lapse_status ask_window(lp_branches *b, int row, int branch, double *probabilities, lapse_error *error)
+{
+    lapse_session *session = b->session;
+    lp_session_mark mark = lp_session_mark_of(session);
+    size_t first = (size_t)branch * (size_t)session->limits.events;
+    for (int32_t i = 0; i < b->length[branch]; i++)
+        lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL);
+    lapse_status status = lp_session_branch(session, b->row_time[row], row, probabilities, error);
+    lp_session_return(session, mark);
+    return status;
+}
+
+/* Asks `count` branches at row_time. */
+static lapse_status ask(lp_branches *b, int count, const int32_t *branch, double *probabilities, lapse_error *error)
+{
+    lapse_session *session = b->session;
+    size_t types = (size_t)session->model->config.event_types;
+    bool gaps = lp_model_reads_gap(&session->model->config);
+    for (int i = 0; i < count; i++) {
+        int64_t at = newest(b, branch[i]), last = session->count - 1;
+        b->query_time[branch[i]] = b->row_time[i];
+        b->row_length[i] = b->length[branch[i]];
+        b->row_event_time[i] = at < 0 ? session->times[last] : b->times[at];
+        b->row_type[i] = at < 0 ? session->types[last] : b->types[at];
+        if (gaps)
+            b->row_gap[i] = at < 0 ? session->gaps[last] : b->gaps[at];
+    }
+    lp_branch_query query = {.count = count,
+                             .branch = branch,
+                             .length = b->row_length,
+                             .event_time = b->row_event_time,
+                             .type = b->row_type,
+                             .gap = gaps ? b->row_gap : NULL,
+                             .time = b->row_time};
+    if (session->decoder.incremental)
+        return lp_session_branches(session, &query, probabilities, error);
+    for (int i = 0; i < count; i++)
+        LP_TRY(ask_window(b, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
+    return LAPSE_OK;
+}
+
+lapse_status lp_branches_types(lp_branches *b, int count, const int32_t *branch, const double *time,
+                               double *probabilities, lapse_error *error)
+{
+    memcpy(b->row_time, time, (size_t)count * sizeof *time);
+    return ask(b, count, branch, probabilities, error);
+}
+
+lapse_status lp_branches_laws(lp_branches *b, int count, const int32_t *branch, lapse_error *error)
+{
+    const lapse_session *session = b->session;
+    size_t width = (size_t)session->decoder.samples * (size_t)lp_network_time(&session->model->network)->cols;
+    for (int i = 0; i < count; i++)
+        b->row_time[i] = last_time(b, branch[i]);
+    LP_TRY(ask(b, count, branch, NULL, error));
+    bool finite = lp_all_finite(session->time_outputs, (size_t)count * width);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
+}
+
+lp_next_time lp_branches_law(const lp_branches *b, int row)
+{
+    const lapse_session *session = b->session;
+    int samples = session->decoder.samples;
+    size_t width = (size_t)samples * (size_t)lp_network_time(&session->model->network)->cols;
+    return lp_time_law_of(session->model, session->time_outputs + (size_t)row * width, samples, session->time_memory);
+}
+
+bool lp_branches_has_space(const lp_branches *b, int branch)
+{
+    const lapse_session *session = b->session;
+    return b->length[branch] < session->limits.events &&
+           session->count + b->length[branch] < session->model->config.context;
+}
+
+void lp_branches_add(lp_branches *b, int branch, int32_t type)
+{
+    double time = b->query_time[branch], before = last_time(b, branch);
+    b->length[branch]++;
+    int64_t at = newest(b, branch);
+    b->times[at] = time;
+    b->types[at] = type;
+    b->gaps[at] = lp_model_standardize_gap(&b->session->model->config.gap, time - before);
+}
+
+void lp_branches_commit(lp_branches *b, int branch, int32_t type)
+{
+    lapse_session *session = b->session;
+    size_t first = (size_t)branch * (size_t)session->limits.events;
+    for (int32_t i = 0; i < b->length[branch]; i++)
+        lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL);
+    lp_session_add(session, b->query_time[branch], type, NULL);
+    lp_session_keep(session, lp_branches_history(session->model));
+    lp_branches_reset(b, branch);
+}
