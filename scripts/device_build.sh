@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/build.sh
 folder=${1:-build/device}
 programs="lapse"
-tests="device_steps op_speed test_cuda_ops test_cuda_tiles test_cuda_step" # need cmocka
+tests="device_steps op_speed test_cuda_ops test_cuda_product test_cuda_tiles test_cuda_precision test_cuda_step" # need cmocka
 
 build_configure build -DLAPSE_CUDA=ON
 targets=$(ninja -C build -t targets all | sed 's/:.*//')
@@ -59,7 +59,9 @@ run_test()
 case ${1:-all} in
 all | tests)
     run_test test_cuda_ops
+    run_test test_cuda_product
     run_test test_cuda_tiles
+    run_test test_cuda_precision
     run_test test_cuda_step
     ;;&
 all | steps)

@@ -1,6 +1,6 @@
 /* cuda_additive_attention.cu: additive attention. A block has one token and loops over the others in chunks: its warps compute a number
  * for each pair, then each thread has a column and adds up the chunk's pairs in their order. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_rows.h"
 
 enum { CHUNK = 64, MOST_THREADS = LP_RECURRENT_HIDDEN, SUM_ROWS = 32 };
 
@@ -18,20 +18,6 @@ typedef struct additive_task {
 __device__ static inline float additive_sigmoid(float x)
 {
     return 1 / (1 + expf(-x));
-}
-
-/* The index of the segment of a token. */
-__device__ static inline int segment_of(const additive_task &task, int token)
-{
-    int low = 0, high = task.shard->segments - 1;
-    while (low < high) {
-        int middle = (low + high + 1) / 2;
-        if (task.segment[middle] <= token)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
 }
 
 /* weight . sigmoid(query_t + key_j), in every lane of the warp. */
@@ -59,7 +45,7 @@ __global__ void __launch_bounds__(MOST_THREADS) additive_kernel(additive_task ta
     if (t >= task.shard->rows[LP_ROWS_TOKENS])
         return;
     float sum = 0;
-    for (int from = task.segment[segment_of(task, t)]; from <= t; from += CHUNK) {
+    for (int from = task.segment[lp_segment_of(task.segment, task.shard->segments, t)]; from <= t; from += CHUNK) {
         int count = min((int)CHUNK, t + 1 - from);
         for (int i = c / 32; i < count; i += warps) {
             float mine = pair_score(task, t, from + i);
@@ -84,7 +70,7 @@ __global__ void __launch_bounds__(MOST_THREADS) additive_query_kernel(additive_t
         return;
     bool mine = c < task.a;
     float query = mine ? task.query[(size_t)t * task.a + c] : 0, dquery = 0, dweight = 0;
-    for (int from = task.segment[segment_of(task, t)]; from <= t; from += CHUNK) {
+    for (int from = task.segment[lp_segment_of(task.segment, task.shard->segments, t)]; from <= t; from += CHUNK) {
         int count = min((int)CHUNK, t + 1 - from);
         for (int i = c / 32; i < count; i += warps) {
             float d = pair_dscore(task, t, from + i);
@@ -113,7 +99,7 @@ __global__ void __launch_bounds__(MOST_THREADS) additive_key_kernel(additive_tas
     if (j >= task.shard->rows[LP_ROWS_TOKENS])
         return;
     float key = c < task.a ? task.key[(size_t)j * task.a + c] : 0, dkey = 0, dvalue = 0;
-    int end = task.segment[segment_of(task, j) + 1];
+    int end = task.segment[lp_segment_of(task.segment, task.shard->segments, j) + 1];
     for (int from = j; from < end; from += CHUNK) {
         int count = min((int)CHUNK, end - from);
         for (int i = c / 32; i < count; i += warps) {

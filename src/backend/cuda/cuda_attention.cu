@@ -173,16 +173,16 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
         for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                float probability = tile_exp2(score[j][2 * half + i] - base);
+                float probability = attention_round<shape::precision>(tile_exp2(score[j][2 * half + i] - base));
                 row[half].row_sum += probability;
                 score[j][2 * half + i] = keep[half][j / 4] >> (8 * (j % 4) + i) & 1 ? probability : 0;
             }
     }
     if (__any_sync(0xFFFFFFFFu, rescale_any))
         rescale_sums(rescale, sum);
-    attention_accumulate<shape>(sum, score,
-                                keys + shape::first(task, 1) + shape::wide * shape::first_tile(task->query_tiles),
-                                stride, 0, shape::tiles(shape::sums(steps), task->query_tiles));
+    attention_accumulate<shape, true>(sum, score,
+                                      keys + shape::first(task, 1) + shape::wide * shape::first_tile(task->query_tiles),
+                                      stride, 0, shape::tiles(shape::sums(steps), task->query_tiles));
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -467,22 +467,12 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
             return;
         attention_copies_of_inputs(&copies, &task, tokens, to);
         attention_pack(run, &copies, tokens);
-        if (attention_covers(&task, 4, 8))
-            launch<attention_bf16_shape, 2>(run, task, tokens);
-        else
-            launch_any<LP_PRECISION_BF16>(run, &task, tokens);
-    } else if (attention_covers(&task, 7, 13)) {
-        if (tile_tensor(run))
-            launch<attention_small_shape<LP_PRECISION_TF32>, 1>(run, task, tokens);
-        else
-            launch<attention_small_shape<LP_PRECISION_FP32>, 1>(run, task, tokens);
-    } else if (tile_tensor(run) && attention_covers(&task, 8, 16)) {
-        launch<attention_tf32_shape, 1>(run, task, tokens);
-    } else if (tile_tensor(run) && attention_covers(&task, 8, 0)) {
-        launch<attention_plain_shape, 2>(run, task, tokens);
-    } else if (tile_tensor(run)) {
-        launch_any<LP_PRECISION_TF32>(run, &task, tokens);
-    } else {
-        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
     }
+    attention_with_shape(run, &task, [&](auto chosen) {
+        typedef decltype(chosen) shape;
+        if constexpr (shape::fixed)
+            launch<shape, shape::bf16 || shape::basis(NULL) == 0 ? 2 : 1>(run, task, tokens);
+        else
+            launch_any<shape::precision>(run, &task, tokens);
+    });
 }

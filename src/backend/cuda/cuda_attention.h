@@ -16,7 +16,9 @@
  * blocks of the same rows (blockIdx.z) divide the tiles and each computes the scores.
  *
  * Precision: tf32 reads tokens as they are, and tensor cores truncate them, with an error of half a unit on average,
- * which rounding would avoid at the cost of a pass over shared memory; probabilities and dscores are rounded. bf16
+ * which rounding would avoid at the cost of a pass over shared memory; probabilities and dscores are rounded. The row
+ * sum is that of the rounded probabilities, so that outputs are weighted means: the gradient of a peaked softmax is a
+ * difference between a row of dp and its mean, which otherwise consists of the rounding error of the largest one. bf16
  * reads copies that a kernel before it packs (attention_pack). fp32 is tf32 with operands in two parts
  * (tile_mma_fp32).
  *
@@ -146,6 +148,14 @@ __device__ static __forceinline__ void attention_mma(float (&sum)[4], const floa
         tile_mma_fp32(sum, a, b0, b1);
 }
 
+/* A number as a computed operand of attention_mma. */
+template <lp_precision precision> __device__ static __forceinline__ float attention_round(float x)
+{
+    return precision == LP_PRECISION_BF16   ? tile_round_bf16(x)
+           : precision == LP_PRECISION_TF32 ? tile_round_tf32(x)
+                                            : x;
+}
+
 /* sum[j] += a b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. */
 template <lp_precision precision, int tiles>
 __device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4], const float (&left)[4],
@@ -180,12 +190,13 @@ __device__ static __forceinline__ void attention_load_columns(float (&left)[4], 
  * columns from b + m * wide on. The columns of b are the rows of the mma tile, so a lane loads two of them at once, and
  * the scores are operand B in the layout that they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0
  * and 1 are rows 2t and 2t + 1 at the lane's first column, 2 and 3 the same rows at its second column. These columns
- * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1.
+ * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1. rounded: the
+ * scores are (attention_round).
  *
  * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
  * a branch for each tile would keep loads from overlapping with products. In fp32 the products of a call are added
  * first: tensor cores truncate sums, and the error of one long sum would grow with the context. */
-template <typename shape, int tiles, int all>
+template <typename shape, bool rounded = false, int tiles, int all>
 __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                             const float *b, int stride, int from, int to, int half = -1)
 {
@@ -199,10 +210,10 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
         for (int h = 0; h < 2; h++)
 #pragma unroll
             for (int i = 0; i < 2; i++)
-                right[j][h][i] = bf16    ? tile_pack_bf16(score[(bf16 ? 2 * j + i : j)][2 * h],
-                                                          score[(bf16 ? 2 * j + i : j)][2 * h + 1])
-                                 : exact ? score[j][2 * h + i]
-                                         : tile_round_tf32(score[j][2 * h + i]);
+                right[j][h][i] = bf16               ? tile_pack_bf16(score[(bf16 ? 2 * j + i : j)][2 * h],
+                                                                     score[(bf16 ? 2 * j + i : j)][2 * h + 1])
+                                 : exact || rounded ? score[j][2 * h + i]
+                                                    : tile_round_tf32(score[j][2 * h + i]);
     const float *rows = b + 2 * me.member * stride + 2 * me.group;
     tile_address source = tile_b_address(b, stride);
 #pragma unroll
@@ -519,6 +530,25 @@ typedef attention_shape<LP_PRECISION_BF16, 12, 16, 4, 8> attention_bf16_shape;
 static inline bool attention_covers(const attention_task *task, int head, int basis)
 {
     return task->head <= head && task->basis <= basis && 5 * (task->head + task->basis) >= 4 * (head + basis);
+}
+
+/* Calls act(shape) with the instance with fixed widths that covers the node, or with one of its precision without. */
+template <typename action>
+static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
+{
+    if (tile_bf16(run))
+        attention_covers(task, 4, 8) ? act(attention_bf16_shape()) : act(attention_shape<LP_PRECISION_BF16, 1, 1>());
+    else if (!tile_tensor(run))
+        attention_covers(task, 7, 13) ? act(attention_small_shape<LP_PRECISION_FP32>())
+                                      : act(attention_shape<LP_PRECISION_FP32, 1, 1>());
+    else if (attention_covers(task, 7, 13))
+        act(attention_small_shape<LP_PRECISION_TF32>());
+    else if (attention_covers(task, 8, 16))
+        act(attention_tf32_shape());
+    else if (attention_covers(task, 8, 0))
+        act(attention_plain_shape());
+    else
+        act(attention_shape<LP_PRECISION_TF32, 1, 1>());
 }
 
 /* Whether parts of heads can be copied by 2 floats, and those of the basis by 4. */

@@ -126,8 +126,7 @@ __global__ void __launch_bounds__(THREADS, 4)
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (valid && (threadIdx.x & 7) == 0)
-        task.row_stats[i] =
-            make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * task.scale);
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * task.scale);
 }
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */
@@ -606,22 +605,13 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
         task.dbasis = dbasis_of_heads;
         task.dbasis_step = tokens * task.basis_dim;
     }
-    if (tile_bf16(run) && attention_covers(&task, 4, 8))
-        launch<attention_bf16_shape>(run, task, tokens);
-    else if (tile_bf16(run))
-        launch_any<LP_PRECISION_BF16>(run, &task, tokens);
-    else if (attention_covers(&task, 7, 13) && tile_tensor(run))
-        launch<attention_small_shape<LP_PRECISION_TF32>>(run, task, tokens);
-    else if (attention_covers(&task, 7, 13))
-        launch<attention_small_shape<LP_PRECISION_FP32>>(run, task, tokens);
-    else if (tile_tensor(run) && attention_covers(&task, 8, 16))
-        launch<attention_tf32_shape>(run, task, tokens);
-    else if (tile_tensor(run) && attention_covers(&task, 8, 0))
-        launch<attention_plain_shape>(run, task, tokens);
-    else if (tile_tensor(run))
-        launch_any<LP_PRECISION_TF32>(run, &task, tokens);
-    else
-        launch_any<LP_PRECISION_FP32>(run, &task, tokens);
+    attention_with_shape(run, &task, [&](auto chosen) {
+        typedef decltype(chosen) shape;
+        if constexpr (shape::fixed)
+            launch<shape>(run, task, tokens);
+        else
+            launch_any<shape::precision>(run, &task, tokens);
+    });
     if (task.dbasis_step)
         LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
                   task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);

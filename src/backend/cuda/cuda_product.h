@@ -100,46 +100,24 @@ typedef struct product_bf16 {
     uint16_t bits;
 } product_bf16;
 
-__device__ static inline float product_number(float x)
-{
-    return x;
-}
-
-__device__ static inline float product_number(product_bf16 x)
-{
-    return __uint_as_float((uint32_t)x.bits << 16);
-}
-
-__device__ static inline float4 product_load_all(const float *from)
-{
-    return *(const float4 *)from;
-}
-
-__device__ static inline float4 product_load_all(const product_bf16 *from)
-{
-    uint2 bits = *(const uint2 *)from;
-    return make_float4(__uint_as_float(bits.x << 16), __uint_as_float(bits.x & 0xFFFF0000u),
-                       __uint_as_float(bits.y << 16), __uint_as_float(bits.y & 0xFFFF0000u));
-}
-
 /* Four neighbours, of which `present` exist; zeros for the others. */
-template <typename element> __device__ static inline float4 product_load(const element *from, int present, int width)
+__device__ static inline float4 product_load(const float *from, int present, int width)
 {
     float4 x = {0, 0, 0, 0};
     if (width == 4 && present >= 4)
-        return product_load_all(from);
-    if (sizeof(element) == 4 && width == 2 && present >= 4) {
-        float2 low = *(const float2 *)(const void *)from, high = *(const float2 *)(const void *)(from + 2);
+        return *(const float4 *)from;
+    if (width == 2 && present >= 4) {
+        float2 low = *(const float2 *)from, high = *(const float2 *)(from + 2);
         return make_float4(low.x, low.y, high.x, high.y);
     }
     if (present > 0)
-        x.x = product_number(from[0]);
+        x.x = from[0];
     if (present > 1)
-        x.y = product_number(from[1]);
+        x.y = from[1];
     if (present > 2)
-        x.z = product_number(from[2]);
+        x.z = from[2];
     if (present > 3)
-        x.w = product_number(from[3]);
+        x.w = from[3];
     return x;
 }
 
@@ -156,14 +134,13 @@ template <int precision, bool deep, int count, int threads> struct product_slab 
     float4 held[vectors];
 
     /* from: the first row and depth; rows, depth: present from there on. */
-    template <typename element>
-    __device__ void load(const element *from, int64_t from_stride, int width, int rows, int depth)
+    __device__ void load(const float *from, int64_t from_stride, int width, int rows, int depth)
     {
         if (width == 4 && rows >= count && depth >= PRODUCT_SLAB) { /* whole: nothing to check */
 #pragma unroll
             for (int i = 0; i < vectors; i++) {
                 int v = (int)threadIdx.x + i * threads;
-                held[i] = product_load_all(from + v / per_line * from_stride + 4 * (v % per_line));
+                held[i] = *(const float4 *)(from + v / per_line * from_stride + 4 * (v % per_line));
             }
             return;
         }
