@@ -46,8 +46,10 @@ static void start_case(window_case *this, int seed)
             lp_split_make(this->dataset, lp_split_rule_find("sequence"), (uint64_t)seed, &this->split, &error),
             LAPSE_OK);
     }
-    this->targets =
-        (lp_targets){this->dataset, this->split, (lp_split)(seed / 2 % 4), contexts[seed % 7], false, false};
+    this->targets = (lp_targets){.dataset = this->dataset,
+                                 .split = this->split,
+                                 .wanted = (lp_split)(seed / 2 % 4),
+                                 .context = contexts[seed % 7]};
     snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s", seed, this->targets.context,
              (int)this->targets.wanted, seed % 2 ? "event" : "sequence");
 }
@@ -176,7 +178,7 @@ static void training_offsets(void **state)
     double time[100] = {0};
     int32_t type[100] = {0};
     lapse_dataset *dataset = small_dataset(1, lengths, time, type, 1, NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 10, false, false};
+    lp_targets targets = {.dataset = dataset, .split = NULL, .wanted = LP_SPLIT_COUNT, .context = 10};
     lp_windows list = {0};
     int seen[11] = {0}, different = 0;
     snprintf(what, sizeof what, "one sequence of 100");
@@ -210,7 +212,7 @@ static void shuffles(void **state)
     (void)state;
     lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 301);
     lapse_dataset *dataset = small_dataset_random(&random, 40, 30, 3, 10, false);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false, false};
+    lp_targets targets = {.dataset = dataset, .split = NULL, .wanted = LP_SPLIT_COUNT, .context = 4};
     lp_windows plain = {0}, one = {0}, again = {0}, other = {0}, seeded = {0};
     lp_windows *lists[] = {&plain, &one, &again, &other, &seeded};
     for (int i = 0; i < 5; i++)
@@ -238,8 +240,8 @@ static void nothing_to_shuffle(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("a b abc", NULL);
     static const uint8_t split[] = {0, 0, 0, 0, 0};
-    lp_targets none = {dataset, split, LP_SPLIT_TEST, 4, false, false},
-               all = {dataset, split, LP_SPLIT_COUNT, 4, false, false};
+    lp_targets none = {.dataset = dataset, .split = split, .wanted = LP_SPLIT_TEST, .context = 4},
+               all = {.dataset = dataset, .split = split, .wanted = LP_SPLIT_COUNT, .context = 4};
     lp_windows list = {0};
     assert_int_equal(lp_windows_evaluation(&list, &none, NULL), LAPSE_OK);
     lp_windows_shuffle(&list, 1, 1);
@@ -337,7 +339,7 @@ static void batch_takes_the_models_kinds(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc", NULL);
     static const int32_t types[] = {2, 1, 0};
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 4, false, false};
+    lp_targets targets = {.dataset = dataset, .split = NULL, .wanted = LP_SPLIT_COUNT, .context = 4};
     lp_windows list = {0};
     lp_batch batch;
     assert_int_equal(lp_windows_evaluation(&list, &targets, NULL), LAPSE_OK);
@@ -355,7 +357,7 @@ static void out_of_memory(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("abc abcd", NULL);
-    lp_targets targets = {dataset, NULL, LP_SPLIT_COUNT, 2, false, false};
+    lp_targets targets = {.dataset = dataset, .split = NULL, .wanted = LP_SPLIT_COUNT, .context = 2};
     lp_windows list = {0};
     lp_batch batch;
     lapse_error error;
