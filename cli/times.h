@@ -31,7 +31,7 @@ typedef struct cli_times {
     double *start;       /* [sequences] */
     double *quantiles;   /* [sequences x CLI_QUANTILES] */
     double *probability; /* [sequences x horizons]: that the next event comes within */
-    double *by_type;     /* [sequences x horizons x types]: the same and of this type; NULL: not asked for */
+    double *by_type;     /* [sequences x horizons x types]: the same and of this type; NULL: not wanted */
 } cli_times;
 
 /* Computes the times. now: NaN: from each history's last event on. Returns an exit status. */

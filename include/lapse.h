@@ -941,7 +941,7 @@ lapse_status lapse_session_attention(lapse_session *session, double time, int bl
 /* ------------------------------------------------------------------------------ time of the next event ----- */
 
 /* A question about the time of the next event, given that nothing has happened from the last event up to now. Times are unix
- * seconds. Arrays belong to the caller; what is not asked for is NULL or 0. */
+ * seconds. Arrays belong to the caller; what is not wanted is NULL or 0. */
 typedef struct lapse_when {
     double now; /* not before the last event; NaN: the time of the last event */
     const double *probabilities;
@@ -990,7 +990,7 @@ void lapse_when_options_default(lapse_when_options *options);
 /* Fills, for each sequence s: start[s], the time that the answers count from; quantiles[s * probability_count ..], as
  * lapse_when.quantiles; within[s * horizon_count ..], the probability that the next event comes within each horizon;
  * type_within[(s * horizon_count + h) * event types ..], as lapse_session_within. NaN: the model knows no event of the sequence.
- * quantiles, within and type_within may be NULL: not asked for. */
+ * quantiles, within and type_within may be NULL: not wanted. */
 lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histories, const lapse_when_options *options,
                             double *start, double *quantiles, double *within, double *type_within, lapse_error *error);
 
@@ -1008,7 +1008,7 @@ typedef struct lapse_forecast_options {
 
 typedef struct lapse_forecasts {
     int64_t sequence_count, type_count;
-    double now, horizon;   /* as asked */
+    double now, horizon;   /* of the options */
     int64_t *samples;      /* [sequences]: futures drawn; 0: the model knows no event of the sequence */
     double *count;         /* [sequences]: expected number of events */
     double *low, *high;    /* [sequences]: 10 % and 90 % quantile of the number of events */

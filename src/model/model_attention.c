@@ -5,8 +5,8 @@
  *     S = norm(Z) at the target positions        [targets x dims]
  *     logits or catalogue scores of S                              output_layer.h
  *
- * With --when, a second set of rows goes through the same blocks, asked at the time of its own event (nn/attention_block.h): its
- * state is what the time of the next event is predicted from. A decoder is asked at any time, and at that of the last event for
+ * With --when, a second set of rows, whose query time is that of its own event, goes through the same blocks (nn/attention_block.h): its
+ * state is what the time of the next event is predicted from. A decoder is queried at any time, and at that of the last event for
  * the time, so that one set of rows serves both. So does an unknown target time.
  */
 #include "model/input_layer.h"
@@ -141,7 +141,7 @@ static void build(lp_builder *b)
     network->encoding->build(b->graph, &network->encoding_config, b->feeds, &features);
     if (decode)
         build_caches(b, settings->blocks, &features);
-    lp_value *z = lp_dropout(b->graph, joint, b->dropout), *asked = z;
+    lp_value *z = lp_dropout(b->graph, joint, b->dropout), *time_rows = z;
     bool two = b->config->when && !decode && lp_model_target_known(b->config);
     block.no_lag = b->feeds[LP_FEED_NO_LAG];
     for (int i = 0; i < settings->blocks; i++) {
@@ -149,10 +149,10 @@ static void build(lp_builder *b)
         block.last_row_only = decode && last;
         block.targets = last && !decode && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
         z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL,
-                               two ? &asked : NULL);
+                               two ? &time_rows : NULL);
     }
     if (two)
-        network->time_state = lp_norm(b->graph, "output.norm", lp_at_targets(b, asked));
+        network->time_state = lp_norm(b->graph, "output.norm", lp_at_targets(b, time_rows));
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }
 

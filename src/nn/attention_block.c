@@ -32,12 +32,13 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * A second set of rows asks at the time of its own event, t' = t_q, and so without any knowledge of the next event: row q sees
- * the rows of Z before q, and itself. A key of Z's row q would tell the time of event q + 1 from the second block on. So it is
- * attention over the earlier rows, joined with the row's own key and value (op attend_self). Earlier rows alone: with its
- * query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
+ * A second set of rows, the time rows, has the time of its own event as query time, t' = t_q, and so no knowledge of the
+ * next event: row q sees the rows of Z before q, and itself. A key of Z's row q would tell the time of event q + 1 from the
+ * second block on. So it is attention over the earlier rows, joined with the row's own key and value (op attend_self).
+ * Earlier rows alone: with its query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
  * so the reflections are those of Z. The lag of a row to itself is 0, and u(0) is the same for all rows: part of the bias.
- * In the first block the second set is Z itself, whose keys tell nothing of the next event: causal attention asked at t_q.
+ * In the first block the time rows are Z itself, whose keys tell nothing of the next event: causal attention with the query
+ * time t_q.
  *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training all of this is computed at the target positions alone.
@@ -60,7 +61,7 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
-    lp_value **asked;      /* the second set of rows; NULL: there is none */
+    lp_value **time_rows;  /* the second set of rows; NULL: there is none */
     lp_value *time_weight; /* E [dims x columns] of combine add; otherwise NULL */
     lp_kv_cache *cache;    /* of a decoding graph; otherwise NULL */
 } block;
@@ -200,9 +201,9 @@ static lp_value *project_without_lag(const block *b, const role *r, lp_value *x)
     return token && !b->features->basis ? lp_linear(b->graph, token, r->time_weight, NULL, value, 1, true) : value;
 }
 
-/* The attention of the second set of rows `asked`, whose norm is `normal`, added to it. first: they are still the rows of Z. */
-static lp_value *attend_asked(const block *b, const role *query, const role *key, const role *value, lp_value *asked,
-                              lp_value *normal, bool first)
+/* The attention of the time rows `rows`, whose norm is `normal`, added to it. first: they are still the rows of Z. */
+static lp_value *attend_time_rows(const block *b, const role *query, const role *key, const role *value, lp_value *rows,
+                                  lp_value *normal, bool first)
 {
     lp_graph *graph = b->graph;
     const lp_block_config *config = b->config;
@@ -222,7 +223,7 @@ static lp_value *attend_asked(const block *b, const role *query, const role *key
         out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
     if (first)
         return lp_add(graph, normal, out);
-    lp_value *own_key = project_without_lag(b, key, asked), *own_value = project_without_lag(b, value, asked);
+    lp_value *own_key = project_without_lag(b, key, rows), *own_value = project_without_lag(b, value, rows);
     return lp_add(graph, normal,
                   lp_attend_self(graph, mine.value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
 }
@@ -242,9 +243,9 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
         return attend_last_row(b, &query, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
-    if (b->asked)
-        *b->asked = attend_asked(b, &query, &key, &value, *b->asked, *b->asked == z ? normal : norm_of(b, *b->asked),
-                                 *b->asked == z);
+    if (b->time_rows)
+        *b->time_rows = attend_time_rows(b, &query, &key, &value, *b->time_rows,
+                                         *b->time_rows == z ? normal : norm_of(b, *b->time_rows), *b->time_rows == z);
     lp_value *time_query = basis ? time_query_of(b, &query, &key) : NULL, *time_out, *targets = config->targets;
     lp_value *out = attention(b, query.value, key.value, value.value, time_query, b->features->query_basis, targets,
                               basis ? &time_out : NULL);
@@ -288,19 +289,20 @@ static lp_value *feed_forward(const block *b, lp_value *mixed)
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *cache, lp_value **asked)
+                             lp_features *features, lp_kv_cache *cache, lp_value **time_rows)
 {
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
         features->lag = lp_reflect(graph, features->basis, features->query_basis);
-    if (asked && features->basis && !features->no_lag) {
+    if (time_rows && features->basis && !features->no_lag) {
         features->no_lag = lp_basis(graph, config->no_lag, features->frequency);
         if (features->no_lag)
             features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */
     }
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {.graph = graph, .config = config, .index = index, .features = &seen, .asked = asked, .cache = cache};
+    block b = {
+        .graph = graph, .config = config, .index = index, .features = &seen, .time_rows = time_rows, .cache = cache};
     lp_value *out = feed_forward(&b, attend(&b, z, norm_of(&b, z)));
-    if (asked)
-        *asked = feed_forward(&b, *asked);
+    if (time_rows)
+        *time_rows = feed_forward(&b, *time_rows);
     return out;
 }

@@ -1,7 +1,7 @@
 /* attention_weights.h: the probabilities with which the newest event of a history attends to the events of its window.
  *
  * Kernels never store them. They are computed here, in double, from the inputs of an attention node, and only when they are
- * asked for: a prediction costs nothing more. */
+ * needed: a prediction costs nothing more. */
 #ifndef LP_ATTENTION_WEIGHTS_H
 #define LP_ATTENTION_WEIGHTS_H
 

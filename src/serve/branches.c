@@ -1,4 +1,4 @@
-/* branches.c: continuations of a session's history that are asked together. */
+/* branches.c: continuations of a session's history that are queried together. */
 #include "serve/branches.h"
 
 #include "base/finite.h"
@@ -80,8 +80,8 @@ static double last_time(const lp_branches *b, int branch)
     return at < 0 ? b->session->times[b->session->count - 1] : b->times[at];
 }
 
-/* Asks a model that runs the whole window: the session has the events of the branch for the time of the query. */
-static lapse_status ask_window(lp_branches *b, int row, int branch, double *probabilities, lapse_error *error)
+/* Queries a model that runs the whole window: the session has the events of the branch for the time of the query. */
+static lapse_status query_window(lp_branches *b, int row, int branch, double *probabilities, lapse_error *error)
 {
     lapse_session *session = b->session;
     lp_session_mark mark = lp_session_mark_of(session);
@@ -93,8 +93,9 @@ static lapse_status ask_window(lp_branches *b, int row, int branch, double *prob
     return status;
 }
 
-/* Asks `count` branches at row_time. */
-static lapse_status ask(lp_branches *b, int count, const int32_t *branch, double *probabilities, lapse_error *error)
+/* Queries `count` branches at row_time. */
+static lapse_status query_rows(lp_branches *b, int count, const int32_t *branch, double *probabilities,
+                               lapse_error *error)
 {
     lapse_session *session = b->session;
     size_t types = (size_t)session->model->config.event_types;
@@ -118,7 +119,7 @@ static lapse_status ask(lp_branches *b, int count, const int32_t *branch, double
     if (session->decoder.incremental)
         return lp_session_branches(session, &query, probabilities, error);
     for (int i = 0; i < count; i++)
-        LP_TRY(ask_window(b, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
+        LP_TRY(query_window(b, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
     return LAPSE_OK;
 }
 
@@ -126,7 +127,7 @@ lapse_status lp_branches_types(lp_branches *b, int count, const int32_t *branch,
                                double *probabilities, lapse_error *error)
 {
     memcpy(b->row_time, time, (size_t)count * sizeof *time);
-    return ask(b, count, branch, probabilities, error);
+    return query_rows(b, count, branch, probabilities, error);
 }
 
 lapse_status lp_branches_laws(lp_branches *b, int count, const int32_t *branch, lapse_error *error)
@@ -135,7 +136,7 @@ lapse_status lp_branches_laws(lp_branches *b, int count, const int32_t *branch, 
     size_t width = (size_t)session->decoder.samples * (size_t)lp_network_time(&session->model->network)->cols;
     for (int i = 0; i < count; i++)
         b->row_time[i] = last_time(b, branch[i]);
-    LP_TRY(ask(b, count, branch, NULL, error));
+    LP_TRY(query_rows(b, count, branch, NULL, error));
     bool finite = lp_all_finite(session->time_outputs, (size_t)count * width);
     return finite ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
 }

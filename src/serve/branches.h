@@ -1,6 +1,6 @@
-/* branches.h: continuations of a session's history that are asked together, each by events of its own.
+/* branches.h: continuations of a session's history that are queried together, each by events of its own.
  *
- * The session's history is common to all branches. A branch is asked about the type of its next event at a time, and about the law of
+ * The session's history is common to all branches. A branch is queried for the type of its next event at a time, and for the law of
  * the time; an event is then appended to it. With an incremental model one query about many branches costs little more than the
  * products of matrices in it (decoder.h); another model runs one window after another.
  */
@@ -39,7 +39,7 @@ void lp_branches_reset(lp_branches *branches, int branch);
 lapse_status lp_branches_types(lp_branches *branches, int count, const int32_t *branch, const double *time,
                                double *probabilities, lapse_error *error);
 
-/* Asks for the laws of the next event's time of `count` branches, from their newest events on. lp_branches_law then gives the law of
+/* Queries the laws of the next event's time of `count` branches, from their newest events on. lp_branches_law then gives the law of
  * one: valid until the next call of it or query. */
 lapse_status lp_branches_laws(lp_branches *branches, int count, const int32_t *branch, lapse_error *error);
 lp_next_time lp_branches_law(const lp_branches *branches, int row);
@@ -51,7 +51,7 @@ bool lp_branches_has_space(const lp_branches *branches, int branch);
 void lp_branches_add(lp_branches *branches, int branch, int32_t type);
 
 /* Appends the events of a branch to the session's history, and then one of this type at the time of the branch's newest query. The
- * branch starts from there; others are reset before they are asked again. */
+ * branch starts from there; others are reset before they are queried again. */
 void lp_branches_commit(lp_branches *branches, int branch, int32_t type);
 
 #endif

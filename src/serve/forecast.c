@@ -95,10 +95,10 @@ static void draw_type(const job *j, worker *w, int64_t sequence, int32_t number,
 /* Draws the times of the next events of w->active[0 .. count-1]. Returns how many come until `end`; they are active then. */
 static lapse_status draw_times(worker *w, double end, int *count, lapse_error *error)
 {
-    int asked = *count;
+    int rows = *count;
     *count = 0;
-    LP_TRY(lp_branches_laws(&w->branches, asked, w->active, error));
-    for (int i = 0; i < asked; i++) {
+    LP_TRY(lp_branches_laws(&w->branches, rows, w->active, error));
+    for (int i = 0; i < rows; i++) {
         future *f = &w->futures[w->active[i]];
         lp_next_time law = lp_branches_law(&w->branches, i);
         f->time += lp_next_time_draw(&law, &f->random);
@@ -116,12 +116,12 @@ static lapse_status draw_active(const job *j, worker *w, int64_t sequence, doubl
     *full_count = 0;
     int64_t types = j->model->config.event_types;
     while (count > 0) {
-        int asked = count;
-        for (int i = 0; i < asked; i++)
+        int rows = count;
+        for (int i = 0; i < rows; i++)
             w->times[i] = w->futures[w->active[i]].time;
-        LP_TRY(lp_branches_types(&w->branches, asked, w->active, w->times, w->probabilities, error));
+        LP_TRY(lp_branches_types(&w->branches, rows, w->active, w->times, w->probabilities, error));
         count = 0;
-        for (int i = 0; i < asked; i++) {
+        for (int i = 0; i < rows; i++) {
             int32_t number = w->active[i];
             future *f = &w->futures[number];
             draw_type(j, w, sequence, number, w->probabilities + i * types);

@@ -76,7 +76,7 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
                                          lapse_error *error);
 
 /* The same for rows of a query about branches, whose outputs are [count x classes]. NULL: only time_outputs are of use. A model that
- * cannot decode incrementally is asked about one branch, whose events the session has: the output is that of branch `row`. */
+ * cannot decode incrementally is queried for one branch, whose events the session has: the output is that of branch `row`. */
 lapse_status lp_session_branches(lapse_session *session, const lp_branch_query *query, double *probabilities,
                                  lapse_error *error);
 lapse_status lp_session_branch(lapse_session *session, double time, int row, double *probabilities, lapse_error *error);

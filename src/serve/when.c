@@ -1,6 +1,6 @@
 /* when.c: questions to a session about the time of its next event, and draws of it.
  *
- * The law of the time is asked once, at the time of the last event; all answers are computed from it. The type at a time is an ordinary
+ * The law of the time is queried once, at the time of the last event; all answers are computed from it. The type at a time is an ordinary
  * query at that time.
  */
 #include "base/finite.h"
