@@ -235,7 +235,7 @@ static void wrong_comparisons_are_refused(void **state)
         {{"models=attention", "grid=order=1,2"}, "no row of this comparison has the grid's option 'order'"},
         {{"models=attention", "grid=heads=3"}, "attention, heads 3: "},
         {{"models=attention", "metric=mrr"}, "no metric 'mrr'"},
-        {{"models=attention", "checkpoint=x"}, "no checkpoints"},
+        {{"models=attention", "checkpoint=x"}, "instead of checkpoints"},
     };
     lapse_dataset *dataset = small_train_data(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
