@@ -110,8 +110,9 @@ static const char *open_buffers(lp_arrow_values *values, const struct ArrowArray
         return "the array has no values";
     if (kind == LP_ARROW_TEXT) {
         values->text = array->buffers[2] ? array->buffers[2] : "";
-        if (!array->buffers[2] && values->length > 0 &&
-            signed_at(values->data, values->type.size, values->offset + values->length) > 0)
+        if (values->length > 0) /* the last offset of the array, not that of the elements that are opened */
+            values->text_size = signed_at(values->data, values->type.size, array->offset + array->length);
+        if (!array->buffers[2] && values->text_size > 0)
             return "the array has no text";
     }
     if (kind == LP_ARROW_VIEW) {
@@ -127,7 +128,7 @@ static const char *open_buffers(lp_arrow_values *values, const struct ArrowArray
 const char *lp_arrow_open(lp_arrow_values *values, const struct ArrowArray *array, lp_arrow_type type, int64_t first,
                           int64_t length)
 {
-    int64_t offset, end;
+    int64_t end;
     *values = (lp_arrow_values){.type = type, .length = length};
     if (!array || !array->release)
         return "the array is missing or already released";
@@ -136,10 +137,9 @@ const char *lp_arrow_open(lp_arrow_values *values, const struct ArrowArray *arra
     if (first < 0 || length < 0 || length > array->length || first > array->length - length)
         return "the array is shorter than its table";
     /* No element has more than 16 bytes, so that no address overflows. */
-    if (__builtin_add_overflow(array->offset, first, &offset) || __builtin_add_overflow(offset, length, &end) ||
-        end > INT64_MAX / 16 - 1)
+    if (__builtin_add_overflow(array->offset, array->length, &end) || end > INT64_MAX / 16 - 1)
         return "the array has an offset that is too large";
-    values->offset = offset;
+    values->offset = array->offset + first;
     return open_buffers(values, array);
 }
 
@@ -235,17 +235,11 @@ const char *lp_arrow_text(const lp_arrow_values *values, int64_t i, const char *
     i += values->offset;
     int64_t first = signed_at(values->data, values->type.size, i);
     int64_t last = signed_at(values->data, values->type.size, i + 1);
-    int64_t limit = signed_at(values->data, values->type.size, values->offset + values->length);
-    if (first < 0 || last < first || last > limit)
+    if (first < 0 || last < first || last > values->text_size)
         return broken;
     *begin = values->text + first;
     *end = values->text + last;
     return NULL;
-}
-
-const char *lp_arrow_text_limit(const lp_arrow_values *values)
-{
-    return values->text + signed_at(values->data, values->type.size, values->offset + values->length);
 }
 
 static const int64_t powers[] = {1,

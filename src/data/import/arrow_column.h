@@ -42,7 +42,8 @@ typedef struct lp_arrow_values {
     int64_t offset;       /* of element 0 in the buffers */
     const uint8_t *valid; /* bitmap; NULL: nothing is missing */
     const uint8_t *data;
-    const char *text;           /* LP_ARROW_TEXT */
+    const char *text;           /* LP_ARROW_TEXT: all texts of the array, */
+    int64_t text_size;          /* and their bytes, if length is not 0 */
     const void *const *buffers; /* LP_ARROW_VIEW: the further buffers, */
     const int64_t *buffer_size; /* their sizes */
     int64_t buffer_count;       /* and their number */
@@ -86,9 +87,6 @@ static inline bool lp_arrow_view(const lp_arrow_values *values, int64_t i, const
 /* Element i of a text type, which is not missing; the range is valid even if the element is not. Returns NULL, or the
  * error as a sentence. */
 const char *lp_arrow_text(const lp_arrow_values *values, int64_t i, const char **begin, const char **end);
-
-/* The end of the texts of an array of LP_ARROW_TEXT. */
-const char *lp_arrow_text_limit(const lp_arrow_values *values);
 
 /* Element i of every other type, which is not missing, as 64 bits that are equal for equal values: an integer, the bits
  * of a double, or the integer of a date, timestamp or decimal. False: a decimal does not fit. */

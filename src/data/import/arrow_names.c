@@ -303,7 +303,7 @@ static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, 
                         const size_t *size, int few, uint32_t *ids, struct missed *missed)
 {
     bool views = values->type.kind == LP_ARROW_VIEW;
-    const char *limit = views ? NULL : lp_arrow_text_limit(values);
+    const char *limit = views ? NULL : values->text + values->text_size;
     missed->count = 0;
     for (int i = 0; i < few; i++) {
         lp_arrow_recent *entry = NULL;
