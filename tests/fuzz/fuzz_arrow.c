@@ -54,7 +54,7 @@ static void release_array(struct ArrowArray *array)
 
 static size_t element_size(char format)
 {
-    return strchr("cCb", format) ? 1 : strchr("sSe", format) ? 2 : strchr("iIfu", format) ? 4 : 8;
+    return strchr("cCb", format) ? 1 : strchr("sSe", format) ? 2 : strchr("iIfuz", format) ? 4 : 8;
 }
 
 /* An array whose buffers fit its length and offset, if these are not negative. */
