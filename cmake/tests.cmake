@@ -2,7 +2,8 @@
 enable_testing()
 
 # The CUDA plugin compiled as C++ for the CPU (tests/emulate), so that it is tested without a GPU. Each file has a wrapper, because
-# CMake assigns one language to a .cu file in a folder, and that may be CUDA. Not with sanitizers: they do not support fibers.
+# CMake assigns one language to a .cu file in a folder, and that may be CUDA. Not with sanitizers: most
+# tests of it are skipped there, because they run fibers, and it takes minutes to build.
 include(CheckLanguage)
 check_language(CXX)
 if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE)

@@ -29,6 +29,15 @@ static lp_point proportion(double x, double good, double count)
 
 /* ------------------------------------------------------------------------------------------- reliability ------ */
 
+/* Where a probability is the fraction of events that it predicts. */
+static void add_diagonal(lp_figures *figures, lp_figure *f)
+{
+    lp_series *ideal = lp_figure_series(figures, f, "ideal", LP_MARK_LINE);
+    ideal->colour = -1;
+    lp_series_add(figures, ideal, 0, 0);
+    lp_series_add(figures, ideal, 1, 1);
+}
+
 lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error)
 {
     static const char id[] = "reliability", title[] = "Reliability of the probabilities";
@@ -58,10 +67,7 @@ lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, la
             100 * gap, (long long)survey->case_count));
     f->x = (lp_figure_axis){"probability of the predicted event", "probability", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
     f->y = (lp_figure_axis){"fraction that was right", "accuracy", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
-    lp_series *ideal = lp_figure_series(figures, f, "ideal", LP_MARK_LINE);
-    ideal->colour = -1;
-    lp_series_add(figures, ideal, 0, 0);
-    lp_series_add(figures, ideal, 1, 1);
+    add_diagonal(figures, f);
     lp_series *bins = lp_figure_series(figures, f, "model, with 95 % intervals", LP_MARK_INTERVAL);
     for (int i = 0; i < RELIABILITY_BINS; i++)
         if (count[i] > 0)
@@ -96,10 +102,7 @@ lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figure
     f->x =
         (lp_figure_axis){"probability that the event has come", "probability", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
     f->y = (lp_figure_axis){"fraction that had come", "fraction", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
-    lp_series *ideal = lp_figure_series(figures, f, "ideal", LP_MARK_LINE);
-    ideal->colour = -1;
-    lp_series_add(figures, ideal, 0, 0);
-    lp_series_add(figures, ideal, 1, 1);
+    add_diagonal(figures, f);
     lp_series *levels = lp_figure_series(figures, f, "model, with 95 % intervals", LP_MARK_INTERVAL);
     for (int k = 1; k < LEVELS; k++)
         lp_series_add_interval(figures, levels, proportion((double)k / LEVELS, came[k], count));
