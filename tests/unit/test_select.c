@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include "support/simulated.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 
@@ -20,20 +21,6 @@ static int remove_files(void **state)
     (void)state;
     small_paths_remove();
     return 0;
-}
-
-static lapse_dataset *import(const lapse_simulation *simulation)
-{
-    lapse_import_options import;
-    lapse_dataset *dataset = NULL;
-    lapse_error error = {0};
-    lapse_import_options_default(&import);
-    import.input = small_path("cycle.csv");
-    import.threads = 1;
-    assert_int_equal(lapse_simulation_save(simulation, import.input, NULL), LAPSE_OK);
-    if (lapse_dataset_read(&import, &dataset, NULL, &error) != LAPSE_OK)
-        fail_msg("%s", error.message);
-    return dataset;
 }
 
 /* In the preset "cycle" the time changes the probabilities but never the most probable event: the accuracy of the first
@@ -51,7 +38,7 @@ static void defaults_reach_the_law_of_a_cycle(void **state)
         simulate.sequences = 1000;
         simulate.seed = (uint64_t)seed;
         assert_int_equal(lapse_simulate(&simulate, &simulation, NULL), LAPSE_OK);
-        lapse_dataset *dataset = import(simulation);
+        lapse_dataset *dataset = simulated_dataset(simulation, NULL, 0);
         assert_int_equal(lapse_train_options_new(&options, NULL), LAPSE_OK);
         small_set_number(options, "seed", seed);
         lapse_model *model = small_train(dataset, options, NULL, NULL);

@@ -17,22 +17,6 @@
 
 #define DAY 86400.0
 
-static lapse_dataset *import(const lapse_simulation *simulation, const char *event, int64_t fewest)
-{
-    lapse_import_options import;
-    lapse_dataset *dataset = NULL;
-    lapse_error error = {0};
-    lapse_import_options_default(&import);
-    import.input = small_path("law.csv");
-    import.event = event;
-    import.min_count = fewest;
-    import.threads = 1;
-    assert_int_equal(lapse_simulation_save(simulation, import.input, NULL), LAPSE_OK);
-    if (lapse_dataset_read(&import, &dataset, NULL, &error) != LAPSE_OK)
-        fail_msg("%s", error.message);
-    return dataset;
-}
-
 static lapse_model *train_small(const lapse_dataset *dataset)
 {
     lapse_train_options options = small_train_options();
@@ -67,7 +51,7 @@ static void scores_are_those_of_the_law(void **state)
     options.preset = "cycle";
     options.sequences = small_effort(200, 30);
     assert_int_equal(lapse_simulate(&options, &simulation, NULL), LAPSE_OK);
-    lapse_dataset *dataset = import(simulation, "event", 0);
+    lapse_dataset *dataset = simulated_dataset(simulation, "event", 0);
     lapse_model *model = train_small(dataset);
     lapse_time_scores scores = law_scores(simulation, model, dataset), own;
     lapse_evaluate_options evaluate;
@@ -110,7 +94,8 @@ static void refuses_what_has_no_law(void **state)
     assert_int_equal(lapse_simulate(&options, &catalogue, NULL), LAPSE_OK);
     options = (lapse_simulate_options){.preset = "cycle", .sequences = 5, .seed = 1};
     assert_int_equal(lapse_simulate(&options, &cycle, NULL), LAPSE_OK);
-    lapse_dataset *whole = import(shop, "action,item", 0), *part = import(shop, "action,item", 60);
+    lapse_dataset *whole = simulated_dataset(shop, "action,item", 0),
+                  *part = simulated_dataset(shop, "action,item", 60);
     assert_true(lapse_dataset_event_count(part) < lapse_dataset_event_count(whole));
     lapse_model *model = train_small(whole), *other = train_small(part);
     double *count = calloc((size_t)lapse_dataset_sequence_count(whole), sizeof *count);
@@ -149,7 +134,7 @@ static void forecast_of_the_law_is_what_happens(void **state)
     (void)state;
     int users = small_effort(600, 40);
     lapse_simulation *s = simulate(users, 60, 4), *longer = simulate(users, 67, 4);
-    lapse_dataset *dataset = import(s, "action,item", 0);
+    lapse_dataset *dataset = simulated_dataset(s, "action,item", 0);
     int64_t sequences = lapse_dataset_sequence_count(dataset);
     double *count = calloc((size_t)sequences, sizeof *count), *again = calloc((size_t)sequences, sizeof *again);
     lapse_forecast_options options;
@@ -186,7 +171,7 @@ static void model_of_the_shop_is_near_the_law(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_simulation *s = simulate(small_effort(500, 150), 180, 1);
-    lapse_dataset *dataset = import(s, "action,item", 0);
+    lapse_dataset *dataset = simulated_dataset(s, "action,item", 0);
     lapse_train_options *options = NULL;
     assert_int_equal(lapse_train_options_new(&options, NULL), LAPSE_OK);
     static const char *const set[][2] = {{"when", "true"},      {"task", "classify"}, {"dims", "32"},
