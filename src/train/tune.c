@@ -216,19 +216,15 @@ static int look_elsewhere(tuning *t)
         lp_trial *trial = &t->trials[i];
         if (trial->state == TRIAL_RUNNING || trial->state == TRIAL_DONE)
             continue;
-        bool claimed = lp_run_folder_claim(&t->folder, trial_claim(i));
+        bool elsewhere =
+            lp_run_folder_is_elsewhere(&t->folder, trial_claim(i)); /* first: a trial is saved, then released */
         lapse_status status = read_trial(t, i, &found, &error);
-        if (claimed)
-            lp_run_folder_release(&t->folder, trial_claim(i));
         if (status != LAPSE_OK)
             fail(t, status, &error);
-        if (claimed && !found)
-            trial->state = TRIAL_NONE;
-        if (!claimed && !found) {
-            trial->state = TRIAL_ELSEWHERE;
-            others++;
-        }
-        if (claimed && !found && i >= t->count)
+        if (!found)
+            trial->state = elsewhere ? TRIAL_ELSEWHERE : TRIAL_NONE;
+        others += !found && elsewhere;
+        if (!found && !elsewhere && i >= t->count)
             break;
         if (i >= t->count)
             t->count = i + 1;
@@ -312,7 +308,7 @@ static int most_trials(const tuning *t)
     return t->options.trials > 0 && t->options.trials < MAX_TRIALS ? t->options.trials : MAX_TRIALS;
 }
 
-/* Whether a trial is left that nobody runs: two processes may each have taken it for the other's while both looked at it. */
+/* Whether a trial is left that nobody runs: another process may have ended and given it up. */
 static bool is_one_left(const tuning *t)
 {
     int i = 0;
