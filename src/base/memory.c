@@ -78,8 +78,23 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
     return true;
 }
 
+/* Memory of a large block goes back to the system at once, whole pages of it: the C library may keep freed blocks of any
+ * size, and at the top of a thread's heap even malloc_trim leaves them. */
+static void discard(void *block)
+{
+#ifdef __GLIBC__
+    enum { PAGE = 4096, LEAST = 1 << 18 };
+    size_t size = malloc_usable_size(block);
+    if (size < LEAST)
+        return;
+    uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
+    madvise((void *)begin, end - begin, MADV_DONTNEED);
+#endif
+}
+
 void lp_free(void *block)
 {
+    discard(block);
     free(block);
 }
 

@@ -191,15 +191,11 @@ static void drop_sequence_numbers(lp_grouping *a)
 /* ------------------------------------------------------------------------------------------------- 3. offsets -- */
 
 /* Replaces counts by offsets (exclusive prefix sums). */
-static bool set_offsets(lp_grouping *a)
+static void set_offsets(lp_grouping *a)
 {
     size_t sequences = a->sequences.count;
-    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
-    if (!a->start)
-        return false;
     uint64_t offset = 0;
     for (size_t s = 0; s < sequences; s++) {
-        a->start[s] = offset;
         for (int p = 0; p < a->parts; p++) {
             uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
             uint64_t count = *cursor;
@@ -207,8 +203,20 @@ static bool set_offsets(lp_grouping *a)
             offset += count;
         }
     }
-    a->start[sequences] = offset;
     a->row_count = (int64_t)offset;
+}
+
+/* The starts of the sequences, from the cursors, which are freed. */
+static bool set_starts(lp_grouping *a)
+{
+    size_t sequences = a->sequences.count;
+    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
+    if (!a->start)
+        return false;
+    memcpy(a->start, a->cursor, sequences * sizeof *a->start);
+    a->start[sequences] = (uint64_t)a->row_count;
+    lp_free(a->cursor);
+    a->cursor = NULL;
     return true;
 }
 
@@ -272,14 +280,16 @@ static void rewind_segments(lp_grouping *a)
             atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
 }
 
-/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part. */
+/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part, and those of the last
+ * part at the start of the next sequence. */
 static void rewind_parts(lp_grouping *a)
 {
-    size_t sequences = a->sequences.count;
-    for (int p = a->parts - 1; p > 0; p--)
-        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
-               sequences * sizeof *a->cursor);
-    memcpy(a->cursor, a->start, sequences * sizeof *a->cursor);
+    size_t sequences = a->sequences.count, last = (size_t)(a->parts - 1) * sequences;
+    for (size_t s = sequences; s-- > 0;) {
+        for (size_t at = last + s; at > s; at -= sequences)
+            a->cursor[at] = a->cursor[at - sequences];
+        a->cursor[s] = s > 0 ? a->cursor[last + s - 1] : 0;
+    }
     rewind_segments(a);
 }
 
@@ -507,14 +517,13 @@ static bool group_rows(lp_grouping *a)
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
     drop_sequence_numbers(a);
-    if (!set_offsets(a))
-        return false;
+    set_offsets(a);
     rewind_segments(a);
     if (!move_rows(a))
         return false;
     if (a->rows[0].loader)
         a->rows[0].loader->drop(a->rows[0].loader->context, LP_COLUMN_SEQUENCE);
-    return sort_and_prepare(a);
+    return set_starts(a) && sort_and_prepare(a);
 }
 
 lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,
