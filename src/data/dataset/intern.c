@@ -149,10 +149,12 @@ static inline const lp_intern_slot *probe_key(const lp_intern *intern, size_t si
 
 void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key)
 {
+    const lp_intern table =
+        *intern; /* a copy: the keys that are written might be in *intern, for all the compiler knows */
     for (int i = 0; i < count; i++) {
         key[i] = key_of(name[i], size[i]);
-        if (intern->slots)
-            __builtin_prefetch(&intern->slots[home(intern, key[i])]);
+        if (table.slots)
+            __builtin_prefetch(&table.slots[home(&table, key[i])]);
     }
 }
 

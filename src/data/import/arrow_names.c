@@ -144,12 +144,13 @@ static inline void checked_text(const lp_arrow_values *values, int64_t i, const 
 }
 
 /* A loop over offsets: whether one falls, and which strings are empty. */
-#define SCAN(element)                                                                    \
-    for (int64_t i = 0; i < count; i++) {                                                \
-        element at[2];                                                                   \
-        memcpy(at, values->data + (values->offset + first + i) * sizeof *at, sizeof at); \
-        falling |= at[1] < at[0];                                                        \
-        check[i] = at[1] == at[0] ? LP_ARROW_EMPTY : LP_ARROW_GOOD;                      \
+#define SCAN(element)                                              \
+    for (int64_t i = 0; i < count; i++) {                          \
+        element at, next;                                          \
+        memcpy(&at, offsets + i * sizeof at, sizeof at);           \
+        memcpy(&next, offsets + (i + 1) * sizeof at, sizeof next); \
+        falling |= next < at;                                      \
+        check[i] = next == at ? LP_ARROW_EMPTY : LP_ARROW_GOOD;    \
     }
 
 /* Checks the strings first .. first + count - 1 together. False: some offset is not valid, or some character is not plain
@@ -157,10 +158,11 @@ static inline void checked_text(const lp_arrow_values *values, int64_t i, const 
 static bool check_plain(const lp_arrow_values *values, int64_t first, int64_t count, uint8_t *check)
 {
     const char *begin, *middle, *end;
-    bool falling = lp_arrow_text(values, first, &begin, &middle) ||
-                   lp_arrow_text(values, first + count - 1, &middle, &end) || begin > end;
-    if (falling)
+    if (lp_arrow_text(values, first, &begin, &middle) || lp_arrow_text(values, first + count - 1, &middle, &end) ||
+        begin > end)
         return false;
+    const uint8_t *offsets = values->data + (values->offset + first) * values->type.size;
+    int falling = 0;
     if (values->type.size == 4)
         SCAN(int32_t)
     else
@@ -267,17 +269,19 @@ struct texts {
 static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_t first, int64_t done, int64_t count,
                        struct texts *texts)
 {
-    bool views = values->type.kind == LP_ARROW_VIEW;
-    texts->count = (int)(count - done < AHEAD ? count - done : AHEAD);
-    for (int t = 0; t < texts->count; t++) {
+    const lp_arrow_values column = *values; /* in registers, whatever is written to texts */
+    bool views = column.type.kind == LP_ARROW_VIEW;
+    int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+    texts->count = few;
+    for (int t = 0; t < few; t++) {
         int64_t at = first + row[done + t];
         const char *begin = "", *end = begin;
-        if (values->valid && lp_arrow_missing(values, at))
+        if (column.valid && lp_arrow_missing(&column, at))
             ;
         else if (views)
-            lp_arrow_view(values, at, &begin, &end);
+            lp_arrow_view(&column, at, &begin, &end);
         else
-            checked_text(values, at, &begin, &end);
+            checked_text(&column, at, &begin, &end);
         texts->index[t] = (int)(done + t);
         texts->begin[t] = begin;
         texts->size[t] = (size_t)(end - begin);

@@ -23,6 +23,8 @@
 
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
+enum { AHEAD = 16 };
+
 static lp_rows_names *names_of(lp_grouping *a, int worker, int column)
 {
     lp_import_rows *rows = &a->rows[worker];
@@ -37,7 +39,14 @@ static uint32_t name_count(lp_grouping *a, int worker, int column)
     return column < a->rows[worker].field_count ? names_of(a, worker, column)->intern.count : 0;
 }
 
-/* A merge by first appearance: the next name is always the one that comes first in the text. */
+static const char *name_at(const lp_intern *intern, uint32_t index, size_t *size)
+{
+    *size = (size_t)(intern->offset[index + 1] - intern->offset[index]) - 1;
+    return intern->bytes.data + intern->offset[index];
+}
+
+/* A merge by first appearance: the next name is always the one that comes first in the text. The slots of names soon to
+ * come are prefetched. */
 bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int column)
 {
     uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
@@ -60,11 +69,15 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int c
         }
         if (best < 0)
             break;
-        const lp_rows_names *names = names_of(a, best, column);
-        uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
-        const char *name = names->intern.bytes.data + begin;
+        const lp_intern *names = &names_of(a, best, column)->intern;
+        size_t size;
         bool added;
-        uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
+        if (next[best] + AHEAD < names->count) {
+            const char *later = name_at(names, next[best] + AHEAD, &size);
+            lp_intern_prefetch(common, lp_intern_key(later, size));
+        }
+        const char *name = name_at(names, next[best], &size);
+        uint32_t number = lp_intern_add(common, name, size, lp_intern_key(name, size), &added);
         good = number != LP_INTERN_NONE && (column == LP_COLUMN_SEQUENCE || number < LP_ROW_TYPES);
         numbers[best][next[best]++] = number;
     }
