@@ -113,7 +113,7 @@ static void add_rows(description *d, const lapse_import_report *report)
 
 static double *numbers_new(description *d, int64_t count)
 {
-    double *numbers = lp_grow(NULL, (size_t)count, sizeof *numbers);
+    double *numbers = lp_alloc_raw((size_t)count, sizeof *numbers);
     d->failed = d->failed || !numbers;
     return numbers;
 }
