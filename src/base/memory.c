@@ -83,7 +83,7 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
 static void discard(void *block)
 {
 #ifdef __GLIBC__
-    enum { PAGE = 4096, LEAST = 1 << 18 };
+    enum { PAGE = 4096, LEAST = 1 << 20 };
     size_t size = malloc_usable_size(block);
     if (size < LEAST)
         return;

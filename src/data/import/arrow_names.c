@@ -257,6 +257,19 @@ static uint32_t intern(lp_rows_names *table, const char *begin, const char *end,
     return lp_rows_name(table, begin, size, lp_intern_key(begin, size), position);
 }
 
+/* The text of a row that is checked; a missing one is "". */
+static inline void take_text(const lp_arrow_values *values, int64_t i, const char **begin, size_t *size)
+{
+    const char *end = *begin = "";
+    if (values->valid && lp_arrow_missing(values, i))
+        ;
+    else if (values->type.kind == LP_ARROW_VIEW)
+        lp_arrow_view(values, i, begin, &end);
+    else
+        checked_text(values, i, begin, &end);
+    *size = (size_t)(end - *begin);
+}
+
 /* Texts that are looked up together. index[t] is the number of text t among the rows of which ids are needed. */
 struct texts {
     int count, index[AHEAD];
@@ -264,29 +277,6 @@ struct texts {
     size_t size[AHEAD];
     uint64_t key[AHEAD];
 };
-
-/* The texts of rows row[done ...], at most AHEAD; a missing one is "". The rows are checked. */
-static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_t first, int64_t done, int64_t count,
-                       struct texts *texts)
-{
-    const lp_arrow_values column = *values; /* in registers, whatever is written to texts */
-    bool views = column.type.kind == LP_ARROW_VIEW;
-    int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-    texts->count = few;
-    for (int t = 0; t < few; t++) {
-        int64_t at = first + row[done + t];
-        const char *begin = "", *end = begin;
-        if (column.valid && lp_arrow_missing(&column, at))
-            ;
-        else if (views)
-            lp_arrow_view(&column, at, &begin, &end);
-        else
-            checked_text(&column, at, &begin, &end);
-        texts->index[t] = (int)(done + t);
-        texts->begin[t] = begin;
-        texts->size[t] = (size_t)(end - begin);
-    }
-}
 
 static void prefetch_texts(const lp_rows_names *table, struct texts *texts)
 {
@@ -330,18 +320,20 @@ struct missed {
     lp_arrow_recent *entry[AHEAD]; /* NULL: the text is not cached */
 };
 
-/* Looks texts up in the cache. */
-static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const struct texts *texts,
-                        uint32_t *ids, struct missed *missed)
+/* Looks the texts of rows row[0 .. few-1] up in the cache. */
+static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                        int few, uint32_t *ids, struct missed *missed)
 {
-    bool views = values->type.kind == LP_ARROW_VIEW;
-    const char *limit = views ? NULL : values->text + values->text_size;
+    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
+    bool views = column.type.kind == LP_ARROW_VIEW;
+    const char *limit = views ? NULL : column.text + column.text_size;
     int count = 0;
-    for (int t = 0; t < texts->count; t++) {
-        const char *begin = texts->begin[t];
-        size_t size = texts->size[t];
+    for (int t = 0; t < few; t++) {
+        const char *begin;
+        size_t size;
         lp_arrow_recent *entry = NULL;
         uint64_t word[2];
+        take_text(&column, first + row[t], &begin, &size);
         if (size <= RECENT_SIZE) {
             take_words(begin, size, views ? begin + size : limit, views && size <= 12, word);
             entry = &recent[((word[0] ^ word[1] * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u) >> (64 - RECENT_BITS)];
@@ -350,7 +342,7 @@ static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, 
                 continue;
             *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)count};
         }
-        missed->texts.index[count] = texts->index[t];
+        missed->texts.index[count] = t;
         missed->texts.begin[count] = begin;
         missed->texts.size[count] = size;
         missed->entry[count++] = entry;
@@ -358,10 +350,8 @@ static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, 
     missed->texts.count = count;
 }
 
-/* Interns the texts that were missed, and sets the ids that are pending. ids[t] is that of texts->index[t]. False when out
- * of memory. */
-static bool find_missed(lp_rows_names *table, struct missed *missed, const struct texts *texts, uint64_t position,
-                        uint32_t *ids)
+/* Interns the texts that were missed, and sets the ids that are pending. False when out of memory. */
+static bool find_missed(lp_rows_names *table, struct missed *missed, int few, uint64_t position, uint32_t *ids)
 {
     uint32_t found[AHEAD];
     int count = missed->texts.count;
@@ -370,11 +360,11 @@ static bool find_missed(lp_rows_names *table, struct missed *missed, const struc
         return false;
     for (int m = 0; m < count; m++) {
         lp_arrow_recent *entry = missed->entry[m];
-        ids[missed->texts.index[m] - texts->index[0]] = found[m];
+        ids[missed->texts.index[m]] = found[m];
         if (entry && entry->id == PENDING + (uint32_t)m) /* otherwise another text has taken it */
             entry->id = found[m] < PENDING ? found[m] : LP_INTERN_NONE;
     }
-    for (int t = 0; t < texts->count; t++)
+    for (int t = 0; t < few; t++)
         if (ids[t] >= PENDING && ids[t] < PENDING + (uint32_t)count)
             ids[t] = found[ids[t] - PENDING];
     return true;
@@ -385,7 +375,6 @@ static bool ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_a
                          int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
     size_t entries = (size_t)1 << RECENT_BITS;
-    struct texts texts;
     struct missed missed;
     int64_t misses = 0;
     if (!names->recent) {
@@ -395,9 +384,9 @@ static bool ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_a
         memset(names->recent, 0xFF, entries * sizeof *names->recent);
     }
     for (int64_t done = 0; done < count; done += AHEAD) {
-        take_texts(values, row, first, done, count, &texts);
-        find_recent(names->recent, values, &texts, ids + done, &missed);
-        if (missed.texts.count > 0 && !find_missed(table, &missed, &texts, position, ids + done))
+        int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        find_recent(names->recent, values, row + done, first, few, ids + done, &missed);
+        if (missed.texts.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
             return false;
         misses += missed.texts.count;
     }
@@ -406,21 +395,31 @@ static bool ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_a
     return true;
 }
 
+/* Takes the texts of rows row[done ...], at most AHEAD, and prefetches their slots. */
+static void take_texts(const lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                       int64_t done, int64_t count, struct texts *texts)
+{
+    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
+    int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+    for (int t = 0; t < few; t++) {
+        take_text(&column, first + row[done + t], &texts->begin[t], &texts->size[t]);
+        texts->index[t] = t;
+    }
+    texts->count = few > 0 ? few : 0;
+    prefetch_texts(table, texts);
+}
+
 /* Ids of many names, whose table exceeds the cache of the CPU: the slots of the next rows are prefetched before those of
  * these rows are read. */
 static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
                          int64_t count, uint64_t position, uint32_t *ids)
 {
     struct texts texts[2];
-    take_texts(values, row, first, 0, count, &texts[0]);
-    prefetch_texts(table, &texts[0]);
+    take_texts(table, values, row, first, 0, count, &texts[0]);
     for (int64_t done = 0; done < count; done += AHEAD) {
-        struct texts *these = &texts[done / AHEAD % 2], *next = &texts[(done / AHEAD + 1) % 2];
-        if (done + AHEAD < count) {
-            take_texts(values, row, first, done + AHEAD, count, next);
-            prefetch_texts(table, next);
-        }
-        if (!intern_texts(table, these, position, ids + done))
+        const struct texts *these = &texts[done / AHEAD % 2];
+        take_texts(table, values, row, first, done + AHEAD, count, &texts[(done / AHEAD + 1) % 2]);
+        if (!intern_texts(table, these, position + (uint64_t)done, ids + done))
             return false;
     }
     return true;
