@@ -15,7 +15,7 @@ static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22 };
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)
@@ -78,23 +78,20 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
     return true;
 }
 
-/* Memory of a large block goes back to the system at once, whole pages of it: the C library may keep freed blocks of any
- * size, and at the top of a thread's heap even malloc_trim leaves them. */
-static void discard(void *block)
-{
-#ifdef __GLIBC__
-    enum { PAGE = 4096, LEAST = 1 << 20 };
-    size_t size = malloc_usable_size(block);
-    if (size < LEAST)
-        return;
-    uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
-    madvise((void *)begin, end - begin, MADV_DONTNEED);
-#endif
-}
-
 void lp_free(void *block)
 {
-    discard(block);
+    free(block);
+}
+
+void lp_free_large(void *block)
+{
+#ifdef __GLIBC__
+    enum { PAGE = 4096 };
+    size_t size = malloc_usable_size(block);
+    uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
+    if (size >= LARGE_FREED)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+#endif
     free(block);
 }
 

@@ -76,7 +76,7 @@ static bool grow_slots(lp_intern *intern)
             tried++;
         slots[place(intern, first, tried)] = old.slots[i];
     }
-    lp_free(old.slots);
+    lp_free_large(old.slots);
     return true;
 }
 
@@ -199,16 +199,16 @@ uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_
 
 void lp_intern_seal(lp_intern *intern)
 {
-    lp_free(intern->slots);
+    lp_free_large(intern->slots);
     intern->slots = NULL;
     intern->slot_count = 0;
 }
 
 void lp_intern_clear(lp_intern *intern)
 {
-    lp_free(intern->slots);
-    lp_free(intern->offset);
-    lp_buffer_clear(&intern->bytes);
+    lp_free_large(intern->slots);
+    lp_free_large(intern->offset);
+    lp_free_large(intern->bytes.data);
     *intern = (lp_intern){0};
 }
 
