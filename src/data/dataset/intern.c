@@ -149,8 +149,7 @@ static inline const lp_intern_slot *probe_key(const lp_intern *intern, size_t si
 
 void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key)
 {
-    const lp_intern table =
-        *intern; /* a copy: the keys that are written might be in *intern, for all the compiler knows */
+    const lp_intern table = *intern; /* a copy, because a key that is written might be in *intern */
     for (int i = 0; i < count; i++) {
         key[i] = key_of(name[i], size[i]);
         if (table.slots)
