@@ -36,9 +36,14 @@ void lp_run_folder_close(lp_run_folder *folder)
     *folder = (lp_run_folder){.lock = -1};
 }
 
+static struct flock lock_of(uint64_t run, short type)
+{
+    return (struct flock){.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(run >> 2), .l_len = 1};
+}
+
 static bool set_lock(const lp_run_folder *folder, uint64_t run, short type)
 {
-    struct flock lock = {.l_type = type, .l_whence = SEEK_SET, .l_start = (off_t)(run >> 2), .l_len = 1};
+    struct flock lock = lock_of(run, type);
     return folder->lock < 0 || fcntl(folder->lock, F_OFD_SETLK, &lock) == 0;
 }
 
@@ -50,4 +55,10 @@ bool lp_run_folder_claim(const lp_run_folder *folder, uint64_t run)
 void lp_run_folder_release(const lp_run_folder *folder, uint64_t run)
 {
     set_lock(folder, run, F_UNLCK);
+}
+
+bool lp_run_folder_is_elsewhere(const lp_run_folder *folder, uint64_t run)
+{
+    struct flock lock = lock_of(run, F_WRLCK);
+    return folder->lock >= 0 && fcntl(folder->lock, F_OFD_GETLK, &lock) == 0 && lock.l_type != F_UNLCK;
 }

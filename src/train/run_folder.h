@@ -20,5 +20,7 @@ void lp_run_folder_close(lp_run_folder *folder);
 /* False: another process has the run. The claims of one lp_run_folder do not exclude each other. */
 bool lp_run_folder_claim(const lp_run_folder *folder, uint64_t run);
 void lp_run_folder_release(const lp_run_folder *folder, uint64_t run);
+/* Whether another process has the run, without a claim of it. */
+bool lp_run_folder_is_elsewhere(const lp_run_folder *folder, uint64_t run);
 
 #endif

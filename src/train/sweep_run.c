@@ -178,25 +178,25 @@ static lapse_sweep_progress progress_of(lapse_sweep *sweep, double start)
 
 /* ------------------------------------------------------------------------------------------------ public ----- */
 
-/* Runs of other processes: finished, or given up by a process that ended. Returns how many are still running there. */
+/* What other processes do with the runs that this one does not train: they began one, finished it, or ended and gave it up.
+ * Returns how many they are running. */
 static int look_elsewhere(lapse_sweep *sweep)
 {
     int others = 0;
     for (int i = 0; i < sweep->run_count && !sweep->stop; i++) {
         lp_sweep_run *run = &sweep->runs[i];
         lapse_error error;
-        if (run->state != LP_RUN_ELSEWHERE)
+        if (run->state == LP_RUN_RUNNING || run->state == LP_RUN_DONE)
             continue;
-        bool abandoned = lp_run_folder_claim(&sweep->folder, run->hash);
+        bool elsewhere =
+            lp_run_folder_is_elsewhere(&sweep->folder, run->hash); /* first: a run is saved, then released */
         lapse_status status = lp_sweep_read(sweep, run, &error);
-        if (abandoned) {
-            lp_run_folder_release(&sweep->folder, run->hash);
-            run->state = run->state == LP_RUN_DONE ? LP_RUN_DONE : LP_RUN_WAITING;
-        }
         if (status != LAPSE_OK)
             fail(sweep, run, status, &error);
         if (run->state == LP_RUN_DONE)
             sweep->newest = run;
+        else
+            run->state = elsewhere ? LP_RUN_ELSEWHERE : LP_RUN_WAITING;
         others += run->state == LP_RUN_ELSEWHERE;
     }
     return others;

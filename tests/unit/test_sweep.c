@@ -397,6 +397,45 @@ static void processes_share_a_folder(void **state)
     lapse_dataset_close(dataset);
 }
 
+typedef struct other_process {
+    lp_run_folder folder;
+    uint64_t run;
+    int most; /* runs that were reported as running */
+} other_process;
+
+static bool release_at_once(const lapse_sweep_progress *progress, void *context)
+{
+    other_process *other = context;
+    assert_int_equal(progress->done + progress->running + progress->left, progress->total);
+    other->most = progress->running > other->most ? progress->running : other->most;
+    lp_run_folder_release(&other->folder, other->run);
+    return true;
+}
+
+/* The last run is claimed by another process, which gives it up: it is counted, and trained here in the end. */
+static void progress_has_the_runs_of_others(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(4);
+    char keep[512];
+    snprintf(keep, sizeof keep, "keep=%s", small_path("runs"));
+    const char *const settings[] = {"models=attention", "seeds=4", "parallel=1", keep, NULL};
+    lapse_sweep *sweep = sweep_of(dataset, settings);
+    other_process other = {.run = sweep->runs[3].hash};
+    assert_int_equal(lp_run_folder_open(&other.folder, small_path("runs"), NULL), LAPSE_OK);
+    assert_false(lp_run_folder_is_elsewhere(&sweep->folder, other.run));
+    assert_true(lp_run_folder_claim(&other.folder, other.run));
+    assert_true(lp_run_folder_is_elsewhere(&sweep->folder, other.run));
+    assert_false(lp_run_folder_is_elsewhere(&other.folder, other.run)); /* its own */
+    assert_int_equal(lapse_sweep_run(sweep, release_at_once, &other, NULL), LAPSE_OK);
+    assert_int_equal(other.most, 2);
+    assert_int_equal(lapse_sweep_describe(sweep).finished, 4);
+    lp_run_folder_close(&other.folder);
+    lapse_sweep_free(sweep);
+    remove_folder(small_path("runs"));
+    lapse_dataset_close(dataset);
+}
+
 /* The scores of a row are those of its model, and of a baseline. */
 static void scores_are_those_of_the_models(void **state)
 {
@@ -537,7 +576,8 @@ static void damaged_records_are_refused(void **state)
     const char *const settings[] = {"models=attention", "seeds=1", keep, NULL};
     lapse_sweep *sweep = run_of(dataset, settings);
     lp_buffer text = small_file_read(lp_sweep_path(sweep, &sweep->runs[0], path));
-    for (size_t cut = 0; cut < text.size; cut += 1 + text.size / 40) {
+    assert_memory_equal(text.data + text.size - 2, "}\n", 2); /* without its last character it is whole */
+    for (size_t cut = 0; cut < text.size - 1; cut += 1 + text.size / 40) {
         lp_run_record record;
         lapse_error error = {0};
         char *part = malloc(cut + 1);
@@ -634,14 +674,23 @@ static void diverged_runs_are_results(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bad_settings_are_refused),      cmocka_unit_test(seeds_are_numbers_ranges_and_lists),
-        cmocka_unit_test(a_file_fills_what_is_not_set),  cmocka_unit_test(bad_files_are_refused),
-        cmocka_unit_test(wrong_comparisons_are_refused), cmocka_unit_test(tables_do_not_depend_on_threads),
-        cmocka_unit_test(interrupted_sweeps_continue),   cmocka_unit_test(killed_sweeps_continue),
-        cmocka_unit_test(processes_share_a_folder),      cmocka_unit_test(scores_are_those_of_the_models),
-        cmocka_unit_test(ranks_follow_the_protocol),     cmocka_unit_test(the_validation_split_chooses_the_cell),
-        cmocka_unit_test(times_to_a_score_are_measured), cmocka_unit_test(damaged_records_are_refused),
-        cmocka_unit_test(paired_tests_find_differences), cmocka_unit_test(diverged_runs_are_results),
+        cmocka_unit_test(bad_settings_are_refused),
+        cmocka_unit_test(seeds_are_numbers_ranges_and_lists),
+        cmocka_unit_test(a_file_fills_what_is_not_set),
+        cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(wrong_comparisons_are_refused),
+        cmocka_unit_test(tables_do_not_depend_on_threads),
+        cmocka_unit_test(interrupted_sweeps_continue),
+        cmocka_unit_test(killed_sweeps_continue),
+        cmocka_unit_test(processes_share_a_folder),
+        cmocka_unit_test(progress_has_the_runs_of_others),
+        cmocka_unit_test(scores_are_those_of_the_models),
+        cmocka_unit_test(ranks_follow_the_protocol),
+        cmocka_unit_test(the_validation_split_chooses_the_cell),
+        cmocka_unit_test(times_to_a_score_are_measured),
+        cmocka_unit_test(damaged_records_are_refused),
+        cmocka_unit_test(paired_tests_find_differences),
+        cmocka_unit_test(diverged_runs_are_results),
     };
     return cmocka_run_group_tests(tests, NULL, remove_files);
 }
