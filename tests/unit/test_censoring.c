@@ -1,6 +1,7 @@
 /* test_censoring.c: right censoring: a renewal process that is observed up to a fixed time is learned without bias, the laws of the
  * normal tail, every model and loss with targets that have no label, and what is refused. */
 #include "base/mixture.h"
+#include "model/model_options.h"
 #include "model/when_head.h"
 #include "serve/session.h"
 #include "support/small_data.h"
@@ -362,6 +363,15 @@ static void refuses_what_has_no_end(void **state)
             fail_msg("status %d, '%s'; should be '%s'", (int)status, error.message, cases[i].text);
     }
     lapse_dataset_close(dataset);
+    lapse_train_options options =
+        small_train_options(); /* the data has no actions, so the model's part of the check alone */
+    lapse_error error = {0};
+    small_set(&options, "when", "true");
+    small_set(&options, "censoring", "true");
+    small_set(&options, "target", "action=buy");
+    options.model.row = lp_model_row_find("attention");
+    assert_int_equal(lp_model_config_validate(&options.model, &error), LAPSE_ERROR_USAGE);
+    assert_non_null(strstr(error.message, "--censoring cannot be combined with --target action=buy"));
 }
 
 int main(void)
