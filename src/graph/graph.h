@@ -25,6 +25,7 @@ typedef enum lp_rows {
     LP_ROWS_FIXED,
     LP_ROWS_TOKENS,  /* the events of all segments, end to end */
     LP_ROWS_TARGETS, /* the target positions: tokens whose next event is predicted */
+    LP_ROWS_LABELS,  /* the target positions whose next event is known: all, but those of right-censored gaps */
     LP_ROWS_ITEMS,   /* the shard's batch vocabulary, its distinct items (data/batch/batch_vocabulary.h) */
     LP_ROWS_PAST,    /* events in the KV cache (op attention_cached) */
     LP_ROWS_COUNT

@@ -246,13 +246,15 @@ lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
 /* Negative log-likelihood of the time d to the next event, whose intensity is exp(score + slope d) at the time d after the last
  * event, summed over rows:
  *     -score - slope d + L,   L = exp(score) (exp(slope d) - 1) / slope, or exp(score) d for the slope 0
- * d = max(gap, 0) / unit; gap and unit in seconds.   score [A x 1], slope [1 x 1], gap [A x 1] double -> [1 x 1]
+ * and L alone for a right-censored gap, a negative number -c: no event came within c seconds.
+ * d = |gap| / unit; gap and unit in seconds.   score [A x 1], slope [1 x 1], gap [A x 1] double -> [1 x 1]
  * L and its derivatives are taken at exp(LP_HAZARD_MOST), where log L is larger, so that no gap makes them infinite. */
 lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_value *gap, double unit);
 
 /* Negative log-likelihood of the time to the next event under a mixture of K log-normals (base/mixture.h), summed over rows: of
  *     y = (log(max(gap, floor)) - mean) / deviation
- * under the mixture of normals.   mixture [A x 3K], gap [A x 1] double, in seconds; NaN: the row has no loss -> [1 x 1] */
+ * under the mixture of normals; for a right-censored gap, a negative number -c, that of the survival at y = (log(c) - mean) / deviation.
+ * mixture [A x 3K], gap [A x 1] double, in seconds -> [1 x 1] */
 lp_value *lp_mixture_loss(lp_graph *graph, lp_value *mixture, lp_value *gap, double floor, double mean,
                           double deviation);
 

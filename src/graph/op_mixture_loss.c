@@ -29,18 +29,18 @@ static lp_cost cost(const lp_node *node, const lp_extent *extent)
     return sum;
 }
 
-/* Five numbers for each component of one row. */
+/* Six numbers for each component of one row. */
 static size_t scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
     (void)extent;
-    return 5 * (size_t)(node->inputs[MIXTURE]->cols / 3) * real_size;
+    return 6 * (size_t)(node->inputs[MIXTURE]->cols / 3) * real_size;
 }
 
 static lp_value *example(lp_graph *graph, lp_random *random)
 {
     int components = 1 + (int)lp_random_below(random, 5);
     lp_value *mixture = lp_example_rows(graph, "mixture", LP_ROWS_TARGETS, 3 * components);
-    lp_value *gap = lp_graph_input(graph, "optional_gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 0, 1);
+    lp_value *gap = lp_graph_input(graph, "gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 0, 1);
     return lp_mixture_loss(graph, mixture, gap, 0.01, 0.3, 1.7);
 }
 
@@ -63,7 +63,9 @@ const lp_op lp_op_mixture_loss = {.id = LP_OP_MIXTURE_LOSS,
                                   .example = example};
 
 /* (mixture, gap, dloss [1 x 1]) -> dmixture: with p the weights, q the weights given y, z = (y - m) / deviation,
- *     da = dloss (p - q)     dm = -dloss q z / deviation     dr = dloss q (1 - z^2) (1 - (l / B)^2) */
+ *     da = dloss (p - q)     dm = -dloss q z / deviation     dr = dloss q (1 - z^2) (1 - (l / B)^2)
+ * and for a censored gap, with h the hazard of a normal number,
+ *                            dm = -dloss q h / deviation     dr = -dloss q h z (1 - (l / B)^2) */
 const lp_op lp_op_mixture_loss_gradient = {.id = LP_OP_MIXTURE_LOSS_GRADIENT,
                                            .name = "mixture_loss_gradient",
                                            .input_count = 3,

@@ -54,6 +54,7 @@ const lp_op lp_op_time_loss = {.id = LP_OP_TIME_LOSS,
                                .cost = cost,
                                .example = example};
 
-/* (score, slope, gap, dloss [1 x 1]) -> dscore = dloss (L - 1), dslope = dloss sum of (L dlog L/dslope - d) */
+/* (score, slope, gap, dloss [1 x 1]) -> dscore = dloss (L - 1), dslope = dloss sum of (L dlog L/dslope - d); of a censored
+ * gap without the 1 and the d */
 const lp_op lp_op_time_loss_gradient = {
     .id = LP_OP_TIME_LOSS_GRADIENT, .name = "time_loss_gradient", .input_count = 4, .output_count = 2, .cost = cost};

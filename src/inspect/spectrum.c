@@ -153,7 +153,7 @@ lapse_status lapse_model_spectrum(const lapse_model *model, lapse_spectrum *spec
     lp_graph graph = {0};
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
-    lp_feeds_declare(&graph, NULL, 0, 0, feeds);
+    lp_feeds_declare(&graph, NULL, 0, 0, false, feeds);
     network->encoding->build(&graph, &network->encoding_config, feeds, &features);
     lapse_status status = lp_graph_status(&graph, error);
     if (status == LAPSE_OK && !features.frequency)

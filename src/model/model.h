@@ -83,8 +83,8 @@ typedef struct lp_model_config {
     bool when;           /* the network has a head for the time of the next event (when_head.h) */
     int when_components; /* of its mixture */
     double when_weight;  /* of its loss */
-    double when_margin;  /* seconds: gaps that begin so shortly before the end of the training data have no loss */
-    double when_floor;   /* seconds: a gap below counts as this */
+    bool censoring;    /* gaps that are open at the end of the training data are right-censored; otherwise no targets */
+    double when_floor; /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
     int output;                       /* lp_output */
     int field_dims;              /* width of the embedding of a categorical field; 0: by the number of its categories */
@@ -125,9 +125,9 @@ typedef struct lp_decode_state {
 /* A graph for inference, or for training with loss and gradients. */
 typedef struct lp_network {
     lp_graph graph;
-    lp_value *logits[LP_TARGET_COUNT]; /* classify: [targets x classes]; NULL for what is not predicted */
+    lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
     lp_value *token_state;       /* [T x dims]: state at every token, for losses that read it elsewhere; or NULL */
-    lp_value *state;             /* recommend: [targets x dims]; an item's score is state . items + bias */
+    lp_value *state;             /* recommend: [labels x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;      /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
     lp_value *intensity;         /* point processes: [targets x 1], log-intensity right after the last event */
     lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
@@ -153,6 +153,7 @@ typedef struct lp_builder {
     const lp_model_config *config;
     lp_value *const *feeds; /* LP_FEED_LIMIT of them */
     bool training;
+    bool censored;  /* some targets have no label: those of right-censored gaps. Only when training */
     double dropout; /* 0 unless training */
 } lp_builder;
 

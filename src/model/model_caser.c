@@ -98,7 +98,7 @@ static lp_value *loss(lp_builder *b)
     lp_value *state = network->state, *sum = lp_task_loss(b);
     int targets = settings_of(b->config)->targets;
     for (int k = 1; k < targets; k++) {
-        network->state = lp_at_targets(b, lp_shift_rows(b->graph, network->token_state, k));
+        network->state = lp_at_labels(b, lp_at_targets(b, lp_shift_rows(b->graph, network->token_state, k)));
         sum = lp_add(b->graph, sum, lp_task_loss(b));
     }
     network->state = state;

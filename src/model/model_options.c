@@ -1,6 +1,8 @@
 /* model_options.c: the options that all models share, by member of lp_model_config, and walking all options of a model. */
 #include "model/model_options.h"
 
+#include "data/dataset/target_events.h"
+
 #include <stddef.h>
 #include <string.h>
 
@@ -52,6 +54,12 @@ static bool can_learn_when(const void *settings)
 static bool learns_when(const void *settings)
 {
     return can_learn_when(settings) && ((const lp_model_config *)settings)->when;
+}
+
+static bool predicts_time(const void *settings)
+{
+    const lp_model_config *config = settings;
+    return learns_when(config) || config->row->next_time;
 }
 
 static bool ranks(const void *settings)
@@ -140,10 +148,10 @@ const lp_option lp_model_options[] = {
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
      .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss (--when)"},
-    {.name = "when-margin", .type = LAPSE_OPTION_DURATION, AT(when_margin), TRAINING, .placeholder = "DURATION", .least = 0,
-     .most = 1e12, .initial = "0", .absent = "0", .applies = learns_when, .advanced = true,
-     .help = "time before the end of the training data in which no gap begins that is learned (--when): of those gaps only the "
-     "short ones have ended. Longer than most gaps, it makes forecasts from the end of the data right"},
+    {.name = "censoring", .type = LAPSE_OPTION_FLAG, AT(censoring), TRAINING, .initial = "false", .absent = "false",
+     .applies = predicts_time,
+     .help = "right censoring (--when, rmtpp): the gap after the last event of a sequence is still open at the end of the data, "
+     "and counts as at least that long. Without it, only gaps that have ended are learned"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
      .choices = negative_names, .rule = "popularity for bpr-max and top1-max, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
@@ -206,5 +214,14 @@ lapse_status lp_model_config_validate(const lp_model_config *config, lapse_error
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model '%s' predicts the time of the next event by itself: train it without --when",
                        config->row->name);
+    if (config->censoring && !predicts_time(config))
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "--censoring needs a model of the time of the next event: train with --when, or --model rmtpp");
+    if (config->censoring && lp_target_events_action(config->target))
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "--censoring cannot be combined with --target %.80s: the times of these events alone are learned, and a "
+            "gap that is still open may end with any event",
+            config->target);
     return config->row->validate ? config->row->validate(config, error) : LAPSE_OK;
 }

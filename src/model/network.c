@@ -14,13 +14,15 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
     lp_value *feeds[LP_FEED_LIMIT];
     for (int f = 0; f < config->field_count; f++)
         types[f] = config->fields[f].type;
+    bool censored = training && config->censoring;
     lp_feeds_declare(graph, types, config->field_count, lp_model_samples_by_target(config) ? config->negative_count : 0,
-                     feeds);
+                     censored, feeds);
     lp_builder builder = {.network = network,
                           .graph = graph,
                           .config = config,
                           .feeds = feeds,
                           .training = training,
+                          .censored = censored,
                           .dropout = training ? config->dropout : 0};
     config->row->build(&builder);
     if (config->when)

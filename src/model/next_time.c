@@ -83,19 +83,6 @@ lp_next_time lp_next_time_mixture(int count, const double *log_weight, const dou
         .law = &lp_law_mixture, .count = count, .log_weight = log_weight, .mean = mean, .deviation = deviation};
 }
 
-/* log of the probability that a standard normal number exceeds z. erfc underflows beyond 37; there the asymptotic series is exact
- * to double precision. */
-static double log_upper_tail(double z)
-{
-    const double far = 30, root_half = 0.70710678118654752440;
-    if (z < -1)
-        return log1p(-0.5 * erfc(-z * root_half));
-    if (z < far)
-        return log(0.5 * erfc(z * root_half));
-    double w = 1 / (z * z);
-    return -z * z / 2 - log(z) - LP_LOG_ROOT_2_PI + log1p(-w * (1 - w * (3 - w * (15 - w * 105))));
-}
-
 static double mixture_log_density(const lp_next_time *law, double t)
 {
     double x = log(t), sum = -INFINITY;
@@ -113,7 +100,7 @@ static double log_survival_at(const lp_next_time *law, double x)
 {
     double sum = -INFINITY;
     for (int k = 0; k < law->count; k++)
-        sum = log_add(sum, law->log_weight[k] + log_upper_tail((x - law->mean[k]) / law->deviation[k]));
+        sum = log_add(sum, law->log_weight[k] + lp_normal_log_tail((x - law->mean[k]) / law->deviation[k]));
     return fmin(sum, 0); /* the weights add up to 1 up to rounding */
 }
 
@@ -192,7 +179,7 @@ static double mixture_draw(const lp_next_time *law, lp_random *random)
     double u = lp_random_uniform(random), sum = 0, x = later ? log(law->elapsed) : 0, z = 0;
     for (int k = 0;; k++) {
         z = (x - law->mean[k]) / law->deviation[k];
-        double log_part = law->log_weight[k] + (later ? log_upper_tail(z) - law->log_elapsed : 0);
+        double log_part = law->log_weight[k] + (later ? lp_normal_log_tail(z) - law->log_elapsed : 0);
         if (k + 1 < law->count && (sum += exp(log_part)) < u)
             continue;
         double normal = later ? normal_above(z, random) : lp_random_normal(random);

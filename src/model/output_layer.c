@@ -10,11 +10,17 @@ lp_value *lp_at_targets(const lp_builder *b, lp_value *z)
     return lp_embed(b->graph, z, b->feeds[LP_FEED_TARGET_POSITION]);
 }
 
+lp_value *lp_at_labels(const lp_builder *b, lp_value *z)
+{
+    return z && b->censored ? lp_embed(b->graph, z, b->feeds[LP_FEED_LABEL_ROW]) : z;
+}
+
 void lp_output_layer(lp_builder *b, lp_value *z)
 {
     static const char *const names[LP_TARGET_COUNT] = {"output", "output.action"};
     if (b->config->when && !b->network->time_state)
         b->network->time_state = z;
+    z = lp_at_labels(b, z);
     if (b->config->task == LP_TASK_RECOMMEND) {
         b->network->state = z;
         return;

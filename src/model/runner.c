@@ -37,7 +37,7 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     *runner = (lp_runner){.backend = backend, .network = network};
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
-    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = tokens;
+    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = largest.rows[LP_ROWS_LABELS] = tokens;
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
     runner->threads = runner->backend->max_threads(runner->backend->context, threads);
@@ -107,7 +107,7 @@ static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *p
 void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
 {
     static const double no_lag = 0;
-    int token = batch->shard_token[shard], target = batch->shard_targets[shard];
+    int token = batch->shard_token[shard], target = batch->shard_targets[shard], label = batch->shard_labels[shard];
     size_t item = (size_t)shard * (size_t)batch->item_capacity;
     inputs[LP_FEED_NO_LAG] = (void *)(uintptr_t)&no_lag;
     inputs[LP_FEED_EVENT] = batch->type + token;
@@ -115,10 +115,10 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_TIME] = batch->time + token;
     inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
     inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target;
-    inputs[LP_FEED_TARGET] = batch->target + target;
-    inputs[LP_FEED_ACTION] = batch->action + target;
-    inputs[LP_FEED_NEGATIVE] =
-        batch->negative ? batch->negative + (size_t)target * (size_t)batch->negative_count : NULL;
+    inputs[LP_FEED_LABEL_ROW] = batch->label_row + label;
+    inputs[LP_FEED_TARGET] = batch->target + label;
+    inputs[LP_FEED_ACTION] = batch->action + label;
+    inputs[LP_FEED_NEGATIVE] = batch->negative ? batch->negative + (size_t)label * (size_t)batch->negative_count : NULL;
     inputs[LP_FEED_ITEM] = batch->item ? batch->item + item : NULL;
     inputs[LP_FEED_LOGQ] = batch->logq ? batch->logq + item : NULL;
     inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
@@ -137,6 +137,7 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
     return (lp_run){
         .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
                  [LP_ROWS_TARGETS] = batch->shard_targets[shard + 1] - batch->shard_targets[shard],
+                 [LP_ROWS_LABELS] = batch->shard_labels[shard + 1] - batch->shard_labels[shard],
                  [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),

@@ -157,17 +157,16 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
                           evaluator->threads, error);
 }
 
-lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
-                                      const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
-                                      const lp_ranking_setup *setup, lapse_error *error)
+/* targets: dataset, split, wanted, censored and end. */
+static lapse_status init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                         const lp_targets *targets, int threads, const lp_ranking_setup *setup, lapse_error *error)
 {
-    *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads};
-    evaluator->targets = (lp_targets){.dataset = dataset,
-                                      .split = split,
-                                      .wanted = wanted,
-                                      .context = model->config.context,
-                                      .last_only = model->network.anchored};
-    lapse_status status = lp_id_map_init(&evaluator->id_map, model, dataset, error);
+    lp_split wanted = targets->wanted;
+    *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads, .targets = *targets};
+    evaluator->targets.censored = false;
+    evaluator->targets.context = model->config.context;
+    evaluator->targets.last_only = model->network.anchored;
+    lapse_status status = lp_id_map_init(&evaluator->id_map, model, targets->dataset, error);
     if (status == LAPSE_OK && ranks(evaluator))
         status = make_ranking(evaluator, setup, error);
     if (status == LAPSE_OK)
@@ -176,6 +175,9 @@ lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend 
         status = lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to predict: no sequence has a second event%s%s%s",
                          wanted == LP_SPLIT_COUNT ? "" : " in the split '",
                          wanted == LP_SPLIT_COUNT ? "" : lp_split_name(wanted), wanted == LP_SPLIT_COUNT ? "" : "'");
+    evaluator->targets.censored = targets->censored && !ranks(evaluator);
+    if (status == LAPSE_OK && evaluator->targets.censored)
+        status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
     if (status == LAPSE_OK)
         status = make_buffers(evaluator, error);
     if (status != LAPSE_OK)
@@ -183,13 +185,35 @@ lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend 
     return status;
 }
 
+lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                      const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                                      const lp_ranking_setup *setup, lapse_error *error)
+{
+    lp_targets targets = {.dataset = dataset, .split = split, .wanted = wanted};
+    return init(evaluator, backend, model, &targets, threads, setup, error);
+}
+
+static lp_ranking_setup usual_ranking(const lapse_model *model)
+{
+    int64_t cases = (int64_t)MAX_SCORES / model->config.event_types;
+    return (lp_ranking_setup){.max_cases = cases > MIN_CASES ? cases : MIN_CASES, .seed = model->seed};
+}
+
 lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                lapse_error *error)
 {
-    int64_t cases = (int64_t)MAX_SCORES / model->config.event_types;
-    lp_ranking_setup setup = {.max_cases = cases > MIN_CASES ? cases : MIN_CASES, .seed = model->seed};
+    lp_ranking_setup setup = usual_ranking(model);
     return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &setup, error);
+}
+
+lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                        const lapse_dataset *dataset, const uint8_t *split, lp_split wanted,
+                                        int threads, double end, lapse_error *error)
+{
+    lp_ranking_setup setup = usual_ranking(model);
+    lp_targets targets = {.dataset = dataset, .split = split, .wanted = wanted, .censored = true, .end = end};
+    return init(evaluator, backend, model, &targets, threads, &setup, error);
 }
 
 void lp_evaluator_clear(lp_evaluator *evaluator)
@@ -267,7 +291,8 @@ static void score_times(void *context, int shard, int worker)
     (void)worker;
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    const double *times = evaluator->targets.dataset->time;
+    const lp_targets *targets = &evaluator->targets;
+    const double *times = targets->dataset->time;
     lp_time_predictions *time = &evaluator->time;
     int count = samples(evaluator), a = batch->shard_targets[shard];
     double *memory = time->memory + (size_t)shard * lp_time_law_size(evaluator->model, count);
@@ -277,8 +302,12 @@ static void score_times(void *context, int shard, int worker)
             int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
             const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
             lp_next_time law = lp_time_law_of(evaluator->model, outputs, count, memory);
-            time->batch[a] = lp_time_case_of(&law, batch->sequence[w], event, times[event] - times[event - 1],
-                                             time->floor, time->whole);
+            if (lp_target_is_open(targets, batch->sequence[w], event))
+                time->batch[a] =
+                    (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};
+            else
+                time->batch[a] = lp_time_case_of(&law, batch->sequence[w], event, times[event] - times[event - 1],
+                                                 time->floor, time->whole);
         }
 }
 
@@ -286,16 +315,15 @@ static void take_logits(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    int first = batch->shard_targets[shard];
     take_times(evaluator, shard, outcome);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
         lp_predictions *predictions = &evaluator->predictions[i];
-        for (int a = first; a < batch->shard_targets[shard + 1]; a++)
-            score_logits(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, labels(batch, i)[a],
-                         &predictions->predicted[a], &predictions->loss[a]);
+        for (int l = batch->shard_labels[shard]; l < batch->shard_labels[shard + 1]; l++)
+            score_logits(outcome->logits[i] + (size_t)batch->label_row[l] * (size_t)size, size, labels(batch, i)[l],
+                         &predictions->predicted[l], &predictions->loss[l]);
     }
 }
 
@@ -304,15 +332,15 @@ static void add_probabilities(void *context, int shard, const lp_outcome *outcom
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lp_model_config *config = &evaluator->model->config;
-    int first = batch->shard_targets[shard];
     take_times(evaluator, shard, outcome);
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         if (!outcome->logits[i])
             continue;
         int size = lp_model_target_size(config, (lp_target)i);
-        for (int a = first; a < batch->shard_targets[shard + 1]; a++)
-            lp_softmax_add(outcome->logits[i] + (size_t)(a - first) * (size_t)size, size, 1.0 / samples(evaluator),
-                           evaluator->predictions[i].probabilities + (size_t)a * (size_t)size);
+        for (int l = batch->shard_labels[shard]; l < batch->shard_labels[shard + 1]; l++)
+            lp_softmax_add(outcome->logits[i] + (size_t)batch->label_row[l] * (size_t)size, size,
+                           1.0 / samples(evaluator),
+                           evaluator->predictions[i].probabilities + (size_t)l * (size_t)size);
     }
 }
 
@@ -321,9 +349,9 @@ static void score_means(lp_evaluator *evaluator, int target)
     const lp_batch *batch = &evaluator->batch;
     lp_predictions *predictions = &evaluator->predictions[target];
     int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
-    for (int a = 0; a < batch->targets; a++)
-        score_probabilities(predictions->probabilities + (size_t)a * (size_t)size, size, labels(batch, target)[a],
-                            &predictions->predicted[a], &predictions->loss[a]);
+    for (int l = 0; l < batch->labels; l++)
+        score_probabilities(predictions->probabilities + (size_t)l * (size_t)size, size, labels(batch, target)[l],
+                            &predictions->predicted[l], &predictions->loss[l]);
 }
 
 /* Runs the batch for every frequency sample. */
@@ -340,11 +368,11 @@ static void run_passes(lp_evaluator *evaluator, lp_pass *pass, lp_on_shard on_sh
 static void run_samples(lp_evaluator *evaluator, lp_pass *pass)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t targets = (size_t)evaluator->batch.targets;
+    size_t count = (size_t)evaluator->batch.labels;
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
             memset(evaluator->predictions[i].probabilities, 0,
-                   targets * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+                   count * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
     run_passes(evaluator, pass, add_probabilities);
     for (int i = 0; i < LP_TARGET_COUNT; i++)
         if (lp_model_predicts(config, (lp_target)i))
@@ -404,30 +432,33 @@ static void predict_shard(void *context, int shard, int worker)
     }
 }
 
-static void add_case(lp_evaluator *evaluator, int64_t sequence, int target)
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int target, int label)
 {
     for (int i = 0; i < LP_TARGET_COUNT; i++) {
         lp_predictions *predictions = &evaluator->predictions[i];
         if (predictions->cases)
-            predictions->cases[evaluator->case_count] =
-                (lp_case){sequence, labels(&evaluator->batch, i)[target], predictions->predicted[target],
-                          predictions->loss[target]};
+            predictions->cases[evaluator->case_count] = (lp_case){
+                sequence, labels(&evaluator->batch, i)[label], predictions->predicted[label], predictions->loss[label]};
     }
     if (evaluator->time.width)
         evaluator->time.cases[evaluator->case_count] = evaluator->time.batch[target];
     evaluator->case_count++;
 }
 
-/* Appends the batch's cases in the order of events. */
+/* Appends the batch's cases in the order of events. Targets without a label are open. */
 static void collect(lp_evaluator *evaluator)
 {
     const lp_batch *batch = &evaluator->batch;
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
-        int a = batch->shard_targets[shard], w = batch->shard_window[shard];
+        int first = batch->shard_targets[shard], a = first, l = batch->shard_labels[shard];
+        int w = batch->shard_window[shard], labels_end = batch->shard_labels[shard + 1];
         for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
             for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++)
-                add_case(evaluator, batch->sequence[w + s], a);
+                if (l < labels_end && batch->label_row[l] == a - first)
+                    add_case(evaluator, batch->sequence[w + s], a, l++);
+                else
+                    evaluator->open_nll += evaluator->time.batch[a].nll;
     }
 }
 
@@ -455,6 +486,7 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
     evaluator->case_count = 0;
+    evaluator->open_nll = 0;
     const lp_batch *batch = &evaluator->batch;
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
@@ -587,11 +619,12 @@ static double mrr(const lp_evaluator *evaluator, lp_target target)
     return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
 }
 
-/* In standardized log time: without the factors that a change of the time's unit brings in. */
+/* Of the likelihood of all gaps, open ones included, for each gap that has ended. In standardized log time: without the factors that a
+ * change of the time's unit brings in. */
 static double time_loss(const lp_evaluator *evaluator, lp_target target)
 {
     (void)target;
-    double sum = 0;
+    double sum = evaluator->open_nll;
     for (int64_t i = 0; i < evaluator->case_count; i++)
         sum += evaluator->time.cases[i].nll - log(fmax(evaluator->time.cases[i].gap, evaluator->time.floor));
     return sum / (double)evaluator->case_count - log(evaluator->model->config.when_deviation);

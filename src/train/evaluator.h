@@ -52,6 +52,7 @@ typedef struct lp_evaluator {
     lp_time_predictions time;
     int sample; /* frequency sample of the current pass */
     int64_t case_count;
+    double open_nll;             /* of the open gaps, summed (lp_evaluator_init_censored) */
     int64_t *times;              /* as lp_pass.times; not owned; NULL unless the caller sets it */
     const lp_profiler *profiler; /* as lp_pass.profiler; likewise */
     float *parameters;           /* the model's, in device memory (lp_evaluator_run_model); owned */
@@ -66,6 +67,11 @@ lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backen
 lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                       const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                       const lp_ranking_setup *setup, lapse_error *error);
+/* The same for the validation of a training with right censoring: gaps of the split that are open at the time `end` (lp_split_end) count
+ * in the metric of times. They are no cases. A recommender leaves them out. */
+lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                        const lapse_dataset *dataset, const uint8_t *split, lp_split wanted,
+                                        int threads, double end, lapse_error *error);
 void lp_evaluator_clear(lp_evaluator *evaluator);
 
 /* Predicts every target with these parameters of a network, which are in the backend's memory. Fills cases, or

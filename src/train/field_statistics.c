@@ -66,14 +66,6 @@ lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, d
     return LAPSE_OK;
 }
 
-double lp_training_end(const lapse_dataset *dataset, const uint8_t *split)
-{
-    double end = -INFINITY;
-    for (int64_t i = 0; i < dataset->event_count; i++)
-        end = split[i] == LP_SPLIT_TRAIN ? fmax(end, dataset->time[i]) : end;
-    return end;
-}
-
 lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config,
                                 lapse_error *error)
 {

@@ -14,9 +14,6 @@ lapse_status lp_gap_statistics(const lapse_dataset *dataset, const uint8_t *spli
 /* The default floor of gaps of a network that learns when: the same quantile. */
 lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, double *floor, lapse_error *error);
 
-/* The time of the last event of the training split; -INFINITY: it has none. */
-double lp_training_end(const lapse_dataset *dataset, const uint8_t *split);
-
 /* Sets when_mean and when_deviation: of log(max(gap, when_floor)) over the gaps to training events. An error where all gaps are
  * 0. */
 lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config,

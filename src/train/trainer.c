@@ -136,6 +136,18 @@ static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
+static lapse_status make_validation(lp_trainer *trainer, lapse_error *error)
+{
+    double end;
+    int threads = trainer->options.run.threads;
+    if (!trainer->model->config.censoring)
+        return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
+                                 trainer->target_split, LP_SPLIT_VALID, threads, error);
+    LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_VALID, &end, error));
+    return lp_evaluator_init_censored(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
+                                      trainer->target_split, LP_SPLIT_VALID, threads, end, error);
+}
+
 static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
 {
     const lp_run_settings *run = &trainer->options.run;
@@ -168,13 +180,13 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = config->context,
                                     .last_only = run->windows == LP_WINDOWS_EACH,
                                     .last_windows = run->windows == LP_WINDOWS_LAST,
-                                    .gaps_end = config->when && config->when_margin > 0};
-    if (trainer->targets.gaps_end)
-        trainer->targets.last_gap = lp_training_end(trainer->dataset, trainer->target_split) - config->when_margin;
+                                    .censored = config->censoring};
+    if (config->censoring)
+        LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_TRAIN,
+                            &trainer->targets.end, error));
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
     LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
-    LP_TRY(lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
-                             trainer->target_split, LP_SPLIT_VALID, run->threads, error));
+    LP_TRY(make_validation(trainer, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
     return LAPSE_OK;
 }
@@ -344,6 +356,17 @@ static void optimize(lp_trainer *trainer, bool joined)
     }
 }
 
+/* The gradient of the batch's loss, a sum over its targets: that of their mean. A window of few targets thus weighs as much as one of
+ * many, and with censoring that would bias the law, because sequences of few events are those of long gaps. There all targets of an
+ * epoch weigh the same. */
+static float gradient_of_loss(const lp_trainer *trainer)
+{
+    const lp_windows *windows = &trainer->windows;
+    if (!trainer->targets.censored)
+        return 1.0f / (float)trainer->batch.targets;
+    return (float)((double)windows->count / ((double)windows->targets * trainer->batch.windows));
+}
+
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
@@ -368,7 +391,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .gradients = &trainer->adam,
         .train_step = at_once ? &train_step : NULL,
         .loss = losses,
-        .seed_value = 1.0f / (float)trainer->batch.targets,
+        .seed_value = gradient_of_loss(trainer),
         .seed = trainer->options.run.seed,
         .step = step,
         .prepare = lists && !ready ? make_shard_vocabulary : NULL,

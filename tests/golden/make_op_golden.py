@@ -10,6 +10,11 @@ Losses, "<loss>.<case>." before the name (A rows, N negatives, I items, D column
 
     z [A, D]; items [I, D]; bias [I, 1]; target [A, 1]; negative [A, N]; loss [1, 1]; gradient.z, gradient.items, gradient.bias
 
+The mixture of log-normals of the time to the next event, "mixture.<case>." before the name (K components; src/base/mixture.h),
+summed over rows:
+
+    mixture [A, 3 K]; gap [A, 1]: seconds, -c: right-censored at c; loss [1, 1]; gradient.mixture
+
 Ops over segments, "<op>.<case>." before the name (T tokens of all sequences laid end to end):
 
     segment [1, sequences + 1]: token offsets
@@ -39,6 +44,13 @@ SEQUENCE_CASES = {
     "short": dict(cols=5, filters=4, height=5, lengths=(1, 2, 3, 9, 4)),
     "long": dict(cols=12, filters=16, height=7, lengths=(40, 3, 17)),
 }
+# Of "far", the deviations are small and the gaps far from all means: by up to 60 deviations on both sides.
+MIXTURE_CASES = {
+    "near": dict(rows=24, components=5, spread=1.0, reach=1.0),
+    "one": dict(rows=9, components=1, spread=0.5, reach=3.0),
+    "far": dict(rows=40, components=3, spread=0.3, reach=12.0),
+}
+FLOOR, MEAN, DEVIATION, BOUND = 2.0, 5.0, 1.5, 5.0
 TYPES = {"float32": "F32", "float64": "F64", "int32": "I32"}
 
 
@@ -81,6 +93,26 @@ def make_loss(random, function, case):
     loss.backward()
     return {"z": z, "items": items, "bias": bias, "target": target, "negative": negative,
             "loss": loss.detach().numpy().reshape(1, 1), **{f"gradient.{k}": v.grad.numpy() for k, v in leaves.items()}}
+
+
+def make_mixture(random, case):
+    rows, count = case["rows"], case["components"]
+    mixture = draw(random, (rows, 3 * count), case["spread"])
+    if case["reach"] > 5:
+        mixture[:, 2 * count:] -= 1.5
+    gap = np.exp(MEAN + DEVIATION * random.uniform(-case["reach"], case["reach"], (rows, 1)))
+    gap[::2] *= -1
+    gap[1] = 0
+    x = leaf(mixture)
+    a, m, r = x.split(count, 1)
+    l = BOUND * torch.tanh(r / BOUND)
+    censored = torch.from_numpy(gap < 0)
+    y = (torch.log(torch.from_numpy(np.where(gap < 0, -gap, np.maximum(gap, FLOOR)))) - MEAN) / DEVIATION
+    z = (y - m) * torch.exp(-l)
+    density = -l - z ** 2 / 2 - np.log(2 * np.pi) / 2
+    loss = -torch.logsumexp(torch.log_softmax(a, 1) + torch.where(censored, torch.special.log_ndtr(-z), density), 1).sum()
+    loss.backward()
+    return {"mixture": mixture, "gap": gap, "loss": loss.detach().numpy().reshape(1, 1), "gradient.mixture": x.grad.numpy()}
 
 
 def conv1d(random, case):
@@ -159,6 +191,10 @@ def main():
             tensors.update({f"{op}.{name}.{key}": value for key, value in make_op(random, make, case).items()})
             metadata.update({f"{op}.{name}.{key}": str(case[key]) for key in ("cols", "filters", "height")})
             metadata[f"{op}.{name}.sequences"] = str(len(case["lengths"]))
+    metadata.update({"mixture.floor": str(FLOOR), "mixture.mean": str(MEAN), "mixture.deviation": str(DEVIATION)})
+    for name, case in MIXTURE_CASES.items():
+        tensors.update({f"mixture.{name}.{key}": value for key, value in make_mixture(random, case).items()})
+        metadata.update({f"mixture.{name}.{key}": str(case[key]) for key in ("rows", "components")})
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "op.safetensors")
     save(path, tensors, metadata)
     print(f"{len(tensors)} tensors, {os.path.getsize(path)} bytes in {path}")

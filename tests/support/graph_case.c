@@ -80,8 +80,6 @@ void graph_case_fill(graph_case *this, lp_random *random)
         int limit = value->limit_of == LP_ROWS_FIXED ? value->limit : this->rows[value->limit_of];
         for (int k = 0; k < count && !times; k++)
             data[k] = value->type == LP_TYPE_INT32 ? lp_random_below(random, (uint32_t)limit) : draw(random);
-        for (int k = 0; k < count && strcmp(value->name, "optional_gap") == 0; k += 3)
-            data[k] = NAN; /* no loss */
     }
     this->parameters = calloc(this->graph.parameter_size + 1, sizeof(double));
     for (size_t i = 0; i < this->graph.parameter_size; i++)

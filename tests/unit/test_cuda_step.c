@@ -28,17 +28,18 @@ static const struct setup {
     const char *name, *task, *loss, *negatives, *encoding, *output;
     int negative_count, blocks, gap_input;
     double l2;
-    bool when;
+    bool when, censored;
 } setups[] = {
-    {"mercer", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, false},
-    {"bochner with l2", "classify", "softmax", "uniform", "bochner", "shared", 0, 1, 0, 0.1, false},
-    {"positions", "classify", "softmax", "uniform", "position", "shared", 0, 1, 0, 0, false},
-    {"sampled frequencies", "classify", "softmax", "uniform", "bochner-normal", "shared", 0, 1, 0, 0, false},
-    {"softmax", "recommend", "softmax", "uniform", "mercer", "shared", 0, 1, 0, 0, false},
-    {"bce", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0.01, false},
-    {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 1, 0, false},
-    {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0, 0, false},
-    {"when", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, true},
+    {"mercer", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, false, false},
+    {"bochner with l2", "classify", "softmax", "uniform", "bochner", "shared", 0, 1, 0, 0.1, false, false},
+    {"positions", "classify", "softmax", "uniform", "position", "shared", 0, 1, 0, 0, false, false},
+    {"sampled frequencies", "classify", "softmax", "uniform", "bochner-normal", "shared", 0, 1, 0, 0, false, false},
+    {"softmax", "recommend", "softmax", "uniform", "mercer", "shared", 0, 1, 0, 0, false, false},
+    {"bce", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0.01, false, false},
+    {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 1, 0, false, false},
+    {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0, 0, false, false},
+    {"when", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, true, false},
+    {"when, censored", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0, true, true},
 };
 enum { SETUPS = sizeof setups / sizeof *setups };
 
@@ -55,6 +56,9 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.run.l2 = setup->l2;
     options.model.gap_input = setup->gap_input;
     options.model.when = setup->when;
+    options.model.censoring = setup->censored;
+    if (setup->censored)
+        small_set(&options, "split-by", "sequence");
     options.model.dims = 6; /* rows of tables then begin at unaligned offsets */
     options.run.clip = 0.5; /* below the norm of most gradients, so that clipping acts */
     options.model.dropout = 0.2;

@@ -62,7 +62,7 @@ static int features_at(const lapse_model *model, const double *times, int count,
     lp_plan plan;
     lp_value *feeds[LP_FEED_LIMIT];
     lp_features features = {0};
-    lp_feeds_declare(&graph, NULL, 0, 0, feeds);
+    lp_feeds_declare(&graph, NULL, 0, 0, false, feeds);
     model->network.encoding->build(&graph, &model->network.encoding_config, feeds, &features);
     assert_non_null(features.basis);
     features.basis->retained = true;

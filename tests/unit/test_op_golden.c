@@ -1,4 +1,4 @@
-/* test_op_golden.c: losses over sampled negatives and ops of convolutions against PyTorch, on all kernels.
+/* test_op_golden.c: losses over sampled negatives, the loss of a time and ops of convolutions against PyTorch, on all kernels.
  * tests/golden/make_op_golden.py wrote the numbers, and says what the file holds.
  */
 #include "support/every_kernel.h"
@@ -145,6 +145,50 @@ static void test_extreme_scores(void **state)
         snprintf(what, sizeof what, "extreme scores, loss %d", type);
         run_everywhere(&this, check_result, &wanted, 2e-5);
         graph_result_clear(&wanted);
+        graph_case_clear(&this);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------ the loss of a time --- */
+
+typedef struct mixture_case {
+    char name[GOLDEN_NAME_SIZE];
+    lp_value *mixture;
+} mixture_case;
+
+static void check_mixture(graph_case *this, const graph_result *result, double relative, const void *wanted)
+{
+    const mixture_case *c = wanted;
+    int cols = c->mixture->cols;
+    check_tensor(c->name, "loss", result->values[this->outputs[0]->id], 1, 1, relative);
+    check_tensor(c->name, "gradient.mixture", result->values[c->mixture->gradient->id], cols,
+                 this->rows[LP_ROWS_TOKENS] * cols, relative);
+}
+
+/* Gaps that have ended, ties, and right-censored gaps, far out in both tails. */
+static void test_mixtures(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"near", "one", "far"};
+    for (int i = 0; i < 3; i++) {
+        graph_case this = {.gap = 1};
+        mixture_case c;
+        snprintf(c.name, sizeof c.name, "mixture.%s", names[i]);
+        int rows = setting(c.name, "rows"), cols = 3 * setting(c.name, "components");
+        graph_case_segments(&this, &rows, 1);
+        c.mixture = lp_example_tokens(&this.graph, "mixture", cols);
+        lp_value *gap = lp_graph_input(&this.graph, "gap", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
+        lp_value *loss = lp_mixture_loss(&this.graph, c.mixture, gap, golden_setting(&golden, "mixture", "floor"),
+                                         golden_setting(&golden, "mixture", "mean"),
+                                         golden_setting(&golden, "mixture", "deviation"));
+        graph_case_gradients(&this, loss->producer);
+        this.inputs[c.mixture->slot] = tensor(c.name, "mixture", cols, rows * cols);
+        this.inputs[gap->slot] = tensor(c.name, "gap", 1, rows);
+        this.inputs[this.seeds[0]->slot] = calloc(1, sizeof(double));
+        this.inputs[this.seeds[0]->slot][0] = 1;
+        this.parameters = calloc(1, sizeof(double));
+        snprintf(what, sizeof what, "PyTorch, %s", c.name);
+        run_everywhere(&this, check_mixture, &c, 1e-5);
         graph_case_clear(&this);
     }
 }
@@ -323,8 +367,8 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_losses),     cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_sequences),
-        cmocka_unit_test(test_equal_rows), cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_losses),    cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_mixtures),
+        cmocka_unit_test(test_sequences), cmocka_unit_test(test_equal_rows),     cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <math.h>
 #include <string.h>
 
 static const lp_split_rule *rule(const char *name)
@@ -256,6 +257,42 @@ static void empty_splits_are_refused(void **state)
            "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");
 }
 
+/* The end of the observation: of whole sequences that of the data; of sequences that are divided, the first time that is held out, if
+ * nothing of the training is later. */
+static void ends_of_the_observation(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *rule, *column; /* of each sequence of 4 events, at 0, 10000, .. 110000 */
+        double end;                /* NAN: refused */
+    } cases[] = {
+        {"sequence", NULL, 110000},
+        {"time", NULL, 110000},
+        {"session", NULL, 100000},
+        {"leave-one-out", NULL, NAN},
+        {"column", "tttt vvvv eeee", 110000},
+        {"column", "tttt tttt vvee", 110000},
+        {"column", "tttt tttv ttve", NAN},
+        {"column", "ttte tttv vvee", NAN},
+        {"column", "tttt tttt tvee", 90000},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_dataset *dataset = small_dataset_spelled("abcd abcd abcd", cases[i].column);
+        double *time = (double *)(uintptr_t)dataset->time, end = -1;
+        for (int k = 0; k < 12; k++)
+            time[k] = 10000.0 * k;
+        uint8_t *split = NULL;
+        lapse_error error = {0};
+        assert_int_equal(lp_split_make(dataset, rule(cases[i].rule), 1, &split, &error), LAPSE_OK);
+        lapse_status status = lp_split_end(dataset, rule(cases[i].rule), split, LP_SPLIT_TRAIN, &end, &error);
+        if (isnan(cases[i].end) ? status != LAPSE_ERROR_USAGE || !strstr(error.message, "divides sequences")
+                                : status != LAPSE_OK || end != cases[i].end)
+            fail_msg("case %zu, %s: status %d, end %g, '%s'", i, cases[i].rule, (int)status, end, error.message);
+        lp_free(split);
+        lapse_dataset_close(dataset);
+    }
+}
+
 static void every_allocation_may_fail(void **state)
 {
     (void)state;
@@ -292,6 +329,7 @@ int main(void)
         cmocka_unit_test(the_seed_is_for_chance_alone),
         cmocka_unit_test(rules_have_names),
         cmocka_unit_test(empty_splits_are_refused),
+        cmocka_unit_test(ends_of_the_observation),
         cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

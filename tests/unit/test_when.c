@@ -524,32 +524,6 @@ static void ties(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* Gaps that begin within the margin before the end of the data are not learned: of a margin that holds all, the head stays as it was
- * begun, while the rest learns; of one that holds none, nothing changes. */
-static void margin_leaves_gaps_out(void **state)
-{
-    (void)state;
-    static const char *const margins[] = {"0", "1e-3", "1e9"};
-    lapse_dataset *dataset = small_train_data(5);
-    float heads[3][9];
-    for (int m = 0; m < 3; m++) {
-        lapse_train_options options = small_train_options();
-        small_set(&options, "when", "true");
-        small_set(&options, "when-components", "3");
-        small_set(&options, "when-margin", margins[m]);
-        lapse_model *model = small_train(dataset, &options, NULL, NULL);
-        const lp_tensor *bias = lp_model_tensor_find(model, "when.output.bias");
-        assert_non_null(bias);
-        memcpy(heads[m], bias->data, sizeof heads[m]);
-        lapse_model_free(model);
-    }
-    assert_memory_equal(heads[0], heads[1], sizeof heads[0]);
-    assert_true(memcmp(heads[0], heads[2], sizeof heads[0]) != 0);
-    for (int k = 0; k < 3; k++) /* side by side over -2 to 2 */
-        check_near("mean of a component", (double)heads[2][3 + k], -4.0 / 3 + k * 4.0 / 3, 1e-6);
-    lapse_dataset_close(dataset);
-}
-
 /* The scores of the model and of baselines, through the public call. */
 static void scores_are_whole(void **state)
 {
@@ -598,7 +572,6 @@ int main(void)
         cmocka_unit_test(session_returns),
         cmocka_unit_test(refuses_bad_input),
         cmocka_unit_test(ties),
-        cmocka_unit_test(margin_leaves_gaps_out),
         cmocka_unit_test(scores_are_whole),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

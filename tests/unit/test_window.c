@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,25 @@ typedef struct window_case {
     lp_random random;
 } window_case;
 
-/* Varies with the seed: split by sequence or by event, the target split, contexts around the lengths of sequences. */
+static double last_time(const lapse_dataset *dataset)
+{
+    double last = -INFINITY;
+    for (int64_t i = 0; i < dataset->event_count; i++)
+        last = fmax(last, dataset->time[i]);
+    return last;
+}
+
+/* The last event of a sequence in the split, if the observation ends after it; -1: the sequence has no open target. */
+static int64_t open_event(const window_case *this, int64_t sequence)
+{
+    int64_t found = -1;
+    for (uint64_t i = this->dataset->start[sequence]; i < this->dataset->start[sequence + 1]; i++)
+        found = lp_targets_include(&this->targets, (int64_t)i) ? (int64_t)i : found;
+    return this->targets.censored && found >= 0 && this->dataset->time[found] < this->targets.end ? found : -1;
+}
+
+/* Varies with the seed: split by sequence or by event, the target split, contexts around the lengths of sequences, and whether gaps are
+ * censored, at the end of the data or before. */
 static void start_case(window_case *this, int seed)
 {
     static const int contexts[] = {1, 2, 3, 5, 8, 12, 40};
@@ -49,9 +68,11 @@ static void start_case(window_case *this, int seed)
     this->targets = (lp_targets){.dataset = this->dataset,
                                  .split = this->split,
                                  .wanted = (lp_split)(seed / 2 % 4),
-                                 .context = contexts[seed % 7]};
-    snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s", seed, this->targets.context,
-             (int)this->targets.wanted, seed % 2 ? "event" : "sequence");
+                                 .context = contexts[seed % 7],
+                                 .censored = seed % 3 == 0,
+                                 .end = seed % 3 == 0 ? last_time(this->dataset) - seed / 3 % 5 * 50 : 0};
+    snprintf(what, sizeof what, "seed %d, context %d, part %d, split by %s, %scensored", seed, this->targets.context,
+             (int)this->targets.wanted, seed % 2 ? "event" : "sequence", this->targets.censored ? "" : "not ");
 }
 
 static void end_case(window_case *this)
@@ -60,14 +81,17 @@ static void end_case(window_case *this)
     lp_free(this->split);
 }
 
-/* How often each event is predicted. */
+/* How often each event is predicted, and after which events the open target is: predictions[event_count + event]. */
 static int *count_predictions(const window_case *this, const lp_windows *list)
 {
-    int *predictions = calloc((size_t)this->dataset->event_count + 1, sizeof *predictions);
+    int64_t events = this->dataset->event_count;
+    int *predictions = calloc(2 * (size_t)events, sizeof *predictions);
     for (int64_t w = 0; w < list->count; w++) {
         const lp_window *window = &list->windows[w];
-        for (int i = window->from; i < window->count; i++)
+        bool open = lp_target_is_open(&this->targets, window->sequence, window->first + window->count);
+        for (int i = window->from; i < window->count - open; i++)
             predictions[window->first + i + 1] += lp_targets_include(&this->targets, window->first + i + 1);
+        predictions[events + window->first + window->count - 1] += open;
     }
     return predictions;
 }
@@ -84,15 +108,19 @@ static void check_windows(const window_case *this, const lp_windows *list)
         CHECK(window->count >= 1 && window->count <= this->targets.context);
         CHECK(window->from >= 0 && window->from < window->count);
         CHECK((uint64_t)window->first >= dataset->start[window->sequence]);
-        CHECK((uint64_t)end < dataset->start[window->sequence + 1]);
-        CHECK(lp_targets_include(&this->targets, end));
-        CHECK(lp_targets_include(&this->targets, window->first + window->from + 1));
+        bool open = end - 1 == open_event(this, window->sequence);
+        CHECK(open || (uint64_t)end < dataset->start[window->sequence + 1]);
+        CHECK(open || lp_targets_include(&this->targets, end));
+        CHECK((open && window->from == window->count - 1) ||
+              lp_targets_include(&this->targets, window->first + window->from + 1));
     }
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s]; event < dataset->start[s + 1]; event++) {
-            bool wanted = event > dataset->start[s] && lp_targets_include(&this->targets, (int64_t)event);
+            bool wanted = event > dataset->start[s] && lp_targets_include(&this->targets, (int64_t)event),
+                 open = (int64_t)event == open_event(this, s);
             CHECK(predictions[event] == wanted);
-            total += wanted;
+            CHECK(predictions[(uint64_t)dataset->event_count + event] == open);
+            total += wanted + open;
         }
     CHECK(list->targets == total);
     free(predictions);
@@ -114,7 +142,7 @@ static void evaluation_windows(void **state)
             for (int i = window->from; i < window->count; i++) {
                 int64_t index = window->first + i + 1 - start, least = (this.targets.context + 1) / 2;
                 CHECK(i + 1 >= (index < least ? index : least));
-                CHECK(length - 1 > this.targets.context || i + 1 == index);
+                CHECK(length - !this.targets.censored > this.targets.context || i + 1 == index);
             }
         }
         lp_windows_clear(&list);
@@ -257,27 +285,38 @@ static void nothing_to_shuffle(void **state)
 
 /* ----------------------------------------------------------------------------------------------- batches ----- */
 
+typedef struct row_counts {
+    int targets, labels;
+} row_counts;
+
 /* Compares the tokens of one window with the dataset. */
 static void check_window(const window_case *this, const lp_batch *batch, const lp_window *window, int shard, int token,
-                         bool known, int *targets)
+                         bool known, row_counts *counts)
 {
     const lapse_dataset *dataset = this->dataset;
     const double *time = dataset->time + window->first;
-    double last = known ? time[window->count] : time[window->count - 1];
+    bool open = window->first + window->count - 1 == open_event(this, window->sequence);
+    double last = known && !open ? time[window->count] : time[window->count - 1];
     for (int i = 0; i < window->count; i++, token++) {
         int64_t next = window->first + i + 1;
         CHECK(batch->type[token] == dataset->type[next - 1]);
         CHECK(batch->position[token] == i);
         CHECK(batch->time[token] == time[i] - last && batch->time[token] <= 0);
-        CHECK(batch->query_time[token] == (known ? time[i + 1] : time[i]) - last);
+        bool here = open && i == window->count - 1;
+        CHECK(batch->query_time[token] == (known && !here ? time[i + 1] : time[i]) - last);
         CHECK(batch->query_time[token] >= batch->time[token] && batch->query_time[token] <= 0);
         CHECK(known || batch->query_time[token] == batch->time[token]);
-        bool is_target = i >= window->from && lp_targets_include(&this->targets, next);
-        if (!is_target)
+        bool is_label = !here && i >= window->from && lp_targets_include(&this->targets, next);
+        if (!is_label && !here)
             continue;
-        CHECK(batch->target_position[*targets] == token - batch->shard_token[shard]);
-        CHECK(batch->target[*targets] == dataset->type[next]);
-        ++*targets;
+        CHECK(batch->target_position[counts->targets] == token - batch->shard_token[shard]);
+        CHECK(batch->target_gap[counts->targets] == (here ? time[i] - this->targets.end : time[i + 1] - time[i]));
+        CHECK(here == (batch->target_gap[counts->targets] < 0));
+        if (is_label) {
+            CHECK(batch->label_row[counts->labels] == counts->targets - batch->shard_targets[shard]);
+            CHECK(batch->target[counts->labels++] == dataset->type[next]);
+        }
+        counts->targets++;
     }
     CHECK(batch->query_time[token - 1] == 0);
 }
@@ -285,23 +324,25 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
 static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first,
                         int count, bool known)
 {
-    int window = 0, token = 0, targets = 0;
+    int window = 0, token = 0;
+    row_counts counts = {0};
     CHECK(batch->windows == count && batch->shard_window[0] == 0 && batch->shard_token[0] == 0);
     for (int shard = 0; shard < batch->shard_count; shard++) {
         const int32_t *segment = lp_batch_segments(batch, shard);
         CHECK(batch->shard_window[shard] == window && batch->shard_token[shard] == token && segment[0] == 0);
-        CHECK(batch->shard_targets[shard] == targets);
+        CHECK(batch->shard_targets[shard] == counts.targets && batch->shard_labels[shard] == counts.labels);
         for (int s = 0; window < batch->shard_window[shard + 1]; s++, window++) {
             const lp_window *wanted = &list->windows[first + window];
             CHECK(segment[s + 1] - segment[s] == wanted->count);
             CHECK(batch->event[window] == wanted->first && batch->sequence[window] == wanted->sequence);
-            check_window(this, batch, wanted, shard, token, known, &targets);
+            check_window(this, batch, wanted, shard, token, known, &counts);
             token += wanted->count;
         }
         int tokens = batch->shard_token[shard + 1] - batch->shard_token[shard];
         CHECK(tokens >= 0 && tokens <= lp_batch_shard_tokens(batch));
     }
-    CHECK(window == count && token == batch->tokens && targets == batch->targets);
+    CHECK(window == count && token == batch->tokens && counts.targets == batch->targets);
+    CHECK(counts.labels == batch->labels && batch->shard_labels[batch->shard_count] == counts.labels);
     CHECK(batch->shard_window[batch->shard_count] == count && batch->shard_token[batch->shard_count] == token);
 }
 
@@ -317,6 +358,7 @@ static void batches(void **state)
         assert_int_equal(lp_windows_training(&list, &this.targets, 1, 0, NULL), LAPSE_OK);
         lp_windows_shuffle(&list, 1, 0);
         assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, 0, NULL), LAPSE_OK);
+        assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){.target_gap = true}, NULL), LAPSE_OK);
         int64_t before = lp_memory_count();
         for (int64_t first = 0; first < list.count; first += windows) {
             int64_t left = list.count - first;
@@ -374,7 +416,7 @@ static void out_of_memory(void **state)
             assert_string_equal(error.message, "out of memory: a batch needs 0.5 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 18); /* thirteen arrays and three fields */
+    assert_int_equal(n, 20); /* fifteen arrays and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

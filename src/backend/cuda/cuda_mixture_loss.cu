@@ -8,7 +8,7 @@ namespace
 
 enum { THREADS = 64 };
 
-/* Attributes of the node: lp_mixture_y. */
+/* Attributes of the node: lp_mixture_gap_of. */
 typedef struct gap_scale {
     double floor, mean, scale;
 } gap_scale;
@@ -19,22 +19,23 @@ gap_scale scale_of(const lp_node *node)
     return scale;
 }
 
-/* Sums of exponentials relative to the largest: of a, and of a plus the log density. */
+/* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
 typedef struct row_sums {
-    double y, weight_most, weight_sum, most, sum;
+    lp_mixture_gap gap;
+    double weight_most, weight_sum, most, sum;
 } row_sums;
 
-__device__ double part(const float *row, int count, int k, double y)
+__device__ double part(const float *row, int count, int k, lp_mixture_gap gap)
 {
     return (double)row[k] +
-           lp_mixture_log_part(y, (double)row[count + k], lp_mixture_log_deviation((double)row[2 * count + k]));
+           lp_mixture_log_part(gap, (double)row[count + k], lp_mixture_log_deviation((double)row[2 * count + k]));
 }
 
 __device__ row_sums sums_of(gap_scale scale, const float *row, int count, double gap)
 {
-    row_sums s = {lp_mixture_y(gap, scale.floor, scale.mean, scale.scale), -INFINITY, 0, -INFINITY, 0};
+    row_sums s = {lp_mixture_gap_of(gap, scale.floor, scale.mean, scale.scale), -INFINITY, 0, -INFINITY, 0};
     for (int k = 0; k < count; k++) {
-        double p = part(row, count, k, s.y), a = (double)row[k];
+        double p = part(row, count, k, s.gap), a = (double)row[k];
         double most = fmax(s.most, p), weight_most = fmax(s.weight_most, a);
         s.sum = s.sum * exp(s.most - most) + exp(p - most);
         s.weight_sum = s.weight_sum * exp(s.weight_most - weight_most) + exp(a - weight_most);
@@ -51,8 +52,8 @@ __global__ void mixture_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows row
     if (row >= lp_rows_now(rows, shard))
         return;
     row_sums s = sums_of(scale, mixture + (size_t)row * cols, cols / 3, gap[row]);
-    losses[row] =
-        isnan(gap[row]) ? 0 : (float)(s.weight_most + log(s.weight_sum) - s.most - log(s.sum) + LP_LOG_ROOT_2_PI);
+    double loss = s.weight_most + log(s.weight_sum) - s.most - log(s.sum) - lp_mixture_log_constant(s.gap);
+    losses[row] = (float)loss;
 }
 
 __global__ void mixture_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, gap_scale scale, int cols,
@@ -64,21 +65,17 @@ __global__ void mixture_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda
         return;
     const float *mine = mixture + (size_t)row * cols;
     float *out = dmixture + (size_t)row * cols;
-    if (isnan(gap[row])) {
-        for (int k = 0; k < cols; k++)
-            lp_store(&out[k], 0, adds);
-        return;
-    }
     row_sums s = sums_of(scale, mine, count, gap[row]);
     double seed = (double)*dloss;
     for (int k = 0; k < count; k++) {
         double l = lp_mixture_log_deviation((double)mine[2 * count + k]), bend = l / LP_MIXTURE_BOUND;
-        double narrow = exp(-l), z = (s.y - (double)mine[count + k]) * narrow;
+        double narrow = exp(-l), z = (s.gap.y - (double)mine[count + k]) * narrow, slope = lp_mixture_slope(s.gap, z);
         double p = exp((double)mine[k] - s.weight_most) / s.weight_sum;
-        double q = exp(part(mine, count, k, s.y) - s.most) / s.sum;
+        double q = exp(part(mine, count, k, s.gap) - s.most) / s.sum;
         lp_store(&out[k], (float)(seed * (p - q)), adds);
-        lp_store(&out[count + k], (float)(-seed * q * z * narrow), adds);
-        lp_store(&out[2 * count + k], (float)(seed * q * (1 - z * z) * (1 - bend * bend)), adds);
+        lp_store(&out[count + k], (float)(-seed * q * slope * narrow), adds);
+        lp_store(&out[2 * count + k], (float)(seed * q * ((s.gap.censored ? 0 : 1) - slope * z) * (1 - bend * bend)),
+                 adds);
     }
 }
 

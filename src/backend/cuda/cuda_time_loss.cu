@@ -11,8 +11,9 @@ __global__ void time_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, 
     int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (row >= lp_rows_now(rows, shard))
         return;
-    double d = fmax(gap[row], 0.0) * scale, s = (double)score[row], w = (double)*slope;
-    losses[row] = (float)(lp_hazard_cumulative(s, w, d) - s - w * d);
+    double d = fabs(gap[row]) * scale, s = (double)score[row], w = (double)*slope;
+    double hazard = lp_hazard_cumulative(s, w, d);
+    losses[row] = (float)(gap[row] < 0 ? hazard : hazard - s - w * d);
 }
 
 void lp_cuda_time_loss(const lp_node *node, const lp_cuda_run *run)
@@ -39,10 +40,11 @@ __global__ void time_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_ro
         int row = i * (int)blockDim.x + (int)threadIdx.x;
         if (row >= count)
             break;
-        double d = fmax(gap[row], 0.0) * scale, hazard = lp_hazard_cumulative((double)score[row], w, d);
+        double d = fabs(gap[row]) * scale, hazard = lp_hazard_cumulative((double)score[row], w, d);
+        double ended = gap[row] < 0 ? 0 : 1;
         if (dscore)
-            lp_store(&dscore[row], (float)(seed * (hazard - 1)), add_score);
-        sum += hazard * lp_hazard_log_slope(w, d) - d;
+            lp_store(&dscore[row], (float)(seed * (hazard - ended)), add_score);
+        sum += hazard * lp_hazard_log_slope(w, d) - ended * d;
     }
     sums[threadIdx.x] = sum;
     for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {

@@ -23,6 +23,7 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->position = array_new(batch, tokens, sizeof *batch->position);
     batch->time = array_new(batch, tokens, sizeof *batch->time);
     batch->query_time = array_new(batch, tokens, sizeof *batch->query_time);
+    batch->label_row = array_new(batch, tokens, sizeof *batch->label_row);
     batch->target = array_new(batch, tokens, sizeof *batch->target);
     batch->action = array_new(batch, tokens, sizeof *batch->action);
     for (int f = 0; f < fields; f++)
@@ -34,10 +35,11 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->shard_window = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_window);
     batch->shard_token = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_token);
     batch->shard_targets = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_targets);
+    batch->shard_labels = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_labels);
     if (!batch->failed)
         return LAPSE_OK;
     lp_batch_clear(batch);
-    return lp_fail_memory(error, "a batch", tokens * (36 + (size_t)fields * FIELD_SIZE));
+    return lp_fail_memory(error, "a batch", tokens * (40 + (size_t)fields * FIELD_SIZE));
 }
 
 void lp_batch_clear(lp_batch *batch)
@@ -113,33 +115,42 @@ static bool all_targets(const lp_targets *targets, int64_t first, int count)
     return !others;
 }
 
-/* Appends the target positions of a window. `token` is the index of its first token within the shard. */
-static void add_targets(lp_batch *batch, const lp_window *window, int token, const lp_targets *targets,
-                        const lp_event_columns *columns)
+/* The first token and the first target of a shard. */
+typedef struct shard_start {
+    int token, target;
+} shard_start;
+
+/* Appends the labels after positions from .. to - 1 of a window. `token` is the index of its first token within the shard. */
+static void add_labels(lp_batch *batch, const lp_window *window, int from, int to, int token, shard_start shard,
+                       const lp_targets *targets, const lp_event_columns *columns)
 {
-    int count = batch->targets, positions = window->count - window->from;
-    int64_t first = window->first + window->from + 1; /* the first candidate target */
-    int32_t *target_position = batch->target_position + count, *target = batch->target + count,
-            *action = batch->action + count;
+    int positions = to - from, first_row = batch->targets - shard.target;
+    int64_t first = window->first + from + 1; /* the first candidate target */
+    int32_t *target_position = batch->target_position + batch->targets, *label_row = batch->label_row + batch->labels;
+    int32_t *target = batch->target + batch->labels, *action = batch->action + batch->labels;
+    int count = 0;
     if (all_targets(targets, first, positions)) {
         for (int i = 0; i < positions; i++)
-            target_position[i] = token + window->from + i;
+            target_position[i] = token + from + i;
         memcpy(target, columns->type + first, (size_t)positions * sizeof *target);
         if (columns->action)
             memcpy(action, columns->action + first, (size_t)positions * sizeof *action);
-        batch->targets += positions;
-        return;
-    }
-    for (int i = window->from; i < window->count; i++) {
-        int64_t next = window->first + i + 1;
-        if (!lp_targets_include(targets, next))
-            continue;
-        *target_position++ = token + i;
-        *target++ = columns->type[next];
-        if (columns->action)
-            *action++ = columns->action[next];
-        batch->targets++;
-    }
+        count = positions;
+    } else
+        for (int i = from; i < to; i++) {
+            int64_t next = window->first + i + 1;
+            if (!lp_targets_include(targets, next))
+                continue;
+            target_position[count] = token + i;
+            target[count] = columns->type[next];
+            if (columns->action)
+                action[count] = columns->action[next];
+            count++;
+        }
+    for (int i = 0; i < count; i++)
+        label_row[i] = first_row + i;
+    batch->targets += count;
+    batch->labels += count;
 }
 
 /* Windows are scattered over the dataset, so the columns of window w + AHEAD are prefetched while window w is copied. */
@@ -162,33 +173,48 @@ static void prefetch_window(const lp_window *window, const lp_targets *targets, 
         prefetch(targets->split + first, count + 1);
 }
 
-static void add_window(lp_batch *batch, const lp_window *window, int shard_token, const lp_targets *targets,
+/* Appends a target that has not come for `gap` seconds. */
+static void add_open_target(lp_batch *batch, int position, double gap)
+{
+    int target = batch->targets++;
+    batch->target_position[target] = position;
+    if (batch->target_gap)
+        batch->target_gap[target] = -gap;
+    if (batch->target_gap_input)
+        lp_gap_row(NAN, batch->target_gap_input + (ptrdiff_t)target * LP_GAP_COLUMNS);
+}
+
+static void add_window(lp_batch *batch, const lp_window *window, shard_start shard, const lp_targets *targets,
                        bool target_known, const lp_event_columns *columns)
 {
     const double *time = targets->dataset->time + window->first;
     const int32_t *type = columns->type + window->first;
-    double last = target_known && !batch->from_last_event ? time[window->count] : time[window->count - 1];
+    bool open = lp_target_is_open(targets, window->sequence, window->first + window->count);
+    double last = target_known && !open && !batch->from_last_event ? time[window->count] : time[window->count - 1];
     size_t token = (size_t)batch->tokens, count = (size_t)window->count;
     for (int f = 0; f < columns->field_count; f++)
         memcpy((char *)batch->field[f] + token * FIELD_SIZE,
                (const char *)columns->field[f] + (size_t)window->first * FIELD_SIZE, count * FIELD_SIZE);
     memcpy(batch->type + token, type, count * sizeof *type);
     shift_times(time, last, count, batch->time + token);
-    shift_times(target_known ? time + 1 : time, last, count, batch->query_time + token);
+    shift_times(target_known ? time + 1 : time, last, count - open, batch->query_time + token);
+    if (open) /* its query time is not known */
+        batch->query_time[token + count - 1] = time[count - 1] - last;
     int32_t *position = batch->position + token;
     for (int32_t i = 0; i < (int32_t)count; i++)
         position[i] = i;
-    int first_target = batch->targets, first_token = batch->tokens - shard_token;
-    add_targets(batch, window, first_token, targets, columns);
+    int first_target = batch->targets, first_token = batch->tokens - shard.token;
+    add_labels(batch, window, window->from, window->count - open, first_token, shard, targets, columns);
     for (int i = first_target; batch->target_gap && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
-        bool learned = !targets->gaps_end || time[at] <= targets->last_gap;
-        batch->target_gap[i] = learned ? time[at + 1] - time[at] : (double)NAN;
+        batch->target_gap[i] = time[at + 1] - time[at];
     }
     for (int i = first_target; batch->target_gap_input && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
         lp_gap_row(columns->gap[window->first + at + 1], batch->target_gap_input + (ptrdiff_t)i * LP_GAP_COLUMNS);
     }
+    if (open)
+        add_open_target(batch, first_token + window->count - 1, targets->end - time[count - 1]);
     for (size_t i = 0; batch->sequence_id && i < count; i++)
         batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;
     for (size_t i = 0; batch->gap && i < count; i++)
@@ -203,23 +229,26 @@ static void add_window(lp_batch *batch, const lp_window *window, int shard_token
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
                    bool target_known, const lp_event_columns *columns)
 {
-    batch->tokens = batch->windows = batch->targets = 0;
+    batch->tokens = batch->windows = batch->targets = batch->labels = 0;
     int shards = batch->shard_count;
     for (int shard = 0; shard < shards; shard++) {
         int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
         batch->shard_window[shard] = begin;
         batch->shard_token[shard] = batch->tokens;
         batch->shard_targets[shard] = batch->targets;
+        batch->shard_labels[shard] = batch->labels;
+        shard_start start = {batch->tokens, batch->targets};
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
         for (int w = begin; w < end; w++) {
             if (w + AHEAD < count)
                 prefetch_window(&list->windows[first + w + AHEAD], targets, columns);
-            add_window(batch, &list->windows[first + w], batch->shard_token[shard], targets, target_known, columns);
-            *segment++ = batch->tokens - batch->shard_token[shard];
+            add_window(batch, &list->windows[first + w], start, targets, target_known, columns);
+            *segment++ = batch->tokens - start.token;
         }
     }
     batch->shard_window[shards] = count;
     batch->shard_token[shards] = batch->tokens;
     batch->shard_targets[shards] = batch->targets;
+    batch->shard_labels[shards] = batch->labels;
 }

@@ -25,14 +25,16 @@ typedef struct lp_event_columns {
 typedef struct lp_batch {
     int capacity_windows, context, shard_count, field_count;
     int windows, tokens, targets;
+    int labels;         /* targets whose event is known: all, but the open ones (window.h) */
     int32_t *type;      /* [tokens] */
     int32_t *position;  /* [tokens]: index within the window */
     double *time;       /* [tokens]: of the event, in seconds relative to the window's last query time, so <= 0 */
     double *query_time; /* [tokens]: the next event's time, or the event's own if the target time is unknown */
     void *field[LP_FIELD_LIMIT]; /* [tokens] each: fields of the event; int32_t or float */
     int32_t *target_position;    /* [targets]: index within the shard of the token whose next event is predicted */
-    int32_t *target;             /* [targets]: event type of that next event */
-    int32_t *action;             /* [targets]: its action, where actions are predicted */
+    int32_t *label_row;          /* [labels]: index within the shard of a target whose event is known */
+    int32_t *target;             /* [labels]: event type of that next event */
+    int32_t *action;             /* [labels]: its action, where actions are predicted */
     int64_t *event;              /* [windows]: first event of each window */
     int64_t *sequence;           /* [windows] */
     int32_t *segment;     /* [windows + shards]: window boundaries, as token indices within the shard; windows + 1 per
@@ -40,13 +42,14 @@ typedef struct lp_batch {
     int *shard_window;    /* [shards + 1] */
     int *shard_token;     /* [shards + 1] */
     int *shard_targets;   /* [shards + 1] */
+    int *shard_labels;    /* [shards + 1] */
     bool from_last_event; /* times are relative to the window's last event, not to its last query time */
 
     /* Set with a batch vocabulary (batch_vocabulary.h). type, target and negative then are indices into the shard's
      * item list. */
     int negative_count, item_capacity; /* negative samples per target; capacity of a shard's item list, 0: no batch
                                         * vocabulary */
-    int32_t *negative;                 /* [targets x negative_count] */
+    int32_t *negative;                 /* [labels x negative_count] */
     int32_t *item;                     /* [shards x item_capacity] */
     float *logq;                       /* [shards x item_capacity]: logQ correction, added to the item's score in the
                                         * loss */
@@ -54,13 +57,14 @@ typedef struct lp_batch {
 
     /* Of networks that read them; otherwise NULL. */
     double *
-        target_gap; /* [targets]: seconds from the event at the target position to the target event; NaN: not learned (lp_targets.gaps_end) */
+        target_gap; /* [targets]: seconds from the event at the target position to the target event; negative: to the end of
+                                 * the observation, of an open target */
     int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
     float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
     int32_t *position_from_end; /* [tokens]: events after this one in the window */
 
-    void *blocks[LP_FIELD_LIMIT + 25]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 27]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;

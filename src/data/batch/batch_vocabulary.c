@@ -70,7 +70,7 @@ static void renumber(item_list *list, int32_t *ids, int count)
 
 enum { ATTEMPTS = 100 }; /* rejections until an item of the sequence itself is accepted */
 
-/* Rejection sampling: replaces the negatives of targets from .. to - 1 that occur in their own sequence. */
+/* Rejection sampling: replaces the negatives of labels from .. to - 1 that occur in their own sequence. */
 static void reject_seen(const lp_batch_vocabulary *lists, const lp_mark *marks, uint32_t seen, lp_batch *batch,
                         int from, int to, uint32_t step)
 {
@@ -97,14 +97,15 @@ static uint32_t mark_seen(lp_batch_vocabulary *lists, int worker, int64_t sequen
 static void sample_negatives(lp_batch_vocabulary *lists, lp_batch *batch, int shard, int worker, uint32_t step)
 {
     const int32_t *segment = lp_batch_segments(batch, shard);
-    int from = batch->shard_targets[shard], end = batch->shard_targets[shard + 1];
+    const int32_t *position = batch->target_position + batch->shard_targets[shard];
+    int from = batch->shard_labels[shard], end = batch->shard_labels[shard + 1];
     lp_negatives_fill(lists->negatives, step, (uint64_t)from, end - from,
                       batch->negative + (size_t)from * (size_t)lists->negatives->count);
     if (!lists->negatives->unseen)
         return;
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
         int to = from;
-        while (to < end && batch->target_position[to] < segment[s + 1])
+        while (to < end && position[batch->label_row[to]] < segment[s + 1])
             to++;
         if (to > from)
             reject_seen(lists, lists->marks[worker], mark_seen(lists, worker, batch->sequence[w]), batch, from, to,
@@ -133,11 +134,11 @@ void lp_batch_vocabulary_make(lp_batch_vocabulary *lists, lp_batch *batch, int s
         sample_negatives(lists, batch, shard, worker, step);
     size_t offset = (size_t)shard * (size_t)batch->item_capacity;
     item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[worker]), batch->item + offset, 0};
-    int token = batch->shard_token[shard], target = batch->shard_targets[shard];
-    int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_targets[shard + 1] - target;
+    int token = batch->shard_token[shard], label = batch->shard_labels[shard];
+    int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_labels[shard + 1] - label;
     renumber(&list, batch->type + token, tokens);
-    renumber(&list, batch->target + target, count);
-    renumber(&list, batch->negative + (size_t)target * (size_t)negatives->count, count * negatives->count);
+    renumber(&list, batch->target + label, count);
+    renumber(&list, batch->negative + (size_t)label * (size_t)negatives->count, count * negatives->count);
     add_shared(negatives, step, &list);
     batch->shard_items[shard] = list.count;
     for (int i = 0; negatives->corrected && i < list.count; i++)

@@ -39,6 +39,21 @@ static int64_t count_targets(const lp_targets *targets, int64_t first, int64_t c
     return all ? count - sum : sum;
 }
 
+/* The position of a sequence whose target is open: its last event in the split, if the observation ends later. -1: none. */
+static int64_t open_position(const lp_targets *targets, int64_t start, int64_t end)
+{
+    int64_t event = end - 1;
+    while (targets->censored && event >= start && !lp_targets_include(targets, event))
+        event--;
+    return targets->censored && event >= start && targets->dataset->time[event] < targets->end ? event - start : -1;
+}
+
+/* Whether the event after a position is a target. open: open_position. */
+static bool has_target(const lp_targets *targets, int64_t start, int64_t position, int64_t open)
+{
+    return position == open || lp_targets_include(targets, start + position + 1);
+}
+
 /* Adds the windows of one sequence. A window predicts the events after `stride` positions (the first window: after
  * `first_end` positions), less those at either end that are no targets; with overlap it also has the preceding events
  * as far as the context allows. */
@@ -46,17 +61,19 @@ static void add_windows(lp_windows *list, const lp_targets *targets, int64_t seq
                         int64_t stride, bool overlap)
 {
     const lapse_dataset *dataset = targets->dataset;
-    int64_t start = (int64_t)dataset->start[sequence], last = (int64_t)dataset->start[sequence + 1] - 1;
-    int64_t positions = last - start; /* the last event is a target only */
-    int64_t end = 0;                  /* positions before this one are done */
+    int64_t start = (int64_t)dataset->start[sequence], stop = (int64_t)dataset->start[sequence + 1];
+    int64_t open = open_position(targets, start, stop),
+            positions = stop - start - 1; /* the last event is a target only */
+    int64_t end = 0;                      /* positions before are done */
+    positions = open == positions ? positions + 1 : positions;
     while (end < positions) {
         int64_t begin = end;
         end = begin == 0 ? first_end : begin + stride;
         end = end < positions ? end : positions;
         int64_t from = begin, done = end;
-        while (from < end && !lp_targets_include(targets, start + from + 1))
+        while (from < end && !has_target(targets, start, from, open))
             from++;
-        while (done > from && !lp_targets_include(targets, start + done))
+        while (done > from && !has_target(targets, start, done - 1, open))
             done--;
         if (from == done)
             continue;
@@ -64,7 +81,8 @@ static void add_windows(lp_windows *list, const lp_targets *targets, int64_t seq
         int64_t first = overlap ? earliest : begin;
         list->windows[list->count++] =
             (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(from - first)};
-        list->targets += count_targets(targets, start + from + 1, done - from);
+        bool ends_open = done - 1 == open;
+        list->targets += count_targets(targets, start + from + 1, done - from - ends_open) + ends_open;
     }
 }
 
@@ -72,11 +90,12 @@ static void add_windows(lp_windows *list, const lp_targets *targets, int64_t seq
 static void add_last_window(lp_windows *list, const lp_targets *targets, int64_t sequence)
 {
     const lapse_dataset *dataset = targets->dataset;
-    int64_t start = (int64_t)dataset->start[sequence], done = (int64_t)dataset->start[sequence + 1] - 1 - start;
-    while (done > 0 && !lp_targets_include(targets, start + done))
+    int64_t start = (int64_t)dataset->start[sequence], stop = (int64_t)dataset->start[sequence + 1];
+    int64_t open = open_position(targets, start, stop), done = open >= 0 ? open + 1 : stop - start - 1;
+    while (done > 0 && !has_target(targets, start, done - 1, open))
         done--;
     int64_t first = done > targets->context ? done - targets->context : 0;
-    int64_t wanted = count_targets(targets, start + first + 1, done - first);
+    int64_t wanted = count_targets(targets, start + first + 1, done - first - (open >= 0)) + (open >= 0);
     if (wanted > 0)
         list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), 0};
     list->targets += wanted;
@@ -99,7 +118,8 @@ lapse_status lp_windows_training(lp_windows *list, const lp_targets *targets, ui
         return lp_windows_evaluation(list, targets, error);
     LP_TRY(reserve(list, targets, targets->context, error));
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
-        int64_t positions = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - 1, first_end = targets->context;
+        int64_t positions = (int64_t)(dataset->start[s + 1] - dataset->start[s]) - !targets->censored;
+        int64_t first_end = targets->context;
         if (targets->last_windows) {
             add_last_window(list, targets, s);
             continue;

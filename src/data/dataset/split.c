@@ -15,6 +15,7 @@
 #include "base/text.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -182,9 +183,9 @@ static const char *const names[RULES + 1] = {
 };
 
 static const lp_split_rule rules[RULES] = {
-    [COLUMN] = {true, split_by_column},      [SEQUENCE] = {false, split_by_sequence},
-    [LEAVE_ONE_OUT] = {true, leave_one_out}, [TIME] = {false, split_by_time},
-    [SESSION] = {true, split_by_session},
+    [COLUMN] = {true, false, split_by_column},      [SEQUENCE] = {false, false, split_by_sequence},
+    [LEAVE_ONE_OUT] = {true, false, leave_one_out}, [TIME] = {false, false, split_by_time},
+    [SESSION] = {true, true, split_by_session},
 };
 
 const char *const *lapse_split_by_names(void)
@@ -222,4 +223,31 @@ lapse_status lp_split_make(const lapse_dataset *dataset, const lp_split_rule *ru
     else
         lp_free(made);
     return status;
+}
+
+lapse_status lp_split_end(const lapse_dataset *dataset, const lp_split_rule *rule, const uint8_t *split,
+                          lp_split wanted, double *end, lapse_error *error)
+{
+    double last = -INFINITY, last_seen = -INFINITY, first_later = INFINITY;
+    bool divided = false;
+    for (int64_t s = 0; s < dataset->sequence_count; s++) {
+        uint64_t later = 0;
+        for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++) {
+            double time = dataset->time[i];
+            last = fmax(last, time);
+            if (split[i] > (uint8_t)wanted)
+                first_later = fmin(first_later, time);
+            else
+                last_seen = fmax(last_seen, time);
+            later += split[i] > (uint8_t)wanted;
+        }
+        divided |= later > 0 && later < dataset->start[s + 1] - dataset->start[s];
+    }
+    *end = divided ? first_later : last;
+    if (!divided || rule->at_a_time || last_seen <= first_later)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "--censoring needs a time up to which all training sequences are observed, and the split by '%s' "
+                   "divides sequences at different times: use --split-by sequence, time or session",
+                   lp_split_rule_name(rule));
 }

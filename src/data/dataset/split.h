@@ -7,6 +7,7 @@
 /* A split rule; split.c has the table. */
 typedef struct lp_split_rule {
     bool within_sequences; /* a sequence may have events in several splits, by design */
+    bool at_a_time;        /* what of a sequence is held out begins after the same time in all sequences */
     lapse_status (*make)(const lapse_dataset *dataset, uint64_t seed, uint8_t *split, lapse_error *error);
 } lp_split_rule;
 
@@ -22,5 +23,11 @@ const lp_split_rule *lp_split_rule_default(const lapse_dataset *dataset, const c
  * validation. */
 lapse_status lp_split_make(const lapse_dataset *dataset, const lp_split_rule *rule, uint64_t seed, uint8_t **split,
                            lapse_error *error);
+
+/* The end of the observation of the split `wanted`, train or valid, in unix seconds: up to this time, its sequences have no events in a
+ * later split (train, valid, test). Of whole sequences it is the last time of the dataset. Where sequences are divided at a time, as
+ * sessions are, it is the first time of a later split. An error where they are divided otherwise, as by leave-one-out. */
+lapse_status lp_split_end(const lapse_dataset *dataset, const lp_split_rule *rule, const uint8_t *split,
+                          lp_split wanted, double *end, lapse_error *error);
 
 #endif

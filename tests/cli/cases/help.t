@@ -255,6 +255,10 @@ $ lapse train --help
 |                             sampled-softmax, or a ranking loss over negatives:
 |                             bpr, bpr-max, top1-max (default: by the size of the
 |                             catalogue; bpr for transrec)
+|   --censoring               right censoring (--when, rmtpp): the gap after the
+|                             last event of a sequence is still open at the end of
+|                             the data, and counts as at least that long. Without
+|                             it, only gaps that have ended are learned
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
@@ -285,7 +289,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 67 more.
+| `lapse train --help all` shows every option, 66 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |

@@ -4,10 +4,11 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "base/mixture.h"
 
-/* Of a row: per component; and sums of exponentials relative to the largest, of a and of a plus the log density. */
+/* Of a row: per component; and sums of exponentials relative to the largest, of a and of a plus the log likelihood. */
 typedef struct terms {
-    float *narrow, *z, *bend; /* 1 / deviation; (y - m) / deviation; l / B */
-    float *weight, *density;  /* exponentials */
+    float *narrow, *z, *bend;   /* 1 / deviation; (y - m) / deviation; l / B */
+    float *slope;               /* lp_mixture_slope */
+    float *weight, *likelihood; /* exponentials */
     float weight_most, most;
     float weight_sum, sum;
 } terms;
@@ -18,8 +19,9 @@ static terms terms_in(const lp_run *run, int count)
     return (terms){.narrow = memory,
                    .z = memory + count,
                    .bend = memory + 2 * count,
-                   .weight = memory + 3 * count,
-                   .density = memory + 4 * count};
+                   .slope = memory + 3 * count,
+                   .weight = memory + 4 * count,
+                   .likelihood = memory + 5 * count};
 }
 
 static float largest(const float *row, int count)
@@ -41,27 +43,33 @@ static float powers(const float *row, float *out, int count, float most)
     return sum;
 }
 
-static void fill(terms *restrict t, const float *restrict row, int count, float y)
+static void fill(terms *restrict t, const float *restrict row, int count, lp_mixture_gap gap)
 {
-    const float bound = (float)LP_MIXTURE_BOUND;
+    const float bound = (float)LP_MIXTURE_BOUND, y = (float)gap.y;
 #pragma omp simd
     for (int k = 0; k < count; k++) {
         float bend = 1 - 2 / (fast_exp(2 / bound * row[2 * count + k]) + 1), l = bound * bend;
         t->bend[k] = bend;
         t->narrow[k] = fast_exp(-l);
         t->z[k] = (y - row[count + k]) * t->narrow[k];
-        t->density[k] = row[k] - l - t->z[k] * t->z[k] / 2;
+        t->slope[k] = t->z[k];
+        t->likelihood[k] = row[k] - l - t->z[k] * t->z[k] / 2;
+    }
+    /* At most one row of a sequence is censored, so these functions of the tail need no vectors. */
+    for (int k = 0; gap.censored && k < count; k++) {
+        t->slope[k] = (float)lp_normal_hazard((double)t->z[k]);
+        t->likelihood[k] = row[k] + (float)lp_normal_log_tail((double)t->z[k]);
     }
     t->weight_most = largest(row, count);
-    t->most = largest(t->density, count);
+    t->most = largest(t->likelihood, count);
     t->weight_sum = powers(row, t->weight, count, t->weight_most);
-    t->sum = powers(t->density, t->density, count, t->most);
+    t->sum = powers(t->likelihood, t->likelihood, count, t->most);
 }
 
-static float y_of(const lp_node *node, double gap)
+static lp_mixture_gap gap_of(const lp_node *node, double gap)
 {
     const lp_attributes *attributes = &node->attributes;
-    return (float)lp_mixture_y(gap, attributes->epsilon, attributes->shift, attributes->scale);
+    return lp_mixture_gap_of(gap, attributes->epsilon, attributes->shift, attributes->scale);
 }
 
 void LP_FAST(mixture_loss)(const lp_node *node, const lp_run *run)
@@ -72,10 +80,10 @@ void LP_FAST(mixture_loss)(const lp_node *node, const lp_run *run)
     terms t = terms_in(run, cols / 3);
     double loss = 0;
     for (int a = 0; a < rows; a++) {
-        if (isnan(gap[a]))
-            continue;
-        fill(&t, mixture + (size_t)a * (size_t)cols, cols / 3, y_of(node, gap[a]));
-        loss += (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) + LP_LOG_ROOT_2_PI;
+        lp_mixture_gap seen = gap_of(node, gap[a]);
+        fill(&t, mixture + (size_t)a * (size_t)cols, cols / 3, seen);
+        loss += (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) -
+                lp_mixture_log_constant(seen);
     }
     *OUTPUT(0) = (float)loss;
 }
@@ -89,19 +97,16 @@ void LP_FAST(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
     bool added = ADDED(0);
     for (int a = 0; a < rows; a++) {
         float *restrict out = OUTPUT(0) + (size_t)a * (size_t)cols;
-        for (int k = 0; isnan(gap[a]) && !added && k < cols; k++)
-            out[k] = 0;
-        if (isnan(gap[a]))
-            continue;
-        fill(&t, mixture + (size_t)a * (size_t)cols, count, y_of(node, gap[a]));
-        float of_weights = 1 / t.weight_sum, of_all = 1 / t.sum;
+        lp_mixture_gap seen = gap_of(node, gap[a]);
+        fill(&t, mixture + (size_t)a * (size_t)cols, count, seen);
+        float of_weights = 1 / t.weight_sum, of_all = 1 / t.sum, one = seen.censored ? 0 : 1;
 #pragma omp simd
         for (int k = 0; k < count; k++) {
-            float p = t.weight[k] * of_weights, q = t.density[k] * of_all, z = t.z[k];
+            float p = t.weight[k] * of_weights, q = t.likelihood[k] * of_all, z = t.z[k], slope = t.slope[k];
             out[k] = (added ? out[k] : 0) + seed * (p - q);
-            out[count + k] = (added ? out[count + k] : 0) - seed * q * z * t.narrow[k];
+            out[count + k] = (added ? out[count + k] : 0) - seed * q * slope * t.narrow[k];
             out[2 * count + k] =
-                (added ? out[2 * count + k] : 0) + seed * q * (1 - z * z) * (1 - t.bend[k] * t.bend[k]);
+                (added ? out[2 * count + k] : 0) + seed * q * (one - slope * z) * (1 - t.bend[k] * t.bend[k]);
         }
     }
 }

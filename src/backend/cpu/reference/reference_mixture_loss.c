@@ -3,29 +3,30 @@
 
 #include "base/mixture.h"
 
-/* Sums of exponentials relative to the largest: of a, and of a plus the log density. */
+/* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
 typedef struct sums {
-    double y, weight_most, weight_sum, most, sum;
+    lp_mixture_gap gap;
+    double weight_most, weight_sum, most, sum;
 } sums;
 
-static double part(const real *row, int count, int k, double y)
+static double part(const real *row, int count, int k, lp_mixture_gap gap)
 {
     return (double)row[k] +
-           lp_mixture_log_part(y, (double)row[count + k], lp_mixture_log_deviation((double)row[2 * count + k]));
+           lp_mixture_log_part(gap, (double)row[count + k], lp_mixture_log_deviation((double)row[2 * count + k]));
 }
 
 static sums row_sums(const lp_attributes *attributes, const real *row, int count, double gap)
 {
-    sums s = {.y = lp_mixture_y(gap, attributes->epsilon, attributes->shift, attributes->scale),
+    sums s = {.gap = lp_mixture_gap_of(gap, attributes->epsilon, attributes->shift, attributes->scale),
               .weight_most = -INFINITY,
               .most = -INFINITY};
     for (int k = 0; k < count; k++) {
         s.weight_most = fmax(s.weight_most, (double)row[k]);
-        s.most = fmax(s.most, part(row, count, k, s.y));
+        s.most = fmax(s.most, part(row, count, k, s.gap));
     }
     for (int k = 0; k < count; k++) {
         s.weight_sum += exp((double)row[k] - s.weight_most);
-        s.sum += exp(part(row, count, k, s.y) - s.most);
+        s.sum += exp(part(row, count, k, s.gap) - s.most);
     }
     return s;
 }
@@ -37,10 +38,8 @@ void LP_REFERENCE(mixture_loss)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
-        if (isnan(gap[t]))
-            continue;
         sums s = row_sums(&node->attributes, mixture + (size_t)t * (size_t)cols, cols / 3, gap[t]);
-        loss += s.weight_most + log(s.weight_sum) - s.most - log(s.sum) + LP_LOG_ROOT_2_PI;
+        loss += s.weight_most + log(s.weight_sum) - s.most - log(s.sum) - lp_mixture_log_constant(s.gap);
     }
     *OUTPUT(0) = (real)loss;
 }
@@ -55,16 +54,15 @@ void LP_REFERENCE(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
         const real *row = mixture + (size_t)t * (size_t)cols;
         real *out = dmixture + (size_t)t * (size_t)cols;
         sums s = row_sums(&node->attributes, row, count, gap[t]);
-        for (int k = 0; isnan(gap[t]) && k < cols; k++)
-            STORE(0, out[k], 0);
-        for (int k = 0; !isnan(gap[t]) && k < count; k++) {
+        for (int k = 0; k < count; k++) {
             double l = lp_mixture_log_deviation((double)row[2 * count + k]), bend = l / LP_MIXTURE_BOUND;
-            double z = (s.y - (double)row[count + k]) * exp(-l);
+            double z = (s.gap.y - (double)row[count + k]) * exp(-l), slope = lp_mixture_slope(s.gap, z);
             double p = exp((double)row[k] - s.weight_most) / s.weight_sum;
-            double q = exp(part(row, count, k, s.y) - s.most) / s.sum;
+            double q = exp(part(row, count, k, s.gap) - s.most) / s.sum;
             STORE(0, out[k], (double)*dloss * (p - q));
-            STORE(0, out[count + k], -(double)*dloss * q * z * exp(-l));
-            STORE(0, out[2 * count + k], (double)*dloss * q * (1 - z * z) * (1 - bend * bend));
+            STORE(0, out[count + k], -(double)*dloss * q * slope * exp(-l));
+            STORE(0, out[2 * count + k],
+                  (double)*dloss * q * ((s.gap.censored ? 0 : 1) - slope * z) * (1 - bend * bend));
         }
     }
 }

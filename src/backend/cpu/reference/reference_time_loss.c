@@ -10,8 +10,9 @@ void LP_REFERENCE(time_loss)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]);
     double loss = 0;
     for (int t = 0; t < rows; t++) {
-        double d = fmax(gap[t], 0) * node->attributes.scale, s = (double)score[t], w = (double)*slope;
-        loss += lp_hazard_cumulative(s, w, d) - s - w * d;
+        double d = fabs(gap[t]) * node->attributes.scale, s = (double)score[t], w = (double)*slope;
+        double hazard = lp_hazard_cumulative(s, w, d);
+        loss += gap[t] < 0 ? hazard : hazard - s - w * d;
     }
     *OUTPUT(0) = (real)loss;
 }
@@ -24,11 +25,11 @@ void LP_REFERENCE(time_loss_gradient)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]);
     double sum = 0;
     for (int t = 0; t < rows; t++) {
-        double d = fmax(gap[t], 0) * node->attributes.scale, w = (double)*slope;
+        double d = fabs(gap[t]) * node->attributes.scale, w = (double)*slope, ended = gap[t] < 0 ? 0 : 1;
         double hazard = lp_hazard_cumulative((double)score[t], w, d);
         if (dscore)
-            STORE(0, dscore[t], (double)*dloss * (hazard - 1));
-        sum += hazard * lp_hazard_log_slope(w, d) - d;
+            STORE(0, dscore[t], (double)*dloss * (hazard - ended));
+        sum += hazard * lp_hazard_log_slope(w, d) - ended * d;
     }
     if (dslope)
         STORE(1, *dslope, (double)*dloss * sum);
