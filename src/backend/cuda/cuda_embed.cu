@@ -21,10 +21,10 @@ struct token_lists {
 
 template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
-    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
-                          lp_by_id_output to)
+    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, lp_by_id_shape shape,
+                          const float *dy, lp_by_id_output to)
 {
-    lp_sum_ids<n, lanes>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
+    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, lp_rows_now(rows, shard), dy, to);
 }
 
 /* Tables of few rows, such as a field with two categories: `parts` blocks reduce the tokens of a row, and the last
@@ -96,7 +96,7 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
         lp_with_lanes(shape, [&](auto lanes) {
             LP_LAUNCH(run, (embed_gradient_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
-                      (unsigned)shape.threads, 0, shard, rows, lists, shape.each, dy, to);
+                      (unsigned)shape.threads, 0, shard, rows, lists, shape, dy, to);
         });
     });
 }
