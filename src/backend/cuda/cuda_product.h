@@ -1,14 +1,14 @@
 /* cuda_product.h: the matrix product of every width and precision:  C [rows x cols] = A [rows x depth] B [depth x cols].
  *
  * Grid: (column tiles, row tiles, heads * chunks). A block computes one tile of C for one head and one chunk of the
- * depth. It takes the depth in slabs of 32: while a slab is multiplied, the next one is loaded into registers, and then
- * stored to the other of two buffers in shared memory. On the way it is rounded: to bf16 (m16n8k16) or tf32 (m16n8k8)
- * for tensor cores; fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
+ * depth. It takes the depth in slabs of 32, which are copied asynchronously: while a slab is multiplied, the next two are
+ * under way. Each thread rounds what it copied itself, in place: to bf16 (m16n8k16) or tf32 (m16n8k8) for tensor cores;
+ * fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
  * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
- * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 20 or 36 floats for a deep
- * operand, 8 modulo 32 otherwise.
+ * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 4 modulo 32 floats for
+ * ldmatrix, 8 where lanes read tf32 and fp32 along the other side.
  *
  * What is done with a tile is a type `finish` (a kernel argument): `run` gets the sums of each lane, two neighbouring
  * columns at a time (product_pairs), and shared memory to use after a barrier; `loaded` sees every slab that the thread
@@ -99,58 +99,103 @@ __device__ static inline float4 product_load(const float *from, int present, int
     return x;
 }
 
-/* Layout in shared memory of a slab of an operand with `count` rows of C. */
-template <int slab_precision, bool deep, int count, int slab_depth> struct product_layout {
-    static constexpr int precision = slab_precision, depth = slab_depth;
-    static constexpr bool bf16 = precision == LP_PRECISION_BF16;
-    /* Floats from line to line, and of all lines. */
-    static constexpr int stride = deep ? (bf16 ? depth / 2 : depth) + 4 : (count + 8) / (bf16 ? 2 : 1);
-    static constexpr int size = stride * (deep ? count : depth);
+/* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation
+ * copies at once. */
+__device__ static inline void product_copies_end(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
+
+template <int later> __device__ static inline void product_copies_wait(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+#endif
+}
+
+/* Layout in shared memory of a slab of an operand with `count` rows of C. from_floats: it is copied as floats and rounded in
+ * place, so that 8 numbers in bf16 have the first half of 8 floats. */
+template <int slab_precision, bool slab_deep, int slab_count, int slab_depth, bool from_floats> struct product_layout {
+    static constexpr int precision = slab_precision, depth = slab_depth, count = slab_count;
+    static constexpr bool deep = slab_deep, bf16 = precision == LP_PRECISION_BF16;
+    static constexpr int per_float = bf16 && !from_floats ? 2 : 1; /* numbers that are copied as one */
+    /* A line is contiguous in memory. */
+    static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
+    static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
+
+    /* Offset of number i of a line, in bf16 of every eighth. */
+    __device__ static constexpr int at(int i)
+    {
+        return i / per_float;
+    }
 };
 
-/* How a block loads a slab of floats, and stores it to shared memory. */
+/* A thread copies the same four columns of several lines, in copies of `width` floats. What is not present is not read. */
+template <typename layout, int threads, int width, typename type>
+__device__ static inline void product_copy_columns(float *to, const type *from, int64_t from_stride, int rows,
+                                                   int depth)
+{
+    constexpr int vectors = layout::line / 4, step = threads / vectors;
+    static_assert(threads % vectors == 0 && layout::lines % step == 0, "whole columns");
+    int line = (int)threadIdx.x / vectors, at = 4 * ((int)threadIdx.x % vectors);
+    int floats = ((layout::deep ? depth : rows) + layout::per_float - 1) / layout::per_float - at;
+    int present = (layout::deep ? rows : depth) - line;
+    const type *source = from + line * from_stride + at * layout::per_float;
+    to += line * layout::stride + at;
+#pragma unroll
+    for (int i = 0; i < layout::lines; i += step, source += step * from_stride)
+#pragma unroll
+        for (int n = 0; n < 4; n += width) {
+            int some = i < present ? min(max(floats - n, 0), width) : 0;
+            tile_cp_async_part<width>(to + i * layout::stride + n, (const float *)(const void *)source + n, some);
+        }
+}
+
+/* Starts to copy a slab. from: the first row and depth; rows, depth: present from there on. */
+template <typename layout, int threads, typename type>
+__device__ static inline void product_copy(float *to, const type *from, int64_t from_stride, int width, int rows,
+                                           int depth)
+{
+    if (width == 4)
+        product_copy_columns<layout, threads, 4>(to, from, from_stride, rows, depth);
+    else if (width == 2)
+        product_copy_columns<layout, threads, 2>(to, from, from_stride, rows, depth);
+    else
+        product_copy_columns<layout, threads, 1>(to, from, from_stride, rows, depth);
+}
+
+/* A slab of floats: what a thread copied of it, to be rounded. */
 template <int precision, bool deep, int count, int threads>
-struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB> {
-    typedef product_layout<precision, deep, count, PRODUCT_SLAB> layout;
-    static constexpr int vectors = count * PRODUCT_SLAB / 4 / threads; /* of a thread */
-    static constexpr int per_line = (deep ? PRODUCT_SLAB : count) / 4;
-    static constexpr int stride = layout::stride;
+struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB, true> {
+    typedef product_layout<precision, deep, count, PRODUCT_SLAB, true> layout;
+    static constexpr int per_line = layout::line / 4, vectors = layout::lines * per_line / threads;
 
     float4 held[vectors];
 
-    /* from: the first row and depth; rows, depth: present from there on. */
-    __device__ void load(const float *from, int64_t from_stride, int width, int rows, int depth)
+    __device__ void load(const float *slab)
     {
-        if (width == 4 && rows >= count && depth >= PRODUCT_SLAB) { /* whole: nothing to check */
-#pragma unroll
-            for (int i = 0; i < vectors; i++) {
-                int v = (int)threadIdx.x + i * threads;
-                held[i] = *(const float4 *)(from + v / per_line * from_stride + 4 * (v % per_line));
-            }
-            return;
-        }
 #pragma unroll
         for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
-            bool exists = line < (deep ? rows : depth);
-            held[i] = product_load(from + line * from_stride + at, exists ? (deep ? depth : rows) - at : 0, width);
+            int v = (int)threadIdx.x + i * threads;
+            held[i] = *(const float4 *)(slab + v / per_line * layout::stride + 4 * (v % per_line));
         }
     }
 
-    __device__ void store(float *to) const
+    /* In bf16, the second of two lanes writes where the first has read. */
+    __device__ void store(float *slab) const
     {
 #pragma unroll
         for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
+            int v = (int)threadIdx.x + i * threads, at = 4 * (v % per_line);
             float4 x = held[i];
-            if constexpr (layout::bf16)
-                *(float2 *)(to + line * stride + at / 2) =
-                    make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
+            float *to = slab + v / per_line * layout::stride;
+            if constexpr (precision == LP_PRECISION_BF16)
+                *(float2 *)(to + at - at % 8 / 2) = make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
             else if constexpr (precision == LP_PRECISION_TF32)
-                *(float4 *)(to + line * stride + at) =
+                *(float4 *)(to + at) =
                     make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
-            else
-                *(float4 *)(to + line * stride + at) = x;
         }
     }
 };
@@ -185,21 +230,21 @@ __device__ static inline void product_slab_tensor(product_sums<shape> &sums, con
     tile_lane me = tile_lane_now();
     /* Addresses for ldmatrix: of matrix lane / 8, row lane % 8. */
     int which = me.lane >> 3, line = me.lane & 7;
-    tile_address from_a = a_deep ? tile_a_address(a + row * slab_a::stride, slab_a::stride)
-                                 : tile_address_of(a + (8 * (which >> 1) + line) * slab_a::stride +
-                                                   (bf16 ? (row + 8 * (which & 1)) / 2 : 0));
-    tile_address from_b = b_deep ? tile_b_address(b + col * slab_b::stride, slab_b::stride)
-                                 : tile_address_of(b + (8 * (which & 1) + line) * slab_b::stride +
-                                                   (bf16 ? (col + 8 * (which >> 1)) / 2 : 0));
+    int a_line = a_deep ? row + (me.lane & 15) : 8 * (which >> 1) + line;
+    int a_at = a_deep ? (bf16 ? slab_a::at(8 * (which >> 1)) : 4 * (which >> 1)) : slab_a::at(row + 8 * (which & 1));
+    int b_line = b_deep ? col + line + 8 * (which >> 1) : 8 * (which & 1) + line;
+    int b_at = b_deep ? (bf16 ? slab_b::at(8 * (which & 1)) : 4 * (which & 1)) : slab_b::at(col + 8 * (which >> 1));
+    tile_address from_a = tile_address_of(a + a_line * slab_a::stride + a_at);
+    tile_address from_b = tile_address_of(b + b_line * slab_b::stride + b_at);
 #pragma unroll
     for (int k = 0; k < present; k += depth) {
         float left[shape::down][4], right[4];
 #pragma unroll
         for (int m = 0; m < shape::down; m++) {
             if constexpr (a_deep) {
-                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + k * 8 / depth);
+                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + slab_a::at(k));
             } else if constexpr (bf16) {
-                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + 8 * m);
+                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + slab_a::at(16 * m));
             } else {
                 const float *here = a + (k + me.member) * slab_a::stride + row + 16 * m + me.group;
                 left[m][0] = here[0];
@@ -211,9 +256,9 @@ __device__ static inline void product_slab_tensor(product_sums<shape> &sums, con
 #pragma unroll
         for (int j = 0; j < shape::across; j += 2) {
             if constexpr (b_deep) {
-                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + k * 8 / depth);
+                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + slab_b::at(k));
             } else if constexpr (bf16) {
-                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + 4 * j);
+                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + slab_b::at(8 * j));
             } else {
                 const float *here = b + (k + me.member) * slab_b::stride + col + 8 * j + me.group;
                 right[0] = here[0];
@@ -327,7 +372,8 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct produc
     typedef product_slab<precision, a_deep, shape::rows, shape::threads> a;
     typedef product_slab<precision, b_deep, shape::cols, shape::threads> b;
     static constexpr int size = a::size + b::size; /* of a buffer, in floats */
-    static constexpr size_t bytes = (size_t)(2 * size) * sizeof(float);
+    static constexpr int buffers = 3;
+    static constexpr size_t bytes = (size_t)(buffers * size) * sizeof(float);
 };
 
 /* The operands of a block: where its rows and columns begin, and how many there are. */
@@ -351,43 +397,45 @@ __device__ static inline product_sides<type> product_sides_of(const product_task
     return sides;
 }
 
-/* Slabs pass through registers, where they are rounded and `finish` sees them. */
 template <bool a_deep, bool b_deep, typename slabs, typename shape, typename finish_type>
 __device__ static inline void product_sum(const product_task &task, const product_place &place,
                                           const product_sides<float> &sides, product_sums<shape> &sums, float *memory,
                                           finish_type &finish)
 {
-    typename slabs::a left;
-    typename slabs::b right;
-    auto load = [&](int k) {
-        left.load(sides.a + k * sides.a_step, task.a.stride, task.a.width, sides.rows, sides.end - k);
-        right.load(sides.b + k * sides.b_step, task.b.stride, task.b.width, sides.cols, sides.end - k);
+    auto copy = [&](int k, int slot) {
+        float *to = memory + slot * slabs::size;
+        if (k < sides.end) {
+            product_copy<typename slabs::a::layout, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride,
+                                                                    task.a.width, sides.rows, sides.end - k);
+            product_copy<typename slabs::b::layout, shape::threads>(to + slabs::a::size, sides.b + k * sides.b_step,
+                                                                    task.b.stride, task.b.width, sides.cols,
+                                                                    sides.end - k);
+        }
+        product_copies_end();
     };
-    auto store = [&](float *to) {
-        finish.loaded(place, left.held, right.held);
-        left.store(to);
-        right.store(to + slabs::a::size);
-    };
-    float *buffer = memory, *other = memory + slabs::size;
-    if (sides.begin < sides.end) {
-        load(sides.begin);
-        store(buffer);
-    }
-    __syncthreads();
+    copy(sides.begin, 0);
+    copy(sides.begin + PRODUCT_SLAB, 1);
+    int slot = 0;
 #pragma unroll 1
     for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
-        bool more = k + PRODUCT_SLAB < sides.end;
-        if (more)
-            load(k + PRODUCT_SLAB);
-        product_multiply<a_deep, b_deep, shape, typename slabs::a, typename slabs::b>(
-            sums, buffer, buffer + slabs::a::size, PRODUCT_SLAB);
-        if (more)
-            store(other);
+        float *a = memory + slot * slabs::size, *b = a + slabs::a::size;
+        product_copies_wait<1>();
+        {
+            typename slabs::a left;
+            typename slabs::b right;
+            left.load(a);
+            right.load(b);
+            finish.loaded(place, left.held, right.held);
+            __syncwarp();
+            left.store(a);
+            right.store(b);
+        }
         __syncthreads();
-        float *swapped = buffer;
-        buffer = other;
-        other = swapped;
+        copy(k + 2 * PRODUCT_SLAB, slot == 0 ? 2 : slot - 1);
+        product_multiply<a_deep, b_deep, shape, typename slabs::a, typename slabs::b>(sums, a, b, PRODUCT_SLAB);
+        slot = slot == 2 ? 0 : slot + 1;
     }
+    __syncthreads();
 }
 
 template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
@@ -403,7 +451,7 @@ __global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP3
     product_sums<shape> sums = {};
     product_sum<a_deep, b_deep, product_slabs<precision, a_deep, b_deep, shape>>(
         task, place, product_sides_of<a_deep, b_deep, PRODUCT_SLAB, float>(task, place), sums, memory, finish);
-    finish.template run<precision, a_deep, shape>(place, sums, memory);
+    finish.template run<precision, a_deep, shape>(task, place, sums, memory);
 }
 
 /* Launches the product with the tile `shape`. rows, cols: of the largest shard. */
@@ -488,40 +536,56 @@ typedef struct product_store : product_finish {
     int64_t stride, head;    /* floats from row to row, from head to head */
     int64_t chunk_step;
     int accumulate;
-    int pairs; /* two floats may be stored at once */
+    int pairs; /* columns are even, and pointers aligned to two floats */
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_place &place, product_sums<shape> &sums, float *, const float * = NULL) const
+    /* two: both columns of every pair exist. */
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
     {
-        if (!to)
-            return;
-        float *first = to + place.head * head + place.chunk * chunk_step;
-        const float *more = add ? add + place.head * head : NULL;
-        const float *constant = bias ? bias + place.head * place.cols : NULL;
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            int64_t at = row * stride + col;
-            bool both = col + 1 < place.cols;
-            float x = sum[0], y = sum[1];
-            if (constant) {
-                x += constant[col];
-                y += both ? constant[col + 1] : 0;
-            }
-            if (more) {
-                x += more[at];
-                y += both ? more[at + 1] : 0;
-            }
-            if (accumulate) {
-                x += first[at];
-                y += both ? first[at + 1] : 0;
-            }
-            if (both && pairs) {
-                *(float2 *)(first + at) = make_float2(x, y);
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
+            const float *here = from + row * step + col;
+            if constexpr (two) {
+                float2 both = *(const float2 *)here;
+                sum[0] += both.x;
+                sum[1] += both.y;
             } else {
-                first[at] = x;
-                if (both)
-                    first[at + 1] = y;
+                sum[0] += here[0];
+                sum[1] += here[col + 1 < place.cols]; /* not stored if it does not exist */
             }
         });
+    }
+
+    /* All loads come before the first store, so that none waits for another. */
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void finish(const product_place &place, product_sums<shape> &sums) const
+    {
+        float *first = to + place.head * head + place.chunk * chunk_step;
+        if (bias)
+            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two, precision, a_deep>(sums, place, first, stride);
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            float *here = first + row * stride + col;
+            if constexpr (two) {
+                *(float2 *)here = make_float2(sum[0], sum[1]);
+            } else {
+                here[0] = sum[0];
+                if (col + 1 < place.cols)
+                    here[1] = sum[1];
+            }
+        });
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+                        const float * = NULL) const
+    {
+        if (to && pairs)
+            finish<true, precision, a_deep>(place, sums);
+        else if (to)
+            finish<false, precision, a_deep>(place, sums);
     }
 } product_store;
 
@@ -584,10 +648,10 @@ typedef struct product_outer : product_finish {
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_place &place, product_sums<shape> &sums_of, float *memory,
-                        const float * = NULL) const
+    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
+                        float *memory, const float * = NULL) const
     {
-        store.run<precision, a_deep, shape>(place, sums_of, memory);
+        store.run<precision, a_deep, shape>(task, place, sums_of, memory);
         if (!wanted(place))
             return;
         __syncthreads();

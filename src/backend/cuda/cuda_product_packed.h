@@ -26,26 +26,11 @@ static inline int packed_unit(const lp_cuda_run *run)
     return tile_bf16(run) ? 8 : 4;
 }
 
-/* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation copies at once. */
-__device__ static inline void packed_copies_end(void)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-template <int later> __device__ static inline void packed_copies_wait(void)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
-#endif
-}
-
 template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
     typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
     static constexpr int depth = 128 / (int)sizeof(type);
-    typedef product_layout<precision, a_deep, shape::rows, depth> a;
-    typedef product_layout<precision, b_deep, shape::cols, depth> b;
+    typedef product_layout<precision, a_deep, shape::rows, depth, false> a;
+    typedef product_layout<precision, b_deep, shape::cols, depth, false> b;
     /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise three buffers hold both. The terms of
      * the columns end a buffer. */
     static constexpr int most_resident = 4;
@@ -59,22 +44,6 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
         return sizeof(float) * (size_t)(resident ? resident * a::size + 2 * buffer(true) : 3 * buffer(false));
     }
 };
-
-/* Starts to copy a slab into its layout. rows, depth: present from there on. */
-template <typename layout, bool deep, int count, int threads, typename type>
-__device__ static inline void packed_copy(float *to, const type *from, int64_t from_stride, int rows, int depth)
-{
-    constexpr int unit = 16 / sizeof(type), per_line = (deep ? layout::depth : count) / unit, step = threads / per_line;
-    constexpr int lines = deep ? count : layout::depth;
-    static_assert(threads % per_line == 0 && lines % step == 0, "a thread copies the same columns of some lines");
-    int line = (int)threadIdx.x / per_line, at = (int)threadIdx.x % per_line;
-    int present = at * unit < (deep ? depth : rows) ? (deep ? rows : depth) - line : 0;
-    const type *source = from + line * from_stride + at * unit;
-    to += line * layout::stride + 4 * at;
-#pragma unroll
-    for (int i = 0; i < lines; i += step, source += step * from_stride) /* what does not exist is not read */
-        tile_cp_async<4>(to + i * layout::stride, (const float *)(const void *)source, i < present);
-}
 
 /* terms: one for each column, padded to whole tiles; may be NULL. */
 template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
@@ -100,16 +69,15 @@ __global__ void __launch_bounds__(shape::threads, 2)
     /* Copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_buffer = 0;
     auto copy_a = [&](float *to, int k) {
-        packed_copy<slab_a, a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride,
-                                                                 sides.rows, end - k);
+        product_copy<slab_a, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, 4, sides.rows, end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
             float *to = ring + next_buffer * size;
             int col = next_tile * shape::cols;
-            packed_copy<slab_b, b_deep, shape::cols, shape::threads>(
-                to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
-                place.cols - col, end - next_k);
+            product_copy<slab_b, shape::threads>(to,
+                                                 sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step,
+                                                 task.b.stride, 4, place.cols - col, end - next_k);
             if (!resident)
                 copy_a(to + slab_b::size, next_k);
             next_k += slabs::depth;
@@ -121,7 +89,7 @@ __global__ void __launch_bounds__(shape::threads, 2)
             }
             next_buffer = next_buffer + 1 == buffers ? 0 : next_buffer + 1;
         }
-        packed_copies_end();
+        product_copies_end();
     };
     for (int i = 0; i < resident; i++)
         copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
@@ -138,9 +106,9 @@ __global__ void __launch_bounds__(shape::threads, 2)
 #pragma unroll 1
         for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
             if (resident)
-                packed_copies_wait<0>();
+                product_copies_wait<0>();
             else
-                packed_copies_wait<1>();
+                product_copies_wait<1>();
             __syncthreads();
             copy_next();
             from = buffer;
@@ -149,7 +117,7 @@ __global__ void __launch_bounds__(shape::threads, 2)
             finish.template copied<shape, slab_a>(place, left);
             buffer = buffer + size == stop ? ring : buffer + size;
         }
-        finish.template run<precision, a_deep, shape>(place, sums, from, from + size - shape::cols);
+        finish.template run<precision, a_deep, shape>(task, place, sums, from, from + size - shape::cols);
     }
     __syncthreads();
     finish.template done<precision, a_deep, shape>(place, memory);

@@ -176,7 +176,8 @@ typedef struct row_states : product_finish {
     loss_state state[2 * packed_wide::down]; /* of the lane's own columns */
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_place &, product_sums<shape> &sums, float *, const float *terms)
+    __device__ void run(const product_task &, const product_place &, product_sums<shape> &sums, float *,
+                        const float *terms)
     {
         tile_lane me = tile_lane_now();
         const float *term = terms + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
@@ -292,7 +293,8 @@ typedef struct store_dscores : product_finish {
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_place &place, product_sums<shape> &sums, float *memory, const float *terms) const
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
+                        const float *terms) const
     {
         tile_lane me = tile_lane_now();
         float scale = *loss.dloss;
