@@ -5,7 +5,7 @@
  * needs nothing but the CUDA runtime. Sizes are those of a step on MovieLens. Times are means of 50 launches, shared among what a
  * launch does; correctness is the matter of tests/unit/test_cuda_tiles.c. op_speed.c times attention. */
 #include "backend/cuda/cuda_device.h"
-#include "backend/cuda/cuda_softmax_loss.h"
+#include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 
 #include <stdio.h>
@@ -19,7 +19,6 @@ namespace norms_of_rows
 {
 #include "backend/cuda/cuda_norm.cu"
 }
-#include "backend/cuda/cuda_softmax_loss_tensor.cu"
 
 static cudaStream_t stream;
 static void *scratch;

@@ -47,10 +47,10 @@ __device__ static inline float tile_exp2(float x)
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
+template <int count> __device__ static inline void tile_cp_async_part(float *to, const float *from, int present)
 {
     for (int i = 0; i < count; i++)
-        to[i] = valid ? from[i] : 0;
+        to[i] = i < present ? from[i] : 0;
 }
 
 __device__ static inline void tile_cp_async_wait(void)

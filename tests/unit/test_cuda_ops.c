@@ -87,7 +87,8 @@ static void test_samples(void **state)
         }
 }
 
-/* Layer norm, dropout and column scales of rows that take one lane, several, or several passes of a warp. */
+/* Chains of nodes by row, of rows that take some lanes, a warp, several passes of it, or a block: values that stay in registers, that a
+ * later step reads from memory, that another launch reads, and gradients that are added up. */
 static void test_rows(void **state)
 {
     (void)state;
@@ -102,10 +103,33 @@ static void test_rows(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", 1, cols[i]);
         lp_value *y = lp_layer_norm(graph, x, weight, bias, 1e-2);
         lp_value *z = lp_dropout(graph, lp_scale_columns(graph, y, bias), 0.3);
-        graph_case_gradients(&this, lp_add(graph, z, lp_layer_norm(graph, x, bias, weight, 1e-1))->producer);
+        lp_value *table = lp_example_fixed(graph, "table", 7, cols[i]);
+        lp_value *ids = lp_graph_input(graph, "ids", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
+        lp_value *w = lp_add(graph, lp_relu(graph, lp_dropout(graph, y, 0.2)), lp_embed(graph, table, ids));
+        w = lp_affine(graph, lp_multiply(graph, lp_add(graph, w, w), y), 0.5, 0.25);
+        w = lp_layer_norm(graph, lp_add(graph, w, z), weight, bias, 1e-1);
+        graph_case_gradients(&this, lp_add(graph, w, lp_layer_norm(graph, x, bias, weight, 1e-1))->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "rows of %d columns", cols[i]);
         check_case(&this, 30 * i);
+    }
+}
+
+/* More columns than a block takes at once: as odd a number, as even. */
+static void test_widest_rows(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    for (int cols = 4103; cols < 17000; cols += 12421) {
+        graph_case this = {.gap = 1, .first_token = 5};
+        lp_random random = lp_random_start((uint64_t)cols, LP_PURPOSE_TEST, 209);
+        graph_case_segments(&this, (int[]){2}, 1);
+        lp_value *scale = lp_example_fixed(&this.graph, "scale", 1, cols),
+                 *x = lp_example_tokens(&this.graph, "x", cols);
+        graph_case_gradients(&this, lp_dropout(&this.graph, lp_scale_columns(&this.graph, x, scale), 0.3)->producer);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "rows of %d columns", cols);
+        check_case(&this, 0);
     }
 }
 
@@ -204,8 +228,9 @@ static void test_basis_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_examples),        cmocka_unit_test(test_samples),      cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_sampled_loss), cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_examples),    cmocka_unit_test(test_samples),         cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_widest_rows), cmocka_unit_test(test_embed_gradients), cmocka_unit_test(test_sampled_loss),
+        cmocka_unit_test(test_basis_error),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

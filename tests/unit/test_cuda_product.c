@@ -52,7 +52,8 @@ static void test_products(void **state)
     }
 }
 
-/* The softmax loss of states that are too wide to stay on chip: several chunks of items, and items of the shard. */
+/* The softmax loss at widths that are no multiple of a slab, with few and many tiles of items, several chunks of them, and
+ * items of the shard. */
 static void test_losses(void **state)
 {
     (void)state;

@@ -216,22 +216,17 @@ void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float 
 
 /* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
 template <lp_op_id op> LP_CUDA_OP(elementwise);
-LP_CUDA_OP(dropout);
 LP_CUDA_OP(mask);
 LP_CUDA_OP(noise);
-/* cuda_columns.cu */
-LP_CUDA_OP(scale_columns);
+/* cuda_row_chain.cu: a chain of one node, for ops with a rule for fused kernels; and sums over rows that are among its outputs */
+LP_CUDA_OP(row_node);
 /* cuda_linear.cu */
 LP_CUDA_OP(linear);
 /* cuda_embed.cu */
-LP_CUDA_OP(embed);
 LP_CUDA_OP(embed_gradient);
 /* cuda_time.cu */
 LP_CUDA_OP(harmonics);
 LP_CUDA_OP(harmonics_gradient);
-LP_CUDA_OP(basis);
-LP_CUDA_OP(reflect);
-LP_CUDA_OP(reflect_gradient);
 /* cuda_loss.cu */
 LP_CUDA_OP(cross_entropy);
 LP_CUDA_OP(cross_entropy_gradient);
@@ -248,9 +243,6 @@ LP_CUDA_OP(time_loss_gradient);
 /* cuda_mixture_loss.cu */
 LP_CUDA_OP(mixture_loss);
 LP_CUDA_OP(mixture_loss_gradient);
-/* cuda_norm.cu */
-LP_CUDA_OP(layer_norm);
-LP_CUDA_OP(layer_norm_gradient);
 /* cuda_attention.cu, cuda_attention_gradient.cu */
 LP_CUDA_OP(attention);
 LP_CUDA_OP(attention_gradient);

@@ -1,5 +1,5 @@
-/* cuda_basic.cu: elementwise ops, masks of autoregressive layers, dropout and noise. */
-#include "backend/cuda/cuda_rows.h"
+/* cuda_basic.cu: elementwise ops, masks of autoregressive layers, and noise. */
+#include "backend/cuda/cuda.h"
 
 /* ---- elementwise --------------------------------------------------------------------------------------------- */
 
@@ -128,77 +128,6 @@ void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
     int size = lp_cuda_largest(run, out) * out->cols;
     LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, rule, LP_INPUT(0), LP_OUTPUT(0),
               LP_ADDS(0));
-}
-
-/* ---- dropout ------------------------------------------------------------------------------------------------- */
-
-typedef struct dropout_task {
-    const lp_cuda_shard *shard;
-    lp_cuda_rows rows;
-    int cols, rows_each; /* rows of a block */
-    const float *x;
-    float *y, scale;
-    uint32_t threshold, purpose;
-    int accumulate;
-} dropout_task;
-
-/* Dropout bits of the eight columns from 8 * group on; 1: kept. */
-__device__ static inline unsigned char keep_bits(const dropout_task &task, int row, int group)
-{
-    const lp_cuda_shard *shard = task.shard;
-    lp_random_block block = lp_philox(shard->seed, task.purpose, shard->step,
-                                      (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)group);
-    unsigned bits = 0;
-#pragma unroll
-    for (int c = 0; c < 8; c++)
-        bits |= (unsigned)lp_dropout_keep(&block, c, task.threshold) << c;
-    return (unsigned char)bits;
-}
-
-/* One Philox block serves eight columns: a thread draws it, and the bits pass through shared memory (a byte for eight
- * columns), so that elements are read and written coalesced. */
-template <int n> __global__ void __launch_bounds__(LP_ROW_THREADS) dropout_kernel(dropout_task task)
-{
-    LP_SHARED(unsigned char, keep);
-    int cols = task.cols, groups = (cols + 7) / 8, first = (int)blockIdx.x * task.rows_each;
-    int count = min(lp_rows_now(task.rows, task.shard) - first, task.rows_each);
-    for (int i = (int)(threadIdx.y * blockDim.x + threadIdx.x); i < count * groups; i += LP_ROW_THREADS)
-        keep[i] = keep_bits(task, first + i / groups, i % groups);
-    __syncthreads();
-#pragma unroll 2
-    for (int r = (int)threadIdx.y; r < count; r += (int)blockDim.y)
-        for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x) {
-            size_t index = (size_t)(first + r) * cols + c;
-            lp_vector<n> value = lp_vector_load<n>(task.x + index);
-            unsigned bits = keep[r * groups + c / 8] >> (c & 7);
-#pragma unroll
-            for (int i = 0; i < n; i++)
-                value.at[i] = bits >> i & 1 ? value.at[i] * task.scale : 0;
-            lp_vector_store<n>(task.y + index, value, task.accumulate);
-        }
-}
-
-void lp_cuda_dropout(const lp_node *node, const lp_cuda_run *run)
-{
-    const lp_value *out = node->outputs[0];
-    dropout_task task = {};
-    task.shard = run->shard;
-    task.rows = lp_cuda_rows_of(out);
-    task.cols = out->cols;
-    task.x = LP_INPUT(0);
-    task.y = LP_OUTPUT(0);
-    task.threshold = lp_dropout_threshold(node->attributes.rate);
-    task.purpose = lp_dropout_purpose(node->attributes.stream);
-    task.scale = (float)(65536.0 / (65536.0 - task.threshold));
-    task.accumulate = LP_ADDS(0);
-    int groups = (out->cols + 7) / 8, width = lp_vector_width((uintptr_t)task.x | (uintptr_t)task.y, task.cols);
-    int most = (int)(2 * LP_ROW_THREADS) / groups;
-    task.rows_each = most > 32 ? 32 : most > 0 ? most : 1;
-    unsigned blocks = lp_blocks(lp_cuda_largest(run, out), task.rows_each);
-    size_t shared = (size_t)(task.rows_each * groups);
-    dim3 block = lp_row_block(task.cols / width);
-    lp_with_vector_width(
-        width, [&](auto by) { LP_LAUNCH(run, dropout_kernel<decltype(by)::value>, blocks, block, shared, task); });
 }
 
 /* ---- noise --------------------------------------------------------------------------------------------------- */

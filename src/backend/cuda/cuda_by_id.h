@@ -160,20 +160,26 @@ __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id
     }
 }
 
-/* A block reduces `each` ids from `first` on, of `count` in all; `each` is at most threads / lanes. Every thread must
- * call it. */
+/* A launch over all ids. Block b has the ids b, b + blocks, ...: neighbours are often frequent together, and a block that had several
+ * frequent ids would be late. */
+typedef struct lp_by_id_shape {
+    int each, blocks, threads; /* each: ids of a block */
+    int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
+} lp_by_id_shape;
+
+/* A block reduces its ids, of `count` in all; shape.each is at most threads / lanes. Every thread must call it. */
 template <int n, int lanes, typename lists_type>
-__device__ static inline void lp_sum_ids(const lists_type &lists, int first, int each, int count, const float *source,
-                                         lp_by_id_output to)
+__device__ static inline void lp_sum_ids(const lists_type &lists, const lp_by_id_shape &shape, int block, int count,
+                                         const float *source, lp_by_id_output to)
 {
     __shared__ lp_id_elements all[LP_BY_ID_MAX_WARPS * (32 / lanes)];
-    int slot = (int)threadIdx.x / lanes, id = first + slot;
+    int slot = (int)threadIdx.x / lanes, id = block + slot * shape.blocks;
     lp_id_elements mine = {{0, 0}, {0, 0}};
-    if (first >= count)
+    if (block >= count)
         return;
-    if (slot < each)
+    if (slot < shape.each)
         mine = lists.elements(id);
-    bool have = slot < each && id < count;
+    bool have = slot < shape.each && id < count;
     int elements = have ? mine.count[0] + mine.count[1] : 0;
     bool by_block = elements > LP_BY_ID_BLOCK_THRESHOLD;
     if (((int)threadIdx.x & (lanes - 1)) == 0)
@@ -188,17 +194,12 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, int first, int
     if (!__syncthreads_or(by_block))
         return;
 #pragma unroll 1
-    for (int i = 0; i < each && first + i < count; i++)
+    for (int i = 0; i < shape.each && block + i * shape.blocks < count; i++)
         if (all[i].count[0] + all[i].count[1] > LP_BY_ID_BLOCK_THRESHOLD)
-            lp_sum_id_by_block<n>(lists, first + i, all[i], source, to);
+            lp_sum_id_by_block<n>(lists, block + i * shape.blocks, all[i], source, to);
 }
 
-/* Launch shape for this many ids and elements. With few ids and many elements, an id has a block of its own. */
-typedef struct lp_by_id_shape {
-    int each, blocks, threads; /* ids of a block */
-    int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
-} lp_by_id_shape;
-
+/* For this many ids and elements. With few ids and many elements, an id has a block of its own. */
 static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
 {
     bool crowded = elements > ids * LP_BY_ID_BLOCK_THRESHOLD, few = elements <= ids;

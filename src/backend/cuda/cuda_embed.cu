@@ -1,38 +1,7 @@
-/* cuda_embed.cu: embedding lookup y = table[ids] (embed and gather), and its gradient: the sum of dy over the tokens of each id
- * (cuda_by_id.h). */
+/* cuda_embed.cu: the gradient of an embedding lookup: the sum of dy over the tokens of each id (cuda_by_id.h). */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_rows.h"
-
-template <int n>
-__global__ void embed_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *table,
-                             const int32_t *ids, float *y)
-{
-    int row = lp_row_index();
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    const float *from = table + (size_t)ids[row] * cols;
-#pragma unroll 1
-    for (int c = n * (int)threadIdx.x; c < cols; c += n * (int)blockDim.x)
-        lp_vector_store<n>(y + (size_t)row * cols + c, lp_vector_load<n>(from + c), 0);
-}
-
-void lp_cuda_embed(const lp_node *node, const lp_cuda_run *run)
-{
-    const lp_value *out = node->outputs[0];
-    const float *table = LP_INPUT(0);
-    const int32_t *ids = LP_INPUT_AS(int32_t, 1);
-    float *y = LP_OUTPUT(0);
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_rows rows = lp_cuda_rows_of(out);
-    int cols = out->cols, width = lp_vector_width((uintptr_t)table | (uintptr_t)y, cols),
-        largest = lp_cuda_largest(run, out);
-    dim3 block = lp_row_block(cols / width);
-    lp_with_vector_width(width, [&](auto by) {
-        LP_LAUNCH(run, embed_kernel<decltype(by)::value>, lp_blocks(largest, block.y), block, 0, shard, rows, cols,
-                  table, ids, y);
-    });
-}
 
 /* The tokens of each id. */
 struct token_lists {
@@ -52,10 +21,10 @@ struct token_lists {
 
 template <int n, int lanes>
 __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
-    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, int each, const float *dy,
-                          lp_by_id_output to)
+    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, lp_by_id_shape shape,
+                          const float *dy, lp_by_id_output to)
 {
-    lp_sum_ids<n, lanes>(lists, (int)blockIdx.x * each, each, lp_rows_now(rows, shard), dy, to);
+    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, lp_rows_now(rows, shard), dy, to);
 }
 
 /* Tables of few rows, such as a field with two categories: `parts` blocks reduce the tokens of a row, and the last
@@ -127,7 +96,7 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
         lp_with_lanes(shape, [&](auto lanes) {
             LP_LAUNCH(run, (embed_gradient_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
-                      (unsigned)shape.threads, 0, shard, rows, lists, shape.each, dy, to);
+                      (unsigned)shape.threads, 0, shard, rows, lists, shape, dy, to);
         });
     });
 }

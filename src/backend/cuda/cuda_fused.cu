@@ -313,7 +313,18 @@ int lp_cuda_fused_cols(const lp_node *node)
     return halves ? cols / halves : 0;
 }
 
-unsigned lp_cuda_fused_supports(const lp_node *node, unsigned *by_row)
+bool lp_cuda_fused_suits(const lp_graph *graph)
+{
+    bool suits = true;
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        if (is_product(node) && node->outputs[0]->rows_of != LP_ROWS_FIXED)
+            suits = suits && (node->inputs[0]->cols <= LP_FUSED_COLS || node->outputs[0]->cols <= LP_FUSED_COLS);
+    }
+    return suits;
+}
+
+unsigned lp_cuda_fused_supports(const lp_node *node)
 {
     const lp_fused_rule *rule = rule_of(node);
     if (!rule->outputs || !one_head(node))
@@ -335,7 +346,6 @@ unsigned lp_cuda_fused_supports(const lp_node *node, unsigned *by_row)
     }
     if (is_product(node) && node->inputs[rule->weight]->rows_of != LP_ROWS_FIXED)
         return 0;
-    *by_row = rule->by_row;
     return rule->outputs;
 }
 

@@ -9,7 +9,7 @@
  * block has many rows and loads a weight into shared memory once, while the product before it is computed.
  *
  * A value is narrow (up to 64 columns) or wide (two halves of up to 64 columns, such as cosines and sines). All values of a fused kernel
- * have halves of the same width. Nodes with wider values or several heads, and runs in fp32, use a kernel for each node.
+ * have halves of the same width. Nodes with wider values or several heads, and products in fp32, use other kernels.
  *
  * cuda_fused.cu builds the steps on the host; cuda_fused_kernel.cu executes them.
  */
@@ -98,8 +98,12 @@ typedef struct lp_cuda_fused {
     unsigned blocks;
 } lp_cuda_fused;
 
-/* The outputs (bits) of a node that a fused kernel can compute; 0: none. by_row: inputs of which it reads only the same row. */
-unsigned lp_cuda_fused_supports(const lp_node *node, unsigned *by_row);
+/* Whether fused kernels are used for a graph: not if a product has more than 64 columns on both sides. It would take four passes over
+ * the weights, and products of their own (cuda_product.h), with chains of the other nodes (cuda_row_chain.h), are faster. */
+bool lp_cuda_fused_suits(const lp_graph *graph);
+
+/* The outputs (bits) of a node that a fused kernel can compute; 0: none. */
+unsigned lp_cuda_fused_supports(const lp_node *node);
 
 /* Columns of half a value in a fused kernel with this node. */
 int lp_cuda_fused_cols(const lp_node *node);

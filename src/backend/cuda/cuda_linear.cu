@@ -23,7 +23,7 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
     store.stride = heads * out;
     store.head = out;
     store.accumulate = LP_ADDS(0);
-    store.pairs = lp_vector_width((uintptr_t)store.to, out) > 1;
+    store.pairs = lp_vector_width((uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.add, out) > 1;
     int largest = lp_cuda_largest(run, y);
     if (transpose)
         product_launch<true, true>(run, task, store, heads, largest, out);

@@ -21,7 +21,7 @@ void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task &given)
     task.shard = run->shard;
     task.rows = product_fixed(given.a);
     task.cols = product_fixed(given.b);
-    task.depth = {given.rows, 0, INT32_MAX, 0};
+    task.depth = {given.rows, 0, INT32_MAX};
     task.chunks = given.chunks;
     task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
     task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};

@@ -1,43 +1,28 @@
 /* cuda_product.h: the matrix product of every width and precision:  C [rows x cols] = A [rows x depth] B [depth x cols].
  *
  * Grid: (column tiles, row tiles, heads * chunks). A block computes one tile of C for one head and one chunk of the
- * depth. It takes the depth in slabs of 32: while a slab is multiplied, the next one is loaded into registers, and then
- * stored to the other of two buffers in shared memory. On the way it is rounded: to bf16 (m16n8k16) or tf32 (m16n8k8)
- * for tensor cores; fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
- *
- * Operands that are bf16 in memory are copied asynchronously instead, three slabs ahead.
+ * depth. It takes the depth in slabs of 32, which are copied asynchronously: while a slab is multiplied, the next two are
+ * under way. Each thread rounds what it copied itself, in place: to bf16 (m16n8k16) or tf32 (m16n8k8) for tensor cores;
+ * fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
  * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
- * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 20 or 36 floats for a deep
- * operand, 8 modulo 32 otherwise.
+ * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 4 modulo 32 floats for
+ * ldmatrix, 8 where lanes read tf32 and fp32 along the other side.
  *
  * What is done with a tile is a type `finish` (a kernel argument): `run` gets the sums of each lane, two neighbouring
- * columns at a time (product_pairs), and shared memory to use; `loaded` sees every slab that the thread has loaded, and
- * `copied` every slab in shared memory.
+ * columns at a time (product_pairs), and shared memory to use after a barrier; `loaded` sees every slab that the thread
+ * has loaded. cuda_product_packed.h multiplies operands that are rounded in memory already.
  */
 #ifndef LP_CUDA_PRODUCT_H
 #define LP_CUDA_PRODUCT_H
+
+#include <type_traits>
 
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 enum { PRODUCT_SLAB = 32 };
-
-/* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation copies at once. */
-__device__ static inline void product_copies_end(void)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.commit_group;" ::: "memory");
-#endif
-}
-
-template <int later> __device__ static inline void product_copies_wait(void)
-{
-#ifdef __CUDACC__
-    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
-#endif
-}
 
 /* Tile of a block, and of each of its warps. A lane has warp_rows * warp_cols / 32 sums. */
 template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct product_shape {
@@ -52,7 +37,7 @@ typedef product_shape<64, 64, 32, 32> product_small;
 
 /* An operand: rows (of A), or columns (of B), by depth. */
 typedef struct product_operand {
-    const void *data;     /* of the first head; float, or bf16 */
+    const void *data;     /* of the first head; float, or bf16 where it is packed */
     int64_t stride, head; /* elements from row to row in memory, from head to head */
     int width;            /* elements of a load: 4, 2 or 1 */
 } product_operand;
@@ -61,23 +46,21 @@ typedef struct product_operand {
 typedef struct product_extent {
     lp_cuda_rows of;
     int first, most;
-    int unit; /* the count is rounded up to a multiple of it; 0: it is not */
 } product_extent;
 
 static inline product_extent product_fixed(int count)
 {
-    return {{LP_ROWS_FIXED, count}, 0, count, 0};
+    return {{LP_ROWS_FIXED, count}, 0, count};
 }
 
 static inline product_extent product_whole(const lp_value *value)
 {
-    return {lp_cuda_rows_of(value), 0, INT32_MAX, 0};
+    return {lp_cuda_rows_of(value), 0, INT32_MAX};
 }
 
 __device__ static inline int product_count(const product_extent &side, const lp_cuda_shard *shard)
 {
-    int count = max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0);
-    return side.unit ? (count + side.unit - 1) / side.unit * side.unit : count;
+    return max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0);
 }
 
 typedef struct product_task {
@@ -94,11 +77,6 @@ typedef struct product_place {
 } product_place;
 
 /* ---- loads --------------------------------------------------------------------------------------------------- */
-
-/* bf16 in memory. */
-typedef struct product_bf16 {
-    uint16_t bits;
-} product_bf16;
 
 /* Four neighbours, of which `present` exist; zeros for the others. */
 __device__ static inline float4 product_load(const float *from, int present, int width)
@@ -121,70 +99,106 @@ __device__ static inline float4 product_load(const float *from, int present, int
     return x;
 }
 
-/* A slab of an operand with `count` rows of C: how a block loads it, stores it to shared memory, and reads it. */
-template <int precision, bool deep, int count, int threads> struct product_slab {
-    static constexpr bool bf16 = precision == LP_PRECISION_BF16;
-    static constexpr int vectors = count * PRODUCT_SLAB / 4 / threads; /* of a thread */
-    static constexpr int per_line = (deep ? PRODUCT_SLAB : count) / 4;
-    /* Floats from line to line, and of all lines. */
-    static constexpr int stride =
-        deep ? (bf16 ? PRODUCT_SLAB / 2 + 4 : PRODUCT_SLAB + 4) : (count + 8) / (bf16 ? 2 : 1);
-    static constexpr int size = stride * (deep ? count : PRODUCT_SLAB);
+/* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation
+ * copies at once. */
+__device__ static inline void product_copies_end(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+}
 
-    float4 held[vectors];
+template <int later> __device__ static inline void product_copies_wait(void)
+{
+#ifdef __CUDACC__
+    asm volatile("cp.async.wait_group %0;" ::"n"(later) : "memory");
+#endif
+}
 
-    /* from: the first row and depth; rows, depth: present from there on. */
-    __device__ void load(const float *from, int64_t from_stride, int width, int rows, int depth)
+/* Layout in shared memory of a slab of an operand with `count` rows of C. from_floats: it is copied as floats and rounded in
+ * place, so that 8 numbers in bf16 have the first half of 8 floats. */
+template <int slab_precision, bool slab_deep, int slab_count, int slab_depth, bool from_floats> struct product_layout {
+    static constexpr int precision = slab_precision, depth = slab_depth, count = slab_count;
+    static constexpr bool deep = slab_deep, bf16 = precision == LP_PRECISION_BF16;
+    static constexpr int per_float = bf16 && !from_floats ? 2 : 1; /* numbers that are copied as one */
+    /* A line is contiguous in memory. */
+    static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
+    static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
+
+    /* Offset of number i of a line, in bf16 of every eighth. */
+    __device__ static constexpr int at(int i)
     {
-        if (width == 4 && rows >= count && depth >= PRODUCT_SLAB) { /* whole: nothing to check */
-#pragma unroll
-            for (int i = 0; i < vectors; i++) {
-                int v = (int)threadIdx.x + i * threads;
-                held[i] = *(const float4 *)(from + v / per_line * from_stride + 4 * (v % per_line));
-            }
-            return;
-        }
-#pragma unroll
-        for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
-            bool exists = line < (deep ? rows : depth);
-            held[i] = product_load(from + line * from_stride + at, exists ? (deep ? depth : rows) - at : 0, width);
-        }
-    }
-
-    __device__ void store(float *to) const
-    {
-#pragma unroll
-        for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 4 * (v % per_line);
-            float4 x = held[i];
-            if constexpr (bf16)
-                *(float2 *)(to + line * stride + at / 2) =
-                    make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
-            else if constexpr (precision == LP_PRECISION_TF32)
-                *(float4 *)(to + line * stride + at) =
-                    make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
-            else
-                *(float4 *)(to + line * stride + at) = x;
-        }
+        return i / per_float;
     }
 };
 
-/* Starts to copy a slab of an operand that is bf16 in memory, with rows of whole 16 bytes, into the layout of product_slab. */
-template <bool deep, int count, int threads>
-__device__ static inline void product_copy(float *to, const product_bf16 *from, int64_t from_stride, int rows,
+/* A thread copies the same four columns of several lines, in copies of `width` floats. What is not present is not read. */
+template <typename layout, int threads, int width, typename type>
+__device__ static inline void product_copy_columns(float *to, const type *from, int64_t from_stride, int rows,
+                                                   int depth)
+{
+    constexpr int vectors = layout::line / 4, step = threads / vectors;
+    static_assert(threads % vectors == 0 && layout::lines % step == 0, "whole columns");
+    int line = (int)threadIdx.x / vectors, at = 4 * ((int)threadIdx.x % vectors);
+    int floats = ((layout::deep ? depth : rows) + layout::per_float - 1) / layout::per_float - at;
+    int present = (layout::deep ? rows : depth) - line;
+    const type *source = from + line * from_stride + at * layout::per_float;
+    to += line * layout::stride + at;
+#pragma unroll
+    for (int i = 0; i < layout::lines; i += step, source += step * from_stride)
+#pragma unroll
+        for (int n = 0; n < 4; n += width) {
+            int some = i < present ? min(max(floats - n, 0), width) : 0;
+            tile_cp_async_part<width>(to + i * layout::stride + n, (const float *)(const void *)source + n, some);
+        }
+}
+
+/* Starts to copy a slab. from: the first row and depth; rows, depth: present from there on. */
+template <typename layout, int threads, typename type>
+__device__ static inline void product_copy(float *to, const type *from, int64_t from_stride, int width, int rows,
                                            int depth)
 {
-    typedef product_slab<LP_PRECISION_BF16, deep, count, threads> slab;
-    constexpr int per_line = slab::per_line / 2;
-#pragma unroll
-    for (int i = 0; i < slab::vectors / 2; i++) {
-        int v = (int)threadIdx.x + i * threads, line = v / per_line, at = 8 * (v % per_line);
-        bool exists = line < (deep ? rows : depth) && at < (deep ? depth : rows);
-        const product_bf16 *source = exists ? from + line * from_stride + at : from;
-        tile_cp_async<4>(to + line * slab::stride + at / 2, (const float *)(const void *)source, exists);
-    }
+    if (width == 4)
+        product_copy_columns<layout, threads, 4>(to, from, from_stride, rows, depth);
+    else if (width == 2)
+        product_copy_columns<layout, threads, 2>(to, from, from_stride, rows, depth);
+    else
+        product_copy_columns<layout, threads, 1>(to, from, from_stride, rows, depth);
 }
+
+/* A slab of floats: what a thread copied of it, to be rounded. */
+template <int precision, bool deep, int count, int threads>
+struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB, true> {
+    typedef product_layout<precision, deep, count, PRODUCT_SLAB, true> layout;
+    static constexpr int per_line = layout::line / 4, vectors = layout::lines * per_line / threads;
+
+    float4 held[vectors];
+
+    __device__ void load(const float *slab)
+    {
+#pragma unroll
+        for (int i = 0; i < vectors; i++) {
+            int v = (int)threadIdx.x + i * threads;
+            held[i] = *(const float4 *)(slab + v / per_line * layout::stride + 4 * (v % per_line));
+        }
+    }
+
+    /* In bf16, the second of two lanes writes where the first has read. */
+    __device__ void store(float *slab) const
+    {
+#pragma unroll
+        for (int i = 0; i < vectors; i++) {
+            int v = (int)threadIdx.x + i * threads, at = 4 * (v % per_line);
+            float4 x = held[i];
+            float *to = slab + v / per_line * layout::stride;
+            if constexpr (precision == LP_PRECISION_BF16)
+                *(float2 *)(to + at - at % 8 / 2) = make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
+            else if constexpr (precision == LP_PRECISION_TF32)
+                *(float4 *)(to + at) =
+                    make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
+        }
+    }
+};
 
 /* ---- products of slabs --------------------------------------------------------------------------------------- */
 
@@ -206,31 +220,31 @@ template <typename shape> struct product_sums {
     }
 };
 
-/* On tensor cores: 8 floats of the slab at a time, which are 16 numbers in bf16. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
+/* On tensor cores: 8 floats of the slab at a time, which are 16 numbers in bf16; `present` numbers in all. */
+template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b, int present>
 __device__ static inline void product_slab_tensor(product_sums<shape> &sums, const float *a, int row, const float *b,
                                                   int col)
 {
-    constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    constexpr bool bf16 = slab_a::bf16;
     constexpr int depth = bf16 ? 16 : 8;
     tile_lane me = tile_lane_now();
     /* Addresses for ldmatrix: of matrix lane / 8, row lane % 8. */
     int which = me.lane >> 3, line = me.lane & 7;
-    tile_address from_a = a_deep ? tile_a_address(a + row * slab_a::stride, slab_a::stride)
-                                 : tile_address_of(a + (8 * (which >> 1) + line) * slab_a::stride +
-                                                   (bf16 ? (row + 8 * (which & 1)) / 2 : 0));
-    tile_address from_b = b_deep ? tile_b_address(b + col * slab_b::stride, slab_b::stride)
-                                 : tile_address_of(b + (8 * (which & 1) + line) * slab_b::stride +
-                                                   (bf16 ? (col + 8 * (which >> 1)) / 2 : 0));
+    int a_line = a_deep ? row + (me.lane & 15) : 8 * (which >> 1) + line;
+    int a_at = a_deep ? (bf16 ? slab_a::at(8 * (which >> 1)) : 4 * (which >> 1)) : slab_a::at(row + 8 * (which & 1));
+    int b_line = b_deep ? col + line + 8 * (which >> 1) : 8 * (which & 1) + line;
+    int b_at = b_deep ? (bf16 ? slab_b::at(8 * (which & 1)) : 4 * (which & 1)) : slab_b::at(col + 8 * (which >> 1));
+    tile_address from_a = tile_address_of(a + a_line * slab_a::stride + a_at);
+    tile_address from_b = tile_address_of(b + b_line * slab_b::stride + b_at);
 #pragma unroll
-    for (int k = 0; k < PRODUCT_SLAB; k += depth) {
+    for (int k = 0; k < present; k += depth) {
         float left[shape::down][4], right[4];
 #pragma unroll
         for (int m = 0; m < shape::down; m++) {
             if constexpr (a_deep) {
-                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + k * 8 / depth);
+                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + slab_a::at(k));
             } else if constexpr (bf16) {
-                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + 8 * m);
+                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + slab_a::at(16 * m));
             } else {
                 const float *here = a + (k + me.member) * slab_a::stride + row + 16 * m + me.group;
                 left[m][0] = here[0];
@@ -242,9 +256,9 @@ __device__ static inline void product_slab_tensor(product_sums<shape> &sums, con
 #pragma unroll
         for (int j = 0; j < shape::across; j += 2) {
             if constexpr (b_deep) {
-                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + k * 8 / depth);
+                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + slab_b::at(k));
             } else if constexpr (bf16) {
-                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + 4 * j);
+                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + slab_b::at(8 * j));
             } else {
                 const float *here = b + (k + me.member) * slab_b::stride + col + 8 * j + me.group;
                 right[0] = here[0];
@@ -271,7 +285,7 @@ __device__ static inline void product_slab_float(product_sums<shape> &sums, cons
     const float *left = a_deep ? a + (row + me.group) * slab_a::stride : a + row + rows * me.group;
     const float *right = b_deep ? b + (col + 2 * me.member) * slab_b::stride : b + col + 2 * me.member;
 #pragma unroll 4
-    for (int k = 0; k < PRODUCT_SLAB; k += 2) {
+    for (int k = 0; k < slab_a::depth; k += 2) {
         float x[rows][2], y[cols][2];
 #pragma unroll
         for (int i = 0; a_deep && i < rows; i++) {
@@ -311,6 +325,20 @@ __device__ static inline void product_slab_float(product_sums<shape> &sums, cons
     }
 }
 
+/* Multiplies a slab of a block for the tile of this warp, or the first half of it if not more is present. */
+template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
+__device__ static inline void product_multiply(product_sums<shape> &sums, const float *a, const float *b, int present)
+{
+    int warp = tile_lane_now().warp;
+    int row = warp / shape::warps_across * shape::own_rows, col = warp % shape::warps_across * shape::own_cols;
+    if constexpr (slab_a::precision == LP_PRECISION_FP32)
+        product_slab_float<a_deep, b_deep, shape, slab_a, slab_b>(sums, a, row, b, col);
+    else if (present > slab_a::depth / 2)
+        product_slab_tensor<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth>(sums, a, row, b, col);
+    else
+        product_slab_tensor<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth / 2>(sums, a, row, b, col);
+}
+
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns that begins inside the
@@ -332,29 +360,20 @@ __device__ static inline void product_pairs(product_sums<shape> &sums, const pro
 }
 
 /* The chunk of the depth: whole slabs. */
+template <int slab = PRODUCT_SLAB>
 __device__ static inline void product_chunk(int depth, int chunks, int chunk, int *begin, int *end)
 {
-    int64_t slabs = (depth + PRODUCT_SLAB - 1) / PRODUCT_SLAB;
-    *begin = (int)(slabs * chunk / chunks) * PRODUCT_SLAB;
-    *end = min((int)(slabs * (chunk + 1) / chunks) * PRODUCT_SLAB, depth);
+    int64_t slabs = (depth + slab - 1) / slab;
+    *begin = (int)(slabs * chunk / chunks) * slab;
+    *end = min((int)(slabs * (chunk + 1) / chunks) * slab, depth);
 }
 
-template <int precision, bool a_deep, bool b_deep, typename shape, typename type> struct product_slabs {
+template <int precision, bool a_deep, bool b_deep, typename shape> struct product_slabs {
     typedef product_slab<precision, a_deep, shape::rows, shape::threads> a;
     typedef product_slab<precision, b_deep, shape::cols, shape::threads> b;
     static constexpr int size = a::size + b::size; /* of a buffer, in floats */
-    static constexpr int buffers = sizeof(type) == 2 ? 4 : 2;
+    static constexpr int buffers = 3;
     static constexpr size_t bytes = (size_t)(buffers * size) * sizeof(float);
-
-    __device__ static void multiply(product_sums<shape> &sums, const float *buffer)
-    {
-        int warp = tile_lane_now().warp;
-        int row = warp / shape::warps_across * shape::own_rows, col = warp % shape::warps_across * shape::own_cols;
-        if constexpr (precision == LP_PRECISION_FP32)
-            product_slab_float<a_deep, b_deep, shape, a, b>(sums, buffer, row, buffer + a::size, col);
-        else
-            product_slab_tensor<precision, a_deep, b_deep, shape, a, b>(sums, buffer, row, buffer + a::size, col);
-    }
 };
 
 /* The operands of a block: where its rows and columns begin, and how many there are. */
@@ -364,89 +383,9 @@ template <typename type> struct product_sides {
     int rows, cols, begin, end;
 };
 
-/* Slabs pass through registers, where they are rounded and `finish` sees them. */
-template <typename slabs, typename shape, typename finish_type>
-__device__ static inline void product_sum(const product_task &task, const product_place &place,
-                                          const product_sides<float> &sides, product_sums<shape> &sums, float *memory,
-                                          finish_type &finish)
+template <bool a_deep, bool b_deep, int slab, typename type>
+__device__ static inline product_sides<type> product_sides_of(const product_task &task, const product_place &place)
 {
-    typename slabs::a left;
-    typename slabs::b right;
-    auto load = [&](int k) {
-        left.load(sides.a + k * sides.a_step, task.a.stride, task.a.width, sides.rows, sides.end - k);
-        right.load(sides.b + k * sides.b_step, task.b.stride, task.b.width, sides.cols, sides.end - k);
-    };
-    auto store = [&](float *to) {
-        finish.loaded(place, left.held, right.held);
-        left.store(to);
-        right.store(to + slabs::a::size);
-    };
-    float *buffer = memory, *other = memory + slabs::size;
-    if (sides.begin < sides.end) {
-        load(sides.begin);
-        store(buffer);
-    }
-    __syncthreads();
-#pragma unroll 1
-    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
-        bool more = k + PRODUCT_SLAB < sides.end;
-        if (more)
-            load(k + PRODUCT_SLAB);
-        slabs::multiply(sums, buffer);
-        if (more)
-            store(other);
-        __syncthreads();
-        float *swapped = buffer;
-        buffer = other;
-        other = swapped;
-    }
-}
-
-/* Slabs are copied to shared memory as they are. */
-template <typename slabs, typename shape, bool a_deep, bool b_deep, typename finish_type>
-__device__ static inline void product_sum_copied(const product_task &task, const product_place &place,
-                                                 const product_sides<product_bf16> &sides, product_sums<shape> &sums,
-                                                 float *memory, finish_type &finish)
-{
-    auto copy = [&](int k, int slot) {
-        float *to = memory + slot * slabs::size;
-        if (k < sides.end) {
-            product_copy<a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                              sides.end - k);
-            product_copy<b_deep, shape::cols, shape::threads>(to + slabs::a::size, sides.b + k * sides.b_step,
-                                                              task.b.stride, sides.cols, sides.end - k);
-        }
-        product_copies_end();
-    };
-#pragma unroll
-    for (int ahead = 0; ahead < slabs::buffers - 1; ahead++)
-        copy(sides.begin + ahead * PRODUCT_SLAB, ahead);
-    int slot = 0;
-#pragma unroll 1
-    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
-        product_copies_wait<slabs::buffers - 2>();
-        __syncthreads();
-        copy(k + (slabs::buffers - 1) * PRODUCT_SLAB, (slot + slabs::buffers - 1) % slabs::buffers);
-        slabs::multiply(sums, memory + slot * slabs::size);
-        finish.template copied<shape>(place, memory + slot * slabs::size, slabs::a::stride);
-        slot = (slot + 1) % slabs::buffers;
-    }
-    tile_cp_async_wait();
-    __syncthreads();
-}
-
-/* type: of both operands in memory. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename type, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP32 ? 256 : 512) / shape::threads)
-    product_kernel(product_task task, finish_type finish)
-{
-    typedef product_slabs<precision, a_deep, b_deep, shape, type> slabs;
-    LP_SHARED(float, memory);
-    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
-    if (place.row >= place.rows || place.col >= place.cols)
-        return;
     product_sides<type> sides;
     sides.a = (const type *)task.a.data + place.head * task.a.head + place.row * (a_deep ? task.a.stride : 1);
     sides.b = (const type *)task.b.data + place.head * task.b.head + place.col * (b_deep ? task.b.stride : 1);
@@ -454,23 +393,75 @@ __global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP3
     sides.b_step = b_deep ? 1 : task.b.stride;
     sides.rows = place.rows - place.row;
     sides.cols = place.cols - place.col;
-    product_chunk(product_count(task.depth, task.shard), task.chunks, place.chunk, &sides.begin, &sides.end);
+    product_chunk<slab>(product_count(task.depth, task.shard), task.chunks, place.chunk, &sides.begin, &sides.end);
+    return sides;
+}
+
+template <bool a_deep, bool b_deep, typename slabs, typename shape, typename finish_type>
+__device__ static inline void product_sum(const product_task &task, const product_place &place,
+                                          const product_sides<float> &sides, product_sums<shape> &sums, float *memory,
+                                          finish_type &finish)
+{
+    auto copy = [&](int k, int slot) {
+        float *to = memory + slot * slabs::size;
+        if (k < sides.end) {
+            product_copy<typename slabs::a::layout, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride,
+                                                                    task.a.width, sides.rows, sides.end - k);
+            product_copy<typename slabs::b::layout, shape::threads>(to + slabs::a::size, sides.b + k * sides.b_step,
+                                                                    task.b.stride, task.b.width, sides.cols,
+                                                                    sides.end - k);
+        }
+        product_copies_end();
+    };
+    copy(sides.begin, 0);
+    copy(sides.begin + PRODUCT_SLAB, 1);
+    int slot = 0;
+#pragma unroll 1
+    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
+        float *a = memory + slot * slabs::size, *b = a + slabs::a::size;
+        product_copies_wait<1>();
+        {
+            typename slabs::a left;
+            typename slabs::b right;
+            left.load(a);
+            right.load(b);
+            finish.loaded(place, left.held, right.held);
+            __syncwarp();
+            left.store(a);
+            right.store(b);
+        }
+        __syncthreads();
+        copy(k + 2 * PRODUCT_SLAB, slot == 0 ? 2 : slot - 1);
+        product_multiply<a_deep, b_deep, shape, typename slabs::a, typename slabs::b>(sums, a, b, PRODUCT_SLAB);
+        slot = slot == 2 ? 0 : slot + 1;
+    }
+    __syncthreads();
+}
+
+template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP32 ? 256 : 512) / shape::threads)
+    product_kernel(product_task task, finish_type finish)
+{
+    LP_SHARED(float, memory);
+    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    if (place.row >= place.rows || place.col >= place.cols)
+        return;
     product_sums<shape> sums = {};
-    if constexpr (sizeof(type) == 2)
-        product_sum_copied<slabs, shape, a_deep, b_deep>(task, place, sides, sums, memory, finish);
-    else
-        product_sum<slabs, shape>(task, place, sides, sums, memory, finish);
+    product_sum<a_deep, b_deep, product_slabs<precision, a_deep, b_deep, shape>>(
+        task, place, product_sides_of<a_deep, b_deep, PRODUCT_SLAB, float>(task, place), sums, memory, finish);
     finish.template run<precision, a_deep, shape>(task, place, sums, memory);
 }
 
 /* Launches the product with the tile `shape`. rows, cols: of the largest shard. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename type, typename finish_type>
+template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
 static inline void product_launch_shape(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                         int heads, int rows, int cols)
 {
     dim3 grid(lp_blocks(cols, shape::cols), lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
-    LP_LAUNCH(run, (product_kernel<precision, a_deep, b_deep, shape, type, finish_type>), grid, shape::threads,
-              (product_slabs<precision, a_deep, b_deep, shape, type>::bytes), task, finish);
+    LP_LAUNCH(run, (product_kernel<precision, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
+              (product_slabs<precision, a_deep, b_deep, shape>::bytes), task, finish);
 }
 
 /* Blocks of large tiles that fill the device: one for each of 132 multiprocessors. Constant, so that results do not depend on it. The
@@ -489,83 +480,112 @@ static inline bool product_is_large(int rows, int cols, int batch)
                PRODUCT_BLOCKS;
 }
 
-template <int precision, bool a_deep, bool b_deep, typename type, typename finish_type>
+template <int precision, bool a_deep, bool b_deep, typename finish_type>
 static inline void product_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                             int heads, int rows, int cols)
 {
     if (product_is_large(rows, cols, heads * task.chunks))
-        product_launch_shape<precision, a_deep, b_deep, product_large, type>(run, task, finish, heads, rows, cols);
+        product_launch_shape<precision, a_deep, b_deep, product_large>(run, task, finish, heads, rows, cols);
     else
-        product_launch_shape<precision, a_deep, b_deep, product_small, type>(run, task, finish, heads, rows, cols);
+        product_launch_shape<precision, a_deep, b_deep, product_small>(run, task, finish, heads, rows, cols);
 }
 
-/* In the precision of the run. packed: both operands are bf16 in memory where that is the precision. */
-template <bool a_deep, bool b_deep, bool packed = false, typename finish_type>
+/* Calls act(precision) with the precision of the run as a constant. */
+template <typename action> static inline void product_with_precision(const lp_cuda_run *run, const action &act)
+{
+    if (run->run->precision == LP_PRECISION_FP32)
+        act(std::integral_constant<int, LP_PRECISION_FP32>());
+    else if (run->run->precision == LP_PRECISION_TF32)
+        act(std::integral_constant<int, LP_PRECISION_TF32>());
+    else
+        act(std::integral_constant<int, LP_PRECISION_BF16>());
+}
+
+/* In the precision of the run. */
+template <bool a_deep, bool b_deep, typename finish_type>
 static inline void product_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                   int heads, int rows, int cols)
 {
-    if (run->run->precision == LP_PRECISION_FP32)
-        product_launch_precision<LP_PRECISION_FP32, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
-    else if (run->run->precision == LP_PRECISION_TF32)
-        product_launch_precision<LP_PRECISION_TF32, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
-    else if constexpr (packed)
-        product_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, product_bf16>(run, task, finish, heads, rows, cols);
-    else
-        product_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, float>(run, task, finish, heads, rows, cols);
+    product_with_precision(run, [&](auto precision) {
+        product_launch_precision<decltype(precision)::value, a_deep, b_deep>(run, task, finish, heads, rows, cols);
+    });
 }
 
-/* ---- storing the product ------------------------------------------------------------------------------------- */
-
-/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
-typedef struct product_store {
-    float *to;               /* NULL: nothing is stored */
-    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
-    int64_t stride, head;    /* floats from row to row, from head to head */
-    int64_t chunk_step;
-    int accumulate;
-    int pairs; /* two floats may be stored at once */
-
+/* What a finish does if it does not say otherwise. */
+struct product_finish {
     template <int of_a, int of_b>
     __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
     {
     }
 
-    template <typename shape> __device__ void copied(const product_place &, const float *, int)
+    /* Packed operands: a slab of A, and the end of the block's tiles. */
+    template <typename shape, typename slab_a> __device__ void copied(const product_place &, const float *)
     {
+    }
+    template <int precision, bool a_deep, typename shape> __device__ void done(const product_place &, float *)
+    {
+    }
+};
+
+/* ---- storing the product ------------------------------------------------------------------------------------- */
+
+/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
+typedef struct product_store : product_finish {
+    float *to;               /* NULL: nothing is stored */
+    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
+    int64_t stride, head;    /* floats from row to row, from head to head */
+    int64_t chunk_step;
+    int accumulate;
+    int pairs; /* columns are even, and pointers aligned to two floats */
+
+    /* two: both columns of every pair exist. */
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
+    {
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
+            const float *here = from + row * step + col;
+            if constexpr (two) {
+                float2 both = *(const float2 *)here;
+                sum[0] += both.x;
+                sum[1] += both.y;
+            } else {
+                sum[0] += here[0];
+                sum[1] += here[col + 1 < place.cols]; /* not stored if it does not exist */
+            }
+        });
+    }
+
+    /* All loads come before the first store, so that none waits for another. */
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void finish(const product_place &place, product_sums<shape> &sums) const
+    {
+        float *first = to + place.head * head + place.chunk * chunk_step;
+        if (bias)
+            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two, precision, a_deep>(sums, place, first, stride);
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            float *here = first + row * stride + col;
+            if constexpr (two) {
+                *(float2 *)here = make_float2(sum[0], sum[1]);
+            } else {
+                here[0] = sum[0];
+                if (col + 1 < place.cols)
+                    here[1] = sum[1];
+            }
+        });
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+                        const float * = NULL) const
     {
-        if (!to)
-            return;
-        float *first = to + place.head * head + place.chunk * chunk_step;
-        const float *more = add ? add + place.head * head : NULL;
-        const float *constant = bias ? bias + place.head * place.cols : NULL;
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            int64_t at = row * stride + col;
-            bool both = col + 1 < place.cols;
-            float x = sum[0], y = sum[1];
-            if (constant) {
-                x += constant[col];
-                y += both ? constant[col + 1] : 0;
-            }
-            if (more) {
-                x += more[at];
-                y += both ? more[at + 1] : 0;
-            }
-            if (accumulate) {
-                x += first[at];
-                y += both ? first[at + 1] : 0;
-            }
-            if (both && pairs) {
-                *(float2 *)(first + at) = make_float2(x, y);
-            } else {
-                first[at] = x;
-                if (both)
-                    first[at + 1] = y;
-            }
-        });
+        if (to && pairs)
+            finish<true, precision, a_deep>(place, sums);
+        else if (to)
+            finish<false, precision, a_deep>(place, sums);
     }
 } product_store;
 
@@ -573,7 +593,7 @@ typedef struct product_store {
 
 /* C = A^T B for a chunk of the depth, with the sums of A's or B's columns. Rows and columns of C are both contiguous in
  * memory, so a thread loads the same four columns of every slab. */
-typedef struct product_outer {
+typedef struct product_outer : product_finish {
     product_store store;
     float *sums; /* of the first chunk; NULL: none */
     int64_t sums_step;
@@ -606,35 +626,42 @@ typedef struct product_outer {
             add(a);
     }
 
-    /* The thread's four columns of a slab in shared memory, of A: product_slab's lines are depths. */
-    template <typename shape> __device__ void copied(const product_place &place, const float *slab, int stride)
+    /* The thread's four columns of a slab of A in shared memory: its lines are depths. */
+    template <typename shape, typename slab_a> __device__ void copied(const product_place &place, const float *slab)
     {
         constexpr int per_line = shape::rows / 4;
         if (!wanted(place))
             return;
 #pragma unroll
-        for (int line = (int)threadIdx.x / per_line; line < PRODUCT_SLAB; line += shape::threads / per_line) {
-            float2 two = *(const float2 *)(slab + line * stride + 2 * ((int)threadIdx.x % per_line));
-            uint32_t low = __float_as_uint(two.x), high = __float_as_uint(two.y);
-            total.x += __uint_as_float(low << 16);
-            total.y += __uint_as_float(low & 0xFFFF0000u);
-            total.z += __uint_as_float(high << 16);
-            total.w += __uint_as_float(high & 0xFFFF0000u);
+        for (int line = (int)threadIdx.x / per_line; line < slab_a::depth; line += shape::threads / per_line) {
+            const float *from = slab + line * slab_a::stride + (slab_a::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
+            float4 four[1];
+            if constexpr (slab_a::bf16) {
+                uint32_t low = __float_as_uint(from[0]), high = __float_as_uint(from[1]);
+                four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
+                                      __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
+            } else {
+                four[0] = *(const float4 *)from;
+            }
+            add(four);
         }
     }
 
     template <int precision, bool a_deep, typename shape>
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
-                        float *memory) const
+                        float *memory, const float * = NULL) const
     {
         store.run<precision, a_deep, shape>(task, place, sums_of, memory);
         if (!wanted(place))
             return;
+        __syncthreads();
         float4 *all = (float4 *)memory;
         all[threadIdx.x] = total;
         __syncthreads();
-        constexpr int each = (shape::rows < shape::cols ? shape::rows : shape::cols) / 4;
-        static_assert(shape::rows == shape::cols && shape::threads % each == 0, "columns of a thread");
+        static_assert(4 * shape::threads % shape::rows == 0 && 4 * shape::threads % shape::cols == 0 &&
+                          shape::rows <= shape::threads && shape::cols <= shape::threads,
+                      "columns of a thread");
+        int each = (sums_b ? shape::cols : shape::rows) / 4;
         int col = (int)threadIdx.x, count = sums_b ? place.cols : place.rows, first = sums_b ? place.col : place.row;
         if (col >= 4 * each || first + col >= count)
             return;

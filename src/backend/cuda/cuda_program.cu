@@ -10,6 +10,7 @@
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_row_chain.h"
 
 #include <stdlib.h>
 
@@ -318,6 +319,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
         lp_cuda_fused_launch(&run->fused[i], &mine);
     else if (stage->type == LP_STAGE_REDUCTION)
         lp_cuda_reduce(stage->parts, stage->count, &mine);
+    else if (stage->type == LP_STAGE_ROWS)
+        lp_cuda_row_chain_launch(&run->program->stages, stage, &mine);
     else if (stage->type == LP_STAGE_LOSS && stage->count == 2)
         launch_loss(stage, &mine);
     else
@@ -360,7 +363,7 @@ static int by_node(const void *a, const void *b)
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                           const lp_profiler *profiler)
 {
-    static const char *const types[] = {"node", "fused", "pack", "reduction", NULL};
+    static const char *const types[] = {"node", "fused", "pack", "reduction", "rows", NULL};
     static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
     const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
     lp_launch_part *parts = run->program->parts;

@@ -64,7 +64,7 @@ const lp_cuda_rule rules[] = {
      0,
      -1},
     /* Nodes that the first pack of a step runs. */
-    step(LP_OP_GATHER, NOT_FUSED, LP_PACK_RUN),
+    step(LP_OP_GATHER, {0, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, 0}, LP_PACK_RUN),
     step(LP_OP_HARMONICS, NOT_FUSED, LP_PACK_RUN),
     /* Losses, and gradients by id. */
     {LP_OP_SAMPLED_LOSS, NOT_FUSED, NO_SUM, LP_PACK_NONE, 2, true, 0, -1},

@@ -445,7 +445,7 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
 {
     int block = (int)blockIdx.x, by_item = task.shape.blocks;
     if (block < by_item) {
-        lp_sum_ids<n, lanes>(task.lists, block * task.shape.each, task.shape.each, lp_rows_now(task.items, shard),
+        lp_sum_ids<n, lanes>(task.lists, task.shape, block, lp_rows_now(task.items, shard),
                              task.in.z, task.to);
         return;
     }

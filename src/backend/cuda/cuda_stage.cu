@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_row_chain.h"
 
 namespace
 {
@@ -11,7 +12,7 @@ typedef struct candidate {
     lp_stage_part part;
     lp_cuda_stage_type type;
     unsigned by_row; /* bit i: of input i, a row of the output reads only the same row */
-    lp_rows rows_of; /* rows and cols: parts of one fused kernel agree in them */
+    lp_rows rows_of; /* rows and cols: parts of one kernel agree in them */
     int rows, cols;
     int level;
     bool assigned;
@@ -25,6 +26,12 @@ typedef struct value_use {
     bool reads, writes, whole; /* whole: rows depend on other rows */
 } value_use;
 
+/* Whether rows of the outputs depend on the same rows of some inputs only. */
+bool is_by_row(const candidate *one)
+{
+    return one->type == LP_STAGE_FUSED || one->type == LP_STAGE_ROWS;
+}
+
 value_use use_of(const candidate *one, const lp_value *value)
 {
     const lp_node *node = one->part.node;
@@ -36,14 +43,15 @@ value_use use_of(const candidate *one, const lp_value *value)
         }
     for (int i = 0; i < node->op->output_count; i++)
         found.writes = found.writes || (node->outputs[i] == value && lp_part_computes(&one->part, i));
-    found.whole = found.whole || one->type != LP_STAGE_FUSED;
+    found.whole = found.whole || !is_by_row(one);
     return found;
 }
 
-bool same_fused_kernel(const candidate *a, const candidate *b)
+bool same_row_kernel(const candidate *a, const candidate *b)
 {
-    return a->type == LP_STAGE_FUSED && b->type == LP_STAGE_FUSED && a->rows_of == b->rows_of && a->rows == b->rows &&
-           a->cols == b->cols;
+    bool same = is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
+    return same && (a->type == LP_STAGE_FUSED ||
+                    lp_cuda_row_chain_pairs(a->part.node) == lp_cuda_row_chain_pairs(b->part.node));
 }
 
 bool same_loss(const candidate *loss, const candidate *gradient)
@@ -58,7 +66,7 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     value_use a = use_of(earlier, value), b = use_of(later, value);
     if (!(a.writes && (b.reads || b.writes)) && !(a.reads && b.writes))
         return 0;
-    if (same_fused_kernel(earlier, later) && !a.whole && !b.whole)
+    if (same_row_kernel(earlier, later) && !a.whole && !b.whole)
         return earlier->level;
     /* A group of reductions accumulates into one output in part order. */
     if (earlier->type == LP_STAGE_REDUCTION && later->type == LP_STAGE_REDUCTION && !a.reads && !b.reads)
@@ -112,15 +120,17 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.by_row = by_row;
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
-    one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : 0;
+    one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : out->cols;
     all[(*count)++] = one;
 }
 
 /* Adds the one or two parts of a node; returns the new count. */
-int add_parts(candidate *all, int count, const lp_node *node, int number)
+int add_parts(candidate *all, int count, const lp_node *node, int number, bool fuses)
 {
-    unsigned present = outputs_of(node), by_row = 0, reduced = 0;
-    unsigned rows = lp_cuda_fused_supports(node, &by_row) & present;
+    unsigned present = outputs_of(node), reduced = 0, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
+    lp_cuda_stage_type type = rows ? LP_STAGE_FUSED : LP_STAGE_ROWS;
+    if (!rows)
+        rows = lp_cuda_row_chain_supports(node) & present;
     if (!lp_cuda_reduction_supports(node, &reduced))
         reduced = 0;
     unsigned together = lp_cuda_rule_of(node)->together & present;
@@ -130,9 +140,10 @@ int add_parts(candidate *all, int count, const lp_node *node, int number)
         if (!present)
             return count;
     }
-    bool fused = rows && (rows | reduced) == present;
+    bool by_row = rows && (rows | reduced) == present;
     if (!present || present & ~reduced)
-        add(all, &count, node, number, present & ~reduced, fused ? LP_STAGE_FUSED : LP_STAGE_NODE, fused ? by_row : 0);
+        add(all, &count, node, number, present & ~reduced, by_row ? type : LP_STAGE_NODE,
+            by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
     if (reduced)
         add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
     return count;
@@ -145,12 +156,14 @@ bool joins(const candidate *first, const candidate *other)
 {
     if (other->assigned || other->level != first->level || other->type != first->type)
         return false;
-    return first->type == LP_STAGE_REDUCTION || same_fused_kernel(first, other) || same_loss(first, other);
+    return first->type == LP_STAGE_REDUCTION || same_row_kernel(first, other) || same_loss(first, other);
 }
 
 bool has_capacity(const lp_cuda_stage *stage)
 {
-    return stage->count < (stage->type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX : (int)LP_FUSED_STEPS);
+    return stage->count < (stage->type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX
+                           : stage->type == LP_STAGE_ROWS    ? (int)LP_ROW_CHAIN_STEPS
+                                                             : (int)LP_FUSED_STEPS);
 }
 
 /* Fills the stage that starts with part `at`. The stage ends at the first matching part that does not fit, because later parts may
@@ -294,11 +307,12 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
     stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
     bool good = all && parts && stages->all && stages->uses && stages->packed;
     int count = 0, last = 0;
+    bool fuses = lp_cuda_fused_suits(graph);
     for (int i = 0; good && i < graph->node_count; i++) {
         if (unscheduled)
             add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE, 0);
         else
-            count = add_parts(all, count, graph->nodes[i], i);
+            count = add_parts(all, count, graph->nodes[i], i, fuses);
     }
     for (int i = 0; i < count; i++) {
         if (unscheduled)

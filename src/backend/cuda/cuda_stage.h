@@ -5,6 +5,7 @@
  *
  *   fused      nodes whose output rows depend only on the same rows of their inputs, as one fused kernel. A block takes some rows through
  *              all of them; values that only the kernel reads stay in registers and shared memory (cuda_fused.h)
+ *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.h)
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
@@ -27,6 +28,7 @@ typedef enum lp_cuda_stage_type {
     LP_STAGE_FUSED,
     LP_STAGE_PACK,
     LP_STAGE_REDUCTION,
+    LP_STAGE_ROWS,
     LP_STAGE_LOSS
 } lp_cuda_stage_type;
 

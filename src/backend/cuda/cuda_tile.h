@@ -181,11 +181,12 @@ __device__ static inline float tile_exp2(float x)
     return y;
 }
 
-/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory; writes zeros if not `valid`. */
-template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
+/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory, of which the first `present` are read; the
+ * others are zeros. */
+template <int count> __device__ static inline void tile_cp_async_part(float *to, const float *from, int present)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "n"(4 * count), "r"(valid ? 4 * count : 0)
+                 "l"(from), "n"(4 * count), "r"(4 * present)
                  : "memory");
 }
 
@@ -198,6 +199,12 @@ __device__ static inline void tile_cp_async_wait(void)
 #else
 #include <emulate_tile.h>
 #endif
+
+/* The same, of all or none. */
+template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
+{
+    tile_cp_async_part<count>(to, from, valid ? count : 0);
+}
 
 /* Rounds to the nearest bf16. */
 __device__ static inline float tile_round_bf16(float x)

@@ -1,0 +1,166 @@
+/* cuda_product_packed.h: the product of cuda_product.h for operands that are packed: rounded to the precision in memory
+ * (bf16, or floats), with rows that are padded with zeros to whole 16 bytes. They need not pass through registers, so slabs
+ * of 128 bytes are copied asynchronously, and a warp has a tile of 64 x 64: half the reads of shared memory.
+ *
+ * Grid: (ranges of column tiles, row tiles, chunks). A block computes the tiles of its range one after the other, and
+ * copies the slabs of the next while it finishes one: a tile of a short depth would wait longer for its first slab than it
+ * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two blocks run on a
+ * multiprocessor.
+ */
+#ifndef LP_CUDA_PRODUCT_PACKED_H
+#define LP_CUDA_PRODUCT_PACKED_H
+
+#include "backend/cuda/cuda_product.h"
+
+typedef product_shape<128, 128, 64, 64> packed_wide;
+typedef product_shape<128, 64, 64, 32> packed_narrow; /* for up to 64 columns */
+
+/* bf16 in memory. */
+typedef struct packed_bf16 {
+    uint16_t bits;
+} packed_bf16;
+
+/* Numbers of 16 bytes. */
+static inline int packed_unit(const lp_cuda_run *run)
+{
+    return tile_bf16(run) ? 8 : 4;
+}
+
+template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
+    typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
+    static constexpr int depth = 128 / (int)sizeof(type);
+    typedef product_layout<precision, a_deep, shape::rows, depth, false> a;
+    typedef product_layout<precision, b_deep, shape::cols, depth, false> b;
+    /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise three buffers hold both. The terms of
+     * the columns end a buffer. */
+    static constexpr int most_resident = 4;
+
+    __host__ __device__ static int buffer(bool resident)
+    {
+        return (resident ? 0 : a::size) + b::size + shape::cols;
+    }
+    static size_t bytes(int resident)
+    {
+        return sizeof(float) * (size_t)(resident ? resident * a::size + 2 * buffer(true) : 3 * buffer(false));
+    }
+};
+
+/* terms: one for each column, padded to whole tiles; may be NULL. */
+template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, 2)
+    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, finish_type finish)
+{
+    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
+    typedef typename slabs::a slab_a;
+    typedef typename slabs::b slab_b;
+    typedef typename slabs::type type;
+    LP_SHARED(float, memory);
+    product_place place = {
+        (int)blockIdx.y * shape::rows,       0, 0, (int)blockIdx.z, product_count(task.rows, task.shard),
+        product_count(task.cols, task.shard)};
+    if (place.row >= place.rows)
+        return;
+    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
+    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
+    product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
+    int begin = sides.begin, end = sides.end, size = slabs::buffer(resident), buffers = resident ? 2 : 3;
+    float *ring = memory + resident * slab_a::size;
+
+    /* Copies the slabs of all tiles in their order. */
+    int next_tile = tile, next_k = begin, next_buffer = 0;
+    auto copy_a = [&](float *to, int k) {
+        product_copy<slab_a, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, 4, sides.rows, end - k);
+    };
+    auto copy_next = [&]() {
+        if (next_tile < last && next_k < end) {
+            float *to = ring + next_buffer * size;
+            int col = next_tile * shape::cols;
+            product_copy<slab_b, shape::threads>(to,
+                                                 sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step,
+                                                 task.b.stride, 4, place.cols - col, end - next_k);
+            if (!resident)
+                copy_a(to + slab_b::size, next_k);
+            next_k += slabs::depth;
+            if (next_k >= end) {
+                if (terms && 4 * (int)threadIdx.x < shape::cols)
+                    tile_cp_async<4>(to + size - shape::cols + 4 * threadIdx.x, terms + col + 4 * threadIdx.x);
+                next_k = begin;
+                next_tile++;
+            }
+            next_buffer = next_buffer + 1 == buffers ? 0 : next_buffer + 1;
+        }
+        product_copies_end();
+    };
+    for (int i = 0; i < resident; i++)
+        copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
+    copy_next();
+    if (!resident)
+        copy_next();
+    float *buffer = ring, *stop = ring + buffers * size;
+#pragma unroll 1
+    for (; tile < last; tile++) {
+        product_sums<shape> sums = {};
+        const float *a = memory;
+        float *from = buffer;
+        place.col = tile * shape::cols;
+#pragma unroll 1
+        for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
+            if (resident)
+                product_copies_wait<0>();
+            else
+                product_copies_wait<1>();
+            __syncthreads();
+            copy_next();
+            from = buffer;
+            const float *left = resident ? a : from + slab_b::size;
+            product_multiply<a_deep, b_deep, shape, slab_a, slab_b>(sums, left, from, end - k);
+            finish.template copied<shape, slab_a>(place, left);
+            buffer = buffer + size == stop ? ring : buffer + size;
+        }
+        finish.template run<precision, a_deep, shape>(task, place, sums, from, from + size - shape::cols);
+    }
+    __syncthreads();
+    finish.template done<precision, a_deep, shape>(place, memory);
+}
+
+/* In the precision of the run. rows: of the largest shard; ranges: of the column tiles. */
+template <bool a_deep, bool b_deep, typename shape, typename finish_type>
+static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const float *terms,
+                                 const finish_type &finish, int rows, int ranges)
+{
+    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)task.chunks);
+    product_with_precision(run, [&](auto precision) {
+        typedef packed_slabs<decltype(precision)::value, a_deep, b_deep, shape> slabs;
+        int resident =
+            ranges < (int)lp_blocks(task.cols.most, shape::cols) ? (int)lp_blocks(task.depth.most, slabs::depth) : 0;
+        if (task.chunks > 1 || resident > slabs::most_resident)
+            resident = 0;
+        LP_LAUNCH(run, (packed_kernel<decltype(precision)::value, a_deep, b_deep, shape, finish_type>), grid,
+                  shape::threads, slabs::bytes(resident), task, terms, resident, finish);
+    });
+}
+
+/* Blocks that run at once. Constant, so that results do not depend on the device. */
+#ifdef LP_CUDA_EMULATED
+enum { PACKED_BLOCKS = 4 };
+#else
+enum { PACKED_BLOCKS = 264 };
+#endif
+
+/* Parts into which each of `blocks` blocks with `units` units of work is divided: those with the least time. `extra`: what a
+ * part costs, in half units. */
+static inline int packed_parts(int64_t blocks, int units, int extra)
+{
+    int best = 1;
+    int64_t least = INT64_MAX;
+    for (int parts = 1; parts <= units && parts <= PACKED_BLOCKS; parts++) {
+        int64_t time = (int64_t)lp_blocks(blocks * parts, PACKED_BLOCKS) * (2 * lp_blocks(units, parts) + extra);
+        if (time < least) {
+            least = time;
+            best = parts;
+        }
+    }
+    return best;
+}
+
+#endif

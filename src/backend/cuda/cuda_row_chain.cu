@@ -1,0 +1,596 @@
+/* cuda_row_chain.cu: the steps of a chain of nodes by row, and the kernel that executes them. */
+#include "backend/cuda/cuda_row_chain.h"
+
+#include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_rows.h"
+
+namespace
+{
+
+#define TWO_PI 6.283185307179586476925
+
+enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
+enum { MOST_EACH = 4 }; /* vectors of a lane */
+
+/* A row has lanes of a warp or all threads of a block. The steps of PAIRS are those of cosines and sines (lp_cuda_row_chain_pairs). */
+enum row_kind { NARROW, WIDE, PAIRS };
+
+typedef struct row_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    int cols, count;
+    int passes; /* over the columns: one, but for single steps of very wide rows */
+    row_step steps[LP_ROW_CHAIN_STEPS];
+} row_task;
+
+/* The lanes that share a row: threadIdx.x of `lanes`. */
+typedef struct row_team {
+    int row, lane, lanes, cols;
+    int first;   /* column of the pass */
+    bool exists; /* the row */
+    const lp_cuda_shard *shard;
+} row_team;
+
+/* A lane's columns of a row: vector m begins at first + n * (lane + lanes * m). Zeros beyond the last column. */
+template <int n, int each> struct row_part {
+    lp_vector<n> at[each];
+};
+
+template <int n> __device__ inline int column_of(const row_team &me, int m)
+{
+    return me.first + n * (me.lane + me.lanes * m);
+}
+
+/* from: the first column of the row. */
+template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, const float *from)
+{
+#pragma unroll
+    for (int m = 0; m < each; m++) {
+        int c = column_of<n>(me, m);
+        x.at[m] = {};
+        if (me.exists && c < me.cols)
+            x.at[m] = lp_vector_load<n>(from + c);
+    }
+}
+
+template <int n, int each, typename function>
+__device__ inline void each_column(const row_team &me, row_part<n, each> &x, const function &change)
+{
+#pragma unroll
+    for (int m = 0; m < each; m++)
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            if (column_of<n>(me, m) < me.cols)
+                x.at[m].at[i] = change(m, i);
+}
+
+template <row_kind kind> __device__ inline void team_sync(void)
+{
+    if (kind == WIDE)
+        __syncthreads();
+    else
+        __syncwarp();
+}
+
+/* Two sums over the lanes of a team, in all of them. */
+template <row_kind kind> __device__ inline float2 team_sum(const row_team &me, float2 mine)
+{
+    for (int lanes = kind == WIDE ? 16 : me.lanes / 2; lanes > 0; lanes >>= 1) {
+        mine.x += __shfl_xor_sync(0xFFFFFFFFu, mine.x, lanes);
+        mine.y += __shfl_xor_sync(0xFFFFFFFFu, mine.y, lanes);
+    }
+    if constexpr (kind == WIDE) {
+        __shared__ float2 sums[WARPS];
+        __syncthreads();
+        if (me.lane % 32 == 0)
+            sums[me.lane / 32] = mine;
+        __syncthreads();
+        mine = sums[0];
+        for (int i = 1; i < me.lanes / 32; i++)
+            mine = make_float2(mine.x + sums[i].x, mine.y + sums[i].y);
+    }
+    return mine;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------- */
+
+template <int n, int each> __device__ inline void drop(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    const lp_cuda_shard *shard = me.shard;
+#pragma unroll
+    for (int m = 0; m < each; m++) {
+        int c = column_of<n>(me, m);
+        if (c >= me.cols)
+            continue;
+        lp_random_block block = lp_philox(shard->seed, step.purpose, shard->step,
+                                          (shard->first_token + (uint64_t)me.row) * 65536 + (uint64_t)(c / 8));
+        /* Of the four words, those of columns c and c + 2: selected without an index, which would need memory. */
+        uint32_t low = c & 4 ? block.word[2] : block.word[0], high = c & 4 ? block.word[3] : block.word[1];
+        uint32_t words[2] = {n < 4 && c & 2 ? high : low, high};
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            uint32_t bits = words[i / 2] >> (16 * ((n == 1 ? c : i) & 1)) & 0xFFFFu;
+            x.at[m].at[i] = bits >= step.threshold ? x.at[m].at[i] * step.scale : 0;
+        }
+    }
+}
+
+/* x = f(x, y) */
+template <int n, int each>
+__device__ inline void apply(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+{
+    float scale = step.scale, shift = step.shift;
+    switch (step.op) {
+    case LP_OP_ADD:
+        if (!step.other[0])
+            return;
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] + y.at[m].at[i]; });
+    case LP_OP_MULTIPLY:
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
+    case LP_OP_RELU:
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
+    case LP_OP_RELU_GRADIENT:
+        return each_column<n, each>(me, x, [&](int m, int i) { return y.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
+    case LP_OP_AFFINE:
+        return each_column<n, each>(me, x, [&](int m, int i) { return scale * x.at[m].at[i] + shift; });
+    case LP_OP_SCALE_COLUMNS:
+        load<n, each>(me, y, (const float *)step.factors);
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
+    case LP_OP_DROPOUT:
+        return drop<n, each>(me, step, x);
+    }
+}
+
+template <int n, int each, row_kind kind>
+__device__ inline void layer_norm(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    float inverse_cols = 1.0f / (float)me.cols;
+    float2 sum = {0, 0}, square = {0, 0};
+    row_part<n, each> gain, shift;
+    load<n, each>(me, gain, (const float *)step.factors);
+    load<n, each>(me, shift, step.shifts);
+#pragma unroll
+    for (int k = 0; k < n * each; k++)
+        sum.x += x.at[k / n].at[k % n];
+    float mean = team_sum<kind>(me, sum).x * inverse_cols;
+    each_column<n, each>(me, x, [&](int m, int i) {
+        float apart = x.at[m].at[i] - mean;
+        square.x += apart * apart;
+        return apart;
+    });
+    float inverse = rsqrtf(team_sum<kind>(me, square).x * inverse_cols + step.shift);
+    each_column<n, each>(me, x,
+                         [&](int m, int i) { return x.at[m].at[i] * inverse * gain.at[m].at[i] + shift.at[m].at[i]; });
+    if (step.result[1] && me.exists && me.lane == 0)
+        *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
+}
+
+/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
+template <int n, int each, row_kind kind>
+__device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
+                                           row_part<n, each> &x)
+{
+    float inverse_cols = 1.0f / (float)me.cols;
+    row_part<n, each> gain;
+    load<n, each>(me, gain, (const float *)step.factors);
+    float2 moments = {0, 0}, sum = {0, 0};
+    if (me.exists)
+        moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
+    each_column<n, each>(me, dy, [&](int m, int i) {
+        x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
+        float g = dy.at[m].at[i] * gain.at[m].at[i];
+        sum.x += g;
+        sum.y += g * x.at[m].at[i];
+        return g;
+    });
+    sum = team_sum<kind>(me, sum);
+    each_column<n, each>(me, dy, [&](int m, int i) {
+        return moments.y * (dy.at[m].at[i] - sum.x * inverse_cols - x.at[m].at[i] * (sum.y * inverse_cols));
+    });
+}
+
+__device__ inline void basis(const row_team &me, const row_step &step)
+{
+    const double *frequency = (const double *)step.factors;
+    int count = step.frequencies;
+    float *here = step.result[0] + (size_t)me.row * me.cols;
+    double at = step.time[me.row];
+#pragma unroll 1
+    for (int f = me.lane; f < count; f += me.lanes) {
+        double cycles = at * frequency[f] * (1 / TWO_PI);
+        float half_cycles = (float)(2 * (cycles - rint(cycles))), sine, cosine;
+        sincospif(half_cycles, &sine, &cosine);
+        here[f] = cosine;
+        here[count + f] = sine;
+    }
+}
+
+/* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
+ * has that of cosines and sines. Stores dx before it: both can be the same matrix, and the second then accumulates. */
+template <int n> __device__ inline void reflect(const row_team &me, const row_step &step)
+{
+    int count = step.frequencies, heads = me.cols / (2 * count);
+    const size_t row = (size_t)me.row * me.cols, angle = (size_t)me.row * 2 * count;
+    const float *dy = step.main + row, *x = step.other[1] + row, *u = step.other[0] + angle;
+#pragma unroll 1
+    for (int f = n * me.lane; f < count; f += n * me.lanes) {
+        lp_vector<n> cosine = lp_vector_load<n>(u + f), sine = lp_vector_load<n>(u + count + f), dcosine = {},
+                     dsine = {};
+#pragma unroll 1
+        for (int h = 0; h < heads; h++) {
+            int c = h * 2 * count + f, s = c + count;
+            lp_vector<n> dc = lp_vector_load<n>(dy + c), ds = lp_vector_load<n>(dy + s), dxc, dxs;
+            if (step.result[1]) {
+                lp_vector<n> xc = lp_vector_load<n>(x + c), xs = lp_vector_load<n>(x + s);
+#pragma unroll
+                for (int i = 0; i < n; i++) {
+                    dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                    dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
+                }
+            }
+#pragma unroll
+            for (int i = 0; i < n; i++) {
+                dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
+                dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+            }
+            if (step.result[0]) {
+                lp_vector_store<n>(step.result[0] + row + c, dxc, step.flags & LP_ROW_ADDS);
+                lp_vector_store<n>(step.result[0] + row + s, dxs, step.flags & LP_ROW_ADDS);
+            }
+        }
+        if (step.result[1]) {
+            lp_vector_store<n>(step.result[1] + angle + f, dcosine, step.flags & LP_ROW_ADDS_SECOND);
+            lp_vector_store<n>(step.result[1] + angle + count + f, dsine, step.flags & LP_ROW_ADDS_SECOND);
+        }
+    }
+}
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+
+template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    if (!step.result[0])
+        return;
+    float *to = step.result[0] + (size_t)me.row * me.cols;
+#pragma unroll
+    for (int m = 0; m < each; m++) {
+        int c = column_of<n>(me, m);
+        if (!me.exists || c >= me.cols)
+            continue;
+        if (step.flags & LP_ROW_ADDS) {
+            lp_vector<n> old = lp_vector_load<n>(to + c);
+#pragma unroll
+            for (int i = 0; i < n; i++)
+                x.at[m].at[i] += old.at[i];
+        }
+        *(lp_vector<n> *)(to + c) = x.at[m];
+    }
+}
+
+/* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
+template <int n, int each, row_kind kind>
+__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+{
+    size_t row = (size_t)me.row * me.cols;
+    if (step.ids)
+        load<n, each>(me, x, step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0));
+    else if (step.flags & LP_ROW_MAIN)
+        load<n, each>(me, x, step.main + row);
+    if (step.other[0] && !(step.flags & LP_ROW_EARLY))
+        load<n, each>(me, y, step.other[0] + row);
+    if (step.op == LP_OP_LAYER_NORM)
+        layer_norm<n, each, kind>(me, step, x);
+    else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
+    else
+        apply<n, each>(me, step, x, y);
+    store<n, each>(me, step, x);
+}
+
+/* The second input of a step is loaded during the step before it, where that is possible. */
+template <int n, int each, row_kind kind>
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
+    row_chain_kernel(const __grid_constant__ row_task task)
+{
+    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
+    row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
+    if ((int)(blockIdx.x * blockDim.y) >= rows)
+        return;
+    if constexpr (kind == PAIRS) {
+#pragma unroll 1
+        for (int i = 0; i < task.count; i++) {
+            if (i > 0)
+                team_sync<kind>();
+            if (me.exists && task.steps[i].op == LP_OP_BASIS)
+                basis(me, task.steps[i]);
+            else if (me.exists)
+                reflect<n>(me, task.steps[i]);
+        }
+        return;
+    }
+    row_part<n, each> x = {}, y = {}, ahead = {};
+#pragma unroll 1
+    for (int i = -1; i < task.count; i++) {
+        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
+            load<n, each>(me, ahead, task.steps[i + 1].other[0] + (size_t)row * me.cols);
+        if (i > 0)
+            team_sync<kind>();
+        if (i >= 0)
+            run_step<n, each, kind>(me, task.steps[i], x, y);
+        y = ahead;
+    }
+    for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
+        me.first += n * each * me.lanes;
+        if (task.steps[0].other[0])
+            load<n, each>(me, y, task.steps[0].other[0] + (size_t)row * me.cols);
+        run_step<n, each, kind>(me, task.steps[0], x, y);
+    }
+}
+
+/* ---- steps of a stage ---------------------------------------------------------------------------------------- */
+
+const lp_fused_rule *rule_of(const lp_node *node)
+{
+    return &lp_cuda_rule_of(node)->fused;
+}
+
+/* Steps of cosines and sines read and write pairs of columns, which are not in the registers. */
+bool is_pair_step(const lp_fused_rule *rule)
+{
+    return rule->time >= 0 || (rule->main < 0 && rule->wide >= 0);
+}
+
+int frequencies_of(const lp_node *node, const lp_fused_rule *rule)
+{
+    return !is_pair_step(rule) ? 0
+           : rule->time >= 0   ? node->inputs[rule->factors]->cols
+                               : node->inputs[rule->other[0]]->cols / 2;
+}
+
+const lp_value *shape_of(const lp_node *node)
+{
+    return node->outputs[0] ? node->outputs[0] : node->inputs[0];
+}
+
+typedef struct chain_state {
+    const lp_stage_part *parts;
+    int count;
+    const int *uses;                                    /* by value; NULL: everything is stored */
+    const lp_value *held;                               /* in the registers; NULL: none */
+    bool in_memory[LP_ROW_CHAIN_STEPS][LP_NODE_INPUTS]; /* by part: reads the input from memory */
+    bool done[LP_ROW_CHAIN_STEPS];
+} chain_state;
+
+bool writes(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->output_count; i++)
+        found = found || (part->node->outputs[i] == value && lp_part_computes(part, i));
+    return found;
+}
+
+bool reads(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->input_count; i++)
+        found = found || part->node->inputs[i] == value;
+    return found;
+}
+
+bool depends(const lp_stage_part *later, const lp_stage_part *earlier)
+{
+    bool found = false;
+    for (int i = 0; i < earlier->node->op->output_count; i++)
+        if (lp_part_computes(earlier, i))
+            found = found || reads(later, earlier->node->outputs[i]) || writes(later, earlier->node->outputs[i]);
+    for (int i = 0; i < later->node->op->output_count; i++)
+        if (lp_part_computes(later, i))
+            found = found || reads(earlier, later->node->outputs[i]);
+    return found;
+}
+
+/* The main input: the one in the registers, if the inputs may be exchanged. */
+int main_of(const chain_state *state, const lp_node *node)
+{
+    const lp_fused_rule *rule = rule_of(node);
+    if (rule->flags & LP_FUSED_COMMUTES && state->held && node->inputs[rule->other[0]] == state->held)
+        return rule->other[0];
+    return rule->main;
+}
+
+/* The next part whose dependencies are done: one that continues with the registers, if there is any. */
+int next_part(const chain_state *state)
+{
+    int first = -1;
+    for (int p = 0; p < state->count; p++) {
+        bool ready = !state->done[p];
+        for (int k = 0; ready && k < p; k++)
+            ready = state->done[k] || !depends(&state->parts[p], &state->parts[k]);
+        if (!ready)
+            continue;
+        const lp_node *node = state->parts[p].node;
+        int main = main_of(state, node);
+        if (state->held && main >= 0 && node->inputs[main] == state->held)
+            return p;
+        first = first < 0 ? p : first;
+    }
+    return first;
+}
+
+/* Orders the parts, and finds which inputs they read from memory. */
+void order_parts(chain_state *state, int *order)
+{
+    for (int i = 0; i < state->count; i++) {
+        int p = order[i] = next_part(state), main = main_of(state, state->parts[p].node);
+        const lp_node *node = state->parts[p].node;
+        for (int k = 0; k < node->op->input_count; k++)
+            state->in_memory[p][k] = k != main || node->inputs[k] != state->held;
+        state->done[p] = true;
+        state->held = is_pair_step(rule_of(node)) ? NULL : node->outputs[0];
+    }
+}
+
+/* Whether a result is read by another kernel, or from memory. */
+bool must_store(const chain_state *state, const lp_stage_part *part, const lp_value *value)
+{
+    if (!state->uses || value->storage != LP_STORAGE_WORK || value->retained || is_pair_step(rule_of(part->node)))
+        return true;
+    int inside = 0;
+    for (int p = 0; p < state->count; p++) {
+        const lp_node *node = state->parts[p].node;
+        inside += reads(&state->parts[p], value) || writes(&state->parts[p], value);
+        for (int k = 0; k < node->op->input_count; k++)
+            if (node->inputs[k] == value && state->in_memory[p][k])
+                return true;
+        if (node->accumulate && writes(&state->parts[p], value))
+            return true;
+    }
+    return inside != state->uses[value->id];
+}
+
+bool written_before(const chain_state *state, const int *order, int at, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < at; i++)
+        found = found || writes(&state->parts[order[i]], value);
+    return found;
+}
+
+const void *data_of(const lp_cuda_run *run, const lp_node *node, int i)
+{
+    return i >= 0 && node->inputs[i] ? lp_run_data(run->run, node->inputs[i]) : NULL;
+}
+
+row_step step_of(const chain_state *state, const int *order, int at, const lp_cuda_run *run)
+{
+    const lp_stage_part *part = &state->parts[order[at]];
+    const lp_node *node = part->node;
+    const lp_fused_rule *rule = rule_of(node);
+    int main = rule->ids >= 0 ? 0 : rule->main < 0 ? rule->wide : rule->main, other = rule->other[0];
+    if (rule->flags & LP_FUSED_COMMUTES && !state->in_memory[order[at]][other]) {
+        main = other;
+        other = rule->main;
+    }
+    row_step step = {};
+    step.op = (int)node->op->id;
+    if (main >= 0 && state->in_memory[order[at]][main])
+        step.flags |= LP_ROW_MAIN;
+    if (node->accumulate & 1)
+        step.flags |= LP_ROW_ADDS;
+    if (node->accumulate & 2)
+        step.flags |= LP_ROW_ADDS_SECOND;
+    step.main = (const float *)data_of(run, node, main);
+    step.other[0] = (const float *)data_of(run, node, other);
+    step.other[1] = (const float *)data_of(run, node, rule->other[1]);
+    if (step.other[0] && !is_pair_step(rule) && !written_before(state, order, at, node->inputs[other]))
+        step.flags |= LP_ROW_EARLY;
+    for (int i = 0; i < 2; i++)
+        if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i]))
+            step.result[i] = (float *)lp_run_data(run->run, node->outputs[i]);
+    step.factors = data_of(run, node, rule->factors);
+    step.shifts = (const float *)data_of(run, node, rule->shifts);
+    step.time = (const double *)data_of(run, node, rule->time);
+    step.ids = (const int32_t *)data_of(run, node, rule->ids);
+    step.scale = (float)node->attributes.scale;
+    step.shift = (float)(rule->shifts >= 0 ? node->attributes.epsilon : node->attributes.shift);
+    if (rule->flags & LP_FUSED_DROPS) {
+        step.threshold = lp_dropout_threshold(node->attributes.rate);
+        step.purpose = lp_dropout_purpose(node->attributes.stream);
+        step.scale = (float)(65536.0 / (65536.0 - step.threshold));
+    }
+    step.frequencies = frequencies_of(node, rule);
+    return step;
+}
+
+/* Floats of a vector: all rows and halves of rows must begin at whole ones. */
+int width_of(const row_task &task)
+{
+    uintptr_t all = 4 * (uintptr_t)task.cols;
+    for (int i = 0; i < task.count; i++) {
+        const row_step &step = task.steps[i];
+        bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM, basis = step.time != NULL;
+        all |= (uintptr_t)step.main | (uintptr_t)step.other[0] | (uintptr_t)step.result[0] | (uintptr_t)step.shifts;
+        all |=
+            (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (basis ? 0 : (uintptr_t)step.factors);
+        all |= 4 * (uintptr_t)step.frequencies;
+    }
+    return lp_vector_width(all, 0);
+}
+
+template <int n, int each, row_kind kind>
+void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
+{
+    dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
+    LP_LAUNCH(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
+}
+
+template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
+{
+    int frequencies = task.steps[0].frequencies, lanes = 8;
+    int vectors = (int)lp_blocks(frequencies ? frequencies : task.cols, n);
+    while (lanes < 32 && lanes < vectors)
+        lanes *= 2;
+    if (frequencies)
+        return launch_kind<n, 1, PAIRS>(run, task, lanes, largest);
+    if (vectors <= lanes)
+        return launch_kind<n, 1, NARROW>(run, task, lanes, largest);
+    if (vectors <= 2 * lanes)
+        return launch_kind<n, 2, NARROW>(run, task, lanes, largest);
+    if (vectors <= MOST_EACH * lanes)
+        return launch_kind<n, MOST_EACH, NARROW>(run, task, lanes, largest);
+    while (lanes < WIDE_THREADS && lanes * MOST_EACH < vectors)
+        lanes *= 2;
+    task.passes = (int)lp_blocks(vectors, lanes * MOST_EACH);
+    launch_kind<n, MOST_EACH, WIDE>(run, task, lanes, largest);
+}
+
+void launch_parts(const lp_stage_part *parts, int count, const int *uses, const lp_cuda_run *run)
+{
+    int order[LP_ROW_CHAIN_STEPS];
+    chain_state state = {};
+    state.parts = parts;
+    state.count = count;
+    state.uses = uses;
+    order_parts(&state, order);
+    const lp_value *like = shape_of(parts[0].node);
+    row_task task = {};
+    task.shard = run->shard;
+    task.rows = lp_cuda_rows_of(like);
+    task.cols = like->cols;
+    task.count = count;
+    for (int i = 0; i < count; i++)
+        task.steps[i] = step_of(&state, order, i, run);
+    int largest = lp_cuda_largest(run, like);
+    lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
+}
+
+} // namespace
+
+bool lp_cuda_row_chain_pairs(const lp_node *node)
+{
+    return is_pair_step(rule_of(node));
+}
+
+unsigned lp_cuda_row_chain_supports(const lp_node *node)
+{
+    const lp_fused_rule *rule = rule_of(node);
+    bool fits = rule->weight < 0 && rule->outputs && shape_of(node)->rows_of != LP_ROWS_FIXED &&
+                shape_of(node)->cols <= WIDE_THREADS * MOST_EACH;
+    return fits ? rule->outputs : 0;
+}
+
+void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)
+{
+    launch_parts(stage->parts, stage->count, stages->uses, run);
+}
+
+void lp_cuda_row_node(const lp_node *node, const lp_cuda_run *run)
+{
+    lp_stage_part part = {node, 0, ~lp_cuda_rule_of(node)->reduction.outputs};
+    bool any = false;
+    for (int i = 0; i < node->op->output_count; i++)
+        any = any || lp_part_computes(&part, i);
+    if (any)
+        launch_parts(&part, 1, NULL, run);
+    lp_cuda_reduce_node(node, run);
+}
