@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Tuple, Union
+from typing import Any, Dict, List, Optional, Tuple, Union
 
 import numpy as np
 
@@ -30,7 +30,10 @@ class Names:
 
 
 class Times:
-    """A column of times in unix seconds, which Arrow sees as timestamps in UTC with microseconds."""
+    """A column of times in unix seconds, which Arrow sees as timestamps in UTC with microseconds.
+
+    Times that are not finite, or 280,000 years away, are missing: NaT in NumPy and pandas, null in Arrow.
+    """
 
     def __init__(self, seconds: np.ndarray) -> None:
         self.seconds = np.asarray(seconds, dtype=np.float64)
@@ -38,8 +41,12 @@ class Times:
     def __len__(self) -> int:
         return len(self.seconds)
 
+    def known(self) -> np.ndarray:
+        return np.abs(self.seconds) < 9e12
+
     def micro(self) -> np.ndarray:
-        return np.rint(self.seconds * 1e6).astype(np.int64)
+        missing = np.iinfo(np.int64).min  # NaT
+        return np.where(self.known(), np.rint(np.where(self.known(), self.seconds, 0) * 1e6).astype(np.int64), missing)
 
 
 Column = Union[np.ndarray, Names, Times]
@@ -232,8 +239,9 @@ def _new_stream(columns: Dict[str, Column], rows: int) -> Any:
     return _new_capsule(_address(struct), STREAM, ctypes.cast(_free_stream, ctypes.c_void_p))
 
 
-# The format and the buffers of a column, and the buffers of its dictionary.
-Part = Tuple[bytes, List[np.ndarray], List[np.ndarray]]
+# The format and the buffers of a column, the first of which is the bitmap of values that are not missing (None: all), and the
+# buffers of its dictionary.
+Part = Tuple[bytes, List[Optional[np.ndarray]], List[Optional[np.ndarray]]]
 
 _FORMATS = {"f8": b"g", "f4": b"f", "i8": b"l", "i4": b"i", "u8": b"L", "u4": b"I"}
 
@@ -243,16 +251,17 @@ def _part(column: Column) -> Part:
         coded = [name.encode("utf-8") for name in column.names]
         offsets = np.zeros(len(coded) + 1, dtype=np.int64)
         np.cumsum([len(name) for name in coded], out=offsets[1:])
-        return b"i", [column.codes], [offsets, np.frombuffer(b"".join(coded) + b"\0", dtype=np.uint8)]
+        return b"i", [None, column.codes], [None, offsets, np.frombuffer(b"".join(coded) + b"\0", dtype=np.uint8)]
     if isinstance(column, Times):
-        return b"tsu:UTC", [column.micro()], []
+        known = column.known()
+        return b"tsu:UTC", [None if known.all() else np.packbits(known, bitorder="little"), column.micro()], []
     if column.dtype == bool:
-        return b"b", [np.packbits(column, bitorder="little")], []
+        return b"b", [None, np.packbits(column, bitorder="little")], []
     if column.dtype.kind in "OU":
         names, codes = np.unique(column.astype(str), return_inverse=True)
         return _part(Names(codes, [str(name) for name in names]))
     values = np.ascontiguousarray(column)
-    return _FORMATS[values.dtype.str[1:]], [values], []
+    return _FORMATS[values.dtype.str[1:]], [None, values], []
 
 
 def _schema(out: Any, format: bytes, name: str, *kept: Any) -> Any:
@@ -273,11 +282,12 @@ def _fill_schema(out: Any, parts: Any) -> None:
     _schema(out, b"+s", "", pointers, children)
 
 
-def _array(length: int, values: List[np.ndarray]) -> Any:
+def _array(length: int, values: List[Optional[np.ndarray]]) -> Any:
     array = ffi.new("struct ArrowArray *")
-    views = [ffi.from_buffer(value) if value.nbytes else NULL for value in values]
-    buffers = ffi.new("void *[]", [NULL] + views)
-    array.length, array.n_buffers, array.buffers = length, 1 + len(views), buffers
+    views = [ffi.from_buffer(value) if value is not None and value.nbytes else NULL for value in values]
+    buffers = ffi.new("void *[]", views)
+    array.length, array.n_buffers, array.buffers = length, len(views), buffers
+    array.null_count = 0 if values[0] is None else -1  # -1: not counted
     return _own(array, _release_array, buffers, views, values)
 
 
@@ -286,7 +296,7 @@ def _fill_array(out: Any, parts: Any, rows: int) -> None:
     for _, _, values, terms in parts:
         child = _array(rows, values)
         if terms:
-            child.dictionary = _array(len(terms[0]) - 1, terms)
+            child.dictionary = _array(len(terms[1]) - 1, terms)
         children.append(child)
     pointers, buffers = ffi.new("struct ArrowArray *[]", children or 1), ffi.new("void *[]", [NULL])
     out.length, out.null_count, out.offset, out.n_buffers, out.n_children = rows, 0, 0, 1, len(children)

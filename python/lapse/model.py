@@ -341,8 +341,9 @@ class Model:
         """The time of the next event of every history, by a model that was trained with when=True.
 
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
-        `probabilities` ("q0.5" is the median), and for each duration of `within` the probability that the next event
-        comes so soon after the start ("within 7d"). Nothing has happened since the last event up to `now`.
+        `probabilities` ("q0.5" is the median; missing where the event never comes), and for each duration of `within`
+        the probability that the next event comes so soon after the start ("within 7d"). Nothing has happened since the
+        last event up to `now`.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> timed.when(data, within=["7d"]).column_names
@@ -365,7 +366,7 @@ class Model:
                                    names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
                  "start": Times(start)}
         for i, level in enumerate(levels):
-            table[f"q{level:g}"] = np.ascontiguousarray(quantiles[:, i])
+            table[f"q{level:g}"] = Times(quantiles[:, i])
         for i, length in enumerate(within):
             table[f"within {length}"] = np.ascontiguousarray(chances[:, i])
         return Table(table)

@@ -15,7 +15,7 @@ static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22 };
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)
@@ -80,6 +80,18 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
 
 void lp_free(void *block)
 {
+    free(block);
+}
+
+void lp_free_large(void *block)
+{
+#ifdef __GLIBC__
+    enum { PAGE = 4096 };
+    size_t size = malloc_usable_size(block);
+    uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
+    if (size >= LARGE_FREED)
+        madvise((void *)begin, end - begin, MADV_DONTNEED);
+#endif
     free(block);
 }
 

@@ -20,6 +20,10 @@ void *lp_alloc(size_t count, size_t size);
 void *lp_alloc_raw(size_t count, size_t size); /* the same, not zeroed */
 void lp_free(void *block);
 
+/* Frees a block, and if it has 1 MB or more returns its pages to the system at once: the C library may keep freed blocks of
+ * any size, and at the top of a thread's heap even malloc_trim leaves them. For tables that are not soon made again. */
+void lp_free_large(void *block);
+
 /* Resizes a block of lp_grow (or NULL); new bytes are not zeroed. On failure returns NULL and leaves the block unchanged.
  * Freed by lp_free. */
 void *lp_grow(void *block, size_t count, size_t size);

@@ -231,12 +231,13 @@ static lapse_status record_trial(const lp_trials *t, int index, lapse_model *mod
                                  number, record->best_epoch, record->epochs, record->stopped ? ", stopped" : "");
 }
 
-lapse_status lp_trials_record(const lp_trials *t, int best, lapse_model *model, lapse_error *error)
+lapse_status lp_trials_record(const lp_trials *t, double budget, int best, lapse_model *model, lapse_error *error)
 {
     int trials = 0;
     for (int i = 0; i < t->count; i++)
         trials += t->list[i].state == LP_TRIAL_DONE;
     LP_TRY(lp_model_property_number(model, error, "tune.trials", trials));
+    LP_TRY(lp_model_property_number(model, error, "tune.budget", budget));
     LP_TRY(lp_model_property_number(model, error, "tune.best", best + 1));
     for (int i = 0; i < t->count; i++)
         if (t->list[i].state == LP_TRIAL_DONE)

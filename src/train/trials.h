@@ -57,7 +57,7 @@ lapse_status lp_trials_look(lp_trials *trials, int *others, lapse_error *error);
 lapse_status lp_trials_save(const lp_trials *trials, int index, const lapse_model *model, lapse_error *error);
 lapse_status lp_trials_load_model(const lp_trials *trials, int index, lapse_model **model, lapse_error *error);
 
-/* Properties of the model: the trials, and which one was chosen. */
-lapse_status lp_trials_record(const lp_trials *trials, int best, lapse_model *model, lapse_error *error);
+/* Properties of the model: the trials, the seconds that they were given, and which one was chosen. */
+lapse_status lp_trials_record(const lp_trials *trials, double budget, int best, lapse_model *model, lapse_error *error);
 
 #endif

@@ -336,8 +336,7 @@ static lapse_status finish(tuning *t, lapse_model **model, lapse_error *error)
         t->model = NULL;
         LP_TRY(lp_trials_load_model(&t->trials, best, &t->model, error));
     }
-    LP_TRY(lp_model_property_number(t->model, error, "tune.budget", t->options.seconds));
-    LP_TRY(lp_trials_record(&t->trials, best, t->model, error));
+    LP_TRY(lp_trials_record(&t->trials, t->options.seconds, best, t->model, error));
     *model = t->model;
     t->model = NULL;
     return LAPSE_OK;

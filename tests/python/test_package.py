@@ -460,8 +460,8 @@ def test_attention_weights():
 def test_models_tell_when_the_next_event_comes():
     model = small_model(when=True)
     table = model.when(shop(), within=["1d", "7d"])
-    low, middle, high = (np.asarray(table[name]) for name in ("q0.1", "q0.5", "q0.9"))
-    assert (low < middle).all() and (middle < high).all()
+    low, middle, high = (table[name] for name in ("q0.1", "q0.5", "q0.9"))
+    assert (table["start"] < low).all() and (low < middle).all() and (middle < high).all()
     assert (np.asarray(table["within 1d"]) <= np.asarray(table["within 7d"])).all()
     session = model.session()
     session.append(1000.0, model.event_types[0])
@@ -473,6 +473,13 @@ def test_models_tell_when_the_next_event_comes():
     assert (np.asarray(made["expected"]) == np.asarray(again["expected"])).all()
     assert np.asarray(model.evaluate_times(shop())["nll"]).shape == (4,)
     raises(lapse.UsageError, small_model().when, shop())
+
+
+def test_times_that_are_not_finite_are_missing():
+    table = lapse.Table({"user": ["a"] * 4, "time": _table.Times([1.5, np.inf, np.nan, 1e300]), "event": ["x"] * 4})
+    assert table["time"][0] == np.datetime64("1970-01-01T00:00:01.5") and np.isnat(table["time"][1:]).all()
+    data = lapse.Dataset.from_arrow(table, skip_bad_rows=True)
+    assert data.times.tolist() == [1.5] and data.report["bad_rows"] == 3
 
 
 def test_sessions_take_fields_by_name():

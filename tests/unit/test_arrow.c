@@ -473,6 +473,27 @@ static void broken_streams_are_errors(void **state)
     }
 }
 
+SPOIL(offsets_of_row_3, ((int32_t *)user->buffers[1])[user->offset + 3] = 1000)
+
+static void the_first_error_does_not_depend_on_batches(void **state)
+{
+    (void)state;
+    static const char text[] = "user,time,event\na,1,x\nb,,y\na,3,x\nb,4,y\n";
+    static const int64_t batches[] = {1, 2, 3, 16384};
+    for (size_t i = 0; i < 2 * sizeof batches / sizeof *batches; i++) {
+        lapse_import_options options = defaults();
+        lapse_dataset *made = NULL;
+        lapse_error error = {0};
+        options.skip_bad_rows = i % 2;
+        assert_int_equal(import(text, FORMATS("u", "l", "u"), &options, 4, 1, offsets_of_row_3, batches[i / 2], 1 << 24,
+                                &made, NULL, &error),
+                         LAPSE_ERROR_INPUT);
+        assert_int_equal(error.line, i % 2 ? 3 : 2);
+        assert_int_equal(error.column, i % 2 ? 1 : 2);
+        assert_non_null(strstr(error.message, i % 2 ? "outside its array" : "the time is missing"));
+    }
+}
+
 static void columns_of_other_types_are_named_in_the_error(void **state)
 {
     (void)state;
@@ -539,6 +560,7 @@ int main(void)
         cmocka_unit_test(fields_splits_and_filters_are_those_of_the_text),
         cmocka_unit_test(bad_rows_are_dropped_or_errors_as_in_a_text),
         cmocka_unit_test(broken_streams_are_errors),
+        cmocka_unit_test(the_first_error_does_not_depend_on_batches),
         cmocka_unit_test(columns_of_other_types_are_named_in_the_error),
         cmocka_unit_test(every_failed_allocation_is_an_error),
     };

@@ -6,6 +6,7 @@
 #include <cmocka.h>
 
 #include <errno.h>
+#include <malloc.h>
 #include <math.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -155,6 +156,36 @@ static void test_grow_keeps_the_bytes(void **state)
     assert_memory_equal(block, "abc", 3);
     lp_free(block);
 }
+
+#ifdef __GLIBC__
+static int64_t resident_pages(void)
+{
+    long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    assert_non_null(file);
+    assert_int_equal(fscanf(file, "%*d %ld", &pages), 1);
+    fclose(file);
+    return pages;
+}
+
+/* Large blocks of the heap, which the C library keeps when they are freed. */
+static void test_free_large_returns_memory(void **state)
+{
+    (void)state;
+    enum { BLOCKS = 8, SIZE = 1 << 21 };
+    char *blocks[BLOCKS];
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+    for (int i = 0; i < BLOCKS; i++)
+        blocks[i] = memset(lp_grow(NULL, SIZE, 1), 1, SIZE);
+    int64_t before = resident_pages();
+    for (int i = 0; i < BLOCKS; i++)
+        lp_free_large(blocks[i]);
+    assert_true(before - resident_pages() > BLOCKS / 2 * (SIZE / 4096));
+    lp_free_large(NULL);
+    lp_free_large(lp_alloc(1, 1));
+}
+#endif
 
 static void test_the_nth_allocation_fails_once(void **state)
 {
@@ -451,6 +482,9 @@ int main(void)
         cmocka_unit_test(test_alloc_is_zeroed_and_aligned),
         cmocka_unit_test(test_alloc_refuses_impossible_sizes),
         cmocka_unit_test(test_grow_keeps_the_bytes),
+#ifdef __GLIBC__
+        cmocka_unit_test(test_free_large_returns_memory),
+#endif
         cmocka_unit_test(test_the_nth_allocation_fails_once),
         cmocka_unit_test(test_text_copy),
         cmocka_unit_test(test_arena_holds_many_blocks),

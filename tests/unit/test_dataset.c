@@ -144,6 +144,36 @@ static void threads_do_not_show_in_the_file(void **state)
     lapse_dataset_close(four);
 }
 
+/* Events at squares: the gaps are 1, 3, 5, ... seconds, or thousandths of one, and their median is that of many values. */
+static void medians_of_many_values_are_exact(void **state)
+{
+    (void)state;
+    static const struct {
+        double unit;
+        const char *median;
+    } cases[] = {{1, "16.6 minutes"}, {0.001, "999 milliseconds"}};
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        lp_buffer text = {0};
+        assert_true(lp_buffer_print(&text, "user,time,event\n"));
+        for (int i = 0; i < 1000; i++)
+            assert_true(lp_buffer_print(&text, "a,%.3f,x\n", (double)i * i * cases[c].unit));
+        lapse_import_options options;
+        lapse_import_options_default(&options);
+        lp_source source;
+        lapse_dataset *dataset = NULL;
+        assert_int_equal(lp_source_open_memory(&source, "events.csv", text.data, text.size, NULL), LAPSE_OK);
+        assert_int_equal(lp_import(&source, &options, NULL, &dataset, NULL, NULL), LAPSE_OK);
+        const char *name, *value = NULL;
+        int at = 0;
+        while (lapse_dataset_property(dataset, at, &name, &value) && strcmp(name, "gap.median") != 0)
+            at++;
+        assert_string_equal(value, cases[c].median);
+        lapse_dataset_close(dataset);
+        lp_source_close(&source);
+        lp_buffer_clear(&text);
+    }
+}
+
 static void properties_tell_where_it_came_from(void **state)
 {
     (void)state;
@@ -590,17 +620,12 @@ static void a_full_disk_changes_nothing(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_is_saved_is_opened),
-        cmocka_unit_test(threads_do_not_show_in_the_file),
-        cmocka_unit_test(properties_tell_where_it_came_from),
-        cmocka_unit_test(every_truncation_is_refused),
-        cmocka_unit_test(every_changed_byte_is_refused_or_harmless),
-        cmocka_unit_test(edited_parts_are_named),
-        cmocka_unit_test(forged_contents_are_refused),
-        cmocka_unit_test(equal_names_are_refused),
-        cmocka_unit_test(other_files_are_refused),
-        cmocka_unit_test(every_allocation_may_fail),
-        cmocka_unit_test(a_failing_write_changes_nothing),
+        cmocka_unit_test(what_is_saved_is_opened),          cmocka_unit_test(threads_do_not_show_in_the_file),
+        cmocka_unit_test(medians_of_many_values_are_exact), cmocka_unit_test(properties_tell_where_it_came_from),
+        cmocka_unit_test(every_truncation_is_refused),      cmocka_unit_test(every_changed_byte_is_refused_or_harmless),
+        cmocka_unit_test(edited_parts_are_named),           cmocka_unit_test(forged_contents_are_refused),
+        cmocka_unit_test(equal_names_are_refused),          cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(every_allocation_may_fail),        cmocka_unit_test(a_failing_write_changes_nothing),
         cmocka_unit_test(a_full_disk_changes_nothing),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);

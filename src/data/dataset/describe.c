@@ -113,38 +113,36 @@ static void add_rows(description *d, const lapse_import_report *report)
 
 static double *numbers_new(description *d, int64_t count)
 {
-    double *numbers = lp_grow(NULL, (size_t)count, sizeof *numbers);
+    double *numbers = lp_alloc_raw((size_t)count, sizeof *numbers);
     d->failed = d->failed || !numbers;
     return numbers;
 }
 
-/* The lower median, by quickselect; reorders values. */
+/* The lower median of values that are not negative; reorders them. A radix selection, because a comparison of random
+ * numbers is mispredicted every other time: keeps the values that agree with the median in 11 more bits, until few are
+ * left. Positive doubles are ordered as their bits are. */
 static double median(double *values, int64_t count)
 {
-    int64_t low = 0, high = count - 1, middle = (count - 1) / 2;
-    while (high - low > 64) {
-        double pivot = values[low + (high - low) / 2];
-        int64_t i = low, j = high;
-        while (i <= j) {
-            while (values[i] < pivot)
-                i++;
-            while (values[j] > pivot)
-                j--;
-            if (i <= j) {
-                double swap = values[i];
-                values[i++] = values[j];
-                values[j--] = swap;
-            }
+    enum { BITS = 11, FEW = 64 };
+    int64_t rank = (count - 1) / 2;
+    for (int shift = 64 - BITS; count > FEW && shift >= 0; shift -= BITS) {
+        int64_t counts[1 << BITS] = {0}, kept = 0;
+        uint64_t bits, digit = 0;
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(&bits, &values[i], sizeof bits);
+            counts[bits >> shift & ((1 << BITS) - 1)]++;
         }
-        if (middle <= j)
-            high = j;
-        else if (middle >= i)
-            low = i;
-        else
-            return values[middle];
+        for (; rank >= counts[digit]; digit++)
+            rank -= counts[digit];
+        for (int64_t i = 0; i < count; i++) {
+            memcpy(&bits, &values[i], sizeof bits);
+            values[kept] = values[i];
+            kept += (bits >> shift & ((1 << BITS) - 1)) == digit;
+        }
+        count = kept;
     }
-    qsort(values + low, (size_t)(high - low + 1), sizeof *values, lp_compare_numbers);
-    return values[middle];
+    qsort(values, (size_t)count, sizeof *values, lp_compare_numbers);
+    return values[rank];
 }
 
 static void add_lengths(description *d)

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { SHORT_NAME = 8, FIRST_SLOTS = 256, FIRST_NAMES = 64 };
+enum { SHORT_NAME = 8, FIRST_SLOTS = 256, FIRST_NAMES = 64, LINE = 4 /* slots of a cache line */ };
 
 /* The bytes of a short name. Overlapping loads instead of a copy of variable length. */
 static inline uint64_t short_key(const char *name, size_t size)
@@ -53,6 +53,12 @@ void lp_intern_prefetch(const lp_intern *intern, uint64_t key)
         __builtin_prefetch(&intern->slots[home(intern, key)], 1);
 }
 
+/* The slot to try after i others: first those of the same cache line, then those of the next line. */
+static inline size_t place(const lp_intern *intern, size_t home, size_t i)
+{
+    return ((home ^ (i & (LINE - 1))) + (i & ~(size_t)(LINE - 1))) & (intern->slot_count - 1);
+}
+
 static bool grow_slots(lp_intern *intern)
 {
     lp_intern old = *intern;
@@ -65,12 +71,12 @@ static bool grow_slots(lp_intern *intern)
     for (size_t i = 0; i < old.slot_count; i++) {
         if (!old.slots[i].size)
             continue;
-        size_t at = home(intern, old.slots[i].key);
-        while (slots[at].size)
-            at = (at + 1) & (count - 1);
-        slots[at] = old.slots[i];
+        size_t first = home(intern, old.slots[i].key), tried = 0;
+        while (slots[place(intern, first, tried)].size)
+            tried++;
+        slots[place(intern, first, tried)] = old.slots[i];
     }
-    lp_free(old.slots);
+    lp_free_large(old.slots);
     return true;
 }
 
@@ -103,8 +109,8 @@ static inline bool same_bytes(const char *left, const char *right, size_t size)
 /* The slot of the name, or the free slot for it. */
 static inline lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
-    for (size_t at = home(intern, key);; at = (at + 1) & (intern->slot_count - 1)) {
-        lp_intern_slot *slot = &intern->slots[at];
+    for (size_t first = home(intern, key), tried = 0;; tried++) {
+        lp_intern_slot *slot = &intern->slots[place(intern, first, tried)];
         if (!slot->size)
             return slot;
         if (slot->key == key && slot->size == size + 1 &&
@@ -134,31 +140,35 @@ static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64
 /* The slot of this key and size, or a free one. */
 static inline const lp_intern_slot *probe_key(const lp_intern *intern, size_t size, uint64_t key)
 {
-    size_t at = home(intern, key);
-    while (intern->slots[at].size && (intern->slots[at].key != key || intern->slots[at].size != size + 1))
-        at = (at + 1) & (intern->slot_count - 1);
-    return &intern->slots[at];
+    for (size_t first = home(intern, key), tried = 0;; tried++) {
+        const lp_intern_slot *slot = &intern->slots[place(intern, first, tried)];
+        if (!slot->size || (slot->key == key && slot->size == size + 1))
+            return slot;
+    }
 }
 
-/* Each loop prefetches what the next one reads: the slots, then the offsets of long names, then their bytes. */
-void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key,
-                    uint32_t *id)
+void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key)
+{
+    const lp_intern table = *intern; /* a copy, because a key that is written might be in *intern */
+    for (int i = 0; i < count; i++) {
+        key[i] = key_of(name[i], size[i]);
+        if (table.slots)
+            __builtin_prefetch(&table.slots[home(&table, key[i])]);
+    }
+}
+
+/* Each loop prefetches what the next one reads: the offsets of long names, then their bytes. */
+void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, const uint64_t *key,
+                    int count, uint32_t *id)
 {
     bool any_long = false;
     for (int i = 0; i < count; i++) {
-        key[i] = key_of(name[i], size[i]);
-        id[i] = LP_INTERN_NONE;
-        if (intern->slots)
-            __builtin_prefetch(&intern->slots[home(intern, key[i])]);
-    }
-    for (int i = 0; intern->slots && i < count; i++) {
-        const lp_intern_slot *slot = probe_key(intern, size[i], key[i]);
-        if (!slot->size)
+        const lp_intern_slot *slot = intern->slots ? probe_key(intern, size[i], key[i]) : NULL;
+        id[i] = slot && slot->size ? slot->index : LP_INTERN_NONE;
+        if (size[i] <= SHORT_NAME || id[i] == LP_INTERN_NONE)
             continue;
-        id[i] = slot->index;
-        any_long |= size[i] > SHORT_NAME;
-        if (size[i] > SHORT_NAME)
-            __builtin_prefetch(&intern->offset[slot->index]);
+        any_long = true;
+        __builtin_prefetch(&intern->offset[id[i]]);
     }
     if (!any_long)
         return;
@@ -188,16 +198,16 @@ uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_
 
 void lp_intern_seal(lp_intern *intern)
 {
-    lp_free(intern->slots);
+    lp_free_large(intern->slots);
     intern->slots = NULL;
     intern->slot_count = 0;
 }
 
 void lp_intern_clear(lp_intern *intern)
 {
-    lp_free(intern->slots);
-    lp_free(intern->offset);
-    lp_buffer_clear(&intern->bytes);
+    lp_free_large(intern->slots);
+    lp_free_large(intern->offset);
+    lp_free_large(intern->bytes.data);
     *intern = (lp_intern){0};
 }
 

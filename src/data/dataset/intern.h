@@ -28,10 +28,11 @@ uint64_t lp_intern_key(const char *name, size_t size);
 /* Returns the id of a name and adds the name if it is new (then *added is set). */
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added);
 
-/* Looks up a few names at once, so that cache misses overlap: key[i] becomes the key of name i, and id[i] its id, or
- * LP_INTERN_NONE if it is new. */
-void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key,
-                    uint32_t *id);
+/* Looks up a few names at once, so that cache misses overlap, in two steps with other work in between: the first sets
+ * their keys and prefetches their slots, the second sets their ids; LP_INTERN_NONE: the name is new. */
+void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key);
+void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, const uint64_t *key,
+                    int count, uint32_t *id);
 
 /* Prefetches the slot of this key. */
 void lp_intern_prefetch(const lp_intern *intern, uint64_t key);

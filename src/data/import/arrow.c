@@ -111,7 +111,7 @@ static lapse_status allocate_ids(struct import *all, lapse_error *error)
         if (column >= 0 && all->reader.columns.field_type[column] == LAPSE_FIELD_NUMBER)
             continue;
         lp_arrow_drop(shared, column);
-        shared->ids[column - LP_COLUMN_SEQUENCE] = lp_grow(NULL, rows, (size_t)shared->id_size);
+        shared->ids[column - LP_COLUMN_SEQUENCE] = lp_alloc_raw(rows, (size_t)shared->id_size);
         if (!shared->ids[column - LP_COLUMN_SEQUENCE])
             return lp_fail_memory(error, "the rows", rows * (size_t)shared->id_size);
     }

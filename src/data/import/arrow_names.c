@@ -144,12 +144,13 @@ static inline void checked_text(const lp_arrow_values *values, int64_t i, const 
 }
 
 /* A loop over offsets: whether one falls, and which strings are empty. */
-#define SCAN(element)                                                                    \
-    for (int64_t i = 0; i < count; i++) {                                                \
-        element at[2];                                                                   \
-        memcpy(at, values->data + (values->offset + first + i) * sizeof *at, sizeof at); \
-        falling |= at[1] < at[0];                                                        \
-        check[i] = at[1] == at[0] ? LP_ARROW_EMPTY : LP_ARROW_GOOD;                      \
+#define SCAN(element)                                              \
+    for (int64_t i = 0; i < count; i++) {                          \
+        element at, next;                                          \
+        memcpy(&at, offsets + i * sizeof at, sizeof at);           \
+        memcpy(&next, offsets + (i + 1) * sizeof at, sizeof next); \
+        falling |= next < at;                                      \
+        check[i] = next == at ? LP_ARROW_EMPTY : LP_ARROW_GOOD;    \
     }
 
 /* Checks the strings first .. first + count - 1 together. False: some offset is not valid, or some character is not plain
@@ -157,10 +158,11 @@ static inline void checked_text(const lp_arrow_values *values, int64_t i, const 
 static bool check_plain(const lp_arrow_values *values, int64_t first, int64_t count, uint8_t *check)
 {
     const char *begin, *middle, *end;
-    bool falling = lp_arrow_text(values, first, &begin, &middle) ||
-                   lp_arrow_text(values, first + count - 1, &middle, &end) || begin > end;
-    if (falling)
+    if (lp_arrow_text(values, first, &begin, &middle) || lp_arrow_text(values, first + count - 1, &middle, &end) ||
+        begin > end)
         return false;
+    const uint8_t *offsets = values->data + (values->offset + first) * values->type.size;
+    int falling = 0;
     if (values->type.size == 4)
         SCAN(int32_t)
     else
@@ -255,22 +257,44 @@ static uint32_t intern(lp_rows_names *table, const char *begin, const char *end,
     return lp_rows_name(table, begin, size, lp_intern_key(begin, size), position);
 }
 
-/* The texts of a few checked rows; a missing one is "". */
-static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_t first, int few, const char **begin,
-                       size_t *size)
+/* The text of a row that is checked; a missing one is "". */
+static inline void take_text(const lp_arrow_values *values, int64_t i, const char **begin, size_t *size)
 {
-    bool views = values->type.kind == LP_ARROW_VIEW;
-    for (int i = 0; i < few; i++) {
-        int64_t at = first + row[i];
-        const char *end = begin[i] = "";
-        if (values->valid && lp_arrow_missing(values, at))
-            ;
-        else if (views)
-            lp_arrow_view(values, at, &begin[i], &end);
-        else
-            checked_text(values, at, &begin[i], &end);
-        size[i] = (size_t)(end - begin[i]);
+    const char *end = *begin = "";
+    if (values->valid && lp_arrow_missing(values, i))
+        ;
+    else if (values->type.kind == LP_ARROW_VIEW)
+        lp_arrow_view(values, i, begin, &end);
+    else
+        checked_text(values, i, begin, &end);
+    *size = (size_t)(end - *begin);
+}
+
+/* Texts that are looked up together. index[t] is the number of text t among the rows of which ids are needed. */
+struct texts {
+    int count, index[AHEAD];
+    const char *begin[AHEAD];
+    size_t size[AHEAD];
+    uint64_t key[AHEAD];
+};
+
+static void prefetch_texts(const lp_rows_names *table, struct texts *texts)
+{
+    lp_intern_keys(&table->intern, texts->begin, texts->size, texts->count, texts->key);
+}
+
+/* The ids of texts whose keys are known. False when out of memory. */
+static bool intern_texts(lp_rows_names *table, const struct texts *texts, uint64_t position, uint32_t *ids)
+{
+    lp_intern_find(&table->intern, texts->begin, texts->size, texts->key, texts->count, ids);
+    for (int t = 0; t < texts->count; t++) {
+        if (ids[t] == LP_INTERN_NONE)
+            ids[t] = lp_rows_name(table, texts->begin[t], texts->size[t], texts->key[t],
+                                  position + (uint64_t)texts->index[t]);
+        if (ids[t] == LP_INTERN_NONE)
+            return false;
     }
+    return true;
 }
 
 /* The words of a text of up to RECENT_SIZE bytes. From an inlined view 12 bytes can be read, from others up to limit. */
@@ -289,71 +313,68 @@ static inline void take_words(const char *begin, size_t size, const char *limit,
     word[1] = le64toh(word[1]) & masks[size < 8 ? 0 : size - 8];
 }
 
-/* Texts that are not in the cache; index[m] is the number of text m among the few. Until it is interned, its entry has the
- * id PENDING + m, so that the next text finds it. */
+/* Texts that are not in the cache. Until text m is interned, its entry has the id PENDING + m, so that the next text
+ * finds it. */
 struct missed {
-    int count, index[AHEAD];
-    const char *begin[AHEAD];
-    size_t size[AHEAD];
+    struct texts texts;
     lp_arrow_recent *entry[AHEAD]; /* NULL: the text is not cached */
 };
 
-/* Looks a few texts up in the cache. */
-static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const char *const *begin,
-                        const size_t *size, int few, uint32_t *ids, struct missed *missed)
+/* Looks the texts of rows row[0 .. few-1] up in the cache. */
+static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                        int few, uint32_t *ids, struct missed *missed)
 {
-    bool views = values->type.kind == LP_ARROW_VIEW;
-    const char *limit = views ? NULL : values->text + values->text_size;
-    missed->count = 0;
-    for (int i = 0; i < few; i++) {
+    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
+    bool views = column.type.kind == LP_ARROW_VIEW;
+    const char *limit = views ? NULL : column.text + column.text_size;
+    int count = 0;
+    for (int t = 0; t < few; t++) {
+        const char *begin;
+        size_t size;
         lp_arrow_recent *entry = NULL;
         uint64_t word[2];
-        if (recent && size[i] <= RECENT_SIZE) {
-            take_words(begin[i], size[i], views ? begin[i] + size[i] : limit, views && size[i] <= 12, word);
+        take_text(&column, first + row[t], &begin, &size);
+        if (size <= RECENT_SIZE) {
+            take_words(begin, size, views ? begin + size : limit, views && size <= 12, word);
             entry = &recent[((word[0] ^ word[1] * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u) >> (64 - RECENT_BITS)];
-            ids[i] = entry->id;
+            ids[t] = entry->id;
             if (entry->word[0] == word[0] && entry->word[1] == word[1] && entry->id != LP_INTERN_NONE)
                 continue;
-            *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)missed->count};
+            *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)count};
         }
-        missed->index[missed->count] = i;
-        missed->begin[missed->count] = begin[i];
-        missed->size[missed->count] = size[i];
-        missed->entry[missed->count++] = entry;
+        missed->texts.index[count] = t;
+        missed->texts.begin[count] = begin;
+        missed->texts.size[count] = size;
+        missed->entry[count++] = entry;
     }
+    missed->texts.count = count;
 }
 
-/* Interns the texts that were missed, at the position of text 0, and sets the ids that are pending. False when out of
- * memory. */
-static bool find_missed(lp_rows_names *table, const struct missed *missed, int few, uint64_t position, uint32_t *ids)
+/* Interns the texts that were missed, and sets the ids that are pending. False when out of memory. */
+static bool find_missed(lp_rows_names *table, struct missed *missed, int few, uint64_t position, uint32_t *ids)
 {
-    uint64_t key[AHEAD];
     uint32_t found[AHEAD];
-    lp_intern_find(&table->intern, missed->begin, missed->size, missed->count, key, found);
-    for (int m = 0; m < missed->count; m++) {
-        int i = missed->index[m];
+    int count = missed->texts.count;
+    prefetch_texts(table, &missed->texts);
+    if (!intern_texts(table, &missed->texts, position, found))
+        return false;
+    for (int m = 0; m < count; m++) {
         lp_arrow_recent *entry = missed->entry[m];
-        if (found[m] == LP_INTERN_NONE)
-            found[m] = lp_rows_name(table, missed->begin[m], missed->size[m], key[m], position + (uint64_t)i);
-        if (found[m] == LP_INTERN_NONE)
-            return false;
-        ids[i] = found[m];
+        ids[missed->texts.index[m]] = found[m];
         if (entry && entry->id == PENDING + (uint32_t)m) /* otherwise another text has taken it */
             entry->id = found[m] < PENDING ? found[m] : LP_INTERN_NONE;
     }
-    for (int i = 0; i < few; i++)
-        if (ids[i] >= PENDING && ids[i] < PENDING + (uint32_t)missed->count)
-            ids[i] = found[ids[i] - PENDING];
+    for (int t = 0; t < few; t++)
+        if (ids[t] >= PENDING && ids[t] < PENDING + (uint32_t)count)
+            ids[t] = found[ids[t] - PENDING];
     return true;
 }
 
-/* Batches rows so that the prefetches of lp_intern slots have completed: a table of many names exceeds the cache of the
- * CPU. */
-static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
+/* Ids of few names, or of rows with the same name: through the cache. */
+static bool ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                          int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
-    const char *begin[AHEAD];
-    size_t size[AHEAD], entries = (size_t)1 << RECENT_BITS;
+    size_t entries = (size_t)1 << RECENT_BITS;
     struct missed missed;
     int64_t misses = 0;
     if (!names->recent) {
@@ -362,20 +383,55 @@ static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_a
             return false;
         memset(names->recent, 0xFF, entries * sizeof *names->recent);
     }
-    lp_arrow_recent *recent = names->pause > 0 ? NULL : names->recent;
     for (int64_t done = 0; done < count; done += AHEAD) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-        take_texts(values, row + done, first, few, begin, size);
-        find_recent(recent, values, begin, size, few, ids + done, &missed);
-        if (missed.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
+        find_recent(names->recent, values, row + done, first, few, ids + done, &missed);
+        if (missed.texts.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
             return false;
-        misses += missed.count;
+        misses += missed.texts.count;
     }
-    if (!recent)
-        names->pause--;
-    else if (misses * 4 > count)
+    if (misses * 4 > count)
         names->pause = PAUSE;
     return true;
+}
+
+/* Takes the texts of rows row[done ...], at most AHEAD, and prefetches their slots. */
+static void take_texts(const lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                       int64_t done, int64_t count, struct texts *texts)
+{
+    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
+    int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+    for (int t = 0; t < few; t++) {
+        take_text(&column, first + row[done + t], &texts->begin[t], &texts->size[t]);
+        texts->index[t] = t;
+    }
+    texts->count = few > 0 ? few : 0;
+    prefetch_texts(table, texts);
+}
+
+/* Ids of many names, whose table exceeds the cache of the CPU: the slots of the next rows are prefetched before those of
+ * these rows are read. */
+static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                         int64_t count, uint64_t position, uint32_t *ids)
+{
+    struct texts texts[2];
+    take_texts(table, values, row, first, 0, count, &texts[0]);
+    for (int64_t done = 0; done < count; done += AHEAD) {
+        const struct texts *these = &texts[done / AHEAD % 2];
+        take_texts(table, values, row, first, done + AHEAD, count, &texts[(done / AHEAD + 1) % 2]);
+        if (!intern_texts(table, these, position + (uint64_t)done, ids + done))
+            return false;
+    }
+    return true;
+}
+
+static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
+                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+{
+    if (names->pause == 0)
+        return ids_by_cache(names, table, values, row, first, count, position, ids);
+    names->pause--;
+    return ids_by_table(table, values, row, first, count, position, ids);
 }
 
 static uint32_t id_of_term(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, int64_t i,

@@ -83,6 +83,17 @@ __attribute__((format(printf, 5, 6))) static void bad_row(lp_arrow_reader *reade
     va_end(arguments);
 }
 
+/* Marks a row at which an array is corrupt. */
+static void broken_row(lp_arrow_reader *reader, const lp_arrow_batch *batch, int row, int64_t column)
+{
+    static const char reason[] = "the Arrow stream is invalid: an offset or index is outside its array";
+    bad_row(reader, batch, row, column, "%s", reason);
+    if (row >= reader->broken_row)
+        return;
+    reader->broken_row = row;
+    lp_fail_at(&reader->broken, LAPSE_ERROR_INPUT, NULL, batch->base + row + 1, column, "%s", reason);
+}
+
 /* ------------------------------------------------------------------------------------------ single values ---- */
 
 static bool is_time(lp_arrow_type type)
@@ -145,8 +156,7 @@ static bool number_at(const lp_arrow_values *values, int64_t i, double *number)
 
 /* ------------------------------------------------------------------------------------------------- checks ---- */
 
-/* Checks a column of names. Where they may not be empty, `missing` is the error; otherwise it is NULL. False: the
- * table is corrupt, or out of memory. */
+/* Checks a column of names, which are required not to be empty, or not. False when out of memory. */
 static bool check_names(lp_arrow_reader *reader, int64_t index, int used, const char *role, bool required)
 {
     const lp_arrow_shared *shared = reader->shared;
@@ -161,13 +171,9 @@ static bool check_names(lp_arrow_reader *reader, int64_t index, int used, const 
     for (int i = 0; any && i < batch->count; i++) {
         if (reader->check[i] == LP_ARROW_GOOD || (reader->check[i] == LP_ARROW_EMPTY && !required))
             continue;
-        if (reader->check[i] == LP_ARROW_BROKEN) {
-            lapse_error error = {0};
-            lp_fail_at(&error, LAPSE_ERROR_INPUT, NULL, batch->base + i + 1, column,
-                       "the Arrow stream is invalid: an offset or index is outside its array");
-            return fail(reader, index, &error);
-        }
-        if (reader->check[i] == LP_ARROW_EMPTY)
+        if (reader->check[i] == LP_ARROW_BROKEN)
+            broken_row(reader, batch, i, column);
+        else if (reader->check[i] == LP_ARROW_EMPTY)
             bad_row(reader, batch, i, column, "the name of the %s is empty", role);
         else
             bad_row(reader, batch, i, column, "the %s is not valid UTF-8 text", role);
@@ -279,7 +285,7 @@ static bool check_batch(lp_arrow_reader *reader, int64_t index)
     const lp_arrow_batch *batch = &shared->batches[index];
     const lp_arrow_array *array = &shared->table.arrays[batch->array];
     memset(reader->bad, 0, (size_t)batch->count);
-    reader->fault_row = INT_MAX;
+    reader->fault_row = reader->broken_row = INT_MAX;
     for (int i = 0; array->valid && i < batch->count; i++)
         if (!lp_arrow_bit(array->valid, array->array.offset + batch->first + i))
             bad_row(reader, batch, i, 0, "the row is missing");
@@ -424,8 +430,9 @@ static int64_t select_rows(lp_arrow_reader *reader, int64_t index)
     lp_arrow_batch *batch = &reader->shared->batches[index];
     int64_t count = 0;
     if (reader->fault_row != INT_MAX) {
-        if (!reader->shared->reader->options->skip_bad_rows) {
-            fail(reader, index, &reader->fault);
+        bool skip = reader->shared->reader->options->skip_bad_rows;
+        if (!skip || reader->broken_row != INT_MAX) {
+            fail(reader, index, skip ? &reader->broken : &reader->fault);
             return -1;
         }
         if (reader->first_bad_batch < 0) {

@@ -57,8 +57,10 @@ typedef struct lp_arrow_reader {
     lapse_error error;
     int64_t error_batch;
 
-    int fault_row; /* of the current batch: the first bad row, */
+    int fault_row; /* of the current batch: the first bad row; INT_MAX: none */
     lapse_error fault;
+    int broken_row; /* the first row at which the array is corrupt, which cannot be skipped */
+    lapse_error broken;
 } lp_arrow_reader;
 
 lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shared, lapse_error *error);

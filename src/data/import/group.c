@@ -23,6 +23,8 @@
 
 /* ------------------------------------------------------------------------------------------------- 1. names -- */
 
+enum { AHEAD = 16 };
+
 static lp_rows_names *names_of(lp_grouping *a, int worker, int column)
 {
     lp_import_rows *rows = &a->rows[worker];
@@ -37,7 +39,14 @@ static uint32_t name_count(lp_grouping *a, int worker, int column)
     return column < a->rows[worker].field_count ? names_of(a, worker, column)->intern.count : 0;
 }
 
-/* A merge by first appearance: the next name is always the one that comes first in the text. */
+static const char *name_at(const lp_intern *intern, uint32_t index, size_t *size)
+{
+    *size = (size_t)(intern->offset[index + 1] - intern->offset[index]) - 1;
+    return intern->bytes.data + intern->offset[index];
+}
+
+/* A merge by first appearance: the next name is always the one that comes first in the text. The slots of names soon to
+ * come are prefetched. */
 bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int column)
 {
     uint32_t *next = lp_alloc((size_t)a->worker_count, sizeof *next);
@@ -60,11 +69,15 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int c
         }
         if (best < 0)
             break;
-        const lp_rows_names *names = names_of(a, best, column);
-        uint64_t begin = names->intern.offset[next[best]], end = names->intern.offset[next[best] + 1] - 1;
-        const char *name = names->intern.bytes.data + begin;
+        const lp_intern *names = &names_of(a, best, column)->intern;
+        size_t size;
         bool added;
-        uint32_t number = lp_intern_add(common, name, end - begin, lp_intern_key(name, end - begin), &added);
+        if (next[best] + AHEAD < names->count) {
+            const char *later = name_at(names, next[best] + AHEAD, &size);
+            lp_intern_prefetch(common, lp_intern_key(later, size));
+        }
+        const char *name = name_at(names, next[best], &size);
+        uint32_t number = lp_intern_add(common, name, size, lp_intern_key(name, size), &added);
         good = number != LP_INTERN_NONE && (column == LP_COLUMN_SEQUENCE || number < LP_ROW_TYPES);
         numbers[best][next[best]++] = number;
     }
@@ -191,15 +204,11 @@ static void drop_sequence_numbers(lp_grouping *a)
 /* ------------------------------------------------------------------------------------------------- 3. offsets -- */
 
 /* Replaces counts by offsets (exclusive prefix sums). */
-static bool set_offsets(lp_grouping *a)
+static void set_offsets(lp_grouping *a)
 {
     size_t sequences = a->sequences.count;
-    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
-    if (!a->start)
-        return false;
     uint64_t offset = 0;
     for (size_t s = 0; s < sequences; s++) {
-        a->start[s] = offset;
         for (int p = 0; p < a->parts; p++) {
             uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
             uint64_t count = *cursor;
@@ -207,8 +216,20 @@ static bool set_offsets(lp_grouping *a)
             offset += count;
         }
     }
-    a->start[sequences] = offset;
     a->row_count = (int64_t)offset;
+}
+
+/* The starts of the sequences, from the cursors, which are freed. */
+static bool set_starts(lp_grouping *a)
+{
+    size_t sequences = a->sequences.count;
+    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
+    if (!a->start)
+        return false;
+    memcpy(a->start, a->cursor, sequences * sizeof *a->start);
+    a->start[sequences] = (uint64_t)a->row_count;
+    lp_free(a->cursor);
+    a->cursor = NULL;
     return true;
 }
 
@@ -272,14 +293,16 @@ static void rewind_segments(lp_grouping *a)
             atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
 }
 
-/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part. */
+/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part, and those of the last
+ * part at the start of the next sequence. */
 static void rewind_parts(lp_grouping *a)
 {
-    size_t sequences = a->sequences.count;
-    for (int p = a->parts - 1; p > 0; p--)
-        memcpy(a->cursor + (size_t)p * sequences, a->cursor + (size_t)(p - 1) * sequences,
-               sequences * sizeof *a->cursor);
-    memcpy(a->cursor, a->start, sequences * sizeof *a->cursor);
+    size_t sequences = a->sequences.count, last = (size_t)(a->parts - 1) * sequences;
+    for (size_t s = sequences; s-- > 0;) {
+        for (size_t at = last + s; at > s; at -= sequences)
+            a->cursor[at] = a->cursor[at - sequences];
+        a->cursor[s] = s > 0 ? a->cursor[last + s - 1] : 0;
+    }
     rewind_segments(a);
 }
 
@@ -507,14 +530,13 @@ static bool group_rows(lp_grouping *a)
         return false;
     lp_threads_run(a->threads, a->parts, count_part, a);
     drop_sequence_numbers(a);
-    if (!set_offsets(a))
-        return false;
+    set_offsets(a);
     rewind_segments(a);
     if (!move_rows(a))
         return false;
     if (a->rows[0].loader)
         a->rows[0].loader->drop(a->rows[0].loader->context, LP_COLUMN_SEQUENCE);
-    return sort_and_prepare(a);
+    return set_starts(a) && sort_and_prepare(a);
 }
 
 lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,

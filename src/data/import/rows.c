@@ -98,8 +98,8 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
 void lp_rows_names_clear(lp_rows_names *names)
 {
     lp_intern_clear(&names->intern);
-    lp_free(names->first);
-    lp_free(names->count);
+    lp_free_large(names->first);
+    lp_free_large(names->count);
     *names = (lp_rows_names){0};
 }
 
