@@ -43,8 +43,3 @@ foreach(target lapse_cuda lapse_cuda_checks)
     add_dependencies(cuda ${target})
   endif()
 endforeach()
-
-# Times the tiled kernels on a GPU. nvcc takes two minutes, so it is not part of the default build: ninja tile_speed
-add_executable(tile_speed EXCLUDE_FROM_ALL tests/device/tile_speed.cu)
-target_include_directories(tile_speed PRIVATE include src)
-set_target_properties(tile_speed PROPERTIES CUDA_RUNTIME_LIBRARY Static)
