@@ -17,6 +17,7 @@ $ tail -n +13 out | awk '$1 != "-" { print $3 }' | sort -u
 | node
 | pack
 | reduction
+| rows
 $ tail -n +13 out | awk '$1 != "-" { print $1 }' | sort -n | awk '$1 != NR' | wc -l
 | 0
 $ grep ' - ' out | awk '$1 == "-" { print $1, $2, $3, $4 }'

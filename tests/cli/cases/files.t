@@ -171,7 +171,7 @@ $ timeout 10 lapse train d.lapse -o m5.st --task recommend --item-vectors pipe
 # A dataset that is truncated while it is in use.
 $ lapse simulate -o t.csv --sequences 2000 >/dev/null; lapse import t.csv -o t.lapse --event item >/dev/null
 $ lapse train t.lapse -o t.st --epochs 1000000 --patience 1000000 --dims 4 --threads 2 2>log & \
-  for i in $(seq 600); do grep -qs 'epoch 1/' log && break; sleep 0.05; done; truncate -s 0 t.lapse; wait $!; echo "exit $?"; grep '^lapse: a file' log; ls t.st
+  for i in $(seq 2400); do grep -qs 'epoch 1/' log && break; sleep 0.05; done; truncate -s 0 t.lapse; wait $!; echo "exit $?"; grep '^lapse: a file' log; ls t.st
 | exit 1
 | lapse: a file was truncated by another process while it was being read
 ! ls: cannot access 't.st': No such file or directory
