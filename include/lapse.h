@@ -1240,8 +1240,8 @@ typedef struct lapse_bench_options {
  * name is the op of the first node. Launches are timed one by one, but some run concurrently in a step. */
 typedef struct lapse_bench_row {
     const char *name;
-    const char *type; /* of a launch: "node", "fused" kernel, "reduction" over rows, "pack" of weights, or the name of a
-                       * sampled loss with its gradient, such as "bce"; otherwise NULL */
+    const char *type; /* of a launch: "node", "fused" kernel, chain of "rows", "reduction" over rows, "pack" of weights,
+                       * or the name of a sampled loss with its gradient, such as "bce"; otherwise NULL */
     int launch;       /* index in a step, from 1; 0: not a launch */
     int nodes;        /* that a launch computes, wholly or in part */
     int64_t calls;
