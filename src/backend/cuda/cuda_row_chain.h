@@ -26,8 +26,8 @@ typedef struct row_step {
     int op; /* lp_op_id */
     unsigned flags;
     const float *main; /* a row of the same columns; embed: the table */
-    const float *other
-        [2]; /* an addend; layer norm gradient: x, mean and inverse deviation; reflect: cosines and sines, x of the gradient */
+    /* An addend; layer norm gradient: x, mean and inverse deviation; reflect: cosines and sines, x of the gradient. */
+    const float *other[2];
     float *result[2];    /* NULL: not stored. Second: mean and inverse deviation; gradient of the cosines and sines */
     const void *factors; /* one for each column: scale, gain; basis: frequency */
     const float *shifts; /* layer norm: one for each column */
