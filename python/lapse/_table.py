@@ -45,8 +45,9 @@ class Times:
         return np.abs(self.seconds) < 9e12
 
     def micro(self) -> np.ndarray:
-        missing = np.iinfo(np.int64).min  # NaT
-        return np.where(self.known(), np.rint(np.where(self.known(), self.seconds, 0) * 1e6).astype(np.int64), missing)
+        known = self.known()
+        micro = np.rint(np.where(known, self.seconds, 0) * 1e6).astype(np.int64)
+        return np.where(known, micro, np.iinfo(np.int64).min)  # NaT
 
 
 Column = Union[np.ndarray, Names, Times]

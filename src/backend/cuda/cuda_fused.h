@@ -59,8 +59,8 @@ fused_head;
 typedef struct fused_step {
     fused_head head;
     fused_rows main; /* main input, unless LP_STEP_FOLLOWS */
-    fused_rows other
-        [2]; /* further inputs: an addend, cosines and sines, the x of a gradient; layer norm: mean and inverse deviation */
+    /* Further inputs: an addend, cosines and sines, the x of a gradient; layer norm: mean and inverse deviation. */
+    fused_rows other[2];
     fused_rows old[2]; /* values that the results are added to */
     fused_rows result[2];
     const float *weight;      /* linear: packed */

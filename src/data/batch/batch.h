@@ -56,9 +56,8 @@ typedef struct lp_batch {
     int *shard_items;                  /* [shards] */
 
     /* Of networks that read them; otherwise NULL. */
-    double *
-        target_gap; /* [targets]: seconds from the event at the target position to the target event; negative: to the end of
-                                 * the observation, of an open target */
+    double *target_gap;         /* [targets]: seconds from the event before to the target event; of an open target the
+                                 * negative of those to the end of the observation */
     int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
     float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
