@@ -252,11 +252,12 @@ lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
 lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_value *gap, double unit);
 
 /* Negative log-likelihood of the time to the next event under a mixture of K log-normals (base/mixture.h), summed over rows: of
- *     y = (log(max(gap, floor)) - mean) / deviation
- * under the mixture of normals; for a right-censored gap, a negative number -c, that of the survival at y = (log(c) - mean) / deviation.
- * mixture [A x 3K], gap [A x 1] double, in seconds -> [1 x 1] */
-lp_value *lp_mixture_loss(lp_graph *graph, lp_value *mixture, lp_value *gap, double floor, double mean,
-                          double deviation);
+ * y = (log(max(gap, floor)) - mean) / deviation under the mixture of normals; for a right-censored gap, a negative number -c, that of
+ * the survival at y = (log(c) - mean) / deviation. With a background season has the integral of its profile over the gap, in seconds,
+ * and the level at its end; otherwise it is NULL.
+ * mixture [A x 3K], or [A x 3K + 1] with a background; gap [A x 1] double, in seconds; season [A x 2] double -> [1 x 1] */
+lp_value *lp_mixture_loss(lp_graph *graph, lp_value *mixture, lp_value *gap, lp_value *season, double floor,
+                          double mean, double deviation);
 
 /* exp(x) / sum of exp(x), per row   x [T x a] */
 lp_value *lp_softmax(lp_graph *graph, lp_value *x);

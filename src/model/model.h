@@ -11,6 +11,7 @@
 #include "data/batch/negatives.h"
 #include "data/dataset/names.h"
 #include "data/dataset/split.h"
+#include "base/season.h"
 #include "model/next_time.h"
 #include "nn/encoding.h"
 
@@ -64,6 +65,10 @@ typedef union lp_model_settings {
     double alignment;
 } lp_model_settings;
 
+/* The Poisson process beside the mixture of the time of the next event (base/mixture.h): none, with a constant rate, or with a rate that
+ * changes with the hour of the week. */
+typedef enum lp_background { LP_BACKGROUND_NONE, LP_BACKGROUND_CONSTANT, LP_BACKGROUND_WEEK } lp_background;
+
 /* The settings that fix the function a model computes, its parameters apart. Members that are options have a row in
  * lp_model_options. */
 typedef struct lp_model_config {
@@ -86,6 +91,8 @@ typedef struct lp_model_config {
     bool censoring;    /* gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
+    int when_background;              /* lp_background */
+    lp_season season;                 /* of the background */
     int output;                       /* lp_output */
     int field_dims;              /* width of the embedding of a categorical field; 0: by the number of its categories */
     int loss;                    /* lp_loss */
@@ -328,7 +335,7 @@ static inline bool lp_model_predicts_time(const lapse_model *model)
 bool lp_network_reads(const lp_network *network, lp_feed feed);
 
 /* The inputs of a batch that the network reads. */
-lp_batch_inputs lp_network_inputs(const lp_network *network);
+lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config);
 
 /* Initial values of all parameters of a graph, as functions of the seed. */
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);

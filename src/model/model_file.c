@@ -13,7 +13,7 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "2";
-static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history";
+static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history", SEASON[] = "when.season";
 
 enum { KEY_SIZE = 64, EVENT_TYPES = -1 };
 
@@ -159,10 +159,15 @@ static bool contain_names(lp_container *container, int field, const lp_names *na
     return offsets && bytes;
 }
 
+static bool has_season(const lp_model_config *config)
+{
+    return config->when && config->when_background == LP_BACKGROUND_WEEK;
+}
+
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
-    size_t count = (size_t)(model->tensor_count + 3 + 2 * config->field_count + extra);
+    size_t count = (size_t)(model->tensor_count + 4 + 2 * config->field_count + extra);
     container->tensors = lp_arena_alloc(&container->arena, count * sizeof *container->tensors);
     if (!container->tensors)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
@@ -177,6 +182,9 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
     if (model->epochs > 0)
         container->tensors[container->tensor_count++] =
             (lp_tensor){HISTORY, LP_TENSOR_F64, model->epochs, lp_history_columns(config), model->history};
+    if (has_season(config))
+        container->tensors[container->tensor_count++] =
+            (lp_tensor){SEASON, LP_TENSOR_F64, 1, LP_SEASON_HOURS, (void *)(uintptr_t)config->season.level};
     container->property_name = model->property_name;
     container->property_value = model->property_value;
     container->property_count = model->property_count;
@@ -268,6 +276,20 @@ static lapse_status parse_row(const lp_container *container, const char *path, l
     return LAPSE_OK;
 }
 
+static lapse_status parse_season(const lp_container *container, const char *path, lp_season *season, lapse_error *error)
+{
+    double level[LP_SEASON_HOURS];
+    const lp_tensor *found = lp_container_tensor(container, SEASON);
+    if (!found || found->type != LP_TENSOR_F64 || found->rows != 1 || found->cols != LP_SEASON_HOURS)
+        return wrong(error, path, SEASON);
+    memcpy(level, found->data, sizeof level); /* tensors in a file need not be aligned */
+    for (int h = 0; h < LP_SEASON_HOURS; h++)
+        if (!(level[h] >= 1e-9 && level[h] <= LP_SEASON_HOURS))
+            return wrong(error, path, SEASON);
+    lp_season_set(season, level);
+    return LAPSE_OK;
+}
+
 /* After the row and the fields. */
 static lapse_status parse_config(const lp_container *container, const char *path, lp_model_config *config,
                                  lapse_error *error)
@@ -285,6 +307,9 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "when.mean");
     if (config->when && !parse_number(container, "when.deviation", 1e-9, 1e3, &config->when_deviation))
         return wrong(error, path, "when.deviation");
+    lp_season_estimate(&config->season, (double[LP_SEASON_HOURS]){0}); /* constant */
+    if (has_season(config))
+        LP_TRY(parse_season(container, path, &config->season, error));
     bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;
     if (config->predict != LP_PREDICT_EVENT && (!action || config->task == LP_TASK_RECOMMEND))
         return wrong(error, path, "predict");

@@ -18,6 +18,7 @@ const char *const lp_output_names[] = {"shared", "separate", NULL};
     }
 static const char *const target_time_list[] = {"known", "unknown", NULL};
 static const char *const switch_list[] = {"off", "on", NULL};
+static const char *const background_list[] = {"none", "constant", "week", NULL};
 NAMES(task_names, lp_task_names)
 NAMES(predict_names, lp_predict_names)
 NAMES(loss_names, lp_loss_names)
@@ -25,6 +26,7 @@ NAMES(output_names, lp_output_names)
 NAMES(negative_names, lp_negative_names)
 NAMES(target_time_names, target_time_list)
 NAMES(switch_names, switch_list)
+NAMES(background_names, background_list)
 
 /* ---- when an option has an effect ---- */
 
@@ -119,6 +121,10 @@ const lp_option lp_model_options[] = {
      .applies = can_learn_when,
      .help = "learn the time of the next event too: a mixture of log-normals, from the state of the same network before the "
      "target time is known"},
+    {.name = "when-background", .type = LAPSE_OPTION_CHOICE, AT(when_background), FORWARD, .placeholder = "NAME",
+     .choices = background_names, .initial = "none", .absent = "none", .applies = learns_when,
+     .help = "events at any time beside those of the mixture (--when): none, constant (a Poisson process whose rate depends on "
+     "the history), week (the same, with a rate that changes with the hour of the week, in UTC, as in the training split)"},
     {.name = "when-components", .type = LAPSE_OPTION_INTEGER, AT(when_components), FORWARD, .placeholder = "N",
      .least = 1, .most = 64, .initial = "16", .applies = learns_when, .advanced = true,
      .help = "number of log-normals of the mixture (--when), 1 to 64"},

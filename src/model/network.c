@@ -80,9 +80,11 @@ bool lp_network_reads(const lp_network *network, lp_feed feed)
     return false;
 }
 
-lp_batch_inputs lp_network_inputs(const lp_network *network)
+lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config)
 {
-    return (lp_batch_inputs){.target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
+    return (lp_batch_inputs){.season = lp_network_reads(network, LP_FEED_TARGET_SEASON) ? &config->season : NULL,
+                             .season_floor = config->when_floor,
+                             .target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
                              .from_last_event = network->mixture != NULL,
                              .gap = lp_network_reads(network, LP_FEED_GAP),

@@ -4,6 +4,8 @@
 #include "base/hazard.h"
 #include "base/mixture.h"
 
+#include <string.h>
+
 /* log(exp a + exp b) */
 static double log_add(double a, double b)
 {
@@ -83,24 +85,62 @@ lp_next_time lp_next_time_mixture(int count, const double *log_weight, const dou
         .law = &lp_law_mixture, .count = count, .log_weight = log_weight, .mean = mean, .deviation = deviation};
 }
 
+lp_next_time lp_next_time_background(lp_next_time law, const double *rate, const lp_season *season, double last)
+{
+    law.rate = rate;
+    law.season = season;
+    law.last = last;
+    return law;
+}
+
+lp_next_time lp_next_time_copy(lp_next_time law, double *memory)
+{
+    const double **arrays[] = {&law.log_weight, &law.mean, &law.deviation, &law.rate};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        if (*arrays[i]) {
+            double *copy = memory + i * (size_t)law.count;
+            memcpy(copy, *arrays[i], (size_t)law.count * sizeof *copy);
+            *arrays[i] = copy;
+        }
+    return law;
+}
+
+/* Log survival of component k and its background, without the weight, at x = log t. exposure: the season's integral up to t. */
+static double component_log_survival(const lp_next_time *law, int k, double x, double exposure)
+{
+    double log_tail = lp_normal_log_tail((x - law->mean[k]) / law->deviation[k]);
+    return law->rate ? log_tail - law->rate[k] * exposure : log_tail;
+}
+
+static double exposure_at(const lp_next_time *law, double t)
+{
+    return law->rate ? lp_season_integral(law->season, law->last, t) : 0;
+}
+
 static double mixture_log_density(const lp_next_time *law, double t)
 {
-    double x = log(t), sum = -INFINITY;
+    double x = log(t), sum = -INFINITY, exposure, level;
     if (!(t > 0))
         return -INFINITY;
+    exposure = exposure_at(law, t);
+    level = law->rate ? lp_season_level(law->season, law->last + t) : 0;
     for (int k = 0; k < law->count; k++) {
         double z = (x - law->mean[k]) / law->deviation[k];
-        sum = log_add(sum, law->log_weight[k] - z * z / 2 - log(law->deviation[k]));
+        double own = -z * z / 2 - log(law->deviation[k]) - LP_LOG_ROOT_2_PI - x;
+        if (law->rate)
+            own = log_add(own - law->rate[k] * exposure,
+                          log(law->rate[k] * level) + component_log_survival(law, k, x, exposure));
+        sum = log_add(sum, law->log_weight[k] + own);
     }
-    return sum - LP_LOG_ROOT_2_PI - x;
+    return sum;
 }
 
 /* At x = log t. */
 static double log_survival_at(const lp_next_time *law, double x)
 {
-    double sum = -INFINITY;
+    double sum = -INFINITY, exposure = exposure_at(law, exp(x));
     for (int k = 0; k < law->count; k++)
-        sum = log_add(sum, law->log_weight[k] + lp_normal_log_tail((x - law->mean[k]) / law->deviation[k]));
+        sum = log_add(sum, law->log_weight[k] + component_log_survival(law, k, x, exposure));
     return fmin(sum, 0); /* the weights add up to 1 up to rounding */
 }
 
@@ -147,9 +187,21 @@ static double always_comes(const lp_next_time *law)
     return -INFINITY;
 }
 
+/* The integral of the survival, by the trapezoidal rule in log t. */
+static double survival_integral(const lp_next_time *law)
+{
+    const double step = 1.0 / 256;
+    double sum = 0;
+    for (double x = log(1e-6); x < log(1e16); x += step)
+        sum += exp(law->law->log_survival(law, exp(x)) + x) * step;
+    return sum;
+}
+
 static double mixture_mean(const lp_next_time *law)
 {
     double sum = 0;
+    if (law->rate)
+        return survival_integral(law);
     for (int k = 0; k < law->count; k++)
         sum += exp(law->log_weight[k] + law->mean[k] + law->deviation[k] * law->deviation[k] / 2);
     return sum;
@@ -172,19 +224,25 @@ static double normal_above(double z, lp_random *random)
     return x;
 }
 
-/* A component in proportion to its probability after `elapsed`, then a number of it. */
+/* A component in proportion to its probability after `elapsed`, then a number of it; or the first event of the background, if that comes
+ * before. */
 static double mixture_draw(const lp_next_time *law, lp_random *random)
 {
     bool later = law->elapsed > 0;
-    double u = lp_random_uniform(random), sum = 0, x = later ? log(law->elapsed) : 0, z = 0;
-    for (int k = 0;; k++) {
-        z = (x - law->mean[k]) / law->deviation[k];
-        double log_part = law->log_weight[k] + (later ? lp_normal_log_tail(z) - law->log_elapsed : 0);
-        if (k + 1 < law->count && (sum += exp(log_part)) < u)
-            continue;
-        double normal = later ? normal_above(z, random) : lp_random_normal(random);
-        return exp(law->mean[k] + law->deviation[k] * normal);
+    double u = lp_random_uniform(random), sum = 0, x = later ? log(law->elapsed) : 0;
+    double exposure = later ? exposure_at(law, law->elapsed) : 0;
+    int k = 0;
+    for (; k + 1 < law->count; k++) {
+        double log_survival = later ? component_log_survival(law, k, x, exposure) - law->log_elapsed : 0;
+        if ((sum += exp(law->log_weight[k] + log_survival)) >= u)
+            break;
     }
+    double normal = later ? normal_above((x - law->mean[k]) / law->deviation[k], random) : lp_random_normal(random);
+    double t = exp(law->mean[k] + law->deviation[k] * normal);
+    if (!law->rate)
+        return t;
+    double after = exposure + lp_random_exponential(random) / law->rate[k];
+    return fmin(t, lp_season_inverse(law->season, law->last, after));
 }
 
 const lp_time_law lp_law_mixture = {.name = "mixture",
@@ -236,22 +294,12 @@ static double function_time_at(const lp_next_time *law, double log_survival)
     return exp((low + high) / 2);
 }
 
-/* The integral of the survival, by the trapezoidal rule in log t. */
-static double function_mean(const lp_next_time *law)
-{
-    const double step = 1.0 / 256;
-    double sum = 0;
-    for (double x = log(1e-6); x < log(1e16); x += step)
-        sum += exp(function_log_survival(law, exp(x)) + x) * step;
-    return sum;
-}
-
 const lp_time_law lp_law_function = {.name = "function",
                                      .log_density = function_log_density,
                                      .log_survival = function_log_survival,
                                      .time_at = function_time_at,
                                      .log_never = always_comes,
-                                     .mean = function_mean};
+                                     .mean = survival_integral};
 
 /* ----------------------------------------------------------------------------------------------- all laws ----- */
 

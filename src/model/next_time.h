@@ -2,7 +2,7 @@
  * to which nothing has happened. Laws are rows of a table with the same functions, so that callers do not know which one it is:
  *
  *   lp_law_gompertz   intensity exp(score + slope t / unit) / unit (base/hazard.h): rmtpp; with slope 0, an exponential
- *   lp_law_mixture    a mixture of log-normals: the head of --when (when_head.h)
+ *   lp_law_mixture    a mixture of log-normals, and a background of events at any time: the head of --when (when_head.h)
  *   lp_law_function   any law of an event that comes some time, by a function: that of a simulation (train/law.h)
  *
  * Survival is kept as its logarithm, so that a law is exact however long nothing has happened.
@@ -11,6 +11,7 @@
 #define LP_NEXT_TIME_H
 
 #include "base/random.h"
+#include "base/season.h"
 
 #include <stdbool.h>
 
@@ -26,6 +27,9 @@ typedef struct lp_next_time {
     /* lp_law_mixture: of log(seconds); views */
     int count;
     const double *log_weight, *mean, *deviation; /* [count] */
+    const double *rate;      /* [count]: of the background beside each component, per second of the season; NULL: none */
+    const lp_season *season; /* of the background */
+    double last;             /* time of the last event, in Unix seconds */
     /* lp_law_function: logarithms of the density per second and of the survival, t > 0 seconds after the last event */
     void (*function)(const void *context, double t, double *log_density, double *log_survival);
     const void *context;
@@ -51,7 +55,12 @@ extern const lp_time_law lp_law_gompertz, lp_law_mixture, lp_law_function;
 /* The laws, from the last event on. */
 lp_next_time lp_next_time_gompertz(double score, double slope, double unit);
 lp_next_time lp_next_time_mixture(int count, const double *log_weight, const double *mean, const double *deviation);
+/* A mixture whose components compete with a Poisson process: the event is the first of either. */
+lp_next_time lp_next_time_background(lp_next_time law, const double *rate, const lp_season *season, double last);
 lp_next_time lp_next_time_function(void (*function)(const void *, double, double *, double *), const void *context);
+
+/* The law with the arrays of its mixture copied into memory, [4 x count]. */
+lp_next_time lp_next_time_copy(lp_next_time law, double *memory);
 
 /* The law given that nothing has happened for `elapsed` seconds since the last event; t is from then on. */
 lp_next_time lp_next_time_after(lp_next_time law, double elapsed);

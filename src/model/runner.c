@@ -122,6 +122,7 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_ITEM] = batch->item ? batch->item + item : NULL;
     inputs[LP_FEED_LOGQ] = batch->logq ? batch->logq + item : NULL;
     inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
+    inputs[LP_FEED_TARGET_SEASON] = batch->target_season ? batch->target_season + 2 * (size_t)target : NULL;
     inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
     inputs[LP_FEED_GAP] = batch->gap ? batch->gap + (size_t)token * LP_GAP_COLUMNS : NULL;
     inputs[LP_FEED_POSITION_FROM_END] = batch->position_from_end ? batch->position_from_end + token : NULL;

@@ -8,10 +8,17 @@
 
 enum { MAX_COMPONENTS = 64 };
 
-/* The components begin side by side over the range of y, -2 to 2, each about as wide as its distance to the next, so that
- * gradients tell them apart from the first step. */
-static void initial_bias(int components, double bias[3 * MAX_COMPONENTS])
+/* Numbers that the network puts out for one law. */
+static int law_numbers(const lp_model_config *config)
 {
+    return 3 * config->when_components + (config->when_background != LP_BACKGROUND_NONE);
+}
+
+/* The components begin side by side over the range of y, -2 to 2, each about as wide as its distance to the next, so that
+ * gradients tell them apart from the first step; the background, at the rate of long gaps. */
+static void initial_bias(int components, double bias[3 * MAX_COMPONENTS + 1])
+{
+    bias[3 * components] = 2;
     double step = 4.0 / components;
     for (int k = 0; k < components; k++) {
         bias[k] = 0;
@@ -23,37 +30,41 @@ static void initial_bias(int components, double bias[3 * MAX_COMPONENTS])
 void lp_when_head(lp_builder *b)
 {
     int dims = b->config->dims, components = b->config->when_components;
-    double bias[3 * MAX_COMPONENTS];
+    int numbers = law_numbers(b->config);
+    double bias[3 * MAX_COMPONENTS + 1];
     initial_bias(components, bias);
     lp_value *hidden = lp_relu(b->graph, lp_layer(b->graph, "when.hidden", b->network->time_state, dims, NULL));
-    lp_value *weight = lp_graph_parameter(b->graph, "when.output.weight", 3 * components, dims, LP_INIT_UNIFORM,
-                                          lp_uniform_bound(dims));
-    lp_value *constant = lp_graph_parameter_values(b->graph, "when.output.bias", 1, 3 * components, bias);
+    lp_value *weight =
+        lp_graph_parameter(b->graph, "when.output.weight", numbers, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
+    lp_value *constant = lp_graph_parameter_values(b->graph, "when.output.bias", 1, numbers, bias);
     b->network->mixture = lp_linear(b->graph, hidden, weight, constant, NULL, 1, true);
 }
 
 lp_value *lp_when_loss(lp_builder *b, lp_value *loss)
 {
     const lp_model_config *config = b->config;
-    lp_value *time = lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], config->when_floor,
-                                     config->when_mean, config->when_deviation);
+    lp_value *season = config->when_background != LP_BACKGROUND_NONE ? b->feeds[LP_FEED_TARGET_SEASON] : NULL;
+    lp_value *time = lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], season,
+                                     config->when_floor, config->when_mean, config->when_deviation);
     return lp_add(b->graph, loss, lp_affine(b->graph, time, config->when_weight, 0));
 }
 
 size_t lp_time_law_size(const lapse_model *model, int samples)
 {
-    return model->config.when ? 3 * (size_t)samples * (size_t)model->config.when_components : 1;
+    return model->config.when ? 4 * (size_t)samples * (size_t)model->config.when_components : 1;
 }
 
-lp_next_time lp_time_law_of(const lapse_model *model, const float *outputs, int samples, double *memory)
+lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *outputs, int samples, double *memory)
 {
     const lp_model_config *config = &model->config;
     int components = config->when_components, count = samples * components;
     if (!config->when)
         return config->row->next_time(model, (double)outputs[0]);
-    double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count;
+    double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count,
+           *rate = memory + 3 * count;
+    bool background = config->when_background != LP_BACKGROUND_NONE;
     for (int r = 0; r < samples; r++) {
-        const float *row = outputs + (size_t)r * 3 * (size_t)components;
+        const float *row = outputs + (size_t)r * (size_t)law_numbers(config);
         double most = (double)row[0], sum = 0;
         for (int k = 1; k < components; k++)
             most = fmax(most, (double)row[k]);
@@ -64,8 +75,12 @@ lp_next_time lp_time_law_of(const lapse_model *model, const float *outputs, int 
             int at = r * components + k;
             log_weight[at] = (double)row[k] - log_sum;
             mean[at] = config->when_mean + config->when_deviation * (double)row[components + k];
-            deviation[at] = config->when_deviation * exp(lp_mixture_log_deviation((double)row[2 * components + k]));
+            deviation[at] = config->when_deviation * exp(lp_mixture_bounded((double)row[2 * components + k]));
+            rate[at] = background ? lp_mixture_rate((double)row[3 * components], config->when_mean,
+                                                    1 / config->when_deviation)
+                                  : 0;
         }
     }
-    return lp_next_time_mixture(count, log_weight, mean, deviation);
+    lp_next_time law = lp_next_time_mixture(count, log_weight, mean, deviation);
+    return background ? lp_next_time_background(law, rate, &config->season, last) : law;
 }

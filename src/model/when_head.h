@@ -1,7 +1,7 @@
 /* when_head.h: the head of a network that learns when: the law of the time of the next event, from a state that does not depend on it.
  *
  *     h = relu(S W1^T + b1)               [targets x dims]      S: network->time_state
- *     mixture = h W2^T + b2               [targets x 3K]        base/mixture.h
+ *     mixture = h W2^T + b2               [targets x 3K], with a background [targets x 3K + 1]      base/mixture.h
  *
  * The mixture is that of y = (log(max(gap, floor)) - mean) / deviation. So ties, events at the same time, and gaps below the floor
  * count as a gap of the floor. mean and deviation are those of the training split.
@@ -14,10 +14,10 @@
 /* Sets network->mixture. Its parameters are when.hidden.weight, when.hidden.bias, when.output.weight, when.output.bias. */
 void lp_when_head(lp_builder *builder);
 
-/* The law of the next event's time of a model that predicts it (lp_model_predicts_time), from the last event on. outputs: rows of
+/* The law of the next event's time of a model that predicts it (lp_model_predicts_time), from the last event on, at `last`. outputs: rows of
  * lp_network_time, one for each of `samples` parameter samples, end to end; the law is their mean. memory: lp_time_law_size numbers,
  * which the law reads. */
-lp_next_time lp_time_law_of(const lapse_model *model, const float *outputs, int samples, double *memory);
+lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *outputs, int samples, double *memory);
 size_t lp_time_law_size(const lapse_model *model, int samples);
 
 /* loss + when_weight * negative log-likelihood of the time, [1 x 1]. */

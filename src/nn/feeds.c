@@ -23,6 +23,7 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_ITEM] = {"item", LP_TYPE_INT32, LP_ROWS_ITEMS, 1},
         [LP_FEED_LOGQ] = {"logq", LP_TYPE_REAL, LP_ROWS_ITEMS, 1},
         [LP_FEED_TARGET_GAP] = {"target_gap", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 1},
+        [LP_FEED_TARGET_SEASON] = {"target_season", LP_TYPE_DOUBLE, LP_ROWS_TARGETS, 2},
         [LP_FEED_SEQUENCE] = {"sequence", LP_TYPE_INT32, LP_ROWS_TOKENS, 1},
         [LP_FEED_GAP] = {"gap", LP_TYPE_REAL, LP_ROWS_TOKENS, LP_GAP_COLUMNS},
         [LP_FEED_TARGET_GAP_INPUT] = {"target_gap_input", LP_TYPE_REAL, LP_ROWS_TARGETS, LP_GAP_COLUMNS},

@@ -21,6 +21,7 @@ typedef enum lp_feed {
     LP_FEED_ITEM,             /* [I x 1] int32: the shard's batch vocabulary: item ids of the model */
     LP_FEED_LOGQ,             /* [I x 1] real: logQ correction, added to an item's score in the loss */
     LP_FEED_TARGET_GAP, /* [A x 1] double: seconds from the event at the target position to the target event; negative: right-censored */
+    LP_FEED_TARGET_SEASON, /* [A x 2] double: integral of the season over this gap, in seconds, and its level at the end */
     LP_FEED_SEQUENCE,          /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
     LP_FEED_GAP,               /* [T x 2] real: gap input of the event (lp_gap_row) */
     LP_FEED_TARGET_GAP_INPUT,  /* [A x 2] real: gap input of the target event */

@@ -146,7 +146,8 @@ lp_next_time lp_branches_law(const lp_branches *b, int row)
     const lapse_session *session = b->session;
     int samples = session->decoder.samples;
     size_t width = (size_t)samples * (size_t)lp_network_time(&session->model->network)->cols;
-    return lp_time_law_of(session->model, session->time_outputs + (size_t)row * width, samples, session->time_memory);
+    return lp_time_law_of(session->model, b->row_time[row], session->time_outputs + (size_t)row * width, samples,
+                          session->time_memory);
 }
 
 bool lp_branches_has_space(const lp_branches *b, int branch)

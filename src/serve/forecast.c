@@ -213,11 +213,7 @@ static lapse_status forecast_sequence(const job *j, int thread, int64_t sequence
     double last = session->times[session->count - 1], now = fmax(last, options->now); /* last, if now is NaN */
     lp_next_time law;
     LP_TRY(lp_session_law(session, &law, error));
-    size_t numbers = lp_time_law_size(j->model, session->decoder.samples);
-    memcpy(w->first_law, session->time_memory, numbers * sizeof *w->first_law);
-    if (law.law == &lp_law_mixture)
-        law = lp_next_time_mixture(law.count, w->first_law, w->first_law + law.count, w->first_law + 2 * law.count);
-    law = lp_next_time_after(law, now - last);
+    law = lp_next_time_after(lp_next_time_copy(law, w->first_law), now - last);
     int64_t limit = session->limits.branches < TOGETHER ? session->limits.branches : TOGETHER;
     int64_t groups = (options->samples + limit - 1) / limit;
     bool moved = false;

@@ -132,7 +132,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network), error));
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
@@ -301,7 +301,7 @@ static void score_times(void *context, int shard, int worker)
         for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
             int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
             const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
-            lp_next_time law = lp_time_law_of(evaluator->model, outputs, count, memory);
+            lp_next_time law = lp_time_law_of(evaluator->model, times[event - 1], outputs, count, memory);
             if (lp_target_is_open(targets, batch->sequence[w], event))
                 time->batch[a] =
                     (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};

@@ -155,7 +155,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_id_map_init(&trainer->id_map, trainer->model, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network), error));
+    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network, &trainer->model->config), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));

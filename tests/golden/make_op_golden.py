@@ -10,10 +10,11 @@ Losses, "<loss>.<case>." before the name (A rows, N negatives, I items, D column
 
     z [A, D]; items [I, D]; bias [I, 1]; target [A, 1]; negative [A, N]; loss [1, 1]; gradient.z, gradient.items, gradient.bias
 
-The mixture of log-normals of the time to the next event, "mixture.<case>." before the name (K components; src/base/mixture.h),
+The law of the time to the next event, "mixture.<case>." before the name (K components; src/base/mixture.h),
 summed over rows:
 
     mixture [A, 3 K]; gap [A, 1]: seconds, -c: right-censored at c; loss [1, 1]; gradient.mixture
+    with a background: mixture [A, 3 K + 1]; season [A, 2]: integral over the gap, level at its end
 
 Ops over segments, "<op>.<case>." before the name (T tokens of all sequences laid end to end):
 
@@ -49,6 +50,8 @@ MIXTURE_CASES = {
     "near": dict(rows=24, components=5, spread=1.0, reach=1.0),
     "one": dict(rows=9, components=1, spread=0.5, reach=3.0),
     "far": dict(rows=40, components=3, spread=0.3, reach=12.0),
+    "background": dict(rows=30, components=4, spread=1.0, reach=1.5, background=1),
+    "background-far": dict(rows=40, components=3, spread=0.3, reach=6.0, background=1),
 }
 FLOOR, MEAN, DEVIATION, BOUND = 2.0, 5.0, 1.5, 5.0
 TYPES = {"float32": "F32", "float64": "F64", "int32": "I32"}
@@ -97,22 +100,35 @@ def make_loss(random, function, case):
 
 def make_mixture(random, case):
     rows, count = case["rows"], case["components"]
-    mixture = draw(random, (rows, 3 * count), case["spread"])
+    background = case.get("background", 0)
+    mixture = draw(random, (rows, 3 * count + background), case["spread"])
     if case["reach"] > 5:
-        mixture[:, 2 * count:] -= 1.5
+        mixture[:, 2 * count:3 * count] -= 1.5
     gap = np.exp(MEAN + DEVIATION * random.uniform(-case["reach"], case["reach"], (rows, 1)))
     gap[::2] *= -1
     gap[1] = 0
     x = leaf(mixture)
-    a, m, r = x.split(count, 1)
+    a, m, r = x[:, :3 * count].split(count, 1)
     l = BOUND * torch.tanh(r / BOUND)
     censored = torch.from_numpy(gap < 0)
-    y = (torch.log(torch.from_numpy(np.where(gap < 0, -gap, np.maximum(gap, FLOOR)))) - MEAN) / DEVIATION
+    seconds = torch.from_numpy(np.where(gap < 0, -gap, np.maximum(gap, FLOOR)))
+    y = (torch.log(seconds) - MEAN) / DEVIATION
     z = (y - m) * torch.exp(-l)
     density = -l - z ** 2 / 2 - np.log(2 * np.pi) / 2
-    loss = -torch.logsumexp(torch.log_softmax(a, 1) + torch.where(censored, torch.special.log_ndtr(-z), density), 1).sum()
+    survival = torch.special.log_ndtr(-z)
+    tensors = {"mixture": mixture, "gap": gap}
+    integral = torch.zeros(1, dtype=torch.float64)
+    if background:
+        level = random.uniform(0.05, 3, (rows, 1))
+        tensors["season"] = np.concatenate([seconds.numpy() * random.uniform(0.5, 1.5, (rows, 1)), level], 1)
+        log_rate = -(MEAN + DEVIATION * BOUND * torch.tanh(x[:, 3 * count:] / BOUND))
+        integral = torch.exp(log_rate) * torch.from_numpy(tensors["season"][:, :1])
+        hazard = log_rate + torch.log(torch.from_numpy(level) * seconds * DEVIATION)
+        density = torch.logaddexp(density, hazard + survival)
+    log_likelihood = torch.logsumexp(torch.log_softmax(a, 1) + torch.where(censored, survival, density), 1)
+    loss = (integral.sum(-1) - log_likelihood).sum()
     loss.backward()
-    return {"mixture": mixture, "gap": gap, "loss": loss.detach().numpy().reshape(1, 1), "gradient.mixture": x.grad.numpy()}
+    return {**tensors, "loss": loss.detach().numpy().reshape(1, 1), "gradient.mixture": x.grad.numpy()}
 
 
 def conv1d(random, case):
@@ -195,6 +211,7 @@ def main():
     for name, case in MIXTURE_CASES.items():
         tensors.update({f"mixture.{name}.{key}": value for key, value in make_mixture(random, case).items()})
         metadata.update({f"mixture.{name}.{key}": str(case[key]) for key in ("rows", "components")})
+        metadata[f"mixture.{name}.background"] = str(case.get("background", 0))
     path = os.path.join(os.path.dirname(os.path.abspath(__file__)), "op.safetensors")
     save(path, tensors, metadata)
     print(f"{len(tensors)} tensors, {os.path.getsize(path)} bytes in {path}")

@@ -127,7 +127,7 @@ static void batches_have_the_gaps_of_sequences(void **state)
     assert_int_equal(lp_id_map_init(&id_map, model, dataset, NULL), LAPSE_OK);
     assert_int_equal(lp_windows_training(&windows, &targets, 5, 1, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&batch, (int)windows.count, 4, 3, 0, NULL), LAPSE_OK);
-    lp_batch_inputs inputs = lp_network_inputs(&model->network);
+    lp_batch_inputs inputs = lp_network_inputs(&model->network, &model->config);
     inputs.target_gap_input = true;
     assert_int_equal(lp_batch_init_inputs(&batch, inputs, NULL), LAPSE_OK);
     lp_batch_fill(&batch, &windows, 0, (int)windows.count, &targets, true, &id_map.columns);

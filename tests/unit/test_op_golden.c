@@ -165,25 +165,30 @@ static void check_mixture(graph_case *this, const graph_result *result, double r
                  this->rows[LP_ROWS_TOKENS] * cols, relative);
 }
 
-/* Gaps that have ended, ties, and right-censored gaps, far out in both tails. */
+/* Gaps that have ended, ties, and right-censored gaps, far out in both tails; with a background and without. */
 static void test_mixtures(void **state)
 {
     (void)state;
-    static const char *const names[] = {"near", "one", "far"};
-    for (int i = 0; i < 3; i++) {
+    static const char *const names[] = {"near", "one", "far", "background", "background-far"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         graph_case this = {.gap = 1};
         mixture_case c;
         snprintf(c.name, sizeof c.name, "mixture.%s", names[i]);
-        int rows = setting(c.name, "rows"), cols = 3 * setting(c.name, "components");
+        int rows = setting(c.name, "rows"), background = setting(c.name, "background");
+        int cols = 3 * setting(c.name, "components") + background;
         graph_case_segments(&this, &rows, 1);
         c.mixture = lp_example_tokens(&this.graph, "mixture", cols);
         lp_value *gap = lp_graph_input(&this.graph, "gap", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
-        lp_value *loss = lp_mixture_loss(&this.graph, c.mixture, gap, golden_setting(&golden, "mixture", "floor"),
+        lp_value *season =
+            background ? lp_graph_input(&this.graph, "season", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 2) : NULL;
+        lp_value *loss = lp_mixture_loss(&this.graph, c.mixture, gap, season, golden_setting(&golden, "mixture", "floor"),
                                          golden_setting(&golden, "mixture", "mean"),
                                          golden_setting(&golden, "mixture", "deviation"));
         graph_case_gradients(&this, loss->producer);
         this.inputs[c.mixture->slot] = tensor(c.name, "mixture", cols, rows * cols);
         this.inputs[gap->slot] = tensor(c.name, "gap", 1, rows);
+        if (season)
+            this.inputs[season->slot] = tensor(c.name, "season", 2, 2 * rows);
         this.inputs[this.seeds[0]->slot] = calloc(1, sizeof(double));
         this.inputs[this.seeds[0]->slot][0] = 1;
         this.parameters = calloc(1, sizeof(double));

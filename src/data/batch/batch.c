@@ -70,6 +70,10 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
     batch->from_last_event = inputs.from_last_event;
     if (inputs.target_gap)
         batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
+    batch->season = inputs.season;
+    batch->season_floor = inputs.season_floor;
+    if (inputs.season)
+        batch->target_season = array_new(batch, 2 * tokens, sizeof *batch->target_season);
     if (inputs.sequence_id)
         batch->sequence_id = array_new(batch, tokens, sizeof *batch->sequence_id);
     if (inputs.gap)
@@ -173,13 +177,22 @@ static void prefetch_window(const lp_window *window, const lp_targets *targets, 
         prefetch(targets->split + first, count + 1);
 }
 
-/* Appends a target that has not come for `gap` seconds. */
-static void add_open_target(lp_batch *batch, int position, double gap)
+static void add_season(lp_batch *batch, int target, double from, double gap)
+{
+    if (!batch->target_season)
+        return;
+    batch->target_season[2 * target] = lp_season_integral(batch->season, from, gap);
+    batch->target_season[2 * target + 1] = lp_season_level(batch->season, from + gap);
+}
+
+/* Appends a target that has not come for `gap` seconds since the event before it. */
+static void add_open_target(lp_batch *batch, int position, double from, double gap)
 {
     int target = batch->targets++;
     batch->target_position[target] = position;
     if (batch->target_gap)
         batch->target_gap[target] = -gap;
+    add_season(batch, target, from, gap);
     if (batch->target_gap_input)
         lp_gap_row(NAN, batch->target_gap_input + (ptrdiff_t)target * LP_GAP_COLUMNS);
 }
@@ -208,13 +221,14 @@ static void add_window(lp_batch *batch, const lp_window *window, shard_start sha
     for (int i = first_target; batch->target_gap && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
         batch->target_gap[i] = time[at + 1] - time[at];
+        add_season(batch, i, time[at], fmax(batch->target_gap[i], batch->season_floor));
     }
     for (int i = first_target; batch->target_gap_input && i < batch->targets; i++) {
         int at = batch->target_position[i] - first_token;
         lp_gap_row(columns->gap[window->first + at + 1], batch->target_gap_input + (ptrdiff_t)i * LP_GAP_COLUMNS);
     }
     if (open)
-        add_open_target(batch, first_token + window->count - 1, targets->end - time[count - 1]);
+        add_open_target(batch, first_token + window->count - 1, time[count - 1], targets->end - time[count - 1]);
     for (size_t i = 0; batch->sequence_id && i < count; i++)
         batch->sequence_id[token + i] = columns->sequences_known ? (int32_t)window->sequence + 1 : 0;
     for (size_t i = 0; batch->gap && i < count; i++)

@@ -8,6 +8,7 @@
 #ifndef LP_BATCH_H
 #define LP_BATCH_H
 
+#include "base/season.h"
 #include "data/batch/window.h"
 
 #include <math.h>
@@ -44,6 +45,8 @@ typedef struct lp_batch {
     int *shard_targets;   /* [shards + 1] */
     int *shard_labels;    /* [shards + 1] */
     bool from_last_event; /* times are relative to the window's last event, not to its last query time */
+    const lp_season *season; /* of target_season, with the floor of its gaps in seconds */
+    double season_floor;
 
     /* Set with a batch vocabulary (batch_vocabulary.h). type, target and negative then are indices into the shard's
      * item list. */
@@ -58,12 +61,13 @@ typedef struct lp_batch {
     /* Of networks that read them; otherwise NULL. */
     double *target_gap;         /* [targets]: seconds from the event before to the target event; of an open target the
                                  * negative of those to the end of the observation */
+    double *target_season;      /* [targets x 2]: integral of the season over the gap, in seconds, and its level at the end */
     int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
     float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
     int32_t *position_from_end; /* [tokens]: events after this one in the window */
 
-    void *blocks[LP_FIELD_LIMIT + 27]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 28]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;
@@ -86,7 +90,9 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
     bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
-    bool from_last_event; /* of networks that must not know the target time */
+    bool from_last_event;    /* of networks that must not know the target time */
+    const lp_season *season; /* of networks that read target_season, with the shortest gap that counts; otherwise NULL */
+    double season_floor;
 } lp_batch_inputs;
 
 /* Adds inputs that only some networks read. Once, after init. */
@@ -95,8 +101,14 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
 /* Those of another batch. */
 static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
 {
-    return (lp_batch_inputs){batch->target_gap != NULL,       batch->sequence_id != NULL,       batch->gap != NULL,
-                             batch->target_gap_input != NULL, batch->position_from_end != NULL, batch->from_last_event};
+    return (lp_batch_inputs){.target_gap = batch->target_gap != NULL,
+                             .sequence_id = batch->sequence_id != NULL,
+                             .gap = batch->gap != NULL,
+                             .target_gap_input = batch->target_gap_input != NULL,
+                             .position_from_end = batch->position_from_end != NULL,
+                             .from_last_event = batch->from_last_event,
+                             .season = batch->season,
+                             .season_floor = batch->season_floor};
 }
 
 /* The input of an event's gap, the time since the event before it in its sequence: (gap, 0), or (0, 1) for a NaN, which stands

@@ -1,68 +1,89 @@
-/* reference_mixture_loss.c: the loss function of a mixture of log-normals of the time to the next event, in double. */
+/* reference_mixture_loss.c: the loss function of the law of the time to the next event, in double. */
 #include "backend/cpu/reference/reference.h"
 
 #include "base/mixture.h"
 
-/* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
-typedef struct sums {
+/* A row [3K], or [3K + 1] with a background, and its gap. */
+typedef struct mixture_row {
+    const real *numbers;
+    int count; /* K */
     lp_mixture_gap gap;
+    /* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
     double weight_most, weight_sum, most, sum;
-} sums;
+} mixture_row;
 
-static double part(const real *row, int count, int k, lp_mixture_gap gap)
+static double z_of(const mixture_row *row, int k, double l)
 {
-    return (double)row[k] +
-           lp_mixture_log_part(gap, (double)row[count + k], lp_mixture_log_deviation((double)row[2 * count + k]));
+    return (row->gap.y - (double)row->numbers[row->count + k]) * exp(-l);
 }
 
-static sums row_sums(const lp_attributes *attributes, const real *row, int count, double gap)
+static lp_mixture_part part(const mixture_row *row, int k)
 {
-    sums s = {.gap = lp_mixture_gap_of(gap, attributes->epsilon, attributes->shift, attributes->scale),
-              .weight_most = -INFINITY,
-              .most = -INFINITY};
-    for (int k = 0; k < count; k++) {
-        s.weight_most = fmax(s.weight_most, (double)row[k]);
-        s.most = fmax(s.most, part(row, count, k, s.gap));
+    double l = lp_mixture_bounded((double)row->numbers[2 * row->count + k]);
+    return lp_mixture_part_of(row->gap, l, z_of(row, k, l));
+}
+
+static double log_term(const mixture_row *row, int k)
+{
+    return (double)row->numbers[k] + part(row, k).log_likelihood;
+}
+
+static mixture_row row_of(const lp_node *node, const lp_run *run, int t)
+{
+    const lp_attributes *attributes = &node->attributes;
+    const double *gap = lp_run_data(run, node->inputs[1]);
+    const double *season = node->inputs[2] ? (const double *)lp_run_data(run, node->inputs[2]) + 2 * (size_t)t : NULL;
+    int cols = node->inputs[0]->cols;
+    const real *numbers = INPUT(0) + (size_t)t * (size_t)cols;
+    mixture_row row = {.numbers = numbers,
+                       .count = cols / 3,
+                       .gap = lp_mixture_gap_of(gap[t], attributes->epsilon, attributes->shift, attributes->scale,
+                                                season, (double)numbers[cols - 1]),
+                       .weight_most = -INFINITY,
+                       .most = -INFINITY};
+    for (int k = 0; k < row.count; k++) {
+        row.weight_most = fmax(row.weight_most, (double)numbers[k]);
+        row.most = fmax(row.most, log_term(&row, k));
     }
-    for (int k = 0; k < count; k++) {
-        s.weight_sum += exp((double)row[k] - s.weight_most);
-        s.sum += exp(part(row, count, k, s.gap) - s.most);
+    for (int k = 0; k < row.count; k++) {
+        row.weight_sum += exp((double)numbers[k] - row.weight_most);
+        row.sum += exp(log_term(&row, k) - row.most);
     }
-    return s;
+    return row;
 }
 
 void LP_REFERENCE(mixture_loss)(const lp_node *node, const lp_run *run)
 {
-    const real *mixture = INPUT(0);                        /* [A x 3K] */
-    const double *gap = lp_run_data(run, node->inputs[1]); /* [A] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
+    int rows = lp_run_rows(run, node->inputs[0]);
     double loss = 0;
     for (int t = 0; t < rows; t++) {
-        sums s = row_sums(&node->attributes, mixture + (size_t)t * (size_t)cols, cols / 3, gap[t]);
-        loss += s.weight_most + log(s.weight_sum) - s.most - log(s.sum) - lp_mixture_log_constant(s.gap);
+        mixture_row row = row_of(node, run, t);
+        loss += row.weight_most + log(row.weight_sum) - row.most - log(row.sum) - lp_mixture_log_common(row.gap);
     }
     *OUTPUT(0) = (real)loss;
 }
 
 void LP_REFERENCE(mixture_loss_gradient)(const lp_node *node, const lp_run *run)
 {
-    const real *mixture = INPUT(0), *dloss = INPUT(2);
-    const double *gap = lp_run_data(run, node->inputs[1]);
-    real *dmixture = OUTPUT(0);
+    double dloss = (double)*INPUT(3);
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = cols / 3;
     for (int t = 0; t < rows; t++) {
-        const real *row = mixture + (size_t)t * (size_t)cols;
-        real *out = dmixture + (size_t)t * (size_t)cols;
-        sums s = row_sums(&node->attributes, row, count, gap[t]);
+        mixture_row row = row_of(node, run, t);
+        real *out = OUTPUT(0) + (size_t)t * (size_t)cols;
+        double rest = 0;
         for (int k = 0; k < count; k++) {
-            double l = lp_mixture_log_deviation((double)row[2 * count + k]), bend = l / LP_MIXTURE_BOUND;
-            double z = (s.gap.y - (double)row[count + k]) * exp(-l), slope = lp_mixture_slope(s.gap, z);
-            double p = exp((double)row[k] - s.weight_most) / s.weight_sum;
-            double q = exp(part(row, count, k, s.gap) - s.most) / s.sum;
-            STORE(0, out[k], (double)*dloss * (p - q));
-            STORE(0, out[count + k], -(double)*dloss * q * slope * exp(-l));
-            STORE(0, out[2 * count + k],
-                  (double)*dloss * q * ((s.gap.censored ? 0 : 1) - slope * z) * (1 - bend * bend));
+            double l = lp_mixture_bounded((double)row.numbers[2 * count + k]), bend = l / LP_MIXTURE_BOUND;
+            lp_mixture_part one = part(&row, k);
+            double p = exp((double)row.numbers[k] - row.weight_most) / row.weight_sum;
+            double q = exp(log_term(&row, k) - row.most) / row.sum;
+            STORE(0, out[k], dloss * (p - q));
+            STORE(0, out[count + k], -dloss * q * one.slope * exp(-l));
+            STORE(0, out[2 * count + k], dloss * q * (one.own - one.slope * z_of(&row, k, l)) * (1 - bend * bend));
+            rest += q * (1 - one.own);
         }
+        if (cols > 3 * count)
+            STORE(0, out[3 * count],
+                  -dloss * lp_mixture_background_slope(row.gap, rest, (double)row.numbers[3 * count],
+                                                       node->attributes.scale));
     }
 }
