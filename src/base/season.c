@@ -18,19 +18,114 @@ void lp_season_set(lp_season *season, const double level[LP_SEASON_HOURS])
     }
 }
 
-void lp_season_estimate(lp_season *season, const double count[LP_SEASON_HOURS])
+/* Seconds from the start of the week of a time. Exact to the digits of the time, so that what is added later keeps its own. */
+static double second_of_week(double time)
+{
+    double since = time - MONDAY, second = since - floor(since / WEEK) * WEEK;
+    return second < WEEK ? second : 0;
+}
+
+static int hour_of(double second)
+{
+    int hour = (int)(second / HOUR);
+    return hour < LP_SEASON_HOURS ? hour : LP_SEASON_HOURS - 1;
+}
+
+int lp_season_hour(double time)
+{
+    return fabs(time) < FAR ? hour_of(second_of_week(time)) : 0;
+}
+
+double lp_season_level(const lp_season *season, double time)
+{
+    return fabs(time) < FAR ? season->level[hour_of(second_of_week(time))] : 1;
+}
+
+/* The integral from the start of a week to a second of it. */
+static double within_week(const lp_season *season, double second)
+{
+    int hour = hour_of(second);
+    return season->before[hour] + (second - HOUR * hour) * season->level[hour];
+}
+
+double lp_season_integral(const lp_season *season, double from, double seconds)
+{
+    if (!(fabs(from) < FAR && seconds < FAR))
+        return seconds;
+    double start = second_of_week(from), end = start + seconds, weeks = floor(end / WEEK) * WEEK;
+    return weeks + (within_week(season, end - weeks) - within_week(season, start));
+}
+
+double lp_season_inverse(const lp_season *season, double from, double integral)
+{
+    if (!(fabs(from) < FAR && integral < FAR))
+        return integral;
+    double start = second_of_week(from), end = within_week(season, start) + integral;
+    double weeks = floor(end / WEEK) * WEEK;
+    int low = 0, high = LP_SEASON_HOURS; /* the hour is in [low, high) */
+    end -= weeks;
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        if (season->before[middle] <= end)
+            low = middle;
+        else
+            high = middle;
+    }
+    return weeks + (HOUR * low + (end - season->before[low]) / season->level[low] - start);
+}
+
+void lp_season_constant(lp_season *season)
+{
+    double level[LP_SEASON_HOURS];
+    for (int h = 0; h < LP_SEASON_HOURS; h++)
+        level[h] = 1;
+    lp_season_set(season, level);
+}
+
+void lp_season_count(lp_season_counts *counts, double from, double seconds)
+{
+    if (!(fabs(from) < FAR && seconds < FAR))
+        return;
+    double start = second_of_week(from), end = start + seconds, weeks = floor(seconds / WEEK);
+    for (int h = 0; h < LP_SEASON_HOURS; h++)
+        counts->seconds[h] += HOUR * weeks;
+    for (double at = start + weeks * WEEK; at < end;) {
+        double hour = floor(at / HOUR), next = fmin(HOUR * (hour + 1), end);
+        counts->seconds[(int)fmod(hour, LP_SEASON_HOURS)] += next - at;
+        at = next;
+    }
+    counts->events[(int)fmod(floor(end / HOUR), LP_SEASON_HOURS)]++;
+}
+
+/* The number of events of each hour, had all hours been as long, and the variance of their sum if the rate were constant. One event more
+ * in each hour, at the mean rate, keeps the rate of an hour that is hardly there near the mean. */
+static double even_counts(const lp_season_counts *counts, double even[LP_SEASON_HOURS])
+{
+    double events = 0, seconds = 0, variance = 0;
+    for (int h = 0; h < LP_SEASON_HOURS; h++) {
+        events += counts->events[h];
+        seconds += counts->seconds[h];
+    }
+    for (int h = 0; h < LP_SEASON_HOURS; h++) {
+        double mean = events / LP_SEASON_HOURS, expected = seconds > 0 ? events * counts->seconds[h] / seconds : 0;
+        double longer = (mean + 1) / (expected + 1);
+        even[h] = (counts->events[h] + 1) * longer;
+        variance += (expected + 1) * longer * longer;
+    }
+    return variance;
+}
+
+void lp_season_estimate(lp_season *season, const lp_season_counts *counts)
 {
     const double power = 8, least = 0.05, turn = 6.28318530717958648 / LP_SEASON_HOURS;
-    double level[LP_SEASON_HOURS] = {0}, sum = 0, lowest = 0;
-    for (int h = 0; h < LP_SEASON_HOURS; h++)
-        sum += count[h];
+    double even[LP_SEASON_HOURS], level[LP_SEASON_HOURS] = {0}, variance = even_counts(counts, even), lowest = 0;
     for (int k = 1; k <= LP_SEASON_HOURS / 2; k++) {
         double real = 0, imaginary = 0;
         for (int h = 0; h < LP_SEASON_HOURS; h++) {
-            real += count[h] * cos(turn * (k * h % LP_SEASON_HOURS));
-            imaginary += count[h] * sin(turn * (k * h % LP_SEASON_HOURS));
+            real += even[h] * cos(turn * (k * h % LP_SEASON_HOURS));
+            imaginary += even[h] * sin(turn * (k * h % LP_SEASON_HOURS));
         }
-        if (!(real * real + imaginary * imaginary > power * sum))
+        if (!(real * real + imaginary * imaginary > power * variance))
             continue;
         double part = k == LP_SEASON_HOURS / 2 ? 1 : 2;
         for (int h = 0; h < LP_SEASON_HOURS; h++) {
@@ -43,60 +138,4 @@ void lp_season_estimate(lp_season *season, const double count[LP_SEASON_HOURS])
     for (int h = 0; h < LP_SEASON_HOURS; h++)
         level[h] = lowest < 0 ? least + (1 - least) * (1 - level[h] / lowest) : 1;
     lp_season_set(season, level);
-}
-
-/* A time as the start of its week, the hour, and the seconds within the hour. */
-typedef struct week_time {
-    double week;
-    int hour;
-    double rest;
-} week_time;
-
-static week_time week_time_of(double time)
-{
-    double since = time - MONDAY, week = floor(since / WEEK) * WEEK;
-    int hour = (int)((since - week) / HOUR);
-    hour = hour < 0 ? 0 : hour >= LP_SEASON_HOURS ? LP_SEASON_HOURS - 1 : hour;
-    return (week_time){week, hour, since - week - HOUR * hour};
-}
-
-int lp_season_hour(double time)
-{
-    return fabs(time) < FAR ? week_time_of(time).hour : 0;
-}
-
-double lp_season_level(const lp_season *season, double time)
-{
-    return fabs(time) < FAR ? season->level[week_time_of(time).hour] : 1;
-}
-
-static double within_week(const lp_season *season, week_time t)
-{
-    return season->before[t.hour] + t.rest * season->level[t.hour];
-}
-
-double lp_season_integral(const lp_season *season, double from, double seconds)
-{
-    if (!(fabs(from) < FAR && seconds < FAR))
-        return seconds;
-    week_time a = week_time_of(from), b = week_time_of(from + seconds);
-    return b.week - a.week + (within_week(season, b) - within_week(season, a));
-}
-
-double lp_season_inverse(const lp_season *season, double from, double integral)
-{
-    if (!(fabs(from) < FAR && integral < FAR))
-        return integral;
-    week_time a = week_time_of(from);
-    double end = within_week(season, a) + integral, weeks = floor(end / WEEK) * WEEK;
-    int low = 0, high = LP_SEASON_HOURS; /* the hour is in [low, high) */
-    end -= weeks;
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        if (season->before[middle] <= end)
-            low = middle;
-        else
-            high = middle;
-    }
-    return weeks + HOUR * (low - a.hour) + ((end - season->before[low]) / season->level[low] - a.rest);
 }

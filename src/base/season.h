@@ -6,18 +6,30 @@
 enum { LP_SEASON_HOURS = 168 };
 
 typedef struct lp_season {
-    double level[LP_SEASON_HOURS];      /* of each hour from Monday 00:00 UTC on: positive, with mean 1 */
-    double before[LP_SEASON_HOURS + 1]; /* integral of the level from the start of the week to that of each hour, in seconds */
+    double level[LP_SEASON_HOURS]; /* of each hour from Monday 00:00 UTC on: positive, with mean 1 */
+    double before[LP_SEASON_HOURS +
+                  1]; /* integral of the level from the start of the week to that of each hour, in seconds */
 } lp_season;
 
 /* Levels with mean 1 in proportion to these, which are positive. */
 void lp_season_set(lp_season *season, const double level[LP_SEASON_HOURS]);
 
-/* The profile of events, from their number in each hour of the week. It has those harmonics of the week whose power events at constant
- * rate would reach with a probability of exp(-8) each, so that no profile is read into noise: without any the level is 1. Then what is
- * the same in all hours is taken away, up to a twentieth of the mean: a law of plain time can tell it, and events that come at all
- * hours alike would hide the profile of the others. */
-void lp_season_estimate(lp_season *season, const double count[LP_SEASON_HOURS]);
+/* What a profile is estimated from, by hour of the week: the number of events, and the seconds in which they could have come. */
+typedef struct lp_season_counts {
+    double events[LP_SEASON_HOURS], seconds[LP_SEASON_HOURS];
+} lp_season_counts;
+
+/* Adds a span of time that ends with an event. */
+void lp_season_count(lp_season_counts *counts, double from, double seconds);
+
+/* The profile of the rate of events. It has those harmonics of the week whose power events at constant rate would exceed with a
+ * probability of exp(-8) each, so that no profile is read into noise: without any the level is 1. Then what is the same in all hours is
+ * taken away, up to a twentieth of the mean: a law of plain time can tell it, and events that come at all hours alike would hide the
+ * profile of the others. */
+void lp_season_estimate(lp_season *season, const lp_season_counts *counts);
+
+/* Level 1. */
+void lp_season_constant(lp_season *season);
 
 /* Hour of the week of a time in Unix seconds, and the level in it. */
 int lp_season_hour(double time);

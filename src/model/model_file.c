@@ -307,7 +307,7 @@ static lapse_status parse_config(const lp_container *container, const char *path
         return wrong(error, path, "when.mean");
     if (config->when && !parse_number(container, "when.deviation", 1e-9, 1e3, &config->when_deviation))
         return wrong(error, path, "when.deviation");
-    lp_season_estimate(&config->season, (double[LP_SEASON_HOURS]){0}); /* constant */
+    lp_season_constant(&config->season);
     if (has_season(config))
         LP_TRY(parse_season(container, path, &config->season, error));
     bool action = config->field_count > 0 && config->fields[0].type == LAPSE_FIELD_ACTION;

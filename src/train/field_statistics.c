@@ -66,16 +66,19 @@ lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, d
     return LAPSE_OK;
 }
 
-/* The hours of the events that end a gap above the geometric mean: the background is what comes after a silence, and events that follow
- * shortly on others would count its hours several times. */
+/* The profile of the rate of events after a silence above the geometric mean of the gaps: the background is what comes then, and events
+ * that follow shortly on others would count its hours several times. */
 static void estimate_season(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config)
 {
-    double count[LP_SEASON_HOURS] = {0}, least = exp(config->when_mean);
+    lp_season_counts counts = {0};
+    double silence = exp(config->when_mean);
     for (int64_t s = 0; config->when_background == LP_BACKGROUND_WEEK && s < dataset->sequence_count; s++)
-        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
-            if (split[i] == LP_SPLIT_TRAIN && dataset->time[i] - dataset->time[i - 1] > least)
-                count[lp_season_hour(dataset->time[i])]++;
-    lp_season_estimate(&config->season, count);
+        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++) {
+            double gap = dataset->time[i] - dataset->time[i - 1];
+            if (split[i] == LP_SPLIT_TRAIN && gap > silence)
+                lp_season_count(&counts, dataset->time[i - 1] + silence, gap - silence);
+        }
+    lp_season_estimate(&config->season, &counts);
 }
 
 lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config,

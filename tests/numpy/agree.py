@@ -477,7 +477,9 @@ def check_when(suite):
     attention = ([], ["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--heads", "2"], ["--encoding", "position"],
                  ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"],
                  ["--projection", "mlp-query", "--combine", "add"], ["--target-time", "unknown"], ["--task", "recommend"],
-                 ["--when-components", "3", "--when-floor", "1m", "--when-weight", "0.5"])
+                 ["--when-components", "3", "--when-floor", "1m", "--when-weight", "0.5"],
+                 ["--when-background", "constant"], ["--when-background", "week", "--when-components", "4"],
+                 ["--when-background", "week", "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"])
     for number, options in enumerate(attention):
         suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
     for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):

@@ -143,13 +143,32 @@ def output_layer(model, states, target):
 
 
 def mixture(model, states):
-    """The law of the time of the next event, from the state of each frequency sample that does not know it: weights, and means
-    and deviations of log(seconds), of all components."""
+    """The law of the time of the next event, from the state of each frequency sample that does not know it: weights, means and
+    deviations of log(seconds), and the rate of the background beside them, of all components."""
     mean, deviation = float(model.metadata["when.mean"]), float(model.metadata["when.deviation"])
     rows = [layer(model, "when.output", np.maximum(0, layer(model, "when.hidden", state))) for state in states]
     a, m, r = (np.array([row[part] for row in rows]) for part in np.split(np.arange(3 * model.number("when_components")), 3))
     weight = np.array([softmax(row) for row in a]) / len(rows)
-    return weight.ravel(), (mean + deviation * m).ravel(), (deviation * np.exp(5 * np.tanh(r / 5))).ravel()
+    rate = np.zeros_like(a)
+    if model.metadata.get("when_background", "none") != "none":
+        b = np.array([row[-1] for row in rows])[:, None]
+        rate = rate + np.exp(-(mean + deviation * 5 * np.tanh(b / 5)))
+    return weight.ravel(), (mean + deviation * m).ravel(), (deviation * np.exp(5 * np.tanh(r / 5))).ravel(), rate.ravel()
+
+
+def season_integral(model, start, seconds):
+    """Integral of the season's level over these seconds."""
+    if model.metadata.get("when_background", "none") != "week":
+        return seconds
+    level = model.double("when.season")[0]
+    require(len(level) == 168 and abs(level.mean() - 1) < 1e-9 and level.min() > 0, "when.season is wrong")
+    hours = np.arange(168) * 3600.0
+
+    def since_monday(time):
+        week, second = divmod(time - 4 * 86400, 7 * 86400)
+        return week * 7 * 86400 + (level * np.clip(second - hours, 0, 3600)).sum()
+
+    return since_monday(start + seconds) - since_monday(start)
 
 
 # ---- attention ----
@@ -474,15 +493,17 @@ WHEN = {"attention": attention_when, "sasrec": sasrec_when, "lstm": lstm_when}
 
 
 def quantile(model, events, times, probability, fields=()):
-    """The time by which the next event has come with this probability, by bisection of the mixture's cdf."""
+    """The time by which the next event has come with this probability, by bisection of the cdf."""
     from math import erfc
     types = [model.names.index(event) for event in events]
-    weight, mean, deviation = WHEN[model.metadata["model"]](model, History(types, times, fields, times[-1]))
+    weight, mean, deviation, rate = WHEN[model.metadata["model"]](model, History(types, times, fields, times[-1]))
     low, high = (mean - 40 * deviation).min(), (mean + 40 * deviation).max()
     for _ in range(200):
         x = (low + high) / 2
-        cdf = sum(w * erfc((m - x) / s / 2 ** 0.5) / 2 for w, m, s in zip(weight, mean, deviation))
-        low, high = (x, high) if cdf < probability else (low, x)
+        seen = season_integral(model, times[-1], np.exp(x)) if x < 35 else np.exp(min(x, 700))
+        survival = sum(w * erfc((x - m) / s / 2 ** 0.5) / 2 * np.exp(-q * seen)
+                       for w, m, s, q in zip(weight, mean, deviation, rate))
+        low, high = (x, high) if survival > 1 - probability else (low, x)
     return times[-1] + np.exp(x)
 
 

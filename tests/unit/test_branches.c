@@ -127,6 +127,10 @@ static void learn_when(lp_model_config *config)
     config->when_mean = 1;
     config->when_deviation = 1.5;
     config->context = CONTEXT;
+    double level[LP_SEASON_HOURS];
+    for (int h = 0; h < LP_SEASON_HOURS; h++)
+        level[h] = 1 + h % 5;
+    lp_season_set(&config->season, level);
 }
 
 static void every_encoding(void **state)
@@ -137,6 +141,7 @@ static void every_encoding(void **state)
             lp_model_config config =
                 small_config(lp_encodings[e], 8 + variant % 2 * 8, 1 + variant % 3, 1 << variant % 3);
             learn_when(&config);
+            config.when_background = variant % 3 == 1 ? LP_BACKGROUND_WEEK : LP_BACKGROUND_NONE;
             if (lp_encodings[e]->sample)
                 small_config_number(&config, "frequency-samples", 1 + variant % 2);
             small_config_number(&config, "projection", variant % 2);
