@@ -122,7 +122,7 @@ const lp_option lp_model_options[] = {
      .help = "learn the time of the next event too: a mixture of log-normals, from the state of the same network before the "
      "target time is known"},
     {.name = "when-background", .type = LAPSE_OPTION_CHOICE, AT(when_background), FORWARD, .placeholder = "NAME",
-     .choices = background_names, .initial = "none", .absent = "none", .applies = learns_when,
+     .choices = background_names, .initial = "week", .absent = "none", .applies = learns_when,
      .help = "events at any time beside those of the mixture (--when): none, constant (a Poisson process whose rate depends on "
      "the history), week (the same, with a rate that changes with the hour of the week, in UTC, as in the training split)"},
     {.name = "when-components", .type = LAPSE_OPTION_INTEGER, AT(when_components), FORWARD, .placeholder = "N",

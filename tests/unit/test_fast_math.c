@@ -1,6 +1,7 @@
-/* test_fast_math.c: error bounds of exp, cosine and sine, and the random bits against random.h. */
+/* test_fast_math.c: error bounds of exp, log, the normal tail, cosine and sine, and the random bits against random.h. */
 #include "backend/backend.h"
 #include "backend/cpu/fast/fast_math.h"
+#include "base/mixture.h"
 
 #include <stdarg.h>
 #include <setjmp.h>
@@ -35,6 +36,27 @@ static void test_exp_double(void **state)
     assert_true(fast_exp_double(-708.1) == 0);
     assert_true(fast_exp_double(-INFINITY) == 0);
     assert_true(isnan(fast_exp_double(NAN)));
+}
+
+static void test_log(void **state)
+{
+    (void)state;
+    for (float x = 1.2e-38f; x < 3e38f; x *= 1.00007f) {
+        double wanted = log((double)x);
+        if (!(fabs((double)fast_log(x) - wanted) <= 2e-7 + 1e-7 * fabs(wanted)))
+            fail_msg("log(%.9g): %.9g, should be %.9g", (double)x, (double)fast_log(x), wanted);
+    }
+    assert_true(fast_log(1) == 0);
+}
+
+static void test_normal_tail_ratio(void **state)
+{
+    (void)state;
+    for (float z = 0; z < 1e5f; z += 0.0003f * (1 + z)) {
+        double wanted = exp(lp_normal_log_tail((double)z) + (double)z * (double)z / 2);
+        if (!(fabs((double)fast_normal_tail_ratio(z) / wanted - 1) <= (z < 1000 ? 6e-7 : 1e-3)))
+            fail_msg("tail at %.9g: %.9g, should be %.9g", (double)z, (double)fast_normal_tail_ratio(z), wanted);
+    }
 }
 
 static void check_turn(double turns)
@@ -89,7 +111,8 @@ static void test_bits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp), cmocka_unit_test(test_exp_double),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_exp),  cmocka_unit_test(test_exp_double),
+                                       cmocka_unit_test(test_log),  cmocka_unit_test(test_normal_tail_ratio),
                                        cmocka_unit_test(test_turn), cmocka_unit_test(test_bits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -44,6 +44,26 @@ static float powers(const float *row, float *out, int count, float most)
     return sum;
 }
 
+/* lp_mixture_part_of for a gap that has ended, with a background. With g = exp(-z^2 / 2), c = hazard sqrt(2 pi) deviation and Q the tail,
+ * the likelihood is (g + c Q) / deviation; above 0 the factor g is left out of the logarithm, so that it does not underflow. */
+static void add_background(terms *restrict t, const float *restrict row, int count, float hazard)
+{
+    const float bound = (float)LP_MIXTURE_BOUND, root_2_pi = 2.50662827f;
+#pragma omp simd
+    for (int k = 0; k < count; k++) {
+        float z = t->z[k], half = z * z / 2, g = fast_exp_low(-half), c = hazard * root_2_pi / t->narrow[k];
+        float ratio = fast_normal_tail_ratio(z < 0 ? -z : z);
+        float tail = z < 0 ? 1 - ratio * g : ratio, own = z < 0 ? g : 1; /* Q and g; above 0 both divided by g */
+        float sum = own + c * tail;
+        sum = sum < 1e-37f ? 1e-37f : sum;
+        own /= sum;
+        float normal_hazard = (z < 0 ? g : 1) / (root_2_pi * tail);
+        t->own[k] = own;
+        t->slope[k] = own * z + (1 - own) * normal_hazard;
+        t->likelihood[k] = row[k] - bound * t->bend[k] - (z < 0 ? 0 : half) + fast_log(sum);
+    }
+}
+
 static void fill(terms *restrict t, const float *restrict row, int count, lp_mixture_gap gap)
 {
     const float bound = (float)LP_MIXTURE_BOUND, y = (float)gap.y;
@@ -57,13 +77,15 @@ static void fill(terms *restrict t, const float *restrict row, int count, lp_mix
         t->own[k] = 1;
         t->likelihood[k] = row[k] - l - t->z[k] * t->z[k] / 2;
     }
-    /* Functions of the tail: of one row of a sequence at most, or of all with a background. */
-    for (int k = 0; (gap.censored || gap.hazard > 0) && k < count; k++) {
+    /* At most one row of a sequence is censored, so these functions of the tail need no vectors. */
+    for (int k = 0; gap.censored && k < count; k++) {
         lp_mixture_part part = lp_mixture_part_of(gap, (double)(bound * t->bend[k]), (double)t->z[k]);
         t->slope[k] = (float)part.slope;
         t->own[k] = (float)part.own;
         t->likelihood[k] = row[k] + (float)part.log_likelihood;
     }
+    if (!gap.censored && gap.hazard > 0)
+        add_background(t, row, count, (float)gap.hazard);
     t->weight_most = largest(row, count);
     t->most = largest(t->likelihood, count);
     t->weight_sum = powers(row, t->weight, count, t->weight_most);
@@ -89,8 +111,8 @@ void LP_FAST(mixture_loss)(const lp_node *node, const lp_run *run)
     for (int a = 0; a < rows; a++) {
         lp_mixture_gap seen = gap_of(node, run, a);
         fill(&t, mixture + (size_t)a * (size_t)cols, cols / 3, seen);
-        loss += (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) -
-                lp_mixture_log_common(seen);
+        loss +=
+            (double)(t.weight_most - t.most) + log((double)t.weight_sum / (double)t.sum) - lp_mixture_log_common(seen);
     }
     *OUTPUT(0) = (float)loss;
 }
