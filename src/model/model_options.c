@@ -123,8 +123,8 @@ const lp_option lp_model_options[] = {
      "target time is known"},
     {.name = "when-background", .type = LAPSE_OPTION_CHOICE, AT(when_background), FORWARD, .placeholder = "NAME",
      .choices = background_names, .initial = "week", .absent = "none", .applies = learns_when,
-     .help = "events at any time beside those of the mixture (--when): none, constant (a Poisson process whose rate depends on "
-     "the history), week (the same, with a rate that changes with the hour of the week, in UTC, as in the training split)"},
+     .help = "background of the time of the next event (--when), a Poisson process beside the mixture whose rate depends on the "
+     "history: none, constant, or week: its rate follows the hour of the week, in UTC, by a profile of the training split"},
     {.name = "when-components", .type = LAPSE_OPTION_INTEGER, AT(when_components), FORWARD, .placeholder = "N",
      .least = 1, .most = 64, .initial = "16", .applies = learns_when, .advanced = true,
      .help = "number of log-normals of the mixture (--when), 1 to 64"},

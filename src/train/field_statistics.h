@@ -14,8 +14,8 @@ lapse_status lp_gap_statistics(const lapse_dataset *dataset, const uint8_t *spli
 /* The default floor of gaps of a network that learns when: the same quantile. */
 lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, double *floor, lapse_error *error);
 
-/* Sets when_mean and when_deviation: of log(max(gap, when_floor)) over the gaps to training events. An error where all gaps are
- * 0. */
+/* Sets the season of the background, and when_mean and when_deviation: of log(max(gap, when_floor)) over the gaps to training events.
+ * An error where all gaps are 0. */
 lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *split, lp_model_config *config,
                                 lapse_error *error);
 

@@ -233,6 +233,11 @@ $ lapse train --help
 |   --when                    learn the time of the next event too: a mixture of
 |                             log-normals, from the state of the same network
 |                             before the target time is known
+|   --when-background NAME    background of the time of the next event (--when), a
+|                             Poisson process beside the mixture whose rate
+|                             depends on the history: none, constant, or week: its
+|                             rate follows the hour of the week, in UTC, by a
+|                             profile of the training split (default: week)
 |   --target action=NAME      target events: only events with this action are
 |                             predicted, such as action=view, the others are
 |                             context (default: all)
@@ -421,7 +426,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 92
+| 93
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -429,7 +434,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 93
+| 94
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a
