@@ -312,6 +312,10 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
         CHECK(batch->target_position[counts->targets] == token - batch->shard_token[shard]);
         CHECK(batch->target_gap[counts->targets] == (here ? time[i] - this->targets.end : time[i + 1] - time[i]));
         CHECK(here == (batch->target_gap[counts->targets] < 0));
+        double span = here ? this->targets.end - time[i] : fmax(time[i + 1] - time[i], batch->season_floor);
+        const double *season = batch->target_season + 2 * (size_t)counts->targets;
+        CHECK(season[0] == lp_season_integral(batch->season, time[i], span));
+        CHECK(season[1] == lp_season_level(batch->season, time[i] + span));
         if (is_label) {
             CHECK(batch->label_row[counts->labels] == counts->targets - batch->shard_targets[shard]);
             CHECK(batch->target[counts->labels++] == dataset->type[next]);
@@ -349,6 +353,11 @@ static void check_batch(const window_case *this, const lp_batch *batch, const lp
 static void batches(void **state)
 {
     (void)state;
+    lp_season season;
+    double level[LP_SEASON_HOURS];
+    for (int h = 0; h < LP_SEASON_HOURS; h++)
+        level[h] = 1 + h % 7;
+    lp_season_set(&season, level);
     for (int seed = 0; seed < small_effort(300, 50); seed++) {
         window_case this;
         lp_windows list = {0};
@@ -358,7 +367,8 @@ static void batches(void **state)
         assert_int_equal(lp_windows_training(&list, &this.targets, 1, 0, NULL), LAPSE_OK);
         lp_windows_shuffle(&list, 1, 0);
         assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, 0, NULL), LAPSE_OK);
-        assert_int_equal(lp_batch_init_inputs(&batch, (lp_batch_inputs){.target_gap = true}, NULL), LAPSE_OK);
+        lp_batch_inputs inputs = {.target_gap = true, .season = &season, .season_floor = 0.5};
+        assert_int_equal(lp_batch_init_inputs(&batch, inputs, NULL), LAPSE_OK);
         int64_t before = lp_memory_count();
         for (int64_t first = 0; first < list.count; first += windows) {
             int64_t left = list.count - first;

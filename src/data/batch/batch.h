@@ -59,11 +59,12 @@ typedef struct lp_batch {
     int *shard_items;                  /* [shards] */
 
     /* Of networks that read them; otherwise NULL. */
-    double *target_gap;         /* [targets]: seconds from the event before to the target event; of an open target the
+    double *target_gap; /* [targets]: seconds from the event before to the target event; of an open target the
                                  * negative of those to the end of the observation */
-    double *target_season;      /* [targets x 2]: integral of the season over the gap, in seconds, and its level at the end */
-    int32_t *sequence_id;       /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
-    float *gap;                 /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
+    double
+        *target_season;   /* [targets x 2]: integral of the season over the gap, in seconds, and its level at the end */
+    int32_t *sequence_id; /* [tokens]: index of the sequence in the training data plus 1; 0: unknown */
+    float *gap;           /* [tokens x LP_GAP_COLUMNS]: rows of lp_gap_row */
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
     int32_t *position_from_end; /* [tokens]: events after this one in the window */
 
@@ -90,8 +91,9 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
     bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
-    bool from_last_event;    /* of networks that must not know the target time */
-    const lp_season *season; /* of networks that read target_season, with the shortest gap that counts; otherwise NULL */
+    bool from_last_event; /* of networks that must not know the target time */
+    const lp_season
+        *season; /* of networks that read target_season, with the shortest gap that counts; otherwise NULL */
     double season_floor;
 } lp_batch_inputs;
 
