@@ -228,11 +228,29 @@ static const cli_option options[] = {
 
 static const size_t train_offset = offsetof(bench_settings, train);
 /* The training options that change the work of a step. */
-static const char *const train_names[] = {"model",           "task",       "context",           "dims",    "blocks",
-                                          "heads",           "projection", "combine",           "layers",  "encoding",
-                                          "periods",         "harmonics",  "frequency-samples", "dropout", "gap-input",
-                                          "item-output",     "loss",       "negatives",         "windows", "when",
-                                          "when-components", NULL};
+static const char *const train_names[] = {"model",
+                                          "task",
+                                          "context",
+                                          "dims",
+                                          "blocks",
+                                          "heads",
+                                          "projection",
+                                          "combine",
+                                          "layers",
+                                          "encoding",
+                                          "periods",
+                                          "harmonics",
+                                          "frequency-samples",
+                                          "dropout",
+                                          "gap-input",
+                                          "item-output",
+                                          "loss",
+                                          "negatives",
+                                          "windows",
+                                          "when",
+                                          "when-components",
+                                          "when-background",
+                                          NULL};
 
 static const char *const examples[] = {
     "lapse bench", "lapse bench --preset so --threads 1", "lapse bench --preset catalogue --items 3416 --json",
