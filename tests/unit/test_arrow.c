@@ -61,7 +61,11 @@ static void same_as(const char *csv, const char *text, const char *const *format
 {
     static const struct {
         int rows, slack, batch, short_ids, threads;
-    } cases[] = {{64, 0, 16384, 1 << 24, 1}, {3, 5, 16384, 1 << 24, 1}, {1, 1, 1, 1 << 24, 2}, {64, 3, 2, 2, 2}};
+    } cases[] = {{64, 0, 16384, 1 << 24, 1},
+                 {3, 5, 16384, 1 << 24, 1},
+                 {1, 1, 1, 1 << 24, 2},
+                 {64, 3, 2, 2, 2},
+                 {4096, 0, 16384, 1 << 24, 1}};
     lapse_dataset *wanted = NULL, *made = NULL;
     lapse_import_report wanted_report, report;
     lapse_error error = {0};
@@ -120,7 +124,8 @@ static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
 }
 
 /* Names of every size, many of which differ in the last byte only, and numbers: few of them, so that they are found in the
- * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. */
+ * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. Distinct
+ * names make the import leave the cache in the middle of a batch, and the table grow while names are looked up. */
 static void names_of_every_size_stay_apart(void **state)
 {
     (void)state;
@@ -131,9 +136,10 @@ static void names_of_every_size_stay_apart(void **state)
     print_message("seed %llu\n", (unsigned long long)seed);
     lp_random random = lp_random_start(seed, 0, 0);
     char run[6];
-    lp_buffer mixed = {0}, runs = {0}, numbers = {0};
-    lp_buffer *const texts[] = {&mixed, &runs, &numbers};
-    for (int t = 0; t < 3; t++)
+    lp_buffer mixed = {0}, runs = {0}, numbers = {0}, distinct = {0};
+    lp_buffer *const texts[] = {&mixed, &runs, &numbers, &distinct};
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    for (int t = 0; t < TEXTS; t++)
         assert_true(lp_buffer_print(texts[t], "user,time,event\n"));
     for (int i = 0; i < ROWS; i++) {
         bool many = i > ROWS / 2;
@@ -145,16 +151,19 @@ static void names_of_every_size_stay_apart(void **state)
             run[j] = letters[lp_random_below(&random, 26)];
         assert_true(lp_buffer_print(&runs, "the user%.6s,%d,an event%.4s\n", run, i % 97, run));
         assert_true(lp_buffer_print(&numbers, "%d,%d,%d\n", user, i % 97, size * last));
+        assert_true(lp_buffer_print(&distinct, "%.*s%d,%d,%d%.*s\n", size, letters, i % 900, i % 97, i % 700, size - 1,
+                                    letters));
     }
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TEXTS; t++)
         assert_true(lp_buffer_add(texts[t], "", 1));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
         same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
+        same_as(distinct.data, distinct.data, FORMATS(types[i], "i", types[i]), defaults());
     }
     same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
     same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TEXTS; t++)
         lp_buffer_clear(texts[t]);
 }
 
