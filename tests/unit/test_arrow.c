@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "data/import/arrow.h"
 #include "data/import/arrow_column.h"
+#include "data/import/arrow_reader.h"
 #include "support/arrow_stream.h"
 #include "support/table_text.h"
 
@@ -167,6 +168,30 @@ static void names_of_every_size_stay_apart(void **state)
         lp_buffer_clear(texts[t]);
 }
 
+/* Whatever their number, ids take three bytes each and leave those after them alone. */
+static void packed_ids_are_unpacked(void **state)
+{
+    (void)state;
+    enum { MOST = 11 };
+    const uint64_t seed = 20261117;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    lp_random random = lp_random_start(seed, 0, 0);
+    for (int count = 0; count <= MOST; count++) {
+        uint32_t ids[MOST], made[MOST + 1] = {0};
+        uint8_t bytes[3 * MOST + 8], untouched[sizeof bytes];
+        for (int i = 0; i < count; i++)
+            ids[i] = (uint32_t)lp_random_below(&random, 1 << 24);
+        memset(bytes, 0xA5, sizeof bytes);
+        memset(untouched, 0xA5, sizeof bytes);
+        lp_arrow_pack(ids, count, bytes);
+        assert_memory_equal(bytes + 3 * count, untouched, sizeof bytes - 3 * (size_t)count);
+        lp_arrow_unpack(bytes, count, made);
+        if (count > 0)
+            assert_memory_equal(made, ids, (size_t)count * sizeof *ids);
+        assert_int_equal(made[count], 0);
+    }
+}
+
 static void floats_are_named_with_the_fewest_digits(void **state)
 {
     (void)state;
@@ -320,8 +345,8 @@ static void fields_splits_and_filters_are_those_of_the_text(void **state)
     (void)state;
     static const char text[] =
         "user,time,item,action,device,price,part\na,5,x,view,phone,1.5,train\na,3,y,buy,,-20,test\n"
-        "b,1,x,view,phone,,train\nb,2,x,view,tablet,7,valid\na,4,x,search,phone,3,train\n"
-        "c,1,z,view,tablet,3,train\n";
+        "b,1,x,view,phone,,train\nb,2,x,view,a tablet of 18 inch,7,valid\na,4,x,search,phone,3,train\n"
+        "c,1,z,view,a tablet of 18 inch,3,train\n";
     lapse_import_options options = defaults();
     options.event = "item";
     options.action = "action";
@@ -560,6 +585,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
         cmocka_unit_test(names_of_every_size_stay_apart),
+        cmocka_unit_test(packed_ids_are_unpacked),
         cmocka_unit_test(floats_are_named_with_the_fewest_digits),
         cmocka_unit_test(every_type_of_time_gives_the_same_times),
         cmocka_unit_test(times_without_a_zone_are_local_times),

@@ -313,8 +313,8 @@ static uint8_t **id_column(lp_arrow_shared *shared, int column)
     return &shared->ids[column + 2];
 }
 
-/* Stores ids with 3 bytes, four at once: 12 bytes. */
-static void pack(const uint32_t *ids, int64_t count, uint8_t *out)
+/* Four at once: 12 bytes. */
+void lp_arrow_pack(const uint32_t *ids, int64_t count, uint8_t *out)
 {
     int64_t i = 0;
     for (; i + 4 <= count; i += 4) {
@@ -329,8 +329,8 @@ static void pack(const uint32_t *ids, int64_t count, uint8_t *out)
     }
 }
 
-/* Ids are read 4 bytes at a time, except the last: the bytes after it may be those of another worker. */
-static void unpack(const uint8_t *in, int64_t count, uint32_t *ids)
+/* By 4 bytes, except the last: the bytes after it may be those of another worker. */
+void lp_arrow_unpack(const uint8_t *in, int64_t count, uint32_t *ids)
 {
     uint32_t little = 0;
     for (int64_t i = 0; i + 1 < count; i++) {
@@ -351,7 +351,7 @@ static void store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int colu
     if (shared->id_size == 4)
         memcpy(out, ids, (size_t)count * 4);
     else
-        pack(ids, count, out);
+        lp_arrow_pack(ids, count, out);
 }
 
 static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, uint32_t *ids,
@@ -361,7 +361,7 @@ static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, 
     if (shared->id_size == 4)
         memcpy(ids, in, (size_t)count * 4);
     else
-        unpack(in, count, ids);
+        lp_arrow_unpack(in, count, ids);
 }
 
 /* The ids of the names of the good rows of one column, in reader->ids or reader->further. */
