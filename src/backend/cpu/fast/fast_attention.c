@@ -13,7 +13,7 @@
 #include "backend/cpu/fast/fast_product.h"
 
 /* Two register tiles of a product: fewer rows need more calls, more rows compute more pairs above the diagonal. */
-enum { ROWS = 2 * FAST_ROWS };
+enum { ROWS = FAST_ROWS };
 _Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
 /* One head of one segment. Matrices start at the first token of the segment and the first column of the head. */
