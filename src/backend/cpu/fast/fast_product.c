@@ -102,7 +102,8 @@ static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, 
     const float *a = x->a, *base = x->base;
     float *c = x->c;
     while (m > 0) {
-        int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+        /* Eight rows are two tiles of four: one of two rows takes as long as one of four. */
+        int rows = m >= ROWS && (ROWS != 6 || m != 8) ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (rows == ROWS)
             tile(x, a, base, c, ROWS, vectors);
         else if (rows == 4)
