@@ -82,8 +82,11 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     return p;
 }
 
+/* m from `row` on; an absent matrix stays absent. */
 static matrix rows_from(matrix m, int row)
 {
+    if (!m.data)
+        return m;
     return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
 }
 
@@ -123,12 +126,11 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
-    matrix keys = {p->key_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
-    fast_product(to - from, whole_vectors(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
-                 p->stride);
-    if (p->extra)
-        fast_product(to - from, whole_vectors(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true,
-                     scores, p->stride);
+    product_terms terms[] = {
+        {p->cols, rows_from(p->query, from), {p->key_transposed, p->stride, false}},
+        {p->extra, rows_from(p->time_query, from), {p->basis_transposed, p->stride, false}},
+    };
+    fast_product_sum(to - from, whole_vectors(to), p->scale, 2, terms, false, scores, p->stride);
 }
 
 /* Softmax and dropout of a row of `count` scores, in place, with zeros from count to wide. Returns the log-sum-exp. */
@@ -226,11 +228,11 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     if (threshold)
         draw(node, run, p, from, to);
     score_block(p, from, to);
-    matrix values = {p->value_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
-    fast_product(count, whole_vectors(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
-    if (p->extra)
-        fast_product(count, whole_vectors(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores,
-                     p->stride);
+    product_terms terms[] = {
+        {p->cols, rows_from(dout, from), {p->value_transposed, p->stride, false}},
+        {p->extra, rows_from(dtime_out, from), {p->basis_transposed, p->stride, false}},
+    };
+    fast_product_sum(count, whole_vectors(to), 1, 2, terms, false, dscores, p->stride);
     for (int q = from; q < to; q++) {
         size_t at = (size_t)q * p->heads;
         int keys_end = key_block_end(p, q / ROWS * ROWS),
@@ -268,8 +270,9 @@ static void backward_keys(const lp_node *node, const lp_run *run, const part *p,
     if (node->outputs[4]) {
         float *dbasis = output_at(node, run, 4, p, from, &stride);
         bool added = ADDED(4) || p->number > 0;
-        fast_product(count, p->extra, later, 1, dscores, rows_from(p->time_query, from), added, dbasis, stride);
-        fast_product(count, p->extra, later, 1, probabilities, rows_from(dtime_out, from), true, dbasis, stride);
+        product_terms terms[] = {{later, dscores, rows_from(p->time_query, from)},
+                                 {later, probabilities, rows_from(dtime_out, from)}};
+        fast_product_sum(count, p->extra, 1, 2, terms, added, dbasis, stride);
     }
 }
 
