@@ -596,7 +596,6 @@ int main(void)
         cmocka_unit_test(crps_is_exact),
         cmocka_unit_test(session_and_evaluation_agree),
         cmocka_unit_test(second_rows_where_needed),
-        cmocka_unit_test(second_rows_where_needed),
         cmocka_unit_test(target_time_does_not_leak),
         cmocka_unit_test(learns_renewal_processes),
         cmocka_unit_test(forecast_agrees_with_the_law),
