@@ -109,7 +109,7 @@ static void train_in_parts(const lapse_dataset *dataset, lapse_train_options opt
     fail_msg("stopped every %d reports it never ends", every);
 }
 
-/* The initial state names an encoding other than the default. */
+/* The initial state names an encoding other than the default, whose run has an average of parameters too. */
 static void stopping_anywhere_changes_nothing(void **state)
 {
     lapse_dataset *dataset = small_train_data(2);
@@ -118,6 +118,7 @@ static void stopping_anywhere_changes_nothing(void **state)
     small_set(&options, "encoding", *state ? *state : "mercer");
     small_set_number(&options, "hidden", 5);
     small_set_number(&options, "frequency-samples", 2);
+    options.run.ema_decay = *state ? 0.6 : 0;
     save_and_free(small_train(dataset, &options, stop_after, &count), "whole");
     assert_true(count.calls > 9 && count.steps == count.calls - 3);
     small_set(&options, "checkpoint", small_path("checkpoint"));
@@ -457,6 +458,46 @@ static void the_first_of_equals_is_kept(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* The average of epochs 1 to n has equal weights until 1 / n is the weight of the newest. It is what is scored and kept; the
+ * parameters that are trained do not change by it. */
+static void the_average_is_kept(void **state)
+{
+    (void)state;
+    enum { EPOCHS = 5, MOST = 1 << 16 };
+    static const double weights[EPOCHS] = {1, 0.5, 1 / 3.0, 0.25, 0.25};
+    static float wanted[MOST];
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    options.run.epochs = EPOCHS;
+    lp_trainer trainer;
+    assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+    options.run.ema_decay = 0.75;
+    lp_trainer averaged;
+    assert_int_equal(lp_trainer_init(&averaged, dataset, &options, NULL), LAPSE_OK);
+    size_t count = trainer.adam.size, size = count * sizeof *wanted;
+    assert_true(count <= MOST);
+    for (int epoch = 0; epoch < EPOCHS; epoch++) {
+        lp_trainer *both[] = {&trainer, &averaged};
+        for (int i = 0; i < 2; i++) {
+            assert_int_equal(lp_trainer_epoch(both[i], NULL), LAPSE_OK);
+            while (!lp_trainer_epoch_done(both[i]))
+                lp_trainer_step(both[i]);
+            both[i]->state.best_epoch = 0; /* so that the newest are kept */
+            lp_trainer_score(both[i]);
+        }
+        assert_memory_equal(trainer.parameters, averaged.parameters, size);
+        for (size_t i = 0; i < count; i++) {
+            wanted[i] += (float)(weights[epoch] * ((double)trainer.parameters[i] - (double)wanted[i]));
+            assert_float_equal(averaged.model->parameters[i], wanted[i], 1e-7 + 1e-6 * fabsf(wanted[i]));
+        }
+        assert_true(epoch == 0 ? averaged.state.score == trainer.state.score
+                               : averaged.state.score != trainer.state.score);
+    }
+    lp_trainer_clear(&trainer);
+    lp_trainer_clear(&averaged);
+    lapse_dataset_close(dataset);
+}
+
 /* A loss that is no number is an error before the first score; after it, the end of the run with the best model. */
 static void training_that_diverges(void **state)
 {
@@ -551,7 +592,8 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(seeds_and_shards_change_the_result),
         cmocka_unit_test(stopping_anywhere_changes_nothing),
-        {"stopping_anywhere_with_draws", stopping_anywhere_changes_nothing, NULL, NULL, (char[]){"bochner-invcdf"}},
+        {"stopping_anywhere_with_draws_and_average", stopping_anywhere_changes_nothing, NULL, NULL,
+         (char[]){"bochner-invcdf"}},
         cmocka_unit_test(resuming_what_is_finished),
         cmocka_unit_test(stopped_at_once),
         cmocka_unit_test(checkpoints_of_other_runs),
@@ -561,6 +603,7 @@ int main(void)
         cmocka_unit_test(the_best_is_kept),
         cmocka_unit_test(when_it_is_done),
         cmocka_unit_test(the_first_of_equals_is_kept),
+        cmocka_unit_test(the_average_is_kept),
         cmocka_unit_test(training_that_diverges),
         cmocka_unit_test(the_shop_is_learned),
     };

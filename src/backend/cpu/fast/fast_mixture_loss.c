@@ -28,6 +28,7 @@ static terms terms_in(const lp_run *run, int count)
 static float largest(const float *row, int count)
 {
     float most = row[0];
+#pragma omp simd reduction(max : most)
     for (int k = 1; k < count; k++)
         most = row[k] > most ? row[k] : most;
     return most;
@@ -44,38 +45,50 @@ static float powers(const float *row, float *out, int count, float most)
     return sum;
 }
 
+/* out = e^row; a loop of its own, which compilers vectorize. */
+static void exponentials(const float *row, float *out, int count, float scale)
+{
+#pragma omp simd
+    for (int k = 0; k < count; k++)
+        out[k] = fast_exp(scale * row[k]);
+}
+
 /* lp_mixture_part_of for a gap that has ended, with a background. With g = exp(-z^2 / 2), c = hazard sqrt(2 pi) deviation and Q the tail,
  * the likelihood is (g + c Q) / deviation; above 0 the factor g is left out of the logarithm, so that it does not underflow. */
-static void add_background(terms *restrict t, const float *restrict row, int count, float hazard)
+static void add_background(terms *t, const float *row, int count, float hazard)
 {
     const float bound = (float)LP_MIXTURE_BOUND, root_2_pi = 2.50662827f;
+    float *bend = t->bend, *narrow = t->narrow, *at = t->z, *slope = t->slope, *likelihood = t->likelihood;
+    float *part = t->own;
 #pragma omp simd
     for (int k = 0; k < count; k++) {
-        float z = t->z[k], half = z * z / 2, g = fast_exp_low(-half), c = hazard * root_2_pi / t->narrow[k];
+        float z = at[k], half = z * z / 2, g = fast_exp_low(-half), c = hazard * root_2_pi / narrow[k];
         float ratio = fast_normal_tail_ratio(z < 0 ? -z : z);
         float tail = z < 0 ? 1 - ratio * g : ratio, own = z < 0 ? g : 1; /* Q and g; above 0 both divided by g */
-        float sum = own + c * tail;
+        float sum = own + c * tail, normal_hazard = own / (root_2_pi * tail);
         sum = sum < 1e-37f ? 1e-37f : sum;
         own /= sum;
-        float normal_hazard = (z < 0 ? g : 1) / (root_2_pi * tail);
-        t->own[k] = own;
-        t->slope[k] = own * z + (1 - own) * normal_hazard;
-        t->likelihood[k] = row[k] - bound * t->bend[k] - (z < 0 ? 0 : half) + fast_log(sum);
+        part[k] = own;
+        slope[k] = own * z + (1 - own) * normal_hazard;
+        likelihood[k] = row[k] - bound * bend[k] - (z < 0 ? 0 : half) + fast_log(sum);
     }
 }
 
-static void fill(terms *restrict t, const float *restrict row, int count, lp_mixture_gap gap)
+static void fill(terms *t, const float *row, int count, lp_mixture_gap gap)
 {
     const float bound = (float)LP_MIXTURE_BOUND, y = (float)gap.y;
+    float *bend = t->bend, *narrow = t->narrow, *z = t->z, *slope = t->slope, *own = t->own;
+    float *likelihood = t->likelihood;
+    exponentials(row + 2 * count, bend, count, 2 / bound);
+#pragma omp simd
+    for (int k = 0; k < count; k++)
+        bend[k] = 1 - 2 / (bend[k] + 1); /* tanh */
+    exponentials(bend, narrow, count, -bound);
 #pragma omp simd
     for (int k = 0; k < count; k++) {
-        float bend = 1 - 2 / (fast_exp(2 / bound * row[2 * count + k]) + 1), l = bound * bend;
-        t->bend[k] = bend;
-        t->narrow[k] = fast_exp(-l);
-        t->z[k] = (y - row[count + k]) * t->narrow[k];
-        t->slope[k] = t->z[k];
-        t->own[k] = 1;
-        t->likelihood[k] = row[k] - l - t->z[k] * t->z[k] / 2;
+        z[k] = slope[k] = (y - row[count + k]) * narrow[k];
+        own[k] = 1;
+        likelihood[k] = row[k] - bound * bend[k] - z[k] * z[k] / 2;
     }
     /* At most one row of a sequence is censored, so these functions of the tail need no vectors. */
     for (int k = 0; gap.censored && k < count; k++) {
