@@ -9,8 +9,9 @@ static void shape(lp_graph *graph, lp_node *node)
     if (!mixture || !gap || mixture->cols < 3 || mixture->cols % 3 != (season ? 1 : 0) || gap->type != LP_TYPE_DOUBLE ||
         gap->cols != 1 || gap->rows_of != mixture->rows_of ||
         (season && (season->type != LP_TYPE_DOUBLE || season->cols != 2 || season->rows_of != mixture->rows_of))) {
-        lp_graph_fail(graph, "mixture_loss needs three numbers per component and a gap, for each row; with a background one "
-                             "number more, and two of the season");
+        lp_graph_fail(graph,
+                      "mixture_loss needs three numbers per component and a gap, for each row; with a background one "
+                      "number more, and two of the season");
         return;
     }
     lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, 1, 1);
@@ -18,8 +19,7 @@ static void shape(lp_graph *graph, lp_node *node)
 
 static void gradient(lp_graph *graph, lp_node *node)
 {
-    lp_value *inputs[] = {node->inputs[MIXTURE], node->inputs[GAP], node->inputs[SEASON],
-                          node->outputs[0]->gradient};
+    lp_value *inputs[] = {node->inputs[MIXTURE], node->inputs[GAP], node->inputs[SEASON], node->outputs[0]->gradient};
     lp_graph_gradient_node(graph, &lp_op_mixture_loss_gradient, inputs, &node->attributes, node->inputs);
 }
 
