@@ -128,7 +128,8 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           period-max 1.83 days, period-init geometric, periods-fixed no, blocks
 |           2, heads 2, projection linear, combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
+|           clip 5, ema-decay 0, batch 4, epochs 2, patience 10, select log-loss,
+|           windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint-every 30 seconds, resume no
 | saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split

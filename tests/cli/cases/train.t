@@ -117,7 +117,8 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           geometric, periods-fixed no, blocks 2, heads 2, projection linear,
 |           combine concatenate
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, select log-loss, windows all
+|           clip 5, ema-decay 0, batch 4, epochs 2, patience 10, select log-loss,
+|           windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
@@ -309,7 +310,8 @@ $ lapse train events.lapse -o second.safetensors --like first.safetensors --mode
 |           harmonics 5, period-min 4 minutes, period-max 2.66 days, period-init
 |           geometric, periods-fixed no, layers 1
 | Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
-|           clip 5, batch 4, epochs 2, patience 10, select accuracy, windows all
+|           clip 5, ema-decay 0, batch 4, epochs 2, patience 10, select accuracy,
+|           windows all
 | Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,
 $ lapse train events.lapse -o second.safetensors --like markov.safetensors --threads 1 --no-eval 2>&1 | grep -v ^saved
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
