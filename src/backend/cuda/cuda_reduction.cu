@@ -379,7 +379,7 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
     for (int i = 0; i < count; i++) {
         reduction_task task = {};
         fill_task(&task, parts[i].node, run);
-        int at = lp_cuda_outer_wide(task) ? --wide : grouped++;
+        int at = lp_cuda_outer_wide(parts[i].node) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
         rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
@@ -408,7 +408,7 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
     for (int i = 0; i < grouped; i++)
         bulk = bulk && group.task[i].bulk;
     for (int i = grouped; i < count; i++)
-        lp_cuda_outer_launch(run, group.task[i]);
+        lp_cuda_outer_launch(sorted[i].node, run, group.task[i]);
     lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
     lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
 }

@@ -3,6 +3,7 @@
 
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_tile.h"
 
 namespace
 {
@@ -62,6 +63,32 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
         for (int i = 0; i < n; i++)
             if (column_of<n>(me, m) < me.cols)
                 x.at[m].at[i] = change(m, i);
+}
+
+/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored. */
+template <int n> __device__ inline void store_result(const row_team &me, const row_step &step, int c, lp_vector<n> &x)
+{
+    float *to = step.result[0] + (size_t)me.row * me.cols + c;
+    if (step.result[0] && step.flags & LP_ROW_ADDS) {
+        lp_vector<n> old = lp_vector_load<n>(to);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            x.at[i] = old.at[i] + x.at[i];
+    }
+    if (step.result[0])
+        *(lp_vector<n> *)to = x;
+    if (!step.copy.data)
+        return;
+    uint16_t *packed = step.copy.data + (size_t)me.row * step.copy.stride + c;
+    if constexpr (n == 1) {
+        tile_store_two<false>(packed, x.at[0], 0, false);
+    } else {
+        lp_vector<n / 2> both;
+#pragma unroll
+        for (int i = 0; i < n / 2; i++)
+            both.at[i] = tile_pack_bf16(x.at[2 * i], x.at[2 * i + 1]);
+        *(lp_vector<n / 2> *)packed = both;
+    }
 }
 
 template <row_kind kind> __device__ inline void team_sync(void)
@@ -193,15 +220,15 @@ __device__ inline void basis(const row_team &me, const row_step &step)
 {
     const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
-    float *here = step.result[0] + (size_t)me.row * me.cols;
     double at = step.time[me.row];
 #pragma unroll 1
     for (int f = me.lane; f < count; f += me.lanes) {
         double cycles = at * frequency[f] * (1 / TWO_PI);
-        float half_cycles = (float)(2 * (cycles - rint(cycles))), sine, cosine;
-        sincospif(half_cycles, &sine, &cosine);
-        here[f] = cosine;
-        here[count + f] = sine;
+        float half_cycles = (float)(2 * (cycles - rint(cycles)));
+        lp_vector<1> sine, cosine;
+        sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
+        store_result<1>(me, step, f, cosine);
+        store_result<1>(me, step, count + f, sine);
     }
 }
 
@@ -233,10 +260,8 @@ template <int n> __device__ inline void reflect(const row_team &me, const row_st
                 dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
                 dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
             }
-            if (step.result[0]) {
-                lp_vector_store<n>(step.result[0] + row + c, dxc, step.flags & LP_ROW_ADDS);
-                lp_vector_store<n>(step.result[0] + row + s, dxs, step.flags & LP_ROW_ADDS);
-            }
+            store_result<n>(me, step, c, dxc);
+            store_result<n>(me, step, s, dxs);
         }
         if (step.result[1]) {
             lp_vector_store<n>(step.result[1] + angle + f, dcosine, step.flags & LP_ROW_ADDS_SECOND);
@@ -249,22 +274,12 @@ template <int n> __device__ inline void reflect(const row_team &me, const row_st
 
 template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
 {
-    if (!step.result[0])
+    if (!step.result[0] && !step.copy.data)
         return;
-    float *to = step.result[0] + (size_t)me.row * me.cols;
 #pragma unroll
-    for (int m = 0; m < each; m++) {
-        int c = column_of<n>(me, m);
-        if (!me.exists || c >= me.cols)
-            continue;
-        if (step.flags & LP_ROW_ADDS) {
-            lp_vector<n> old = lp_vector_load<n>(to + c);
-#pragma unroll
-            for (int i = 0; i < n; i++)
-                x.at[m].at[i] += old.at[i];
-        }
-        *(lp_vector<n> *)(to + c) = x.at[m];
-    }
+    for (int m = 0; m < each; m++)
+        if (me.exists && column_of<n>(me, m) < me.cols)
+            store_result<n>(me, step, column_of<n>(me, m), x.at[m]);
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
@@ -431,8 +446,10 @@ void order_parts(chain_state *state, int *order)
 }
 
 /* Whether a result is read by another kernel, or from memory. */
-bool must_store(const chain_state *state, const lp_stage_part *part, const lp_value *value)
+bool must_store(const chain_state *state, const lp_stage_part *part, const lp_value *value, const lp_cuda_run *run)
 {
+    if (!lp_cuda_stores_floats(run, value))
+        return false;
     if (!state->uses || value->storage != LP_STORAGE_WORK || value->retained || is_pair_step(rule_of(part->node)))
         return true;
     int inside = 0;
@@ -485,8 +502,10 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
     if (step.other[0] && !is_pair_step(rule) && !written_before(state, order, at, node->inputs[other]))
         step.flags |= LP_ROW_EARLY;
     for (int i = 0; i < 2; i++)
-        if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i]))
+        if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i], run))
             step.result[i] = (float *)lp_run_data(run->run, node->outputs[i]);
+    if (node->outputs[0] && lp_part_computes(part, 0))
+        step.copy = lp_cuda_copy_to(run, node->outputs[0]);
     step.factors = data_of(run, node, rule->factors);
     step.shifts = (const float *)data_of(run, node, rule->shifts);
     step.time = (const double *)data_of(run, node, rule->time);

@@ -10,17 +10,17 @@ constexpr int OUTPUT =
 
 constexpr lp_fused_rule NOT_FUSED = {0, 0, -1, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, 0};
 constexpr lp_reduction_rule NO_SUM = {LP_REDUCTION_NONE, 0, -1, -1, -1, 1};
-constexpr lp_cuda_rule NO_RULE = {LP_OP_COUNT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 0, false, 0, -1};
+constexpr lp_cuda_rule NO_RULE = {LP_OP_COUNT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 0, false, 0, -1, 0};
 
 /* A step of a fused kernel, and nothing else. */
-constexpr lp_cuda_rule step(lp_op_id id, lp_fused_rule fused, lp_pack_rule pack = LP_PACK_NONE)
+constexpr lp_cuda_rule step(lp_op_id id, lp_fused_rule fused, lp_pack_rule pack = LP_PACK_NONE, unsigned copies = 0)
 {
-    return {id, fused, NO_SUM, pack, 0, false, 0, -1};
+    return {id, fused, NO_SUM, pack, 0, false, 0, -1, copies};
 }
 
-constexpr lp_cuda_rule sum(lp_op_id id, lp_reduction_rule reduction)
+constexpr lp_cuda_rule sum(lp_op_id id, lp_reduction_rule reduction, unsigned copies = 0)
 {
-    return {id, NOT_FUSED, reduction, LP_PACK_NONE, 0, false, 0, -1};
+    return {id, NOT_FUSED, reduction, LP_PACK_NONE, 0, false, 0, -1, copies};
 }
 
 const lp_cuda_rule rules[] = {
@@ -32,7 +32,7 @@ const lp_cuda_rule rules[] = {
     step(LP_OP_AFFINE, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, EITHER}),
     step(LP_OP_SCALE_COLUMNS, {1, 1, 0, -1, {-1, -1}, 1, -1, -1, -1, -1, -1, EITHER}, LP_PACK_SCALE),
     step(LP_OP_DROPOUT, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, NARROW | LP_FUSED_DROPS}),
-    step(LP_OP_LINEAR, {1, 1 | 8, 0, 0, {3, -1}, 2, -1, 1, -1, -1, -1, EITHER}, LP_PACK_WEIGHT),
+    step(LP_OP_LINEAR, {1, 1 | 8, 0, 0, {3, -1}, 2, -1, 1, -1, -1, -1, EITHER}, LP_PACK_WEIGHT, 1 | 2),
     step(LP_OP_LAYER_NORM, {1 | 2, 1, 0, -1, {-1, -1}, 1, 2, -1, -1, -1, OUTPUT + 1, NARROW}),
     step(LP_OP_EMBED, {1, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, EITHER}),
     step(LP_OP_BASIS, {1, 1, -1, -1, {-1, -1}, 1, -1, -1, -1, 0, -1, WIDE | LP_FUSED_KEEPS_REGISTERS}),
@@ -50,7 +50,7 @@ const lp_cuda_rule rules[] = {
                                   -1,
                                   WIDE | LP_FUSED_KEEPS_REGISTERS | LP_FUSED_OVERWRITES_X}),
     /* Sums: type, outputs, p, q, extra, halves. */
-    sum(LP_OP_LINEAR_OUTER, {LP_REDUCTION_OUTER, 1 | 2, 0, 1, -1, 1}),
+    sum(LP_OP_LINEAR_OUTER, {LP_REDUCTION_OUTER, 1 | 2, 0, 1, -1, 1}, 1 | 2),
     sum(LP_OP_COLUMN_SUM, {LP_REDUCTION_COLUMN, 1, 0, -1, -1, 1}),
     sum(LP_OP_COLUMN_DOT, {LP_REDUCTION_DOT, 1, 0, 1, -1, 1}),
     sum(LP_OP_BASIS_GRADIENT, {LP_REDUCTION_BASIS, 1, 1, 2, 0, 2}),
@@ -62,14 +62,15 @@ const lp_cuda_rule rules[] = {
      0,
      false,
      0,
-     -1},
+     -1,
+     0},
     /* Nodes that the first pack of a step runs. */
     step(LP_OP_GATHER, {0, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, 0}, LP_PACK_RUN),
     step(LP_OP_HARMONICS, NOT_FUSED, LP_PACK_RUN),
     /* Losses, and gradients by id. */
-    {LP_OP_SAMPLED_LOSS, NOT_FUSED, NO_SUM, LP_PACK_NONE, 2, true, 0, -1},
-    {LP_OP_SAMPLED_LOSS_GRADIENT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 1, false, 4 | 8, 1},
-    {LP_OP_EMBED_GRADIENT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 0, false, 2, OUTPUT},
+    {LP_OP_SAMPLED_LOSS, NOT_FUSED, NO_SUM, LP_PACK_NONE, 2, true, 0, -1, 0},
+    {LP_OP_SAMPLED_LOSS_GRADIENT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 1, false, 4 | 8, 1, 0},
+    {LP_OP_EMBED_GRADIENT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 0, false, 2, OUTPUT, 0},
 };
 
 } // namespace
