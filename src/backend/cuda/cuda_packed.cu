@@ -47,6 +47,8 @@ bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
 {
     lp_cuda_kernel kernel = lp_cuda_kernel_of(node->op->id);
     bool rows = stage->type == LP_STAGE_ROWS || (stage->type == LP_STAGE_NODE && kernel == lp_cuda_row_node);
+    if (stage->type == LP_STAGE_NODE && kernel == lp_cuda_attention_gradient)
+        return output < 4;
     return output == 0 && (rows || (stage->type == LP_STAGE_NODE && kernel == lp_cuda_linear));
 }
 

@@ -67,6 +67,8 @@ const lp_cuda_rule rules[] = {
     /* Nodes that the first pack of a step runs. */
     step(LP_OP_GATHER, {0, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, 0}, LP_PACK_RUN),
     step(LP_OP_HARMONICS, NOT_FUSED, LP_PACK_RUN),
+    step(LP_OP_ATTENTION, NOT_FUSED, LP_PACK_NONE, 1 | 2 | 4 | 8 | 16),
+    step(LP_OP_ATTENTION_GRADIENT, NOT_FUSED, LP_PACK_NONE, 1 | 2 | 4 | 8 | 16 | 1 << 7 | 1 << 9),
     /* Losses, and gradients by id. */
     {LP_OP_SAMPLED_LOSS, NOT_FUSED, NO_SUM, LP_PACK_NONE, 2, true, 0, -1, 0},
     {LP_OP_SAMPLED_LOSS_GRADIENT, NOT_FUSED, NO_SUM, LP_PACK_NONE, 1, false, 4 | 8, 1, 0},
