@@ -207,8 +207,9 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     }
     rescale_sums(rescale, sum);
     if (shape::basis(task))
-        attention_store<shape>(task->time_out + first * basis_stride + head * task->basis_dim, basis_stride, {},
-                               present, task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
+        attention_store<shape>(task->time_out ? task->time_out + first * basis_stride + head * task->basis_dim : NULL,
+                               basis_stride, attention_copy_at(task->copies[3], first, head * task->basis_dim), present,
+                               task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
     attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, {}, present, task->head_dim,
                            shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
 }
@@ -410,7 +411,9 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     task.out = LP_OUTPUT(0);
     task.lse = LP_OUTPUT(1);
-    task.time_out = LP_OUTPUT(2);
+    task.time_out = node->outputs[2] && lp_cuda_stores_floats(run, node->outputs[2]) ? LP_OUTPUT(2) : NULL;
+    if (node->outputs[2])
+        task.copies[3] = lp_cuda_copy_to(run, node->outputs[2]);
     task.vectorized =
         attention_aligned(task.out, task.head_dim, 2) | attention_aligned(task.time_out, task.basis_dim, 2) << 1;
     task.aligned = attention_parts_aligned(&task);

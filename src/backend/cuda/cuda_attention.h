@@ -65,7 +65,8 @@ typedef struct attention_task {
     float2 *row_stats;           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
     const int32_t *order;        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    lp_cuda_copy copies[4]; /* of the first four in bf16; with some of them or instead */
+    lp_cuda_copy copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */
+    lp_cuda_copy time_out_copy; /* which the gradient reads */
     int64_t dbasis_step;  /* floats between the parts of dbasis of two heads; 0: one head */
     int accumulate;       /* bit i: gradient i accumulates */
     int vectorized;       /* bit i: result i can be stored by float2 */

@@ -74,11 +74,11 @@ template <int vector> __device__ __forceinline__ void load_copy(float *to, const
     }
 }
 
-/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copy of dout,
- * or also stores the packed row of dout, `padded` floats. */
+/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
+ * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
 template <lp_precision precision, int vector>
-__device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out, int cols,
-                                        float *packed, int padded)
+__device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out,
+                                        const uint16_t *out_copy, int cols, float *packed, int padded)
 {
     constexpr bool bf16 = precision == LP_PRECISION_BF16;
     constexpr int each = bf16 ? 4 : vector, together = 4;
@@ -94,7 +94,10 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
                 int c = first + 8 * each * n + k;
                 if (c >= cols)
                     continue;
-                load_vector<vector>(&y[n][k], out + c);
+                if (bf16 && out_copy)
+                    load_copy<vector>(&y[n][k], out_copy + c);
+                else
+                    load_vector<vector>(&y[n][k], out + c);
                 if (bf16 && copy) {
                     load_copy<vector>(&x[n][k], copy + c);
                 } else {
@@ -120,7 +123,8 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
 /* i: number of the token and head. packed: rows of dout in bf16, to be read or written. */
 template <lp_precision precision>
 __device__ __forceinline__ float dot(const attention_task &task, int64_t i, const float *dout, bool copied,
-                                     const float *out, int cols, int vector, const attention_part &packed)
+                                     const float *out, lp_cuda_copy out_copy, int cols, int vector,
+                                     const attention_part &packed)
 {
     dout += i * cols;
     out += i * cols;
@@ -128,9 +132,10 @@ __device__ __forceinline__ float dot(const attention_task &task, int64_t i, cons
     int64_t at = (int64_t)token * packed.stride + head * packed.head_step;
     const uint16_t *copy = copied ? (const uint16_t *)(packed.from + at) : NULL;
     float *to = (float *)packed.from + at;
-    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, cols, to, packed.cols)
-           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, cols, to, packed.cols)
-                         : dot_by<precision, 1>(dout, copy, out, cols, to, packed.cols);
+    const uint16_t *second = attention_copy_at(out_copy, token, (int)head * cols).data;
+    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, second, cols, to, packed.cols)
+           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, second, cols, to, packed.cols)
+                         : dot_by<precision, 1>(dout, copy, out, second, cols, to, packed.cols);
 }
 
 /* 8 threads for each token and head. In bf16 the gradients are those of queries[2] and [3], which have copies or get them. */
@@ -143,10 +148,10 @@ __global__ void __launch_bounds__(THREADS, 4)
     bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
     float sum = 0;
     if (valid) {
-        sum = dot<precision>(task, i, task.dout, copied, task.out, task.head_dim, vector, task.queries[3]);
+        sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
         if (task.basis_dim)
-            sum += dot<precision>(task, i, task.dtime_out, time_copied, task.time_out, task.basis_dim, time_vector,
-                                  task.queries[2]);
+            sum += dot<precision>(task, i, task.dtime_out, time_copied, task.time_out, task.time_out_copy, task.basis_dim,
+                                  time_vector, task.queries[2]);
     }
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
@@ -671,6 +676,8 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dout = LP_INPUT(7);
     task.time_out = (float *)LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
+    if (node->inputs[8])
+        task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.accumulate = (int)node->accumulate;
     task.queries[2] = attention_part_of(task.dtime_out, task.basis_dim, task.heads, true);
     task.queries[3] = attention_part_of(task.dout, task.head_dim, task.heads, true);

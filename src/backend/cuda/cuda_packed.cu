@@ -42,26 +42,38 @@ bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
     return stage->type != LP_STAGE_PACK || !lp_part_is_packed(part);
 }
 
+/* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
+lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
+{
+    return stage->type == LP_STAGE_ROWS                                       ? lp_cuda_row_node
+           : stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION ? lp_cuda_kernel_of(node->op->id)
+                                                                              : NULL;
+}
+
 /* Whether the launch of a stage can write the copy of an output. */
 bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
 {
-    lp_cuda_kernel kernel = lp_cuda_kernel_of(node->op->id);
-    bool rows = stage->type == LP_STAGE_ROWS || (stage->type == LP_STAGE_NODE && kernel == lp_cuda_row_node);
-    if (stage->type == LP_STAGE_NODE && kernel == lp_cuda_attention_gradient)
-        return output < 4;
-    return output == 0 && (rows || (stage->type == LP_STAGE_NODE && kernel == lp_cuda_linear));
+    lp_cuda_kernel kernel = kernel_of(stage, node);
+    return kernel == lp_cuda_attention_gradient ? output < 4
+           : kernel == lp_cuda_attention        ? output == 2
+                                                : output == 0 && (kernel == lp_cuda_row_node || kernel == lp_cuda_linear);
 }
 
 void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *node, int at)
 {
+    lp_cuda_kernel kernel = kernel_of(stage, node);
     for (int i = 0; i < node->op->input_count; i++) {
         lp_value_copy *mine = node->inputs[i] ? &of[node->inputs[i]->id] : NULL;
         if (!mine)
             continue;
-        if (stage->type == LP_STAGE_FUSED || !lp_cuda_reads_copy(node, i)) {
+        lp_copy_use use = kernel ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
+        /* A chain reads most of its own results from registers. */
+        bool able = (kernel == lp_cuda_row_node && mine->written != at) || kernel == lp_cuda_attention_gradient;
+        if (use == LP_READS_FLOATS || (use == LP_READS_EITHER && !able)) {
             mine->floats = true;
             continue;
         }
+        mine->wanted = mine->wanted || use == LP_READS_COPY;
         mine->first = mine->last ? mine->first : mine->written;
         mine->last = at + 1;
     }
@@ -75,8 +87,7 @@ void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_p
             continue;
         lp_value_copy *mine = &of[value->id];
         mine->written = at;
-        mine->floats = mine->floats || value->storage != LP_STORAGE_WORK || value->retained ||
-                       part->node->accumulate >> i & 1 || !writes_copy(stage, part->node, i);
+        mine->floats = mine->floats || part->node->accumulate >> i & 1 || !writes_copy(stage, part->node, i);
     }
 }
 
@@ -98,8 +109,10 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
         (lp_value_copy *)lp_arena_alloc(arena, ((size_t)graph->value_count + 1) * sizeof *copies->of);
     if (!of)
         return false;
-    for (int v = 0; v < graph->value_count; v++)
+    for (int v = 0; v < graph->value_count; v++) {
         of[v].written = -1;
+        of[v].floats = graph->values[v]->storage != LP_STORAGE_WORK || graph->values[v]->retained;
+    }
     for (int s = 0; s < stages->count; s++) {
         const lp_cuda_stage *stage = &stages->all[s];
         for (int p = 0; !lp_stage_skipped(stage, fused) && p < stage->count; p++)
@@ -113,6 +126,8 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
         size_t used = 0;
         for (int v = 0; v < graph->value_count; v++) {
             const lp_value *value = graph->values[v];
+            if (of[v].floats && !of[v].wanted)
+                of[v].last = 0;
             if (!of[v].last)
                 continue;
             of[v].copy.stride = (value->cols + 7) / 8 * 8;

@@ -2,8 +2,9 @@
  * asynchronous copies bring to shared memory as tensor cores read them.
  *
  * A program decides once who reads each value (lp_cuda_copies_plan). The launch that writes a value also writes its copy
- * in bf16 where a product reads it, and leaves out the floats where nothing else does. Copies of values whose kernel
- * cannot write them follow in one more launch. Parameters and inputs are copied at the start of a run.
+ * in bf16 where a product reads it, and leaves out the floats where nothing reads them. Some nodes by row read the copy
+ * where that leaves out the floats; sums of the residual stream and what norms read stay floats. Copies of values whose
+ * kernel cannot write them follow in one more launch. Parameters and inputs are copied at the start of a run.
  */
 #ifndef LP_CUDA_PACKED_H
 #define LP_CUDA_PACKED_H
@@ -18,7 +19,8 @@ typedef struct lp_cuda_copy {
 
 typedef struct lp_value_copy {
     lp_cuda_copy copy;
-    bool floats;     /* something reads the floats */
+    bool floats;     /* they are stored */
+    bool wanted;     /* something reads the copy even if they are */
     int first, last; /* stages first to last - 1 write the copy with the value; last 0: there is none */
     int written;     /* the latest stage that writes the value, while the plan is made; -1: none */
 } lp_value_copy;
@@ -29,25 +31,30 @@ typedef struct lp_cuda_copies {
     void *memory;
 } lp_cuda_copies;
 
-/* Whether the node reads the copy of input i, if the precision is bf16. Parts of heads must begin at whole words, and
- * those of attention, which pads them, at whole vectors. */
-static inline bool lp_cuda_reads_copy(const lp_node *node, int i)
+typedef enum lp_copy_use { LP_READS_FLOATS, LP_READS_COPY, LP_READS_EITHER } lp_copy_use;
+
+/* What the node reads of input i in bf16. Parts of heads must begin at whole words, and those of attention, which pads
+ * them, at whole vectors. */
+static inline lp_copy_use lp_cuda_copy_use(const lp_node *node, int i)
 {
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
     int heads = node->attributes.heads;
-    bool good = (rule->copies >> i & 1) && node->inputs[i];
+    bool good = node->inputs[i] && ((rule->copies | rule->either) >> i & 1), whole = true;
     if (rule->reduction.type == LP_REDUCTION_OUTER)
-        return good && lp_cuda_outer_wide(node) &&
-               (heads == 1 || (node->inputs[0]->cols / heads % 2 == 0 && node->inputs[1]->cols / heads % 2 == 0));
-    if (rule->pack == LP_PACK_WEIGHT)
-        return good && (heads == 1 || node->inputs[0]->cols / heads % 2 == 0);
-    return good && (heads == 1 || i == 4 || node->inputs[i]->cols / heads % 8 == 0);
+        good = good && lp_cuda_outer_wide(node);
+    for (int k = 0; good && heads > 1 && k < 2; k++)
+        whole = whole && (node->inputs[k]->cols / heads % 2 == 0 || (k == 1 && rule->pack == LP_PACK_WEIGHT));
+    if (node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_GRADIENT)
+        whole = heads == 1 || i == 4 || (good && node->inputs[i]->cols / heads % 8 == 0);
+    return !good || !whole ? LP_READS_FLOATS : rule->either >> i & 1 ? LP_READS_EITHER : LP_READS_COPY;
 }
 
 /* The copy of an input that the node reads; none where it reads floats. */
 static inline lp_cuda_copy lp_cuda_copy_from(const lp_cuda_run *run, const lp_node *node, int i)
 {
-    return run->copies && lp_cuda_reads_copy(node, i) ? run->copies->of[node->inputs[i]->id].copy : lp_cuda_copy();
+    lp_copy_use use = run->copies ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
+    bool reads = use != LP_READS_FLOATS && (use == LP_READS_COPY || !run->copies->of[node->inputs[i]->id].floats);
+    return reads ? run->copies->of[node->inputs[i]->id].copy : lp_cuda_copy();
 }
 
 /* The copy that the current stage writes with the value; none: only the floats. */

@@ -28,6 +28,7 @@ typedef struct row_step {
     const float *main; /* a row of the same columns; embed: the table */
     /* An addend; layer norm gradient: x, mean and inverse deviation; reflect: cosines and sines, x of the gradient. */
     const float *other[2];
+    lp_cuda_copy from[3]; /* of main and others in bf16, which is read instead */
     float *result[2];    /* NULL: not stored. Second: mean and inverse deviation; gradient of the cosines and sines */
     lp_cuda_copy copy;   /* of result[0] in bf16 */
     const void *factors; /* one for each column: scale, gain; basis: frequency */
