@@ -4,14 +4,14 @@
 #include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
-enum { LEAST = 64, LEAST_AREA = 96 * 128 };
+enum { LEAST = 64, LEAST_AREA = 96 * 128, LEAST_COPY = 32 };
 
-bool lp_cuda_outer_wide(const lp_node *node)
+bool lp_cuda_outer_wide(const lp_node *node, bool copies)
 {
     if (lp_cuda_rule_of(node)->reduction.type != LP_REDUCTION_OUTER)
         return false;
     int a = node->inputs[0]->cols / node->attributes.heads, b = node->inputs[1]->cols / node->attributes.heads;
-    return a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
+    return copies ? a >= LEAST_COPY && b >= LEAST_COPY : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
 }
 
 int lp_cuda_outer_chunks(const reduction_task &task, int rows)

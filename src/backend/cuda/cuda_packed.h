@@ -41,7 +41,7 @@ static inline lp_copy_use lp_cuda_copy_use(const lp_node *node, int i)
     int heads = node->attributes.heads;
     bool good = node->inputs[i] && ((rule->copies | rule->either) >> i & 1), whole = true;
     if (rule->reduction.type == LP_REDUCTION_OUTER)
-        good = good && lp_cuda_outer_wide(node);
+        good = good && lp_cuda_outer_wide(node, true);
     for (int k = 0; good && heads > 1 && k < 2; k++)
         whole = whole && (node->inputs[k]->cols / heads % 2 == 0 || (k == 1 && rule->pack == LP_PACK_WEIGHT));
     if (node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_GRADIENT)

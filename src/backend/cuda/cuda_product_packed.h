@@ -20,7 +20,7 @@ struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-typedef packed_shape<64, 64, 32, 32, 4, 3> packed_small;   /* where larger tiles would leave multiprocessors idle */
+typedef packed_shape<64, 64, 32, 32, 4, 4> packed_small;   /* where larger tiles would leave multiprocessors idle */
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {

@@ -6,6 +6,7 @@
  * launches of their own (cuda_outer.cu) that leave their chunks with the others.
  */
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 #include "backend/cuda/cuda_reduction_task.h"
 #include "backend/cuda/cuda_rows.h"
@@ -379,7 +380,7 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
     for (int i = 0; i < count; i++) {
         reduction_task task = {};
         fill_task(&task, parts[i].node, run);
-        int at = lp_cuda_outer_wide(parts[i].node) ? --wide : grouped++;
+        int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
         rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
