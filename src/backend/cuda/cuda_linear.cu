@@ -14,7 +14,7 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     task.cols = product_fixed(out);
     task.depth = product_fixed(in);
     task.chunks = 1;
-    product_store store = {};
+    product_store_copy store = {};
     store.to = lp_cuda_stores_floats(run, y) ? LP_OUTPUT(0) : NULL;
     store.copy = lp_cuda_copy_to(run, y);
     store.bias = LP_INPUT(2);
@@ -26,11 +26,12 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     if (x.data) {
         task.a = packed_operand(x, in, in, heads);
         task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride, 0, heads);
-        packed_launch_copies<true, transpose>(run, task, store, heads, largest, out);
+        packed_launch_copies<true, transpose, packed_linear, packed_linear_narrow>(run, task, store, heads, largest,
+                                                                                   out);
     } else {
         task.a = {LP_INPUT(0), heads * in, in, lp_vector_width((uintptr_t)LP_INPUT(0), in)};
         task.b = {LP_INPUT(1), weight->cols, (int64_t)in * out, lp_vector_width((uintptr_t)LP_INPUT(1), weight->cols)};
-        product_launch<true, transpose>(run, task, store, heads, largest, out);
+        product_launch<true, transpose>(run, task, (const product_store &)store, heads, largest, out);
     }
 }
 

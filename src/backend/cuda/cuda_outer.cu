@@ -28,7 +28,7 @@ void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const red
     task.cols = product_fixed(given.b);
     task.depth = {given.rows, 0, INT32_MAX};
     task.chunks = given.chunks;
-    product_outer outer = {};
+    product_outer_copy outer = {};
     outer.store.to = (float *)given.out[0];
     outer.store.stride = given.b;
     outer.store.head = (int64_t)given.a * given.b;
@@ -40,10 +40,11 @@ void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const red
     if (p.data) {
         task.a = packed_operand(p, given.a, given.a, given.heads);
         task.b = packed_operand(q, given.b, given.b, given.heads);
-        packed_launch_copies<false, false>(run, task, outer, given.heads, given.a, given.b);
+        packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,
+                                                                        given.b);
     } else {
         task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
         task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};
-        product_launch<false, false>(run, task, outer, given.heads, given.a, given.b);
+        product_launch<false, false>(run, task, (const product_outer &)outer, given.heads, given.a, given.b);
     }
 }

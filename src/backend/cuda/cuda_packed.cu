@@ -54,9 +54,13 @@ lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
 {
     lp_cuda_kernel kernel = kernel_of(stage, node);
-    return kernel == lp_cuda_attention_gradient ? output < 4
-           : kernel == lp_cuda_attention        ? output == 2
-                                                : output == 0 && (kernel == lp_cuda_row_node || kernel == lp_cuda_linear);
+    if (kernel == lp_cuda_attention_gradient)
+        return output < 4;
+    if (kernel == lp_cuda_attention)
+        return output == 2;
+    if (kernel == lp_cuda_linear)
+        return lp_cuda_copy_use(node, 0) == LP_READS_COPY;
+    return kernel == lp_cuda_row_node && output == 0;
 }
 
 void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *node, int at)

@@ -515,7 +515,11 @@ struct product_finish {
     {
     }
 
-    /* Packed operands: a slab of A and B, and the end of the block's tiles. */
+    /* Packed operands: the begin of a tile, a slab of A and B, and the end of the block's tiles. */
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
     template <typename shape, typename slab_a, typename slab_b>
     __device__ void copied(const product_place &, const float *, const float *)
     {
@@ -529,8 +533,7 @@ struct product_finish {
 
 /* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
 typedef struct product_store : product_finish {
-    float *to;               /* NULL: no floats are stored */
-    lp_cuda_copy copy;       /* in bf16, of all heads */
+    float *to;               /* NULL: nothing is stored */
     const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
     int64_t stride, head;    /* floats from row to row, from head to head */
     int64_t chunk_step;
@@ -558,19 +561,15 @@ typedef struct product_store : product_finish {
     template <bool two, int precision, bool a_deep, typename shape>
     __device__ void finish(const product_place &place, product_sums<shape> &sums) const
     {
-        int64_t first = place.head * head + place.chunk * chunk_step;
+        float *first = to + place.head * head + place.chunk * chunk_step;
         if (bias)
             plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
         if (add)
             plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
         if (accumulate)
-            plus<two, precision, a_deep>(sums, place, to + first, stride);
+            plus<two, precision, a_deep>(sums, place, first, stride);
         product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            bool second = col + 1 < place.cols;
-            if (to)
-                tile_store_two<two>(to + first + row * stride + col, sum[0], sum[1], second);
-            if (copy.data)
-                tile_store_two<two>(copy.data + place.head * head + (int64_t)row * copy.stride + col, sum[0], sum[1], second);
+            tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
         });
     }
 
@@ -578,12 +577,58 @@ typedef struct product_store : product_finish {
     __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
                         const float * = NULL) const
     {
-        if ((to || copy.data) && pairs)
+        if (to && pairs)
             finish<true, precision, a_deep>(place, sums);
-        else if (to || copy.data)
+        else if (to)
             finish<false, precision, a_deep>(place, sums);
     }
 } product_store;
+
+/* The same for packed operands: what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
+typedef struct product_store_copy : product_store {
+    lp_cuda_copy copy; /* of all heads; data NULL: none */
+
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void load(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (bias)
+            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (pairs)
+            load<true, precision, a_deep>(place, sums);
+        else
+            load<false, precision, a_deep>(place, sums);
+    }
+
+    template <int precision, bool a_deep, typename shape, typename type>
+    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
+    {
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            if (pairs)
+                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
+            else
+                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
+        });
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+                        const float *) const
+    {
+        if (to)
+            store<precision, a_deep>(place, sums, to + place.head * head, stride);
+        if (copy.data)
+            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
+    }
+} product_store_copy;
 
 /* ---- gradients of weights ------------------------------------------------------------------------------------ */
 
@@ -623,11 +668,9 @@ typedef struct product_outer : product_finish {
     }
 
     template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *b)
+    __device__ void copied(const product_place &place, const float *a, const float *)
     {
-        if (wanted(place) && sums_b)
-            add_slab<shape::threads, slab_b>(b);
-        else if (wanted(place))
+        if (wanted(place))
             add_slab<shape::threads, slab_a>(a);
     }
 
@@ -674,6 +717,18 @@ typedef struct product_outer : product_finish {
         lp_store(sums + place.chunk * sums_step + place.head * count + first + col, sum, sums_adds);
     }
 } product_outer;
+
+/* The same for packed operands, with the sums of either. */
+typedef struct product_outer_copy : product_outer {
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &place, const float *a, const float *b)
+    {
+        if (wanted(place) && sums_b)
+            add_slab<shape::threads, slab_b>(b);
+        else if (wanted(place))
+            add_slab<shape::threads, slab_a>(a);
+    }
+} product_outer_copy;
 
 /* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
 static inline int product_chunks(int heads, int rows, int cols, int depth)

@@ -20,7 +20,10 @@ struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-typedef packed_shape<64, 64, 32, 32, 4, 4> packed_small;   /* where larger tiles would leave multiprocessors idle */
+/* Smaller tiles of more warps, which wait for less. */
+typedef packed_shape<64, 128, 32, 32, 4, 2> packed_linear;
+typedef packed_shape<128, 64, 32, 32, 3, 2> packed_linear_narrow; /* for up to 64 columns */
+typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -112,6 +115,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         const float *a = memory;
         float *from = buffer;
         place.col = tile * shape::cols;
+        finish.template start<precision, a_deep, shape>(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
             if (resident)
@@ -185,21 +189,14 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
     return best;
 }
 
-/* Whether tiles of 128 x 128 fill the device; otherwise smaller ones do. */
-static inline bool packed_is_wide(int rows, int cols, int batch)
-{
-    return (int64_t)lp_blocks(rows, packed_wide::rows) * lp_blocks(cols, packed_wide::cols) * batch >= PRODUCT_BLOCKS &&
-           cols > packed_wide::cols / 2;
-}
-
 /* An operand in bf16; cols: those of a head, if there are several. */
 static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, int cols, int heads)
 {
     return {copy.data, copy.stride, head, heads == 1 || cols % 8 == 0 ? 4 : 1};
 }
 
-/* In bf16. */
-template <bool a_deep, bool b_deep, typename finish_type>
+/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
+template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
 static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                         int heads, int rows, int cols)
 {
@@ -209,11 +206,11 @@ static inline void packed_launch_copies(const lp_cuda_run *run, const product_ta
             run, task, NULL, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
     };
     if (task.a.width < 4 || task.b.width < 4)
-        launch(lp_constant<1>(), packed_small());
-    else if (packed_is_wide(rows, cols, heads * task.chunks))
-        launch(lp_constant<4>(), packed_wide());
+        launch(lp_constant<1>(), narrow());
+    else if (cols <= narrow::cols)
+        launch(lp_constant<4>(), narrow());
     else
-        launch(lp_constant<4>(), packed_small());
+        launch(lp_constant<4>(), wide());
 }
 
 #endif
