@@ -18,6 +18,7 @@
  * dscores to the next mma from registers. With several heads, dbasis is stored for each head, and sum_heads adds them.
  */
 #include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
@@ -42,38 +43,6 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
                                             : x;
 }
 
-template <int vector> __device__ __forceinline__ void load_vector(float *to, const float *from)
-{
-    if constexpr (vector == 4) {
-        float4 x = *(const float4 *)from;
-        to[0] = x.x;
-        to[1] = x.y;
-        to[2] = x.z;
-        to[3] = x.w;
-    } else if constexpr (vector == 2) {
-        float2 x = *(const float2 *)from;
-        to[0] = x.x;
-        to[1] = x.y;
-    } else {
-        to[0] = *from;
-    }
-}
-
-template <int vector> __device__ __forceinline__ void load_copy(float *to, const uint16_t *from)
-{
-    if constexpr (vector == 1) {
-        to[0] = __uint_as_float((uint32_t)*from << 16);
-    } else {
-        float bits[vector / 2];
-        load_vector<vector / 2>(bits, (const float *)from);
-#pragma unroll
-        for (int i = 0; i < vector / 2; i++) {
-            to[2 * i] = __uint_as_float(__float_as_uint(bits[i]) << 16);
-            to[2 * i + 1] = __uint_as_float(__float_as_uint(bits[i]) & 0xFFFF0000u);
-        }
-    }
-}
-
 /* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
  * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
 template <lp_precision precision, int vector>
@@ -94,14 +63,13 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
                 int c = first + 8 * each * n + k;
                 if (c >= cols)
                     continue;
-                if (bf16 && out_copy)
-                    load_copy<vector>(&y[n][k], out_copy + c);
-                else
-                    load_vector<vector>(&y[n][k], out + c);
-                if (bf16 && copy) {
-                    load_copy<vector>(&x[n][k], copy + c);
-                } else {
-                    load_vector<vector>(&x[n][k], dout + c);
+                lp_vector<vector> both[2] = {
+                    bf16 && copy ? lp_vector_load_bf16<vector>(copy + c) : lp_vector_load<vector>(dout + c),
+                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
+#pragma unroll
+                for (int i = 0; i < vector; i++) {
+                    x[n][k + i] = both[0].at[i];
+                    y[n][k + i] = both[1].at[i];
                 }
             }
 #pragma unroll

@@ -17,6 +17,7 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     product_store_copy store = {};
     store.to = lp_cuda_stores_floats(run, y) ? LP_OUTPUT(0) : NULL;
     store.copy = lp_cuda_copy_to(run, y);
+    store.quads = out % 4 == 0;
     store.bias = LP_INPUT(2);
     store.add = LP_INPUT(3);
     store.stride = heads * out;

@@ -584,52 +584,6 @@ typedef struct product_store : product_finish {
     }
 } product_store;
 
-/* The same for packed operands: what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
-typedef struct product_store_copy : product_store {
-    lp_cuda_copy copy; /* of all heads; data NULL: none */
-
-    template <bool two, int precision, bool a_deep, typename shape>
-    __device__ void load(const product_place &place, product_sums<shape> &sums) const
-    {
-        if (bias)
-            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
-        if (add)
-            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
-        if (accumulate)
-            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &place, product_sums<shape> &sums) const
-    {
-        if (pairs)
-            load<true, precision, a_deep>(place, sums);
-        else
-            load<false, precision, a_deep>(place, sums);
-    }
-
-    template <int precision, bool a_deep, typename shape, typename type>
-    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
-    {
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            if (pairs)
-                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
-            else
-                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
-        });
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
-                        const float *) const
-    {
-        if (to)
-            store<precision, a_deep>(place, sums, to + place.head * head, stride);
-        if (copy.data)
-            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
-    }
-} product_store_copy;
-
 /* ---- gradients of weights ------------------------------------------------------------------------------------ */
 
 /* C = A^T B for a chunk of the depth, with the sums of A's or B's columns. Rows and columns of C are both contiguous in
@@ -717,18 +671,6 @@ typedef struct product_outer : product_finish {
         lp_store(sums + place.chunk * sums_step + place.head * count + first + col, sum, sums_adds);
     }
 } product_outer;
-
-/* The same for packed operands, with the sums of either. */
-typedef struct product_outer_copy : product_outer {
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *b)
-    {
-        if (wanted(place) && sums_b)
-            add_slab<shape::threads, slab_b>(b);
-        else if (wanted(place))
-            add_slab<shape::threads, slab_a>(a);
-    }
-} product_outer_copy;
 
 /* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
 static inline int product_chunks(int heads, int rows, int cols, int depth)

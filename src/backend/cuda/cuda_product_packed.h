@@ -189,6 +189,92 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
     return best;
 }
 
+/* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
+
+/* product_store, but what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
+typedef struct product_store_copy : product_store {
+    lp_cuda_copy copy; /* of all heads; data NULL: none */
+    int quads;         /* columns are a multiple of 4 */
+
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void load(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (bias)
+            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (pairs)
+            load<true, precision, a_deep>(place, sums);
+        else
+            load<false, precision, a_deep>(place, sums);
+    }
+
+    /* Lanes exchange their columns of two neighbouring tiles, so that each stores four neighbours of one. */
+    template <int precision, bool a_deep, typename shape>
+    __device__ void store_quads(const product_place &place, product_sums<shape> &sums) const
+    {
+        tile_lane me = tile_lane_now();
+        int row = place.row + me.warp / shape::warps_across * shape::own_rows, from = (me.lane & ~3) | (2 * me.member & 3);
+        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 4 * me.member;
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++) {
+            int r = row + product_row<precision, a_deep, shape>(i);
+            uint16_t *line = copy.data + place.head * head + (int64_t)r * copy.stride;
+#pragma unroll
+            for (int j = 0; j < shape::across; j += 2) {
+                float a = tile_pack_bf16(sums.pair(i, j)[0], sums.pair(i, j)[1]);
+                float b = tile_pack_bf16(sums.pair(i, j + 1)[0], sums.pair(i, j + 1)[1]);
+                float2 one = {__shfl_sync(0xFFFFFFFFu, a, from), __shfl_sync(0xFFFFFFFFu, a, from + 1)};
+                float2 other = {__shfl_sync(0xFFFFFFFFu, b, from), __shfl_sync(0xFFFFFFFFu, b, from + 1)};
+                if (r < place.rows && col + 8 * j < place.cols)
+                    *(float2 *)(line + col + 8 * j) = me.member < 2 ? one : other;
+            }
+        }
+    }
+
+    template <int precision, bool a_deep, typename shape, typename type>
+    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
+    {
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            if (pairs)
+                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
+            else
+                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
+        });
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+                        const float *) const
+    {
+        if (to)
+            store<precision, a_deep>(place, sums, to + place.head * head, stride);
+        if (copy.data && quads)
+            store_quads<precision, a_deep>(place, sums);
+        else if (copy.data)
+            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
+    }
+} product_store_copy;
+
+/* product_outer with the sums of either operand. */
+typedef struct product_outer_copy : product_outer {
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &place, const float *a, const float *b)
+    {
+        if (wanted(place) && sums_b)
+            add_slab<shape::threads, slab_b>(b);
+        else if (wanted(place))
+            add_slab<shape::threads, slab_a>(a);
+    }
+} product_outer_copy;
+
 /* An operand in bf16; cols: those of a head, if there are several. */
 static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, int cols, int heads)
 {

@@ -42,21 +42,6 @@ template <int n> __device__ inline int column_of(const row_team &me, int m)
     return me.first + n * (me.lane + me.lanes * m);
 }
 
-template <int n> __device__ inline lp_vector<n> load_copy(const uint16_t *from)
-{
-    lp_vector<n> x;
-    if constexpr (n == 1) {
-        x.at[0] = __uint_as_float((uint32_t)*from << 16);
-    } else {
-        lp_vector<n / 2> both = lp_vector_load<n / 2>((const float *)from);
-#pragma unroll
-        for (int i = 0; i < n; i++)
-            x.at[i] = __uint_as_float(i % 2 ? __float_as_uint(both.at[i / 2]) & 0xFFFF0000u
-                                            : __float_as_uint(both.at[i / 2]) << 16);
-    }
-    return x;
-}
-
 /* A row of floats, or of a copy in bf16. */
 typedef struct row_source {
     const float *floats;
@@ -64,7 +49,7 @@ typedef struct row_source {
 
     template <int n> __device__ lp_vector<n> at(int c) const
     {
-        return copy ? load_copy<n>(copy + c) : lp_vector_load<n>(floats + c);
+        return copy ? lp_vector_load_bf16<n>(copy + c) : lp_vector_load<n>(floats + c);
     }
 } row_source;
 
