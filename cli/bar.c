@@ -36,7 +36,7 @@ cli_words cli_metric(const char *name, double value)
     return words;
 }
 
-/* All metrics of the newest epoch; each target's are named if there are two. */
+/* All metrics of the newest epoch; each target's are named if there are two, but for "time-loss", which has the name already. */
 static void describe_metrics(const lapse_epoch *epoch, char *out, size_t size)
 {
     size_t used = 0;
@@ -45,8 +45,9 @@ static void describe_metrics(const lapse_epoch *epoch, char *out, size_t size)
     for (int i = 0; i < epoch->metric_count && used < size; i++) {
         const lapse_metric *metric = &epoch->metrics[i];
         bool first = i == 0 || strcmp(metric->target, epoch->metrics[i - 1].target) != 0;
+        bool named = targets && first && strncmp(metric->name, metric->target, strlen(metric->target)) != 0;
         used += (size_t)snprintf(out + used, size - used, "%s%s%s", i > 0 ? ", " : " valid ",
-                                 targets && first ? metric->target : "", targets && first ? " " : "");
+                                 named ? metric->target : "", named ? " " : "");
         if (used < size)
             used += (size_t)snprintf(out + used, size - used, "%s", cli_metric(metric->name, metric->value).text);
     }
