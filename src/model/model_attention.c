@@ -7,7 +7,7 @@
  *
  * With --when, a second set of rows, whose query time is that of its own event, goes through the same blocks (nn/attention_block.h): its
  * state is what the time of the next event is predicted from. A decoder is queried at any time, and at that of the last event for
- * the time, so that one set of rows serves both. So does an unknown target time.
+ * the time, so that one set of rows serves both. So it does where rows never see the target time: unknown, or not encoded.
  */
 #include "model/input_layer.h"
 #include "model/model_rows.h"
@@ -142,7 +142,7 @@ static void build(lp_builder *b)
     if (decode)
         build_caches(b, settings->blocks, &features);
     lp_value *z = lp_dropout(b->graph, joint, b->dropout), *time_rows = z;
-    bool two = b->config->when && !decode && lp_model_target_known(b->config);
+    bool two = b->config->when && !decode && lp_model_target_known(b->config) && network->encoding->sees_time;
     block.no_lag = b->feeds[LP_FEED_NO_LAG];
     for (int i = 0; i < settings->blocks; i++) {
         bool last = i == settings->blocks - 1;

@@ -32,13 +32,17 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * A second set of rows, the time rows, has the time of its own event as query time, t' = t_q, and so no knowledge of the
+ * A second set of rows, the time rows of a block with exact lags, has the time of its own event as query time, t' = t_q, and so no knowledge of the
  * next event: row q sees the rows of Z before q, and itself. A key of Z's row q would tell the time of event q + 1 from the
  * second block on. So it is attention over the earlier rows, joined with the row's own key and value (op attend_self).
  * Earlier rows alone: with its query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
  * so the reflections are those of Z. The lag of a row to itself is 0, and u(0) is the same for all rows: part of the bias.
  * In the first block the time rows are Z itself, whose keys tell nothing of the next event: causal attention with the query
- * time t_q.
+ * time t_q. There the queries of both sets differ by their own lag alone, and with u = u(t' - t_q)
+ *
+ *     query_q  =  time row's query + Wqt D (u - u(0))
+ *
+ * so that one product with Wq serves both.
  *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training all of this is computed at the target positions alone.
@@ -191,14 +195,42 @@ static lp_value *attend_last_row(const block *b, const role *query, const role *
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
 
+/* The time part of a role at the lag 0, which is the same for all rows. */
+static lp_value *no_lag_part(const block *b, const role *r, lp_value *bias)
+{
+    return lp_linear(b->graph, b->features->no_lag, r->time_weight, NULL, bias, 1, true);
+}
+
 /* A role at the lag 0, of the rows x. */
 static lp_value *project_without_lag(const block *b, const role *r, lp_value *x)
 {
-    lp_value *token = b->features->token, *bias = r->bias;
-    if (b->features->basis)
-        bias = lp_linear(b->graph, b->features->no_lag, r->time_weight, NULL, bias, 1, true);
-    lp_value *value = lp_linear(b->graph, x, r->event_weight, bias, NULL, 1, true);
-    return token && !b->features->basis ? lp_linear(b->graph, token, r->time_weight, NULL, value, 1, true) : value;
+    return lp_linear(b->graph, x, r->event_weight, no_lag_part(b, r, r->bias), NULL, 1, true);
+}
+
+/* Of Z and of the time rows, both with the weights of the role. */
+typedef struct queries {
+    role z, rows;
+    lp_value *rows_normal; /* the norm of the time rows */
+} queries;
+
+/* own: features of the rows of Z, whose norm is `normal`. In the first block the time rows are still these. */
+static queries project_queries(const block *b, lp_value *z, lp_value *normal, lp_value *own)
+{
+    bool mlp = b->config->projection != LP_PROJECTION_LINEAR;
+    lp_value *rows = b->time_rows ? *b->time_rows : NULL;
+    if (!rows)
+        return (queries){.z = project(b, "query", normal, own, mlp)};
+    queries q = {.z = declare(b, "query", NULL), .rows_normal = rows == z ? normal : norm_of(b, rows)};
+    q.rows = q.z;
+    q.rows.value = project_without_lag(b, &q.z, q.rows_normal);
+    q.z.value = rows == z ? q.rows.value : lp_linear(b->graph, normal, q.z.event_weight, q.z.bias, NULL, 1, true);
+    lp_value *less = rows == z ? lp_affine(b->graph, no_lag_part(b, &q.z, NULL), -1, 0) : NULL;
+    q.z.value = lp_linear(b->graph, own, q.z.time_weight, less, q.z.value, 1, true);
+    if (mlp) {
+        q.z.value = outer_layer(b, "query", q.z.value);
+        q.rows.value = outer_layer(b, "query", q.rows.value);
+    }
+    return q;
 }
 
 /* The attention of the time rows `rows`, whose norm is `normal`, added to it. first: they are still the rows of Z. */
@@ -208,24 +240,18 @@ static lp_value *attend_time_rows(const block *b, const role *query, const role 
     lp_graph *graph = b->graph;
     const lp_block_config *config = b->config;
     const lp_features *features = b->features;
-    role mine = *query;
-    mine.value = project_without_lag(b, query, normal);
-    if (config->projection == LP_PROJECTION_MLP_QUERY)
-        mine.value = outer_layer(b, "query", mine.value);
-    role early = mine;
+    role early = *query;
     if (!first)
-        early.value = lp_shift_rows(graph, mine.value, -1);
-    lp_value *time_query = features->basis ? time_query_of(b, &early, key) : NULL, *time_out;
-    lp_value *out = attention(b, early.value, key->value, value->value, time_query,
-                              first ? features->basis : features->query_basis, NULL, &time_out);
+        early.value = lp_shift_rows(graph, query->value, -1);
+    lp_value *time_out, *out = attention(b, early.value, key->value, value->value, time_query_of(b, &early, key),
+                                         first ? features->basis : features->query_basis, NULL, &time_out);
     lp_value *log_sum = lp_attention_log_sum(out);
-    if (time_query)
-        out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
+    out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
     if (first)
         return lp_add(graph, normal, out);
     lp_value *own_key = project_without_lag(b, key, rows), *own_value = project_without_lag(b, value, rows);
     return lp_add(graph, normal,
-                  lp_attend_self(graph, mine.value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
+                  lp_attend_self(graph, query->value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
 }
 
 static lp_value *attend(block *b, lp_value *z, lp_value *normal)
@@ -237,17 +263,17 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
     if (config->combine == LP_COMBINE_ADD && own)
         b->time_weight = feature_weight(b, "time", "weight", own->cols);
     bool all = config->projection == LP_PROJECTION_MLP;
-    role query = project(b, "query", normal, own, all || config->projection == LP_PROJECTION_MLP_QUERY);
+    queries query = project_queries(b, z, normal, own);
     if (b->cache && config->last_row_only && !all) {
         role key = declare(b, "key", token), value = declare(b, "value", token);
-        return attend_last_row(b, &query, &key, &value, z, normal);
+        return attend_last_row(b, &query.z, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (b->time_rows)
-        *b->time_rows = attend_time_rows(b, &query, &key, &value, *b->time_rows,
-                                         *b->time_rows == z ? normal : norm_of(b, *b->time_rows), *b->time_rows == z);
-    lp_value *time_query = basis ? time_query_of(b, &query, &key) : NULL, *time_out, *targets = config->targets;
-    lp_value *out = attention(b, query.value, key.value, value.value, time_query, b->features->query_basis, targets,
+        *b->time_rows =
+            attend_time_rows(b, &query.rows, &key, &value, *b->time_rows, query.rows_normal, *b->time_rows == z);
+    lp_value *time_query = basis ? time_query_of(b, &query.z, &key) : NULL, *time_out, *targets = config->targets;
+    lp_value *out = attention(b, query.z.value, key.value, value.value, time_query, b->features->query_basis, targets,
                               basis ? &time_out : NULL);
     out = lp_add(graph, at_targets(b, targets, normal), out);
     return basis ? lp_linear(graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
@@ -293,7 +319,7 @@ lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int
 {
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
         features->lag = lp_reflect(graph, features->basis, features->query_basis);
-    if (time_rows && features->basis && !features->no_lag) {
+    if (time_rows && !features->no_lag) {
         features->no_lag = lp_basis(graph, config->no_lag, features->frequency);
         if (features->no_lag)
             features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */

@@ -38,7 +38,7 @@ lapse_status lp_heads_check(int heads, int dims, lapse_error *error);
  *
  * time_rows, unless it is NULL: a second set of rows *time_rows [T x dims], in place, whose query time is the time of their own event.
  * Row q sees the keys and values of the rows of z before q, and its own. The query time of row q of z must be the time of event
- * q + 1. Not with a cache, nor with projection mlp. */
+ * q + 1. Only with features of exact lags, without a cache, and not with projection mlp. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              lp_features *features, lp_kv_cache *cache, lp_value **time_rows);
 

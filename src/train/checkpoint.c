@@ -1,4 +1,4 @@
-/* checkpoint.c: saves and restores a training run. A checkpoint is a model file with four more tensors. */
+/* checkpoint.c: saves and restores a training run. A checkpoint is a model file with more tensors. */
 #include "train/checkpoint.h"
 
 #include "model/model_file.h"
@@ -13,10 +13,10 @@
 
 /* The state is one tensor of doubles in this order; integers below 2^53 are exact. */
 enum { STEP, EPOCH, WINDOW, LOSS, TARGETS, SCORE, BEST_SCORE, BEST_EPOCH, STATE_COUNT };
-enum { EXTRA_TENSORS = 4 };
+enum { EXTRA_TENSORS = 5 };
 
 static const char STATE[] = "run.state", PARAMETERS[] = "run.parameters", MOMENT1[] = "run.moment1",
-                  MOMENT2[] = "run.moment2";
+                  MOMENT2[] = "run.moment2", AVERAGE[] = "run.average";
 
 /* A buffer of the backend in host memory: itself on a host backend, otherwise a copy in the container's arena. */
 static float *on_host(const lp_trainer *trainer, float *buffer, lp_container *container)
@@ -66,13 +66,15 @@ lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_err
         extra[0] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
         extra[1] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
         extra[2] = (lp_tensor){MOMENT2, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment2, &container)};
-        extra[3] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
         if (!extra[0].data || !extra[1].data || !extra[2].data)
             status = lp_fail_memory(error, "a checkpoint", 3 * trainer->adam.size * sizeof(float));
-        container.tensor_count += EXTRA_TENSORS - 1; /* scores of the state are NaN before the first */
-        if (status == LAPSE_OK)
+        container.tensor_count += 3;
+        if (trainer->average)
+            container.tensors[container.tensor_count++] =
+                (lp_tensor){AVERAGE, LP_TENSOR_F32, 1, size, trainer->average};
+        if (status == LAPSE_OK) /* scores of the state are NaN before the first */
             status = lp_container_check_finite(&container, path, error);
-        container.tensor_count++;
+        container.tensors[container.tensor_count++] = (lp_tensor){STATE, LP_TENSOR_F64, 1, STATE_COUNT, numbers};
         if (status == LAPSE_OK)
             status = lp_container_save(&container, path, error);
     }
@@ -110,18 +112,26 @@ static lapse_status find(const lp_container *container, const char *name, const 
     return LAPSE_OK;
 }
 
-static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *container, const char *name,
-                                const char *path, float *buffer, lapse_error *error)
+/* A tensor of the size of the parameters, whose numbers are finite. */
+static lapse_status find_numbers(const lp_trainer *trainer, const lp_container *container, const char *name,
+                                 const char *path, const void **data, lapse_error *error)
 {
-    const void *data = NULL;
-    LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, &data, error));
+    LP_TRY(find(container, name, path, LP_TENSOR_F32, trainer->adam.size, data, error));
     for (size_t i = 0; i < trainer->adam.size; i++) {
         float value; /* a tensor of a file may be unaligned */
-        memcpy(&value, (const char *)data + i * sizeof value, sizeof value);
+        memcpy(&value, (const char *)*data + i * sizeof value, sizeof value);
         if (!isfinite(value))
             return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                               "this is not a checkpoint that can be used: '%s' has a number that is not finite", name);
     }
+    return LAPSE_OK;
+}
+
+static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *container, const char *name,
+                                const char *path, float *buffer, lapse_error *error)
+{
+    const void *data = NULL;
+    LP_TRY(find_numbers(trainer, container, name, path, &data, error));
     trainer->backend->copy_to_device(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
     return LAPSE_OK;
 }
@@ -172,6 +182,10 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     LP_TRY(load_buffer(trainer, container, PARAMETERS, path, trainer->parameters, error));
     LP_TRY(load_buffer(trainer, container, MOMENT1, path, trainer->adam.moment1, error));
     LP_TRY(load_buffer(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
+    if (trainer->average) {
+        LP_TRY(find_numbers(trainer, container, AVERAGE, path, &stored, error));
+        memcpy(trainer->average, stored, size * sizeof *trainer->average);
+    }
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
     /* The properties that are compared above do not fix the size: the numbers of categories are in the vocabularies alone. */

@@ -98,6 +98,10 @@ const lp_option lp_run_options[] = {
      .initial = "0", .advanced = true, .help = "L2 regularization strength, added to the gradient"},
     {.name = "clip", .type = LAPSE_OPTION_NUMBER, AT(clip), TRAINING, .placeholder = "NORM", .least = 0, .most = 1e12,
      .initial = "5", .advanced = true, .help = "gradient clipping by global norm; 0 disables it"},
+    {.name = "ema-decay", .type = LAPSE_OPTION_NUMBER, AT(ema_decay), TRAINING, .placeholder = "X", .least = 0,
+     .most = 0.999, .initial = "0", .advanced = true,
+     .help = "decay of an exponential moving average (EMA) of the parameters over epochs, which is validated and saved "
+     "in place of the newest ones; 0 disables it"},
     {.name = "batch", .type = LAPSE_OPTION_INTEGER, AT(batch), TRAINING, .placeholder = "N", .least = 1,
      .most = 1 << 20, .rule = "chosen from the data", .help = "batch size, in windows of events"},
     {.name = "epochs", .type = LAPSE_OPTION_INTEGER, AT(epochs), TRAINING, .placeholder = "N", .least = 1, .most = 1e6,

@@ -20,7 +20,7 @@ typedef struct lp_run_settings {
     int split_by; /* index in lapse_split_by_names */
     double learning_rate;
     int schedule; /* lp_schedule */
-    double beta1, beta2, l2, clip;
+    double beta1, beta2, l2, clip, ema_decay;
     int batch, epochs, patience;
     int select; /* lp_metric */
     uint64_t seed;

@@ -109,6 +109,12 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
         backend->pinned_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
+    if (run->ema_decay > 0) {
+        trainer->average = lp_alloc(trainer->adam.size, sizeof *trainer->average);
+        trainer->newest = lp_alloc_raw(trainer->adam.size, sizeof *trainer->newest);
+        if (!trainer->average || !trainer->newest)
+            return lp_fail_memory(error, "the average of the parameters", 2 * size);
+    }
     lp_network_init_parameters(&trainer->network.graph, run->seed, initial);
     lp_item_init_fill(&trainer->item_init, trainer->model);
     backend->copy_to_device(backend->context, trainer->parameters, initial, size);
@@ -232,6 +238,8 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_negatives_clear(&trainer->negatives);
     lp_batch_vocabulary_clear(&trainer->vocabulary);
     lp_row_union_clear(&trainer->rows);
+    lp_free(trainer->average);
+    lp_free(trainer->newest);
     if (trainer->parameters)
         trainer->backend->buffer_free(trainer->backend->context, trainer->parameters);
     if (trainer->losses)
@@ -416,11 +424,28 @@ void lp_trainer_step(lp_trainer *trainer)
         times->total = lp_clock_nanoseconds() - start;
 }
 
+/* Adds the current parameters to the average, and puts it in their place. The first epochs have equal weights, so that the
+ * average forgets the initial parameters. */
+static void average(lp_trainer *trainer)
+{
+    size_t count = trainer->adam.size;
+    double weight = fmax(1 - trainer->options.run.ema_decay, 1 / (trainer->state.epoch + 1.0));
+    trainer->backend->copy_to_host(trainer->backend->context, trainer->newest, trainer->parameters,
+                                   count * sizeof *trainer->newest);
+    for (size_t i = 0; i < count; i++)
+        trainer->average[i] += (float)(weight * ((double)trainer->newest[i] - (double)trainer->average[i]));
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->average,
+                                     count * sizeof *trainer->average);
+}
+
 void lp_trainer_score(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
+    size_t size = trainer->adam.size * sizeof *trainer->parameters;
     if (trainer->sampler.backend)
         lp_sampler_store(&trainer->sampler, trainer->options.run.seed, trainer->parameters);
+    if (trainer->average)
+        average(trainer);
     double metrics[LP_METRIC_COLUMNS];
     state->score = validate(trainer, metrics);
     state->epoch++;
@@ -435,8 +460,10 @@ void lp_trainer_score(lp_trainer *trainer)
         state->best_epoch = state->epoch;
         memcpy(trainer->metrics, metrics, sizeof metrics);
         trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
-                                       trainer->adam.size * sizeof *trainer->parameters);
+                                       size);
     }
+    if (trainer->average)
+        trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->newest, size);
 }
 
 bool lp_trainer_done(const lp_trainer *trainer)

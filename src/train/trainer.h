@@ -47,9 +47,11 @@ struct lapse_trainer {
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
     lp_adam adam;
-    float *parameters;      /* current, in the backend's memory; owned */
-    float *losses;          /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
-    int loss_steps;         /* steps in `losses` */
+    float *parameters; /* current, in the backend's memory; owned */
+    float *average,
+        *newest;    /* with ema_decay, in host memory: the average over epochs, and a copy of `parameters`; owned */
+    float *losses;  /* [LP_LOSS_STEPS x shards]: of the newest steps, not yet added up; owned */
+    int loss_steps; /* steps in `losses` */
     int64_t loss_targets;   /* their targets */
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */

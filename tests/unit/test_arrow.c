@@ -4,6 +4,7 @@
 #include "base/random.h"
 #include "data/import/arrow.h"
 #include "data/import/arrow_column.h"
+#include "data/import/arrow_reader.h"
 #include "support/arrow_stream.h"
 #include "support/table_text.h"
 
@@ -61,7 +62,11 @@ static void same_as(const char *csv, const char *text, const char *const *format
 {
     static const struct {
         int rows, slack, batch, short_ids, threads;
-    } cases[] = {{64, 0, 16384, 1 << 24, 1}, {3, 5, 16384, 1 << 24, 1}, {1, 1, 1, 1 << 24, 2}, {64, 3, 2, 2, 2}};
+    } cases[] = {{64, 0, 16384, 1 << 24, 1},
+                 {3, 5, 16384, 1 << 24, 1},
+                 {1, 1, 1, 1 << 24, 2},
+                 {64, 3, 2, 2, 2},
+                 {4096, 0, 16384, 1 << 24, 1}};
     lapse_dataset *wanted = NULL, *made = NULL;
     lapse_import_report wanted_report, report;
     lapse_error error = {0};
@@ -120,7 +125,8 @@ static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
 }
 
 /* Names of every size, many of which differ in the last byte only, and numbers: few of them, so that they are found in the
- * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. */
+ * cache of recent names, or many. Names in runs share their first eight bytes, and many an entry of the cache. Distinct
+ * names make the import leave the cache in the middle of a batch, and the table grow while names are looked up. */
 static void names_of_every_size_stay_apart(void **state)
 {
     (void)state;
@@ -131,9 +137,10 @@ static void names_of_every_size_stay_apart(void **state)
     print_message("seed %llu\n", (unsigned long long)seed);
     lp_random random = lp_random_start(seed, 0, 0);
     char run[6];
-    lp_buffer mixed = {0}, runs = {0}, numbers = {0};
-    lp_buffer *const texts[] = {&mixed, &runs, &numbers};
-    for (int t = 0; t < 3; t++)
+    lp_buffer mixed = {0}, runs = {0}, numbers = {0}, distinct = {0};
+    lp_buffer *const texts[] = {&mixed, &runs, &numbers, &distinct};
+    enum { TEXTS = sizeof texts / sizeof *texts };
+    for (int t = 0; t < TEXTS; t++)
         assert_true(lp_buffer_print(texts[t], "user,time,event\n"));
     for (int i = 0; i < ROWS; i++) {
         bool many = i > ROWS / 2;
@@ -145,17 +152,44 @@ static void names_of_every_size_stay_apart(void **state)
             run[j] = letters[lp_random_below(&random, 26)];
         assert_true(lp_buffer_print(&runs, "the user%.6s,%d,an event%.4s\n", run, i % 97, run));
         assert_true(lp_buffer_print(&numbers, "%d,%d,%d\n", user, i % 97, size * last));
+        assert_true(lp_buffer_print(&distinct, "%.*s%d,%d,%d%.*s\n", size, letters, i % 900, i % 97, i % 700, size - 1,
+                                    letters));
     }
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TEXTS; t++)
         assert_true(lp_buffer_add(texts[t], "", 1));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
         same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
+        same_as(distinct.data, distinct.data, FORMATS(types[i], "i", types[i]), defaults());
     }
     same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
     same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
-    for (int t = 0; t < 3; t++)
+    for (int t = 0; t < TEXTS; t++)
         lp_buffer_clear(texts[t]);
+}
+
+/* Whatever their number, ids take three bytes each and leave those after them alone. */
+static void packed_ids_are_unpacked(void **state)
+{
+    (void)state;
+    enum { MOST = 11 };
+    const uint64_t seed = 20261117;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    lp_random random = lp_random_start(seed, 0, 0);
+    for (int count = 0; count <= MOST; count++) {
+        uint32_t ids[MOST], made[MOST + 1] = {0};
+        uint8_t bytes[3 * MOST + 8], untouched[sizeof bytes];
+        for (int i = 0; i < count; i++)
+            ids[i] = (uint32_t)lp_random_below(&random, 1 << 24);
+        memset(bytes, 0xA5, sizeof bytes);
+        memset(untouched, 0xA5, sizeof bytes);
+        lp_arrow_pack(ids, count, bytes);
+        assert_memory_equal(bytes + 3 * count, untouched, sizeof bytes - 3 * (size_t)count);
+        lp_arrow_unpack(bytes, count, made);
+        if (count > 0)
+            assert_memory_equal(made, ids, (size_t)count * sizeof *ids);
+        assert_int_equal(made[count], 0);
+    }
 }
 
 static void floats_are_named_with_the_fewest_digits(void **state)
@@ -311,8 +345,8 @@ static void fields_splits_and_filters_are_those_of_the_text(void **state)
     (void)state;
     static const char text[] =
         "user,time,item,action,device,price,part\na,5,x,view,phone,1.5,train\na,3,y,buy,,-20,test\n"
-        "b,1,x,view,phone,,train\nb,2,x,view,tablet,7,valid\na,4,x,search,phone,3,train\n"
-        "c,1,z,view,tablet,3,train\n";
+        "b,1,x,view,phone,,train\nb,2,x,view,a tablet of 18 inch,7,valid\na,4,x,search,phone,3,train\n"
+        "c,1,z,view,a tablet of 18 inch,3,train\n";
     lapse_import_options options = defaults();
     options.event = "item";
     options.action = "action";
@@ -551,6 +585,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
         cmocka_unit_test(names_of_every_size_stay_apart),
+        cmocka_unit_test(packed_ids_are_unpacked),
         cmocka_unit_test(floats_are_named_with_the_fewest_digits),
         cmocka_unit_test(every_type_of_time_gives_the_same_times),
         cmocka_unit_test(times_without_a_zone_are_local_times),

@@ -55,6 +55,58 @@ static void many_names_stay_apart(void **state)
     lp_intern_clear(&intern);
 }
 
+/* Names are looked up in groups. In the first round all but the last one are added between the beginning and the end of
+ * the lookup, so that the table grows then. Every third name is long; long ones have one of four keys. */
+static void groups_find_what_was_added(void **state)
+{
+    (void)state;
+    enum { FEW = 22, COUNT = 150 * FEW };
+    static char name[COUNT][32];
+    lp_intern intern = {0};
+    lp_intern_query query[FEW];
+    uint32_t id[FEW];
+    bool added;
+    add(&intern, "", &added);
+    for (int round = 0; round < 2; round++) {
+        for (int first = 0; first < COUNT; first += FEW) {
+            for (int i = 0; i < FEW; i++) {
+                char *text = name[first + i];
+                snprintf(text, sizeof name[0], "%s%d", i % 3 ? "" : "a long name ", first + i);
+                size_t size = strlen(text);
+                uint64_t key = size > LP_INTERN_SHORT ? (uint64_t)i % 4 : lp_intern_key(text, size);
+                query[i] = (lp_intern_query){.name = text, .size = size, .key = key};
+                lp_intern_begin(&intern, &query[i]);
+            }
+            for (int i = 0; round == 0 && i < FEW - 1; i++)
+                lp_intern_add(&intern, query[i].name, query[i].size, query[i].key, &added);
+            assert_int_equal(lp_intern_find(&intern, query, FEW, id), round > 0);
+            for (int i = 0; i < FEW; i++) {
+                bool known = round > 0 || i < FEW - 1;
+                assert_int_equal(id[i], known ? (uint32_t)(first + i + 1) : LP_INTERN_NONE);
+                if (!known)
+                    lp_intern_add(&intern, query[i].name, query[i].size, query[i].key, &added);
+            }
+        }
+    }
+    lp_intern_clear(&intern);
+}
+
+static void reserved_slots_are_enough(void **state)
+{
+    (void)state;
+    lp_intern intern = {0};
+    char name[32];
+    assert_true(lp_intern_reserve(&intern, 1000));
+    const lp_intern_slot *slots = intern.slots;
+    for (uint32_t i = 0; i < 1000; i++) {
+        bool added;
+        snprintf(name, sizeof name, "name %u", i);
+        assert_int_equal(add(&intern, name, &added), i);
+    }
+    assert_ptr_equal(intern.slots, slots);
+    lp_intern_clear(&intern);
+}
+
 /* Long names with equal hashes remain two names. */
 static void equal_hashes_do_not_mix_names(void **state)
 {
@@ -96,10 +148,9 @@ static void every_allocation_may_fail(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(numbers_follow_first_appearance),
-        cmocka_unit_test(many_names_stay_apart),
-        cmocka_unit_test(equal_hashes_do_not_mix_names),
-        cmocka_unit_test(every_allocation_may_fail),
+        cmocka_unit_test(numbers_follow_first_appearance), cmocka_unit_test(many_names_stay_apart),
+        cmocka_unit_test(groups_find_what_was_added),      cmocka_unit_test(reserved_slots_are_enough),
+        cmocka_unit_test(equal_hashes_do_not_mix_names),   cmocka_unit_test(every_allocation_may_fail),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

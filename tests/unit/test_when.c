@@ -164,6 +164,35 @@ static void session_and_evaluation_agree(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* A network has a second set of rows only where the first one sees the target time. */
+static void second_rows_where_needed(void **state)
+{
+    (void)state;
+    static const struct {
+        variant variant;
+        int attentions;
+    } cases[] = {
+        {{"two blocks", {"blocks", "2"}}, 4},
+        {{"position", {"blocks", "2", "encoding", "position"}}, 2},
+        {{"none", {"blocks", "2", "encoding", "none"}}, 2},
+        {{"unknown", {"blocks", "2", "target-time", "unknown"}}, 2},
+    };
+    lapse_dataset *dataset = small_train_data(5);
+    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
+        lapse_model *model = train_variant(&cases[c].variant, dataset);
+        lp_network network;
+        int count = 0;
+        assert_int_equal(lp_network_build(&network, &model->config, true, NULL), LAPSE_OK);
+        for (int i = 0; i < network.graph.node_count; i++)
+            count += network.graph.nodes[i]->op->id == LP_OP_ATTENTION;
+        if (count != cases[c].attentions)
+            fail_msg("%s: %d attentions instead of %d", cases[c].variant.name, count, cases[c].attentions);
+        lp_graph_clear(&network.graph);
+        lapse_model_free(model);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* Another time of the last event of every sequence leaves the law of its time as it was, bit for bit. */
 static void target_time_does_not_leak(void **state)
 {
@@ -566,6 +595,7 @@ int main(void)
         cmocka_unit_test(tail_is_exact),
         cmocka_unit_test(crps_is_exact),
         cmocka_unit_test(session_and_evaluation_agree),
+        cmocka_unit_test(second_rows_where_needed),
         cmocka_unit_test(target_time_does_not_leak),
         cmocka_unit_test(learns_renewal_processes),
         cmocka_unit_test(forecast_agrees_with_the_law),

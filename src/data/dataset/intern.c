@@ -6,9 +6,10 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <endian.h>
 #include <string.h>
 
-enum { SHORT_NAME = 8, FIRST_SLOTS = 256, FIRST_NAMES = 64, LINE = 4 /* slots of a cache line */ };
+enum { FIRST_SLOTS = 256, FIRST_NAMES = 64, LINE = 4 /* slots of a cache line */ };
 
 /* The bytes of a short name. Overlapping loads instead of a copy of variable length. */
 static inline uint64_t short_key(const char *name, size_t size)
@@ -27,30 +28,19 @@ static inline uint64_t short_key(const char *name, size_t size)
             (uint64_t)byte[0] | (uint64_t)byte[size / 2] << 8 * (size / 2) | (uint64_t)byte[size - 1] << 8 * (size - 1);
 #else
     memcpy(&key, name, size);
+    key = le64toh(key);
 #endif
     return key;
 }
 
 static inline uint64_t key_of(const char *name, size_t size)
 {
-    return size > SHORT_NAME ? XXH3_64bits(name, size) : short_key(name, size);
+    return size > LP_INTERN_SHORT ? XXH3_64bits(name, size) : short_key(name, size);
 }
 
 uint64_t lp_intern_key(const char *name, size_t size)
 {
     return key_of(name, size);
-}
-
-static inline size_t home(const lp_intern *intern, uint64_t key)
-{
-    uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
-    return (mixed ^ mixed >> 32) & (intern->slot_count - 1);
-}
-
-void lp_intern_prefetch(const lp_intern *intern, uint64_t key)
-{
-    if (intern->slots)
-        __builtin_prefetch(&intern->slots[home(intern, key)], 1);
 }
 
 /* The slot to try after i others: first those of the same cache line, then those of the next line. */
@@ -59,10 +49,10 @@ static inline size_t place(const lp_intern *intern, size_t home, size_t i)
     return ((home ^ (i & (LINE - 1))) + (i & ~(size_t)(LINE - 1))) & (intern->slot_count - 1);
 }
 
-static bool grow_slots(lp_intern *intern)
+/* Replaces the slots by `count` others. */
+static bool set_slots(lp_intern *intern, size_t count)
 {
     lp_intern old = *intern;
-    size_t count = old.slot_count ? old.slot_count * 2 : FIRST_SLOTS;
     lp_intern_slot *slots = lp_alloc(count, sizeof *slots);
     if (!slots)
         return false;
@@ -71,13 +61,21 @@ static bool grow_slots(lp_intern *intern)
     for (size_t i = 0; i < old.slot_count; i++) {
         if (!old.slots[i].size)
             continue;
-        size_t first = home(intern, old.slots[i].key), tried = 0;
+        size_t first = lp_intern_home(intern, old.slots[i].key), tried = 0;
         while (slots[place(intern, first, tried)].size)
             tried++;
         slots[place(intern, first, tried)] = old.slots[i];
     }
     lp_free_large(old.slots);
     return true;
+}
+
+bool lp_intern_reserve(lp_intern *intern, size_t names)
+{
+    size_t count = intern->slot_count ? intern->slot_count : FIRST_SLOTS;
+    while (names * 8 > count * 5)
+        count *= 2;
+    return count == intern->slot_count || set_slots(intern, count);
 }
 
 static bool grow_names(lp_intern *intern)
@@ -97,103 +95,120 @@ static bool grow_names(lp_intern *intern)
 static inline bool same_bytes(const char *left, const char *right, size_t size)
 {
     uint64_t a[2], b[2];
-    if (size > 2 * SHORT_NAME)
+    if (size > 2 * LP_INTERN_SHORT)
         return memcmp(left, right, size) == 0;
-    memcpy(&a[0], left, SHORT_NAME);
-    memcpy(&b[0], right, SHORT_NAME);
-    memcpy(&a[1], left + size - SHORT_NAME, SHORT_NAME);
-    memcpy(&b[1], right + size - SHORT_NAME, SHORT_NAME);
+    memcpy(&a[0], left, LP_INTERN_SHORT);
+    memcpy(&b[0], right, LP_INTERN_SHORT);
+    memcpy(&a[1], left + size - LP_INTERN_SHORT, LP_INTERN_SHORT);
+    memcpy(&b[1], right + size - LP_INTERN_SHORT, LP_INTERN_SHORT);
     return ((a[0] ^ b[0]) | (a[1] ^ b[1])) == 0;
 }
 
 /* The slot of the name, or the free slot for it. */
 static inline lp_intern_slot *probe(const lp_intern *intern, const char *name, size_t size, uint64_t key)
 {
-    for (size_t first = home(intern, key), tried = 0;; tried++) {
+    for (size_t first = lp_intern_home(intern, key), tried = 0;; tried++) {
         lp_intern_slot *slot = &intern->slots[place(intern, first, tried)];
         if (!slot->size)
             return slot;
         if (slot->key == key && slot->size == size + 1 &&
-            (size <= SHORT_NAME || same_bytes(intern->bytes.data + intern->offset[slot->index], name, size)))
+            (size <= LP_INTERN_SHORT || same_bytes(intern->bytes.data + intern->offset[slot->index], name, size)))
             return slot;
     }
 }
 
-static uint32_t add_new(lp_intern *intern, const char *name, size_t size, uint64_t key)
+/* Adds a name; slot is the free one for it, or NULL. */
+static uint32_t add_new(lp_intern *intern, lp_intern_slot *slot, const char *name, size_t size, uint64_t key)
 {
     if (intern->count >= LP_INTERN_NONE - 1 || size >= UINT32_MAX)
         return LP_INTERN_NONE;
     if ((size_t)intern->count + 2 > intern->capacity && !grow_names(intern))
         return LP_INTERN_NONE;
-    if (((size_t)intern->count + 1) * 8 > intern->slot_count * 5 && !grow_slots(intern))
-        return LP_INTERN_NONE;
     if (!lp_buffer_reserve(&intern->bytes, size + 1))
         return LP_INTERN_NONE;
-    lp_buffer_add(&intern->bytes, name, size);
-    lp_buffer_add(&intern->bytes, "", 1);
+    size_t slot_count = intern->slot_count;
+    if (!lp_intern_reserve(intern, (size_t)intern->count + 1))
+        return LP_INTERN_NONE;
+    if (intern->slot_count != slot_count)
+        slot = probe(intern, name, size, key);
+    char *copy = intern->bytes.data + intern->bytes.size;
+    memcpy(copy, name, size);
+    copy[size] = '\0';
+    intern->bytes.size += size + 1;
     uint32_t index = intern->count++;
     intern->offset[index + 1] = intern->bytes.size;
-    *probe(intern, name, size, key) = (lp_intern_slot){key, (uint32_t)size + 1, index};
+    *slot = (lp_intern_slot){key, (uint32_t)size + 1, index};
     return index;
 }
 
-/* The slot of this key and size, or a free one. */
-static inline const lp_intern_slot *probe_key(const lp_intern *intern, size_t size, uint64_t key)
+/* The id of this key and size; LP_INTERN_NONE: there is none. */
+static uint32_t find_key(const lp_intern *intern, size_t size, uint64_t key)
 {
-    for (size_t first = home(intern, key), tried = 0;; tried++) {
+    for (size_t first = lp_intern_home(intern, key), tried = 0;; tried++) {
         const lp_intern_slot *slot = &intern->slots[place(intern, first, tried)];
-        if (!slot->size || (slot->key == key && slot->size == size + 1))
-            return slot;
+        if (!slot->size)
+            return LP_INTERN_NONE;
+        if (slot->key == key && slot->size == size + 1)
+            return slot->index;
     }
 }
 
-void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key)
+/* The slot of this key if it is in the cache line of `home`, otherwise another slot of that line. No branch depends on
+ * the place in the line: one in five would be mispredicted. */
+static inline const lp_intern_slot *find_in_line(const lp_intern *intern, size_t home, uint64_t key)
 {
-    const lp_intern table = *intern; /* a copy, because a key that is written might be in *intern */
-    for (int i = 0; i < count; i++) {
-        key[i] = key_of(name[i], size[i]);
-        if (table.slots)
-            __builtin_prefetch(&table.slots[home(&table, key[i])]);
-    }
+    const lp_intern_slot *line = &intern->slots[home & ~(size_t)(LINE - 1)];
+    bool second = line[1].key == key, third = line[2].key == key, fourth = line[3].key == key;
+    return &line[(second | fourth) + 2 * (third | fourth)];
 }
 
-/* Each loop prefetches what the next one reads: the offsets of long names, then their bytes. */
-void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, const uint64_t *key,
-                    int count, uint32_t *id)
+/* Corrects the ids of long names whose hash is that of another one; whether some are new. Each loop prefetches what the
+ * next one reads. */
+static bool compare_long(const lp_intern *intern, const lp_intern_query *query, int count, uint32_t *id)
 {
-    bool any_long = false;
-    for (int i = 0; i < count; i++) {
-        const lp_intern_slot *slot = intern->slots ? probe_key(intern, size[i], key[i]) : NULL;
-        id[i] = slot && slot->size ? slot->index : LP_INTERN_NONE;
-        if (size[i] <= SHORT_NAME || id[i] == LP_INTERN_NONE)
-            continue;
-        any_long = true;
-        __builtin_prefetch(&intern->offset[id[i]]);
-    }
-    if (!any_long)
-        return;
+    bool any_new = false;
     for (int i = 0; i < count; i++)
-        if (size[i] > SHORT_NAME && id[i] != LP_INTERN_NONE)
+        if (query[i].size > LP_INTERN_SHORT && id[i] != LP_INTERN_NONE)
+            __builtin_prefetch(&intern->offset[id[i]]);
+    for (int i = 0; i < count; i++)
+        if (query[i].size > LP_INTERN_SHORT && id[i] != LP_INTERN_NONE)
             __builtin_prefetch(intern->bytes.data + intern->offset[id[i]]);
     for (int i = 0; i < count; i++) {
-        if (size[i] <= SHORT_NAME || id[i] == LP_INTERN_NONE ||
-            same_bytes(intern->bytes.data + intern->offset[id[i]], name[i], size[i]))
+        const lp_intern_query *q = &query[i];
+        if (q->size <= LP_INTERN_SHORT || id[i] == LP_INTERN_NONE ||
+            same_bytes(intern->bytes.data + intern->offset[id[i]], q->name, q->size))
             continue;
-        const lp_intern_slot *slot = probe(intern, name[i], size[i], key[i]); /* another name has the same hash */
+        const lp_intern_slot *slot = probe(intern, q->name, q->size, q->key);
         id[i] = slot->size ? slot->index : LP_INTERN_NONE;
+        any_new |= !slot->size;
     }
+    return any_new;
+}
+
+bool lp_intern_find(const lp_intern *intern, const lp_intern_query *query, int count, uint32_t *id)
+{
+    const lp_intern table = *intern; /* a copy, because an id that is written might be in *intern */
+    bool any_long = false, any_new = false;
+    for (int i = 0; i < count; i++) {
+        const lp_intern_query *q = &query[i];
+        const lp_intern_slot *slot = find_in_line(&table, q->home, q->key);
+        any_long |= q->size > LP_INTERN_SHORT;
+        id[i] = slot->index;
+        if (slot->key != q->key || slot->size != q->size + 1) {
+            id[i] = find_key(intern, q->size, q->key);
+            any_new |= id[i] == LP_INTERN_NONE;
+        }
+    }
+    if (any_long)
+        any_new |= compare_long(intern, query, count, id);
+    return !any_new;
 }
 
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added)
 {
-    *added = false;
-    if (intern->slots) {
-        const lp_intern_slot *slot = probe(intern, name, size, key);
-        if (slot->size)
-            return slot->index;
-    }
-    *added = true;
-    return add_new(intern, name, size, key);
+    lp_intern_slot *slot = intern->slots ? probe(intern, name, size, key) : NULL;
+    *added = !slot || !slot->size;
+    return *added ? add_new(intern, slot, name, size, key) : slot->index;
 }
 
 void lp_intern_seal(lp_intern *intern)

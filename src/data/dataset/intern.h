@@ -5,7 +5,7 @@
 #include "data/dataset/dataset.h"
 
 typedef struct lp_intern_slot {
-    uint64_t key;   /* the name itself if it has up to 8 bytes, zero-padded; otherwise its hash */
+    uint64_t key;   /* the name itself if it has up to 8 bytes, as a little-endian number; otherwise its hash */
     uint32_t size;  /* size of the name with its NUL; 0: the slot is free */
     uint32_t index; /* id of the name */
 } lp_intern_slot;
@@ -20,22 +20,51 @@ typedef struct lp_intern {
     lp_buffer bytes;  /* owned; NUL-terminated names */
 } lp_intern;
 
+enum { LP_INTERN_SHORT = 8 }; /* a name of up to so many bytes is its own key */
+
 #define LP_INTERN_NONE UINT32_MAX /* out of memory, or too many names */
 
 /* The key that lp_intern_add and lp_intern_prefetch take. Names contain no NUL byte. */
 uint64_t lp_intern_key(const char *name, size_t size);
 
+/* Allocates the hash table for so many names. False when out of memory. */
+bool lp_intern_reserve(lp_intern *intern, size_t names);
+
 /* Returns the id of a name and adds the name if it is new (then *added is set). */
 uint32_t lp_intern_add(lp_intern *intern, const char *name, size_t size, uint64_t key, bool *added);
 
-/* Looks up a few names at once, so that cache misses overlap, in two steps with other work in between: the first sets
- * their keys and prefetches their slots, the second sets their ids; LP_INTERN_NONE: the name is new. */
-void lp_intern_keys(const lp_intern *intern, const char *const *name, const size_t *size, int count, uint64_t *key);
-void lp_intern_find(const lp_intern *intern, const char *const *name, const size_t *size, const uint64_t *key,
-                    int count, uint32_t *id);
+/* The slot to try first. */
+static inline size_t lp_intern_home(const lp_intern *intern, uint64_t key)
+{
+    uint64_t mixed = (key ^ key >> 32) * 0x9E3779B97F4A7C15u;
+    return (mixed ^ mixed >> 32) & (intern->slot_count - 1);
+}
 
 /* Prefetches the slot of this key. */
-void lp_intern_prefetch(const lp_intern *intern, uint64_t key);
+static inline void lp_intern_prefetch(const lp_intern *intern, uint64_t key)
+{
+    if (intern->slots)
+        __builtin_prefetch(&intern->slots[lp_intern_home(intern, key)]);
+}
+
+/* A name to look up. */
+typedef struct lp_intern_query {
+    const char *name;
+    size_t size;
+    uint64_t key;
+    size_t home; /* set by lp_intern_begin; the table may grow after it */
+} lp_intern_query;
+
+/* Begins the lookup of a name by its key in a table that is not empty: prefetches its slot. */
+static inline void lp_intern_begin(const lp_intern *intern, lp_intern_query *query)
+{
+    query->home = lp_intern_home(intern, query->key);
+    __builtin_prefetch(&intern->slots[query->home]);
+}
+
+/* The ids of a few names whose lookup has begun, so that their cache misses overlap. False if some are new: their id is
+ * LP_INTERN_NONE. */
+bool lp_intern_find(const lp_intern *intern, const lp_intern_query *query, int count, uint32_t *id);
 
 /* Frees the hash table: names can still be read, but no longer added. */
 void lp_intern_seal(lp_intern *intern);

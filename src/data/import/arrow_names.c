@@ -17,9 +17,16 @@ enum {
     TERM_STATES = 0xFFFFFFF0u
 };
 
-#define PENDING 0xFFFFFF00u /* ids from here on are not cached */
+enum {
+    FIRST_SLOTS = 256,
+    AHEAD = 32,
+    WORDS = 16,       /* bytes of the texts that are cached */
+    RECENT_BITS = 12, /* the cache has 1 << RECENT_BITS entries */
+    TRIED = 512,      /* rows after which a cache that misses many is given up for this batch and PAUSE others */
+    PAUSE = 32
+};
 
-enum { FIRST_SLOTS = 256, AHEAD = 32, RECENT_BITS = 12, RECENT_SIZE = 16, PAUSE = 32 };
+#define NO_TEXT UINT64_MAX /* in UTF-8 no byte is 255 */
 
 void lp_arrow_names_clear(lp_arrow_names *names)
 {
@@ -257,10 +264,18 @@ static uint32_t intern(lp_rows_names *table, const char *begin, const char *end,
     return lp_rows_name(table, begin, size, lp_intern_key(begin, size), position);
 }
 
-/* The text of a row that is checked; a missing one is "". */
+/* Texts that are looked up together, so that cache misses overlap. */
+struct texts {
+    int count;
+    uint64_t word[AHEAD][2]; /* the bytes of a text, padded by zeros; if they are more than WORDS: {0, NO_TEXT} */
+    lp_intern_query query[AHEAD];
+};
+
+/* The text of a row that is checked; a missing one is "". WORDS bytes can be read of it. */
 static inline void take_text(const lp_arrow_values *values, int64_t i, const char **begin, size_t *size)
 {
-    const char *end = *begin = "";
+    static const char empty[WORDS];
+    const char *end = *begin = empty;
     if (values->valid && lp_arrow_missing(values, i))
         ;
     else if (values->type.kind == LP_ARROW_VIEW)
@@ -270,143 +285,125 @@ static inline void take_text(const lp_arrow_values *values, int64_t i, const cha
     *size = (size_t)(end - *begin);
 }
 
-/* Texts that are looked up together. index[t] is the number of text t among the rows of which ids are needed. */
-struct texts {
-    int count, index[AHEAD];
-    const char *begin[AHEAD];
-    size_t size[AHEAD];
-    uint64_t key[AHEAD];
-};
+#define FIRST(n) (UINT64_MAX >> (64 - 8 * (n)))
 
-static void prefetch_texts(const lp_rows_names *table, struct texts *texts)
-{
-    lp_intern_keys(&table->intern, texts->begin, texts->size, texts->count, texts->key);
-}
-
-/* The ids of texts whose keys are known. False when out of memory. */
-static bool intern_texts(lp_rows_names *table, const struct texts *texts, uint64_t position, uint32_t *ids)
-{
-    lp_intern_find(&table->intern, texts->begin, texts->size, texts->key, texts->count, ids);
-    for (int t = 0; t < texts->count; t++) {
-        if (ids[t] == LP_INTERN_NONE)
-            ids[t] = lp_rows_name(table, texts->begin[t], texts->size[t], texts->key[t],
-                                  position + (uint64_t)texts->index[t]);
-        if (ids[t] == LP_INTERN_NONE)
-            return false;
-    }
-    return true;
-}
-
-/* The words of a text of up to RECENT_SIZE bytes. From an inlined view 12 bytes can be read, from others up to limit. */
-static inline void take_words(const char *begin, size_t size, const char *limit, bool inlined, uint64_t word[2])
+/* The first bytes of a word, as a number: none of them for -8 to 0, all for 8 to 16. */
+static inline uint64_t first_bytes(uint64_t word, int64_t bytes)
 {
     static const uint64_t masks[] = {
-        0, 0xFF, 0xFFFF, 0xFFFFFF, 0xFFFFFFFF, 0xFFFFFFFFFF, 0xFFFFFFFFFFFF, 0xFFFFFFFFFFFFFF, 0xFFFFFFFFFFFFFFFF};
-    word[0] = word[1] = 0;
-    if (inlined && size > 0)
-        memcpy(word, begin, 12);
-    else if (size > 0 && limit - begin >= RECENT_SIZE)
-        memcpy(word, begin, RECENT_SIZE);
-    else
-        memcpy(word, begin, size);
-    word[0] = le64toh(word[0]) & masks[size < 8 ? size : 8];
-    word[1] = le64toh(word[1]) & masks[size < 8 ? 0 : size - 8];
+        0,        0,        0,        0,        0,        0,        0,        0,        0,
+        FIRST(1), FIRST(2), FIRST(3), FIRST(4), FIRST(5), FIRST(6), FIRST(7), FIRST(8), /* 1 to 8 */
+        FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8)};
+    return le64toh(word) & masks[bytes + 8];
 }
 
-/* Texts that are not in the cache. Until text m is interned, its entry has the id PENDING + m, so that the next text
- * finds it. */
-struct missed {
-    struct texts texts;
-    lp_arrow_recent *entry[AHEAD]; /* NULL: the text is not cached */
-};
-
-/* Looks the texts of rows row[0 .. few-1] up in the cache. */
-static void find_recent(lp_arrow_recent *recent, const lp_arrow_values *values, const int32_t *row, int64_t first,
-                        int few, uint32_t *ids, struct missed *missed)
+/* The words of a text that is long, or close to the end of what can be read. */
+static void take_rare(const char *begin, size_t size, uint64_t word[2])
 {
-    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
-    bool views = column.type.kind == LP_ARROW_VIEW;
+    uint64_t bytes[2] = {0, NO_TEXT};
+    if (size <= WORDS) {
+        bytes[1] = 0;
+        memcpy(bytes, begin, size);
+    }
+    word[0] = le64toh(bytes[0]);
+    word[1] = le64toh(bytes[1]);
+}
+
+/* Takes the texts of rows row[0 .. few-1]. The type is that of the column: where it is a constant, the loop is short. */
+static inline void take_of_type(const lp_arrow_values *values, lp_arrow_type type, const int32_t *row, int64_t first,
+                                int few, struct texts *texts)
+{
+    lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
+    bool views = type.kind == LP_ARROW_VIEW;
     const char *limit = views ? NULL : column.text + column.text_size;
-    int count = 0;
+    column.type = type;
     for (int t = 0; t < few; t++) {
         const char *begin;
         size_t size;
-        lp_arrow_recent *entry = NULL;
-        uint64_t word[2];
         take_text(&column, first + row[t], &begin, &size);
-        if (size <= RECENT_SIZE) {
-            take_words(begin, size, views ? begin + size : limit, views && size <= 12, word);
-            entry = &recent[((word[0] ^ word[1] * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u) >> (64 - RECENT_BITS)];
-            ids[t] = entry->id;
-            if (entry->word[0] == word[0] && entry->word[1] == word[1] && entry->id != LP_INTERN_NONE)
-                continue;
-            *entry = (lp_arrow_recent){{word[0], word[1]}, PENDING + (uint32_t)count};
+        if (views ? size <= 12 : size <= WORDS && limit - begin >= WORDS) {
+            uint64_t low, high = 0;
+            memcpy(&low, begin, 8);
+            memcpy(&high, begin + 8, views ? 4 : 8); /* an inlined view has 12 bytes */
+            texts->word[t][0] = first_bytes(low, (int64_t)size);
+            texts->word[t][1] = first_bytes(high, (int64_t)size - 8);
+        } else {
+            take_rare(begin, size, texts->word[t]);
         }
-        missed->texts.index[count] = t;
-        missed->texts.begin[count] = begin;
-        missed->texts.size[count] = size;
-        missed->entry[count++] = entry;
+        texts->query[t].name = begin;
+        texts->query[t].size = size;
     }
-    missed->texts.count = count;
 }
 
-/* Interns the texts that were missed, and sets the ids that are pending. False when out of memory. */
-static bool find_missed(lp_rows_names *table, struct missed *missed, int few, uint64_t position, uint32_t *ids)
+/* Takes the texts of rows row[done ... count-1], at most AHEAD. */
+static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_t first, int64_t done, int64_t count,
+                       struct texts *texts)
 {
-    uint32_t found[AHEAD];
-    int count = missed->texts.count;
-    prefetch_texts(table, &missed->texts);
-    if (!intern_texts(table, &missed->texts, position, found))
-        return false;
-    for (int m = 0; m < count; m++) {
-        lp_arrow_recent *entry = missed->entry[m];
-        ids[missed->texts.index[m]] = found[m];
-        if (entry && entry->id == PENDING + (uint32_t)m) /* otherwise another text has taken it */
-            entry->id = found[m] < PENDING ? found[m] : LP_INTERN_NONE;
-    }
-    for (int t = 0; t < few; t++)
-        if (ids[t] >= PENDING && ids[t] < PENDING + (uint32_t)count)
-            ids[t] = found[ids[t] - PENDING];
-    return true;
-}
-
-/* Ids of few names, or of rows with the same name: through the cache. */
-static bool ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
-{
-    size_t entries = (size_t)1 << RECENT_BITS;
-    struct missed missed;
-    int64_t misses = 0;
-    if (!names->recent) {
-        names->recent = lp_grow(NULL, entries, sizeof *names->recent);
-        if (!names->recent)
-            return false;
-        memset(names->recent, 0xFF, entries * sizeof *names->recent);
-    }
-    for (int64_t done = 0; done < count; done += AHEAD) {
-        int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-        find_recent(names->recent, values, row + done, first, few, ids + done, &missed);
-        if (missed.texts.count > 0 && !find_missed(table, &missed, few, position + (uint64_t)done, ids + done))
-            return false;
-        misses += missed.texts.count;
-    }
-    if (misses * 4 > count)
-        names->pause = PAUSE;
-    return true;
-}
-
-/* Takes the texts of rows row[done ...], at most AHEAD, and prefetches their slots. */
-static void take_texts(const lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
-                       int64_t done, int64_t count, struct texts *texts)
-{
-    const lp_arrow_values column = *values; /* a copy, because what is written might be in *values */
     int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-    for (int t = 0; t < few; t++) {
-        take_text(&column, first + row[done + t], &texts->begin[t], &texts->size[t]);
-        texts->index[t] = t;
-    }
     texts->count = few > 0 ? few : 0;
-    prefetch_texts(table, texts);
+    if (values->type.kind == LP_ARROW_VIEW)
+        take_of_type(values, (lp_arrow_type){.kind = LP_ARROW_VIEW}, row + done, first, few, texts);
+    else if (values->type.size == 4)
+        take_of_type(values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 4}, row + done, first, few, texts);
+    else
+        take_of_type(values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 8}, row + done, first, few, texts);
+}
+
+/* Interns a text that is not in the cache, and caches it in the first entry of its pair. */
+static uint32_t add_recent(lp_rows_names *table, lp_arrow_recent *pair, const uint64_t word[2],
+                           const lp_intern_query *text, uint64_t position)
+{
+    uint32_t id = intern(table, text->name, text->name + text->size, position);
+    if (text->size <= WORDS && id != LP_INTERN_NONE) {
+        pair[1] = pair[0];
+        pair[0] = (lp_arrow_recent){{word[0], word[1]}, id};
+    }
+    return id;
+}
+
+/* Ids of few names, or of rows with the same name: through the cache. Stops if it misses many. Returns the number of
+ * rows done; -1 when out of memory. */
+static int64_t ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
+                            const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+{
+    struct texts texts;
+    int64_t done = 0, misses = 0;
+    if (!names->recent) {
+        names->recent = lp_alloc((size_t)1 << RECENT_BITS, sizeof *names->recent);
+        if (!names->recent)
+            return -1;
+        memset(names->recent, 0xFF, sizeof *names->recent << RECENT_BITS);
+    }
+    while (done < count && (done < TRIED || misses * 4 <= done)) {
+        take_texts(values, row, first, done, count, &texts);
+        for (int t = 0; t < texts.count; t++, done++) {
+            uint64_t low = texts.word[t][0], high = texts.word[t][1];
+            uint64_t hash = (low ^ high * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
+            lp_arrow_recent *pair = &names->recent[hash >> (65 - RECENT_BITS) << 1];
+            bool second = ((pair[1].word[0] ^ low) | (pair[1].word[1] ^ high)) == 0; /* no branch: unpredictable */
+            ids[done] = pair[second].id;
+            if (((pair[second].word[0] ^ low) | (pair[second].word[1] ^ high)) == 0)
+                continue;
+            misses++;
+            ids[done] = add_recent(table, pair, texts.word[t], &texts.query[t], position + (uint64_t)done);
+            if (ids[done] == LP_INTERN_NONE)
+                return -1;
+        }
+    }
+    if (misses * 4 > done)
+        names->pause = PAUSE;
+    return done;
+}
+
+/* Begins the lookup of texts in a table that is not empty. */
+static void begin_texts(const lp_rows_names *table, struct texts *texts)
+{
+    const lp_intern intern = table->intern; /* a copy, because what is written might be in it */
+    for (int t = 0; t < texts->count; t++) {
+        lp_intern_query *query = &texts->query[t];
+        query->key = query->size <= LP_INTERN_SHORT ? texts->word[t][0] : lp_intern_key(query->name, query->size);
+        lp_intern_begin(&intern, query);
+    }
 }
 
 /* Ids of many names, whose table exceeds the cache of the CPU: the slots of the next rows are prefetched before those of
@@ -415,12 +412,22 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
                          int64_t count, uint64_t position, uint32_t *ids)
 {
     struct texts texts[2];
-    take_texts(table, values, row, first, 0, count, &texts[0]);
+    take_texts(values, row, first, 0, count, &texts[0]);
+    begin_texts(table, &texts[0]);
     for (int64_t done = 0; done < count; done += AHEAD) {
         const struct texts *these = &texts[done / AHEAD % 2];
-        take_texts(table, values, row, first, done + AHEAD, count, &texts[(done / AHEAD + 1) % 2]);
-        if (!intern_texts(table, these, position + (uint64_t)done, ids + done))
-            return false;
+        struct texts *next = &texts[(done / AHEAD + 1) % 2];
+        take_texts(values, row, first, done + AHEAD, count, next);
+        begin_texts(table, next);
+        bool all = lp_intern_find(&table->intern, these->query, these->count, ids + done);
+        for (int t = 0; !all && t < these->count; t++) {
+            const lp_intern_query *query = &these->query[t];
+            uint64_t at = position + (uint64_t)(done + t);
+            if (ids[done + t] == LP_INTERN_NONE)
+                ids[done + t] = lp_rows_name(table, query->name, query->size, query->key, at);
+            if (ids[done + t] == LP_INTERN_NONE)
+                return false;
+        }
     }
     return true;
 }
@@ -428,10 +435,13 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
 static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                          int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
+    int64_t done = 0;
     if (names->pause == 0)
-        return ids_by_cache(names, table, values, row, first, count, position, ids);
-    names->pause--;
-    return ids_by_table(table, values, row, first, count, position, ids);
+        done = ids_by_cache(names, table, values, row, first, count, position, ids);
+    else
+        names->pause--;
+    return done == count || (done >= 0 && ids_by_table(table, values, row + done, first, count - done,
+                                                       position + (uint64_t)done, ids + done));
 }
 
 static uint32_t id_of_term(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, int64_t i,

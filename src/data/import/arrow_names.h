@@ -22,15 +22,15 @@ typedef struct lp_arrow_map {
     size_t slot_count, used; /* slot_count is a power of two */
 } lp_arrow_map;
 
-/* A text of up to 16 bytes, padded by zeros, and its id. Texts contain no NUL byte. */
+/* A text of up to 16 bytes, padded by zeros, and its id; in a free entry all bits are set. Texts contain no NUL byte. */
 typedef struct lp_arrow_recent {
-    uint64_t word[2];
-    uint32_t id; /* LP_INTERN_NONE: the entry is free */
+    _Alignas(32) uint64_t word[2]; /* aligned, so that a pair is in one cache line */
+    uint32_t id;
 } lp_arrow_recent;
 
 /* What a worker remembers of a column of names. Initialize with {0}. */
 typedef struct lp_arrow_names {
-    lp_arrow_recent *recent; /* owned; a direct-mapped cache of texts: of few names, or of rows with the same one */
+    lp_arrow_recent *recent; /* owned; a cache of texts with sets of two: for few names, or rows with the same one */
     int pause;               /* batches until the cache is tried again, after one with many misses */
     lp_arrow_map by_value;   /* id by lp_arrow_integer */
     lp_arrow_values terms;   /* the dictionary that by_term belongs to */

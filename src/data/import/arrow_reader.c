@@ -313,19 +313,24 @@ static uint8_t **id_column(lp_arrow_shared *shared, int column)
     return &shared->ids[column + 2];
 }
 
-/* Ids of 3 bytes are moved 4 bytes at a time, except the last of a batch, which may be beside the ids of another worker. */
-static void pack(const uint32_t *ids, int64_t count, uint8_t *out)
+/* Four at once: 12 bytes. */
+void lp_arrow_pack(const uint32_t *ids, int64_t count, uint8_t *out)
 {
-    for (int64_t i = 0; i + 1 < count; i++) {
-        uint32_t little = htole32(ids[i]);
-        memcpy(out + 3 * i, &little, sizeof little);
+    int64_t i = 0;
+    for (; i + 4 <= count; i += 4) {
+        uint64_t low = htole64(ids[i] | (uint64_t)ids[i + 1] << 24 | (uint64_t)ids[i + 2] << 48);
+        uint32_t high = htole32(ids[i + 2] >> 16 | ids[i + 3] << 8);
+        memcpy(out + 3 * i, &low, sizeof low);
+        memcpy(out + 3 * i + 8, &high, sizeof high);
     }
-    uint32_t last = count ? htole32(ids[count - 1]) : 0;
-    if (count)
-        memcpy(out + 3 * (count - 1), &last, 3);
+    for (; i < count; i++) {
+        uint32_t little = htole32(ids[i]);
+        memcpy(out + 3 * i, &little, 3);
+    }
 }
 
-static void unpack(const uint8_t *in, int64_t count, uint32_t *ids)
+/* By 4 bytes, except the last: the bytes after it may be those of another worker. */
+void lp_arrow_unpack(const uint8_t *in, int64_t count, uint32_t *ids)
 {
     uint32_t little = 0;
     for (int64_t i = 0; i + 1 < count; i++) {
@@ -339,19 +344,14 @@ static void unpack(const uint8_t *in, int64_t count, uint32_t *ids)
     }
 }
 
-/* Stores ids of a batch with 3 or 4 bytes each. False: one is too large. */
-static bool store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, const uint32_t *ids, int64_t count)
+/* Stores ids of a batch with 3 or 4 bytes each. */
+static void store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, const uint32_t *ids, int64_t count)
 {
     uint8_t *out = *id_column(shared, column) + batch->base * shared->id_size;
-    if (shared->id_size == 4) {
+    if (shared->id_size == 4)
         memcpy(out, ids, (size_t)count * 4);
-        return true;
-    }
-    uint32_t most = 0;
-    for (int64_t i = 0; i < count; i++)
-        most = ids[i] > most ? ids[i] : most;
-    pack(ids, count, out);
-    return most < shared->short_ids;
+    else
+        lp_arrow_pack(ids, count, out);
 }
 
 static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, uint32_t *ids,
@@ -361,7 +361,7 @@ static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, 
     if (shared->id_size == 4)
         memcpy(ids, in, (size_t)count * 4);
     else
-        unpack(in, count, ids);
+        lp_arrow_unpack(in, count, ids);
 }
 
 /* The ids of the names of the good rows of one column, in reader->ids or reader->further. */
@@ -385,11 +385,7 @@ static bool name_events(lp_arrow_reader *reader, const lp_arrow_batch *batch, in
                lp_arrow_names_join(names, left, table, reader->further, count, (uint64_t)index << 32, reader->ids);
         left = table;
     }
-    for (int64_t i = 0; good && i < count; i++) {
-        good = reader->ids[i] < LP_ROW_TYPES;
-        if (good)
-            types->count[reader->ids[i]]++;
-    }
+    good = good && types->intern.count <= LP_ROW_TYPES;
     if (good && reader->shared->split >= 0)
         for (int64_t i = 0; i < count; i++)
             reader->ids[i] = reader->ids[i] << 2 | reader->splits[reader->row[i]];
@@ -399,25 +395,27 @@ static bool name_events(lp_arrow_reader *reader, const lp_arrow_batch *batch, in
 static bool name_batch(lp_arrow_reader *reader, int64_t index, int64_t count)
 {
     lp_arrow_shared *shared = reader->shared;
+    lp_import_rows *rows = &reader->rows;
     const lp_arrow_batch *batch = &shared->batches[index];
-    if (!name_column(reader, batch, index, 0, &reader->rows.sequences, count, reader->ids))
+    if (!name_column(reader, batch, index, 0, &rows->sequences, count, reader->ids))
         return fail_memory(reader, index);
-    bool fits = store(shared, batch, LP_COLUMN_SEQUENCE, reader->ids, count);
+    store(shared, batch, LP_COLUMN_SEQUENCE, reader->ids, count);
     if (!name_events(reader, batch, index, count))
         return fail_memory(reader, index);
-    fits = store(shared, batch, LP_COLUMN_TYPE, reader->ids, count) && fits;
-    for (int f = 0; f < reader->rows.field_count; f++) {
-        if (reader->rows.field_type[f] == LAPSE_FIELD_NUMBER)
+    store(shared, batch, LP_COLUMN_TYPE, reader->ids, count);
+    int64_t most = (int64_t)rows->types.intern.count << (shared->split >= 0 ? 2 : 0); /* names of a column */
+    most = rows->sequences.intern.count > most ? rows->sequences.intern.count : most;
+    for (int f = 0; f < rows->field_count; f++) {
+        lp_rows_names *categories = &rows->categories[f];
+        if (rows->field_type[f] == LAPSE_FIELD_NUMBER)
             continue;
-        if (!name_column(reader, batch, index, shared->first_field + f, &reader->rows.categories[f], count,
-                         reader->ids))
+        if (!name_column(reader, batch, index, shared->first_field + f, categories, count, reader->ids) ||
+            categories->intern.count > LP_ROW_TYPES)
             return fail_memory(reader, index);
-        for (int64_t i = 0; i < count; i++)
-            if (reader->ids[i] >= LP_ROW_TYPES)
-                return fail_memory(reader, index);
-        fits = store(shared, batch, f, reader->ids, count) && fits;
+        store(shared, batch, f, reader->ids, count);
+        most = categories->intern.count > most ? categories->intern.count : most;
     }
-    if (!fits)
+    if (shared->id_size == 3 && most > shared->short_ids)
         atomic_store(&shared->ids_too_large, true);
     return true;
 }

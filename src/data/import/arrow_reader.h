@@ -72,6 +72,10 @@ bool lp_arrow_reader_step(lp_arrow_reader *reader);
 /* Detects the unit of numeric or textual times from the first row that has a time, where the sample had none. */
 void lp_arrow_find_unit(lp_arrow_shared *shared);
 
+/* Stores ids below 1 << 24 with 3 bytes each, and reads them. */
+void lp_arrow_pack(const uint32_t *ids, int64_t count, uint8_t *out);
+void lp_arrow_unpack(const uint8_t *in, int64_t count, uint32_t *ids);
+
 /* For lp_rows_loader; context is the lp_arrow_shared. */
 void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, void *out);
 void lp_arrow_store(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences);

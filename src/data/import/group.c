@@ -53,10 +53,11 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int c
     bool good = next != NULL;
     for (int w = 0; good && w < a->worker_count; w++) {
         uint32_t count = name_count(a, w, column);
+        good = lp_intern_reserve(common, count);
         if (count > 0)
             lp_intern_seal(&names_of(a, w, column)->intern);
         numbers[w] = lp_grow(NULL, count, sizeof *numbers[w]);
-        good = numbers[w] != NULL;
+        good = good && numbers[w];
     }
     while (good) {
         int best = -1;
@@ -91,18 +92,6 @@ void lp_group_numbers_free(const lp_grouping *a, uint32_t **numbers)
     for (int w = 0; numbers && w < a->worker_count; w++)
         lp_free(numbers[w]);
     lp_free(numbers);
-}
-
-/* Rows of each event type, over all workers. */
-static bool count_types(lp_grouping *a)
-{
-    a->type_count = lp_alloc(a->types.count, sizeof *a->type_count);
-    if (!a->type_count)
-        return false;
-    for (int w = 0; w < a->worker_count; w++)
-        for (uint32_t k = 0; k < a->rows[w].types.intern.count; k++)
-            a->type_count[a->type_number[w][k]] += a->rows[w].types.count[k];
-    return true;
 }
 
 /* Frees the names of the workers: from here on only their global ids are needed. */
@@ -265,10 +254,12 @@ static void move_times(void *context, int part, int worker)
     }
 }
 
+/* Also counts the rows of each event type: the time of that is hidden by the cache misses of the move. */
 static void move_types(void *context, int part, int worker)
 {
     (void)worker;
     lp_grouping *a = context;
+    int64_t *count = a->type_count + (size_t)part * a->types.count;
     uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
@@ -278,7 +269,9 @@ static void move_types(void *context, int part, int worker)
         for (int64_t i = 0; i < chunk->count; i++) {
             LP_GROUP_PREFETCH(a->type, cursor, sequence, i, chunk->count);
             uint64_t index = cursor[sequence[i]]++;
-            a->type[index] = (int32_t)a->type_number[chunk->worker][type[i] >> 2];
+            uint32_t number = a->type_number[chunk->worker][type[i] >> 2];
+            a->type[index] = (int32_t)number;
+            count[number]++;
             if (a->split)
                 a->split[index] = type[i] & 3;
         }
@@ -323,9 +316,12 @@ static bool move_rows(lp_grouping *a)
     size_t rows = (size_t)a->row_count;
     a->type = lp_alloc_raw(rows, sizeof *a->type);
     a->split = a->with_split ? lp_alloc_raw(rows, sizeof *a->split) : NULL;
-    if (!a->type || (a->with_split && !a->split))
+    a->type_count = lp_alloc((size_t)a->parts * a->types.count, sizeof *a->type_count);
+    if (!a->type || (a->with_split && !a->split) || !a->type_count)
         return false;
     lp_group_move(a, LP_COLUMN_TYPE, move_types);
+    for (size_t i = a->types.count; i < (size_t)a->parts * a->types.count; i++)
+        a->type_count[i % a->types.count] += a->type_count[i];
     for (int f = 0; f < a->dataset->field_count; f++)
         if (!lp_group_field(a, f))
             return false;
@@ -422,11 +418,18 @@ bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *
 static bool name_sequences(lp_grouping *a, const lp_origin *origins)
 {
     int64_t count = a->dataset->sequence_count;
+    if (!origins) { /* all of them remain: the dataset takes the memory of their names */
+        a->dataset->sequences = lp_intern_names(&a->sequences);
+        a->dataset->buffers[6] = a->sequences.offset;
+        a->dataset->buffers[7] = a->sequences.bytes.data;
+        a->sequences = (lp_intern){0};
+        return true;
+    }
     lp_buffer bytes = {0};
     uint64_t *offset = lp_grow(NULL, (size_t)count + 1, sizeof *offset);
     bool good = offset != NULL;
     for (int64_t s = 0; good && s < count; s++) {
-        lp_origin origin = origins ? origins[s] : (lp_origin){s, 0};
+        lp_origin origin = origins[s];
         uint64_t begin = a->sequences.offset[origin.sequence], end = a->sequences.offset[origin.sequence + 1];
         offset[s] = bytes.size;
         good = lp_buffer_add(&bytes, a->sequences.bytes.data + begin, end - begin - 1);
@@ -522,7 +525,7 @@ static bool group_rows(lp_grouping *a)
     a->type_number = lp_alloc((size_t)a->worker_count, sizeof *a->type_number);
     if (!a->sequence_number || !a->type_number || !gather_chunks(a) ||
         !lp_group_names(a, &a->sequences, a->sequence_number, LP_COLUMN_SEQUENCE) ||
-        !lp_group_names(a, &a->types, a->type_number, LP_COLUMN_TYPE) || !count_types(a))
+        !lp_group_names(a, &a->types, a->type_number, LP_COLUMN_TYPE))
         return false;
     drop_names(a);
     lp_memory_trim(); /* string tables, of which threads have freed many */

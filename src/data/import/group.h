@@ -18,7 +18,7 @@ typedef struct lp_grouping {
     lp_intern sequences, types;                /* global tables, in the order of first appearance */
     uint32_t **sequence_number, **type_number; /* owned; [worker][local id]: global id. sequence_number becomes NULL
                                                 * once the rows have global ids. */
-    int64_t *type_count;                       /* owned; [global id]: rows of each event type */
+    int64_t *type_count;                       /* owned; [part][global id]: rows of each event type; then [global id] */
     uint64_t *cursor; /* owned; [part][global sequence]: number of rows, later the index of the next row */
     double *scratch;  /* owned; [part]: space to load two columns of a chunk; NULL without a loader */
     int64_t longest;  /* rows of the longest chunk */

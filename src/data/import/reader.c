@@ -208,7 +208,6 @@ static bool store_rows(lp_reader *reader, const lp_csv_record *record)
             return fail_memory(reader);
         if (rows->field_count > 0 && !store_fields(reader, record, segment, position))
             return fail_memory(reader);
-        rows->types.count[type]++;
         segment->time[segment->used] = row->time;
         segment->sequence[segment->used] = sequence;
         segment->type[segment->used++] = type << 2 | row->split;

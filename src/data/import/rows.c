@@ -80,18 +80,12 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
         if (!first)
             return LP_INTERN_NONE;
         names->first = first;
-        int64_t *count = lp_grow(names->count, capacity, sizeof *count);
-        if (!count)
-            return LP_INTERN_NONE;
-        names->count = count;
         names->capacity = capacity;
     }
     bool added;
     uint32_t index = lp_intern_add(&names->intern, name, size, key, &added);
-    if (added && index != LP_INTERN_NONE) {
+    if (added && index != LP_INTERN_NONE)
         names->first[index] = position;
-        names->count[index] = 0;
-    }
     return index;
 }
 
@@ -99,7 +93,6 @@ void lp_rows_names_clear(lp_rows_names *names)
 {
     lp_intern_clear(&names->intern);
     lp_free_large(names->first);
-    lp_free_large(names->count);
     *names = (lp_rows_names){0};
 }
 

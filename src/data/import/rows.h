@@ -48,8 +48,7 @@ typedef struct lp_rows_chunk {
 typedef struct lp_rows_names {
     lp_intern intern;
     uint64_t *first; /* owned */
-    int64_t *count;  /* owned; rows with this name; maintained for event types only */
-    size_t capacity; /* of first and count */
+    size_t capacity; /* of first */
 } lp_rows_names;
 
 /* The columns of rows that are not in segments. */

@@ -12,8 +12,8 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
-/* Two register tiles of a product: fewer rows need more calls, more rows compute more pairs above the diagonal. */
-enum { ROWS = 2 * FAST_ROWS };
+/* One register tile of a product: more rows would compute more pairs above the diagonal. */
+enum { ROWS = FAST_ROWS };
 _Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
 /* One head of one segment. Matrices start at the first token of the segment and the first column of the head. */
@@ -30,9 +30,22 @@ typedef struct part {
     uint64_t *element;
 } part;
 
-static int block_end(const part *p, int from)
+/* The end of a block of keys. The last one is short: it has the fewest queries. */
+static int key_block_end(const part *p, int from)
 {
     return from + ROWS < p->length ? from + ROWS : p->length;
+}
+
+/* The end of a block of queries. The first one is short: it has the fewest keys. */
+static int query_block_end(const part *p, int from)
+{
+    return from == 0 ? (p->length - 1) % ROWS + 1 : from + ROWS;
+}
+
+/* `count` columns in whole vectors of a product. */
+static int whole_vectors(int count)
+{
+    return (count + FAST_WIDTH - 1) / FAST_WIDTH * FAST_WIDTH;
 }
 
 /* The columns of head `number`, from the first token of the segment. */
@@ -69,8 +82,11 @@ static part part_of(const lp_node *node, const lp_run *run, int segment, int num
     return p;
 }
 
+/* m from `row` on; an absent matrix stays absent. */
 static matrix rows_from(matrix m, int row)
 {
+    if (!m.data)
+        return m;
     return (matrix){m.data + (size_t)row * m.stride, m.stride, m.transposed};
 }
 
@@ -106,16 +122,15 @@ static void draw(const lp_node *node, const lp_run *run, const part *p, int from
 }
 
 /* Scores of rows from .. to with keys 0 .. to, rounded up to whole vectors: faster than edges, and the excess is never
- * read. */
+ * read but by fast_fill. */
 static void score_block(const part *p, int from, int to)
 {
     float *scores = p->scores + (size_t)from * p->stride;
-    matrix keys = {p->key_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
-    fast_product(to - from, fast_padded(to), p->cols, p->scale, rows_from(p->query, from), keys, false, scores,
-                 p->stride);
-    if (p->extra)
-        fast_product(to - from, fast_padded(to), p->extra, p->scale, rows_from(p->time_query, from), bases, true,
-                     scores, p->stride);
+    product_terms terms[] = {
+        {p->cols, rows_from(p->query, from), {p->key_transposed, p->stride, false}},
+        {p->extra, rows_from(p->time_query, from), {p->basis_transposed, p->stride, false}},
+    };
+    fast_product_sum(to - from, whole_vectors(to), p->scale, 2, terms, false, scores, p->stride);
 }
 
 /* Softmax and dropout of a row of `count` scores, in place, with zeros from count to wide. Returns the log-sum-exp. */
@@ -138,8 +153,9 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 {
     uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
     float *log_sum = OUTPUT(1) + (size_t)p->first * p->heads + p->number;
-    for (int from = 0; from < p->length; from += ROWS) {
-        int to = block_end(p, from), stride;
+    for (int from = 0, to; from < p->length; from = to) {
+        int stride;
+        to = query_block_end(p, from);
         const uint16_t *bits = p->bits;
         if (threshold)
             draw(node, run, p, from, to);
@@ -171,20 +187,29 @@ void LP_FAST(attention)(const lp_node *node, const lp_run *run)
 /* ---------------------------------------------------------------------------------------------- gradient ----- */
 
 /* Replaces a row of scores by probabilities after dropout, and the gradients of the probabilities by those of the scores,
- * with zeros from count to wide. */
+ * with zeros from count to wide. dlog_sum: gradient of the row's log-sum-exp. */
 static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
-                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float delta,
+                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float dlog_sum,
                                  float scale)
 {
     float survival = (float)(65536.0 / (65536.0 - threshold));
     int length = fast_padded(count);
+    fast_lanes sum = {0};
     fast_fill(row, count, -INFINITY);
     fast_fill(drow, count, 0);
+    for (int i = 0; i < length; i += FAST_LANES) {
+#pragma omp simd
+        for (int l = i; l < i + FAST_LANES; l++) {
+            row[l] = fast_exp(row[l] - log_sum);
+            drow[l] *= bits[l] >= threshold ? survival : 0;
+        }
+        fast_multiply_add(&sum, fast_load(row + i), fast_load(drow + i));
+    }
+    float delta = fast_lanes_sum(&sum) - dlog_sum;
 #pragma omp simd
     for (int i = 0; i < length; i++) {
-        float probability = fast_exp(row[i] - log_sum), factor = bits[i] >= threshold ? survival : 0;
-        row[i] = factor * probability;
-        drow[i] = scale * probability * (factor * drow[i] - delta);
+        drow[i] = scale * row[i] * (drow[i] - delta);
+        row[i] *= bits[i] >= threshold ? survival : 0;
     }
     for (int i = length; i < wide; i++)
         row[i] = drow[i] = 0;
@@ -194,8 +219,7 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
 static void backward_block(const lp_node *node, const lp_run *run, const part *p, int from, int to)
 {
     uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
-    matrix out = slice(node, run, 6, p), dout = slice(node, run, 7, p);
-    matrix time_out = slice(node, run, 8, p), dtime_out = slice(node, run, 9, p);
+    matrix dout = slice(node, run, 7, p), dtime_out = slice(node, run, 9, p);
     const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
     const float *dlog_sum = node->inputs[10] ? INPUT(10) + (size_t)p->first * p->heads + p->number : NULL;
     float *dscores = p->dscores + (size_t)from * p->stride;
@@ -204,18 +228,17 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     if (threshold)
         draw(node, run, p, from, to);
     score_block(p, from, to);
-    matrix values = {p->value_transposed, p->stride, false}, bases = {p->basis_transposed, p->stride, false};
-    fast_product(count, fast_padded(to), p->cols, 1, rows_from(dout, from), values, false, dscores, p->stride);
-    if (p->extra)
-        fast_product(count, fast_padded(to), p->extra, 1, rows_from(dtime_out, from), bases, true, dscores, p->stride);
+    product_terms terms[] = {
+        {p->cols, rows_from(dout, from), {p->value_transposed, p->stride, false}},
+        {p->extra, rows_from(dtime_out, from), {p->basis_transposed, p->stride, false}},
+    };
+    fast_product_sum(count, whole_vectors(to), 1, 2, terms, false, dscores, p->stride);
     for (int q = from; q < to; q++) {
-        float delta = fast_dot(rows_from(out, q).data, rows_from(dout, q).data, p->cols);
-        if (p->extra)
-            delta += fast_dot(rows_from(time_out, q).data, rows_from(dtime_out, q).data, p->extra);
-        if (dlog_sum)
-            delta -= dlog_sum[(size_t)q * p->heads];
-        softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, to, bits,
-                             threshold, log_sum[(size_t)q * p->heads], delta, p->scale);
+        size_t at = (size_t)q * p->heads;
+        int keys_end = key_block_end(p, q / ROWS * ROWS),
+            wide = to > keys_end ? to : keys_end; /* read by backward_keys */
+        softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, wide, bits,
+                             threshold, log_sum[at], dlog_sum ? dlog_sum[at] : 0, p->scale);
         bits += threshold ? fast_padded(q + 1) : 0;
     }
     matrix rows = {dscores, p->stride, false};
@@ -247,8 +270,9 @@ static void backward_keys(const lp_node *node, const lp_run *run, const part *p,
     if (node->outputs[4]) {
         float *dbasis = output_at(node, run, 4, p, from, &stride);
         bool added = ADDED(4) || p->number > 0;
-        fast_product(count, p->extra, later, 1, dscores, rows_from(p->time_query, from), added, dbasis, stride);
-        fast_product(count, p->extra, later, 1, probabilities, rows_from(dtime_out, from), true, dbasis, stride);
+        product_terms terms[] = {{later, dscores, rows_from(p->time_query, from)},
+                                 {later, probabilities, rows_from(dtime_out, from)}};
+        fast_product_sum(count, p->extra, 1, 2, terms, added, dbasis, stride);
     }
 }
 
@@ -259,9 +283,11 @@ void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
             part p = part_of(node, run, s, number);
             prepare_scratch(&p);
             fast_transpose(p.length, p.cols, p.value.data, p.value.stride, p.value_transposed, p.stride);
+            for (int from = 0, to; from < p.length; from = to) {
+                to = query_block_end(&p, from);
+                backward_block(node, run, &p, from, to);
+            }
             for (int from = 0; from < p.length; from += ROWS)
-                backward_block(node, run, &p, from, block_end(&p, from));
-            for (int from = 0; from < p.length; from += ROWS)
-                backward_keys(node, run, &p, from, block_end(&p, from));
+                backward_keys(node, run, &p, from, key_block_end(&p, from));
         }
 }

@@ -8,6 +8,9 @@
 
 #include <stdbool.h>
 #include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
 
 /* A vector with the elements of (a, b) at the given indices. gcc before 12 has it under another name. */
 #if defined __GNUC__ && !defined __clang__ && __GNUC__ < 12
@@ -299,47 +302,76 @@ static inline void fast_reflect(const float *x, const float *u, float *y, int co
     }
 }
 
-/* One of the ten rounds of Philox 4x32 on the words a b c d under key k0 k1: lp_philox in random.h. Words are
- * held in 64 bits with the upper half clear, so that products need no widening. */
-#define FAST_PHILOX_ROUND                                  \
-    do {                                                   \
-        uint64_t p = 0xD2511F53u * a, q = 0xCD9E8D57u * c; \
-        a = (q >> 32) ^ b ^ k0;                            \
-        c = (p >> 32) ^ d ^ k1;                            \
-        b = q & 0xFFFFFFFFu;                               \
-        d = p & 0xFFFFFFFFu;                               \
-        k0 = (k0 + 0x9E3779B9u) & 0xFFFFFFFFu;             \
-        k1 = (k1 + 0xBB67AE85u) & 0xFFFFFFFFu;             \
-    } while (0)
+/* Vectors of 64-bit words. */
+enum { FAST_WORDS = FAST_PART / 2 };
+typedef uint64_t fast_words __attribute__((vector_size(FAST_PART * sizeof(float)), aligned(8), may_alias));
+
+/* The product of the lower halves of each word. Written as a product, compilers multiply all 64 bits, by many shifts and additions. */
+static inline fast_words fast_multiply_halves(fast_words a, fast_words b)
+{
+#if defined(__AVX512F__)
+    return (fast_words)_mm512_mul_epu32((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (fast_words)_mm256_mul_epu32((__m256i)a, (__m256i)b);
+#elif defined(__SSE2__) && !defined(__AVX__)
+    return (fast_words)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#else
+    return (a & 0xFFFFFFFFu) * (b & 0xFFFFFFFFu);
+#endif
+}
+
+/* Stores the words of a and b by turns. */
+static inline void fast_store_pairs(uint16_t *to, fast_words a, fast_words b)
+{
+#if defined(__AVX512F__)
+    fast_words low = fast_shuffle(a, b, 0, 8, 1, 9, 2, 10, 3, 11),
+               high = fast_shuffle(a, b, 4, 12, 5, 13, 6, 14, 7, 15);
+#elif defined(__AVX__)
+    fast_words low = fast_shuffle(a, b, 0, 4, 1, 5), high = fast_shuffle(a, b, 2, 6, 3, 7);
+#else
+    fast_words low = fast_shuffle(a, b, 0, 2), high = fast_shuffle(a, b, 1, 3);
+#endif
+    memcpy(to, &low, sizeof low);
+    memcpy(to + 4 * FAST_WORDS, &high, sizeof high);
+}
+
+/* Philox 4x32 (lp_philox in random.h) of FAST_WORDS blocks: keys of the ten rounds, and the last two words of the counter. A word is in the
+ * lower half of a lane; what the upper half has is ignored. */
+static inline void fast_philox(const uint32_t (*keys)[2], uint32_t step, uint32_t purpose, const uint64_t *element,
+                               uint16_t *bits)
+{
+    const fast_words zero = {0}, half = zero + 0xFFFFFFFFu, by_a = zero + 0xD2511F53u, by_c = zero + 0xCD9E8D57u;
+    fast_words a = *(const fast_words *)element, b = a >> 32, c = zero + step, d = zero + purpose;
+    for (int round = 0; round < 10; round++) {
+        fast_words p = fast_multiply_halves(a, by_a), q = fast_multiply_halves(c, by_c);
+        a = (q >> 32) ^ b ^ (zero + keys[round][0]);
+        c = (p >> 32) ^ d ^ (zero + keys[round][1]);
+        b = q;
+        d = p;
+    }
+    fast_store_pairs(bits, (a & half) | b << 32, (c & half) | d << 32);
+}
 
 /* The random bits of blocks `element[0 .. count-1]`: 16 for each of a block's 8 columns, in the order of
  * lp_dropout_keep. */
-static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t step, const uint64_t *restrict element,
-                                    int count, uint16_t *restrict bits)
+static inline void fast_random_bits(uint64_t seed, uint32_t purpose, uint32_t step, const uint64_t *element, int count,
+                                    uint16_t *bits)
 {
-#pragma omp simd
-    for (int i = 0; i < count; i++) {
-        uint64_t a = element[i] & 0xFFFFFFFFu, b = element[i] >> 32, c = step, d = purpose;
-        uint64_t k0 = seed & 0xFFFFFFFFu, k1 = seed >> 32;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        FAST_PHILOX_ROUND;
-        bits[8 * i] = (uint16_t)a;
-        bits[8 * i + 1] = (uint16_t)(a >> 16);
-        bits[8 * i + 2] = (uint16_t)b;
-        bits[8 * i + 3] = (uint16_t)(b >> 16);
-        bits[8 * i + 4] = (uint16_t)c;
-        bits[8 * i + 5] = (uint16_t)(c >> 16);
-        bits[8 * i + 6] = (uint16_t)d;
-        bits[8 * i + 7] = (uint16_t)(d >> 16);
+    uint32_t keys[10][2] = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
+    for (int round = 1; round < 10; round++) {
+        keys[round][0] = keys[round - 1][0] + 0x9E3779B9u;
+        keys[round][1] = keys[round - 1][1] + 0xBB67AE85u;
     }
+    int i = 0;
+    for (; i + FAST_WORDS <= count; i += FAST_WORDS)
+        fast_philox(keys, step, purpose, element + i, bits + 8 * i);
+    if (i == count)
+        return;
+    uint64_t last[FAST_WORDS] = {0};
+    uint16_t drawn[8 * FAST_WORDS];
+    memcpy(last, element + i, (size_t)(count - i) * sizeof *last);
+    fast_philox(keys, step, purpose, last, drawn);
+    memcpy(bits + 8 * i, drawn, (size_t)(count - i) * 8 * sizeof *bits);
 }
 
 static inline float fast_dot(const float *restrict a, const float *restrict b, int count)

@@ -27,6 +27,7 @@ static terms terms_in(const lp_run *run, int count)
 static float largest(const float *row, int count)
 {
     float most = row[0];
+#pragma omp simd reduction(max : most)
     for (int k = 1; k < count; k++)
         most = row[k] > most ? row[k] : most;
     return most;
@@ -43,17 +44,27 @@ static float powers(const float *row, float *out, int count, float most)
     return sum;
 }
 
-static void fill(terms *restrict t, const float *restrict row, int count, lp_mixture_gap gap)
+/* out = e^row; a loop of its own, which compilers vectorize. */
+static void exponentials(const float *row, float *out, int count, float scale)
+{
+#pragma omp simd
+    for (int k = 0; k < count; k++)
+        out[k] = fast_exp(scale * row[k]);
+}
+
+static void fill(terms *t, const float *row, int count, lp_mixture_gap gap)
 {
     const float bound = (float)LP_MIXTURE_BOUND, y = (float)gap.y;
+    float *bend = t->bend, *narrow = t->narrow, *z = t->z, *slope = t->slope, *likelihood = t->likelihood;
+    exponentials(row + 2 * count, bend, count, 2 / bound);
+#pragma omp simd
+    for (int k = 0; k < count; k++)
+        bend[k] = 1 - 2 / (bend[k] + 1); /* tanh */
+    exponentials(bend, narrow, count, -bound);
 #pragma omp simd
     for (int k = 0; k < count; k++) {
-        float bend = 1 - 2 / (fast_exp(2 / bound * row[2 * count + k]) + 1), l = bound * bend;
-        t->bend[k] = bend;
-        t->narrow[k] = fast_exp(-l);
-        t->z[k] = (y - row[count + k]) * t->narrow[k];
-        t->slope[k] = t->z[k];
-        t->likelihood[k] = row[k] - l - t->z[k] * t->z[k] / 2;
+        z[k] = slope[k] = (y - row[count + k]) * narrow[k];
+        likelihood[k] = row[k] - bound * bend[k] - z[k] * z[k] / 2;
     }
     /* At most one row of a sequence is censored, so these functions of the tail need no vectors. */
     for (int k = 0; gap.censored && k < count; k++) {

@@ -46,6 +46,8 @@ typedef struct piece {
     size_t base_stride;
     int overlap; /* lanes of an edge vector that the tile before has already added to c */
     bool alike;  /* the summation order of an element must not depend on its position */
+    const struct piece
+        *more; /* a second product, of which a, b, row, step, b_stride and k are added to this one; or NULL */
 } piece;
 
 /* Zeroes the overlapping lanes of an edge vector. */
@@ -58,9 +60,9 @@ static inline void hide_overlap(vector *amount, int overlap)
 }
 
 /* Computes c [rows x vectors * LANES]; inlined with constant rows and vectors, so that the accumulators stay in
- * registers. */
+ * registers. done: rows before a. */
 static inline __attribute__((always_inline)) void tile(const piece *x, const float *a, const float *base, float *c,
-                                                       int rows, int vectors)
+                                                       int done, int rows, int vectors)
 {
     vector sum[ROWS][VECTORS];
     const float *b = x->b;
@@ -70,18 +72,25 @@ static inline __attribute__((always_inline)) void tile(const piece *x, const flo
         for (int j = 0; j < vectors; j++)
             sum[i][j] = (vector){0};
     }
-    for (int p = 0; p < x->k; p++, a += x->step, b += x->b_stride) {
-        vector right[VECTORS];
-        UNROLL
-        for (int j = 0; j < vectors; j++)
-            right[j] = *(const vector *)(b + j * LANES);
-        UNROLL
-        for (int i = 0; i < rows; i++) {
-            float left = a[i * x->row];
+    for (const piece *y = x;;) {
+        for (int p = 0; p < y->k; p++, a += y->step, b += y->b_stride) {
+            vector right[VECTORS];
             UNROLL
             for (int j = 0; j < vectors; j++)
-                sum[i][j] += left * right[j];
+                right[j] = *(const vector *)(b + j * LANES);
+            UNROLL
+            for (int i = 0; i < rows; i++) {
+                float left = a[i * y->row];
+                UNROLL
+                for (int j = 0; j < vectors; j++)
+                    sum[i][j] += left * right[j];
+            }
         }
+        if (!y->more)
+            break;
+        y = y->more;
+        a = y->a + (size_t)done * y->row;
+        b = y->b;
     }
     UNROLL
     for (int i = 0; i < rows; i++) {
@@ -101,20 +110,22 @@ static inline __attribute__((always_inline)) void rows_of_tiles(const piece *x, 
 {
     const float *a = x->a, *base = x->base;
     float *c = x->c;
-    while (m > 0) {
-        int rows = m >= ROWS ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
+    for (int done = 0; m > 0;) {
+        /* Eight rows are two tiles of four: one of two rows takes as long as one of four. */
+        int rows = m >= ROWS && (ROWS != 6 || m != 8) ? ROWS : m >= 4 ? 4 : m >= 2 ? 2 : 1;
         if (rows == ROWS)
-            tile(x, a, base, c, ROWS, vectors);
+            tile(x, a, base, c, done, ROWS, vectors);
         else if (rows == 4)
-            tile(x, a, base, c, 4, vectors);
+            tile(x, a, base, c, done, 4, vectors);
         else if (rows == 2)
-            tile(x, a, base, c, 2, vectors);
+            tile(x, a, base, c, done, 2, vectors);
         else
-            tile(x, a, base, c, 1, vectors);
+            tile(x, a, base, c, done, 1, vectors);
         a += rows * x->row;
         c += rows * x->c_stride;
         if (base)
             base += rows * x->base_stride;
+        done += rows;
         m -= rows;
     }
 }
@@ -455,6 +466,41 @@ void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base,
     for (int i = 0; i < m; i++)
         memcpy(c + (size_t)i * stride, base.data + (size_t)i * base.stride, (size_t)n * sizeof *c);
     fast_product(m, n, k, 1, a, b, true, c, stride);
+}
+
+void LP_FAST(product_sum)(int m, int n, float alpha, int count, const product_terms *terms, bool add, float *c,
+                          int stride)
+{
+    piece all[FAST_TERMS];
+    int used = 0;
+    bool split = n % LANES != 0;
+    for (int i = 0; i < count; i++) {
+        matrix a = terms[i].a;
+        split = split || terms[i].k > DEPTH;
+        if (terms[i].k > 0)
+            all[used++] = (piece){.a = a.data,
+                                  .b = terms[i].b.data,
+                                  .row = a.transposed ? 1 : (size_t)a.stride,
+                                  .step = a.transposed ? (size_t)a.stride : 1,
+                                  .b_stride = (size_t)terms[i].b.stride,
+                                  .k = terms[i].k};
+    }
+    for (int i = 0; i < count && (split || used == 0); i++)
+        fast_product(m, n, terms[i].k, alpha, terms[i].a, terms[i].b, add || i > 0, c, stride);
+    if (split || used == 0)
+        return;
+    for (int i = 0; i + 1 < used; i++)
+        all[i].more = &all[i + 1];
+    all[0].c_stride = all[0].base_stride = (size_t)stride;
+    all[0].alpha = alpha;
+    for (int done = 0, vectors; done < n; done += vectors * LANES) {
+        vectors = n - done < VECTORS * LANES ? (n - done) / LANES : VECTORS;
+        all[0].c = c + done;
+        all[0].base = add ? c + done : NULL;
+        strip(&all[0], m, vectors);
+        for (int i = 0; i < used; i++)
+            all[i].b += vectors * LANES;
+    }
 }
 
 /* ------------------------------------------------------------------------------------------------ transpose --- */

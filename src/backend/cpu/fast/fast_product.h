@@ -30,6 +30,19 @@ void LP_FAST(product)(int m, int n, int k, float alpha, matrix a, matrix b, bool
 void LP_FAST(product_onto)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride);
 #define fast_product_onto LP_FAST(product_onto)
 
+/* The factors of a product: a [m x k], b [k x n], which is not transposed. */
+typedef struct product_terms {
+    int k;
+    matrix a, b;
+} product_terms;
+
+enum { FAST_TERMS = 2 };
+
+/* c [m x n] = alpha * the sum of count <= FAST_TERMS products, or c += if `add`: one pass over c. */
+void LP_FAST(product_sum)(int m, int n, float alpha, int count, const product_terms *terms, bool add, float *c,
+                          int stride);
+#define fast_product_sum LP_FAST(product_sum)
+
 /* fast_product without BLAS: the bits of an element depend only on its row of a and its column of b, not on the sizes of the
  * product or the position of the element. */
 void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);

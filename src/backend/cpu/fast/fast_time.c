@@ -83,12 +83,15 @@ void LP_FAST(reflect_gradient)(const lp_node *node, const lp_run *run)
     float *du = OUTPUT(1);                     /* [T x 2F] */
     int rows = lp_run_rows(run, node->inputs[0]), count = node->inputs[1]->cols / 2;
     int heads = node->inputs[0]->cols / (2 * count);
-    if (node->outputs[0])
-        reflect_rows(dy, INPUT(1), OUTPUT(0), rows, heads, count, ADDED(0));
-    for (int t = 0; du && t < rows; t++)
+    for (int t = 0; t < rows; t++)
         for (int h = 0; h < heads; h++) {
-            const float *xc = x + ((size_t)t * heads + h) * 2 * count, *xs = xc + count;
-            const float *dc = dy + ((size_t)t * heads + h) * 2 * count, *ds = dc + count;
+            size_t at = ((size_t)t * heads + h) * 2 * count;
+            const float *u = INPUT(1) + (size_t)t * 2 * count, *xc = x + at, *xs = xc + count;
+            const float *dc = dy + at, *ds = dc + count;
+            if (node->outputs[0])
+                fast_reflect(dy + at, u, OUTPUT(0) + at, count, ADDED(0));
+            if (!du)
+                continue;
             float *ducosine = du + (size_t)t * 2 * count, *dusine = ducosine + count;
             bool added = ADDED(1) || h > 0;
 #pragma omp simd
