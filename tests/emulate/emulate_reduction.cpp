@@ -49,7 +49,7 @@ bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, 
     for (int type = 0; type < LP_ROWS_COUNT; type++)
         shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;
-    lp_cuda_run launched = {NULL, run, &shard, NULL, 0, 0, NULL, NULL};
+    lp_cuda_run launched = {NULL, run, &shard, NULL, 0, 0, NULL, NULL, NULL, 0};
     lp_cuda_reduce(parts, count, &launched);
     bool good = true;
     for (int i = 0; scratch && i < GUARD; i++)

@@ -52,6 +52,36 @@ static void test_products(void **state)
     }
 }
 
+/* In bf16 products read copies of their operands: of dropout, which reads and writes them; of tanh, whose kernel does not;
+ * of a gradient to which two products add; and of heads with 7, 6 and 8 columns, of which the first have none. */
+static void test_copies(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct {
+        int tokens, cols, heads;
+        bool drops;
+    } sizes[] = {{140, 72, 1, true}, {70, 35, 5, true}, {90, 48, 8, false}, {200, 80, 10, true}, {66, 33, 1, false}};
+    for (int i = 0; i < 5; i++) {
+        graph_case this = {.gap = 1};
+        lp_graph *graph = &this.graph;
+        lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 403);
+        int cols = sizes[i].cols, heads = sizes[i].heads;
+        graph_case_segments(&this, &sizes[i].tokens, 1);
+        lp_value *x = lp_example_tokens(graph, "x", cols), *first = lp_example_fixed(graph, "first", cols, cols);
+        lp_value *second = lp_example_fixed(graph, "second", cols, 40);
+        lp_value *third = lp_example_fixed(graph, "third", heads * 40, cols / heads);
+        lp_value *hidden = lp_linear(graph, lp_affine(graph, x, 1 / sqrt(cols), 0), first, NULL, NULL, 1, true);
+        lp_value *inner = sizes[i].drops ? lp_dropout(graph, hidden, 0.3) : lp_tanh(graph, hidden, 3);
+        lp_value *one = lp_linear(graph, inner, second, NULL, NULL, heads, false);
+        graph_case_gradients(&this, lp_linear(graph, inner, third, NULL, one, heads, true)->producer);
+        graph_case_fill(&this, &random);
+        snprintf(what, sizeof what, "copies of %d columns, %d heads", cols, heads);
+        device_check_precisions(&this, device, 37, DEVICE_BF16 | DEVICE_SAME_BITS, what);
+        graph_case_clear(&this);
+    }
+}
+
 /* The softmax loss at widths that are no multiple of a slab, with few and many tiles of items, several chunks of them, and
  * items of the shard. */
 static void test_losses(void **state)
@@ -84,6 +114,7 @@ static void test_losses(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_losses)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products), cmocka_unit_test(test_copies),
+                                       cmocka_unit_test(test_losses)};
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

@@ -61,7 +61,9 @@ typedef struct lp_cuda_run {
     int largest_segments;       /* capacity of `segment`; the order of cuda_attention_order.h follows it */
     int stream;                 /* selects the scratch memory of the current node */
     struct lp_cuda_program *program;
-    const struct lp_cuda_fused *fused; /* by stage */
+    const struct lp_cuda_fused *fused;   /* by stage */
+    const struct lp_cuda_copies *copies; /* cuda_packed.h; NULL: none */
+    int stage;                           /* the current one */
 } lp_cuda_run;
 
 typedef void (*lp_cuda_kernel)(const lp_node *node, const lp_cuda_run *run);

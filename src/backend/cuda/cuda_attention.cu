@@ -207,9 +207,10 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     }
     rescale_sums(rescale, sum);
     if (shape::basis(task))
-        attention_store<shape>(task->time_out + first * basis_stride + head * task->basis_dim, basis_stride, present,
+        attention_store<shape>(task->time_out ? task->time_out + first * basis_stride + head * task->basis_dim : NULL,
+                               basis_stride, attention_copy_at(task->copies[3], first, head * task->basis_dim), present,
                                task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
-    attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, present, task->head_dim,
+    attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, {}, present, task->head_dim,
                            shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
 }
 
@@ -307,37 +308,6 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
 }
 
-/* ---- bf16 ---------------------------------------------------------------------------------------------------- */
-
-/* A thread packs 8 numbers. blockIdx.y: the matrix. */
-__global__ void __launch_bounds__(256) pack(const __grid_constant__ attention_copies copies)
-{
-    const attention_copy_of *part = &copies.part[blockIdx.y];
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    int each = part->padded / 4, c = (int)(i % each) * 8, cols = part->cols;
-    int64_t row = i / each;
-    if (row >= (int64_t)copies.shard->rows[LP_ROWS_TOKENS] * part->heads)
-        return;
-    const float *from = part->from + row * cols + c;
-    float x[8];
-    if (cols % 4 == 0 && (uintptr_t)part->from % 16 == 0) {
-#pragma unroll
-        for (int k = 0; k < 8; k += 4) {
-            float4 all = c + k < cols ? *(const float4 *)(from + k) : make_float4(0, 0, 0, 0);
-            x[k] = all.x;
-            x[k + 1] = all.y;
-            x[k + 2] = all.z;
-            x[k + 3] = all.w;
-        }
-    } else {
-#pragma unroll
-        for (int k = 0; k < 8; k++)
-            x[k] = c + k < cols ? from[k] : 0;
-    }
-    *(float4 *)(part->to + row * part->padded + c / 2) = make_float4(
-        tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]), tile_pack_bf16(x[4], x[5]), tile_pack_bf16(x[6], x[7]));
-}
-
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 template <typename shape, int words, int blocks = 2>
@@ -401,42 +371,38 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run)
     return task;
 }
 
-void attention_copies_add(attention_copies *copies, const attention_task *task, attention_part *part, bool by_head,
-                          int64_t tokens, float *to, size_t *used)
+void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input, const attention_task *task,
+                          attention_part *part, lp_copy_list *list, float *to, size_t *used)
 {
-    if (!part->from)
+    const lp_value *value = node->inputs[input];
+    lp_cuda_copy copy = value ? lp_cuda_copy_from(run, node, input) : lp_cuda_copy();
+    int heads = input == 4 ? 1 : task->heads, cols = value ? value->cols / heads : 0, padded = (cols + 15) / 16 * 8;
+    if (!value)
         return;
-    int heads = by_head ? task->heads : 1, padded = (part->cols + 15) / 16 * 8;
-    if (to) {
-        attention_copy_of copy = {part->from, to + *used, part->cols, padded, heads};
-        copies->part[copies->count++] = copy;
-        copies->shard = task->shard;
-        *part = attention_part_of(copy.to, padded, heads, by_head);
-        part->vector = 4;
-        for (part->shift = 0; part->shift < 5 && 4 << part->shift < padded;)
-            part->shift++;
+    if (copy.data) {
+        *part = {(const float *)copy.data, copy.stride / 2, heads > 1 ? cols / 2 : 0,
+                 heads > 1 ? cols / 2 : copy.stride / 2, 4, 0};
+    } else if (to) {
+        int64_t tokens = lp_cuda_largest(run, value);
+        lp_cuda_copy_add(run, list,
+                         {(const float *)lp_run_data(run->run, value), (uint16_t *)(to + *used), lp_cuda_rows_of(value),
+                          heads, cols, 2 * padded},
+                         tokens);
+        *part = {to + *used, heads * padded, heads > 1 ? padded : 0, padded, 4, 0};
     }
-    *used += (size_t)tokens * (size_t)(heads * padded);
+    while (part->shift < 5 && 4 << part->shift < padded)
+        part->shift++;
+    *used += copy.data ? 0 : (size_t)lp_cuda_largest(run, value) * (size_t)(heads * padded);
 }
 
-size_t attention_copies_of_inputs(attention_copies *copies, attention_task *task, int64_t tokens, float *to)
+size_t attention_copy_inputs(const lp_node *node, const lp_cuda_run *run, attention_task *task, lp_copy_list *list,
+                             float *to)
 {
+    attention_part *parts[] = {&task->queries[0], &task->keys[0], &task->keys[2], &task->queries[1], &task->keys[1]};
     size_t used = 0;
-    for (int i = 0; i < ATTENTION_KEYS; i++)
-        attention_copies_add(copies, task, &task->keys[i], i != 1, tokens, to, &used);
-    for (int i = 0; i < ATTENTION_QUERIES; i++)
-        attention_copies_add(copies, task, &task->queries[i], true, tokens, to, &used);
+    for (int i = 0; i < 5; i++)
+        attention_copy_input(node, run, i, task, parts[i], list, to, &used);
     return used;
-}
-
-void attention_pack(const lp_cuda_run *run, const attention_copies *copies, int64_t tokens)
-{
-    int64_t most = 0;
-    for (int i = 0; i < copies->count; i++) {
-        int64_t mine = tokens * copies->part[i].heads * (copies->part[i].padded / 4);
-        most = mine > most ? mine : most;
-    }
-    LP_LAUNCH(run, pack, dim3(lp_blocks(most, 256), (unsigned)copies->count), 256, 0, *copies);
 }
 
 void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
@@ -445,7 +411,9 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     task.out = LP_OUTPUT(0);
     task.lse = LP_OUTPUT(1);
-    task.time_out = LP_OUTPUT(2);
+    task.time_out = node->outputs[2] && lp_cuda_stores_floats(run, node->outputs[2]) ? LP_OUTPUT(2) : NULL;
+    if (node->outputs[2])
+        task.copies[3] = lp_cuda_copy_to(run, node->outputs[2]);
     task.vectorized =
         attention_aligned(task.out, task.head_dim, 2) | attention_aligned(task.time_out, task.basis_dim, 2) << 1;
     task.aligned = attention_parts_aligned(&task);
@@ -457,16 +425,17 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
             return;
     }
     if (tile_bf16(run)) {
-        attention_copies copies = {};
-        size_t floats = attention_copies_of_inputs(&copies, &task, tokens, NULL);
+        lp_copy_list list = {};
+        size_t floats = attention_copy_inputs(node, run, &task, &list, NULL);
         /* The gradient reads the copies, too. */
-        float *to =
-            (float *)(node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
-                                                 : lp_cuda_scratch(run, floats * sizeof(float)));
-        if (!to)
+        float *to = (float *)(!floats                        ? NULL
+                              : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0],
+                                                                                 floats * sizeof(float))
+                                                           : lp_cuda_scratch(run, floats * sizeof(float)));
+        if (floats && !to)
             return;
-        attention_copies_of_inputs(&copies, &task, tokens, to);
-        attention_pack(run, &copies, tokens);
+        attention_copy_inputs(node, run, &task, &list, to);
+        lp_cuda_copy_launch(run, &list);
     }
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;

@@ -19,7 +19,8 @@
  * which rounding would avoid at the cost of a pass over shared memory; probabilities and dscores are rounded. The row
  * sum is that of the rounded probabilities, so that outputs are weighted means: the gradient of a peaked softmax is a
  * difference between a row of dp and its mean, which otherwise consists of the rounding error of the largest one. bf16
- * reads copies that a kernel before it packs (attention_pack). fp32 is tf32 with operands in two parts
+ * reads copies (cuda_packed.h); where those of a head would not begin at whole vectors, a kernel before it makes copies
+ * with padded heads. fp32 is tf32 with operands in two parts
  * (tile_mma_fp32).
  *
  * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the block while its
@@ -29,6 +30,7 @@
 #define LP_CUDA_ATTENTION_H
 
 #include "backend/cuda/cuda_attention_order.h"
+#include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_tile.h"
 
 /* Source matrix of some columns of a token, staged to shared memory. */
@@ -63,6 +65,8 @@ typedef struct attention_task {
     float2 *row_stats;           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
     const int32_t *order;        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
+    lp_cuda_copy copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */
+    lp_cuda_copy time_out_copy; /* which the gradient reads */
     int64_t dbasis_step;  /* floats between the parts of dbasis of two heads; 0: one head */
     int accumulate;       /* bit i: gradient i accumulates */
     int vectorized;       /* bit i: result i can be stored by float2 */
@@ -308,23 +312,24 @@ __device__ static __forceinline__ void attention_copy(const attention_task *task
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Stores accumulators to a matrix with `cols` columns, padded to `padded`: column 16 (first_tile + m) + c of tile m is
- * column `begin` less of the matrix, and only its columns are stored. `to`: row 0 of the warp's 16 rows, of which `present` exist.
- * vectorized: all rows are 8-byte aligned. */
+/* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16 (first_tile + m) + c of tile m is
+ * column `begin` less of the matrix, and only its columns are stored. `to` and copy.data: row 0 of the warp's 16 rows, of
+ * which `present` exist; NULL: not stored. vectorized: all rows are 8-byte aligned. */
 template <typename shape, int all>
-__device__ static __forceinline__ void attention_store(float *to, int64_t stride, int present, int cols, int padded,
-                                                       int first_tile, int from, int tiles, int begin, bool vectorized,
-                                                       int accumulate, float (&sum)[all][2][4])
+__device__ static __forceinline__ void attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present,
+                                                       int cols, int padded, int first_tile, int from, int tiles,
+                                                       int begin, bool vectorized, int accumulate,
+                                                       float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
     int group = shape::bf16 ? me.group : 2 * me.group;
     /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
-    auto each = [&](auto act) {
+    auto each = [&](auto *matrix, int64_t step, auto act) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             int row = 8 * (i >> 1) + 2 * me.member + (i & 1), end = row < present ? cols : 0;
-            float *mine = to + row * stride;
+            auto *mine = matrix + row * step;
 #pragma unroll
             for (int m = 0; m < all; m++) {
                 int col = 16 * (first_tile + m) - begin, one = col + group, other = one + second;
@@ -335,22 +340,38 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
         }
     };
     if (accumulate)
-        each([](float *dst, float &x, float &y, bool one, bool other) {
+        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
             x += one ? dst[0] : 0;
             y += other ? dst[second] : 0;
         });
     if (!shape::bf16 && vectorized)
-        each([](float *dst, float &x, float &y, bool one, bool) {
+        each(to, stride, [](float *dst, float &x, float &y, bool one, bool) {
             if (one)
                 *(float2 *)dst = make_float2(x, y);
         });
-    else
-        each([](float *dst, float &x, float &y, bool one, bool other) {
+    else if (to)
+        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
             if (one)
                 dst[0] = x;
             if (other)
                 dst[second] = y;
         });
+    if (shape::bf16 && copy.data)
+        each(copy.data, copy.stride, [](uint16_t *dst, float &x, float &y, bool one, bool other) {
+            uint32_t both = __float_as_uint(tile_pack_bf16(x, y));
+            if (one)
+                dst[0] = (uint16_t)both;
+            if (other)
+                dst[second] = (uint16_t)(both >> 16);
+        });
+}
+
+/* The columns of a head of a matrix in bf16, from a token on. */
+__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int64_t token, int column)
+{
+    if (copy.data)
+        copy.data += token * copy.stride + column;
+    return copy;
 }
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
@@ -603,26 +624,12 @@ static inline int attention_divide(int tiles, int sums, int *each)
 /* The fields that attention and its gradient share: inputs 0 to 4 of both. */
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run);
 
-/* bf16: copies [T x H x padded] of matrices [T x H x cols], two numbers in a float and padded to k-steps. */
-typedef struct attention_copy_of {
-    const float *from;
-    float *to;
-    int cols, padded, heads; /* padded: floats */
-} attention_copy_of;
-
-enum { ATTENTION_COPIES = 5 };
-
-typedef struct attention_copies {
-    attention_copy_of part[ATTENTION_COPIES];
-    int count;
-    const lp_cuda_shard *shard;
-} attention_copies;
-
-/* Replaces the source of a part by a copy, `used` floats from `to` on; adds its size to `used`. to NULL: only that. */
-void attention_copies_add(attention_copies *copies, const attention_task *task, attention_part *part, bool by_head,
-                          int64_t tokens, float *to, size_t *used);
-/* The same for attention's inputs. */
-size_t attention_copies_of_inputs(attention_copies *copies, attention_task *task, int64_t tokens, float *to);
-void attention_pack(const lp_cuda_run *run, const attention_copies *copies, int64_t tokens);
+/* bf16: the source of a part becomes the copy of input `input` of the node, or where it has none a copy with padded heads
+ * that `list` makes, `used` floats from `to` on; adds its size to `used`. to NULL: only that. */
+void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input, const attention_task *task,
+                          attention_part *part, lp_copy_list *list, float *to, size_t *used);
+/* The same for inputs 0 to 4. Returns the floats from `to` on. */
+size_t attention_copy_inputs(const lp_node *node, const lp_cuda_run *run, attention_task *task, lp_copy_list *list,
+                             float *to);
 
 #endif

@@ -18,6 +18,7 @@
  * dscores to the next mma from registers. With several heads, dbasis is stored for each head, and sum_heads adds them.
  */
 #include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
@@ -42,31 +43,15 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
                                             : x;
 }
 
-template <int vector> __device__ __forceinline__ void load_vector(float *to, const float *from)
-{
-    if constexpr (vector == 4) {
-        float4 x = *(const float4 *)from;
-        to[0] = x.x;
-        to[1] = x.y;
-        to[2] = x.z;
-        to[3] = x.w;
-    } else if constexpr (vector == 2) {
-        float2 x = *(const float2 *)from;
-        to[0] = x.x;
-        to[1] = x.y;
-    } else {
-        to[0] = *from;
-    }
-}
-
-/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: also stores the packed
- * row of dout, `padded` floats. */
+/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
+ * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
 template <lp_precision precision, int vector>
-__device__ __forceinline__ float dot_by(const float *dout, const float *out, int cols, float *packed, int padded)
+__device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out,
+                                        const uint16_t *out_copy, int cols, float *packed, int padded)
 {
     constexpr bool bf16 = precision == LP_PRECISION_BF16;
     constexpr int each = bf16 ? 4 : vector, together = 4;
-    int part = (int)threadIdx.x & 7, end = bf16 ? 2 * padded : cols;
+    int part = (int)threadIdx.x & 7, end = bf16 && !copy ? 2 * padded : cols;
     float sum = 0;
 #pragma unroll 1
     for (int first = each * part; first < end; first += 8 * each * together) {
@@ -76,9 +61,15 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, int
 #pragma unroll
             for (int k = 0; k < each; k += vector) {
                 int c = first + 8 * each * n + k;
-                if (c < cols) {
-                    load_vector<vector>(&x[n][k], dout + c);
-                    load_vector<vector>(&y[n][k], out + c);
+                if (c >= cols)
+                    continue;
+                lp_vector<vector> both[2] = {
+                    bf16 && copy ? lp_vector_load_bf16<vector>(copy + c) : lp_vector_load<vector>(dout + c),
+                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
+#pragma unroll
+                for (int i = 0; i < vector; i++) {
+                    x[n][k + i] = both[0].at[i];
+                    y[n][k + i] = both[1].at[i];
                 }
             }
 #pragma unroll
@@ -88,7 +79,7 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, int
                 sum += rounded<precision>(x[n][k]) * y[n][k];
             if constexpr (bf16) {
                 int c = first + 8 * each * n;
-                if (c < end)
+                if (!copy && c < end)
                     *(float2 *)(packed + c / 2) =
                         make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
             }
@@ -97,31 +88,38 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, int
     return sum;
 }
 
+/* i: number of the token and head. packed: rows of dout in bf16, to be read or written. */
 template <lp_precision precision>
-__device__ __forceinline__ float dot(const float *dout, const float *out, int cols, int vector, float *packed,
-                                     int padded)
+__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const float *dout, bool copied,
+                                     const float *out, lp_cuda_copy out_copy, int cols, int vector,
+                                     const attention_part &packed)
 {
-    return vector == 4   ? dot_by<precision, 4>(dout, out, cols, packed, padded)
-           : vector == 2 ? dot_by<precision, 2>(dout, out, cols, packed, padded)
-                         : dot_by<precision, 1>(dout, out, cols, packed, padded);
+    dout += i * cols;
+    out += i * cols;
+    uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
+    int64_t at = (int64_t)token * packed.stride + head * packed.head_step;
+    const uint16_t *copy = copied ? (const uint16_t *)(packed.from + at) : NULL;
+    float *to = (float *)packed.from + at;
+    const uint16_t *second = attention_copy_at(out_copy, token, (int)head * cols).data;
+    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, second, cols, to, packed.cols)
+           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, second, cols, to, packed.cols)
+                         : dot_by<precision, 1>(dout, copy, out, second, cols, to, packed.cols);
 }
 
-/* 8 threads for each token and head. packed: rows of dout and dtime_out in bf16. */
+/* 8 threads for each token and head. In bf16 the gradients are those of queries[2] and [3], which have copies or get them. */
 template <lp_precision precision>
 __global__ void __launch_bounds__(THREADS, 4)
-    prepare(const __grid_constant__ attention_task task, int vector, int time_vector, float *packed, float *time_packed)
+    prepare(const __grid_constant__ attention_task task, int vector, int time_vector, bool copied, bool time_copied)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
     bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
-    int padded = task.queries[3].cols, time_padded = task.queries[2].cols;
     float sum = 0;
     if (valid) {
-        sum = dot<precision>(task.dout + i * task.head_dim, task.out + i * task.head_dim, task.head_dim, vector,
-                             packed + i * padded, padded);
+        sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
         if (task.basis_dim)
-            sum += dot<precision>(task.dtime_out + i * task.basis_dim, task.time_out + i * task.basis_dim,
-                                  task.basis_dim, time_vector, time_packed + i * time_padded, time_padded);
+            sum += dot<precision>(task, i, task.dtime_out, time_copied, task.time_out, task.time_out_copy, task.basis_dim,
+                                  time_vector, task.queries[2]);
     }
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
@@ -297,15 +295,17 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
     int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
     int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
     int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
-    if (task->dkey)
-        attention_store<shape>(task->dkey + at, stride, present, cols, padded, tile, 0, min(rest, tiles), 0,
+    lp_cuda_copy dkey = attention_copy_at(task->copies[1], key, head * cols);
+    lp_cuda_copy dvalue = attention_copy_at(task->copies[2], key, head * cols);
+    if (task->dkey || dkey.data)
+        attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0, min(rest, tiles), 0,
                                task->vectorized & 2, task->accumulate & 2, sum);
     if (task->dbasis)
-        attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim,
+        attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim, {},
                                present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
                                task->dbasis_step ? 0 : task->accumulate & 16, sum);
-    if (task->dvalue)
-        attention_store<shape>(task->dvalue + at, stride, present, cols, padded, tile, rest, tiles, begin + basis,
+    if (task->dvalue || dvalue.data)
+        attention_store<shape>(task->dvalue ? task->dvalue + at : NULL, stride, dvalue, present, cols, padded, tile, rest, tiles, begin + basis,
                                task->vectorized & 4, task->accumulate & 4, sum);
 }
 
@@ -503,12 +503,17 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
             query = first + group_row;
     int present = end - (int)query, begin = shape::columns(shape::head(task));
-    if (task->dquery)
-        attention_store<shape>(task->dquery + query * head_stride + head * task->head_dim, head_stride, present,
+    lp_cuda_copy dquery = attention_copy_at(task->copies[0], query, head * task->head_dim);
+    lp_cuda_copy dtime_query = attention_copy_at(task->copies[3], query, head * task->basis_dim);
+    if (task->dquery || dquery.data)
+        attention_store<shape>(task->dquery ? task->dquery + query * head_stride + head * task->head_dim : NULL,
+                               head_stride, dquery, present,
                                task->head_dim, begin, tile, 0, tiles, 0, task->vectorized & 1, task->accumulate & 1,
                                sum);
-    if (task->dtime_query)
-        attention_store<shape>(task->dtime_query + query * basis_stride + head * task->basis_dim, basis_stride, present,
+    if (task->dtime_query || dtime_query.data)
+        attention_store<shape>(task->dtime_query ? task->dtime_query + query * basis_stride + head * task->basis_dim
+                                                 : NULL,
+                               basis_stride, dtime_query, present,
                                task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
                                task->vectorized & 8, task->accumulate & 8, sum);
 }
@@ -569,7 +574,8 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
         launch<narrow>(run, *task, tokens);
 }
 
-template <lp_precision precision> void launch_prepare(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <lp_precision precision>
+void launch_prepare(const lp_cuda_run *run, attention_task task, int64_t tokens, bool copied, bool time_copied)
 {
     auto vector_of = [](const float *x, const float *y, int cols) {
         int vector = 4;
@@ -579,7 +585,7 @@ template <lp_precision precision> void launch_prepare(const lp_cuda_run *run, at
     };
     LP_LAUNCH(run, (prepare<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
               vector_of(task.dout, task.out, task.head_dim), vector_of(task.dtime_out, task.time_out, task.basis_dim),
-              (float *)task.queries[3].from, (float *)task.queries[2].from);
+              copied, time_copied);
 }
 
 /* Whether two outputs are the same matrix, for example if the query is also the key. */
@@ -599,6 +605,8 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
     float **fields[] = {&task.dquery, &task.dkey, &task.dvalue, &task.dtime_query, &task.dbasis};
     for (int i = 0; i < 5; i++) {
         *fields[i] = chosen >> i & 1 ? outputs[i] : NULL;
+        if (i < 4 && !(chosen >> i & 1))
+            task.copies[i] = {};
         task.vectorized |= attention_aligned(outputs[i], i < 3 ? task.head_dim : task.basis_dim, 2) << i;
     }
     if (dbasis_of_heads && task.dbasis) {
@@ -621,8 +629,13 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
 
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    float *const outputs[5] = {LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3), LP_OUTPUT(4)};
     attention_task task = attention_task_of(node, run);
+    float *outputs[5];
+    for (int i = 0; i < 5; i++) {
+        outputs[i] = node->outputs[i] && lp_cuda_stores_floats(run, node->outputs[i]) ? LP_OUTPUT(i) : NULL;
+        if (i < 4 && node->outputs[i])
+            task.copies[i] = lp_cuda_copy_to(run, node->outputs[i]);
+    }
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     task.order = lp_cuda_attention_order_of(run);
     task.lse = (float *)LP_INPUT(5);
@@ -631,6 +644,8 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dout = LP_INPUT(7);
     task.time_out = (float *)LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
+    if (node->inputs[8])
+        task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.accumulate = (int)node->accumulate;
     task.queries[2] = attention_part_of(task.dtime_out, task.basis_dim, task.heads, true);
     task.queries[3] = attention_part_of(task.dout, task.head_dim, task.heads, true);
@@ -638,15 +653,15 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     attention_mask_size(&task, run, tokens);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
 
-    /* Scratch, in floats: row_stats, dbasis of every head, and in bf16 the packed gradients. */
+    /* Scratch, in floats: row_stats, dbasis of every head, and in bf16 gradients that have no copies. */
     bool by_head = outputs[4] && task.heads > 1;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
     size_t dbasis = by_head ? ((size_t)tokens * (size_t)(task.heads * task.basis_dim) + 63) / 64 * 64 : 0;
-    attention_copies inputs = {}, gradients = {};
+    lp_copy_list inputs = {}, gradients = {}; /* both are made by other kernels */
     auto copy_gradients = [&](float *to) {
         size_t used = 0;
-        attention_copies_add(&gradients, &task, &task.queries[2], true, tokens, to, &used);
-        attention_copies_add(&gradients, &task, &task.queries[3], true, tokens, to, &used);
+        attention_copy_input(node, run, 9, &task, &task.queries[2], &gradients, to, &used);
+        attention_copy_input(node, run, 7, &task, &task.queries[3], &gradients, to, &used);
         return used;
     };
     size_t packed = tile_bf16(run) ? copy_gradients(NULL) : 0;
@@ -655,13 +670,14 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
         return;
     task.row_stats = (float2 *)scratch;
     if (tile_bf16(run)) {
-        attention_copies_of_inputs(&inputs, &task, tokens, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
+        attention_copy_inputs(node, run, &task, &inputs, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
         copy_gradients(scratch + row_stats + dbasis);
-        launch_prepare<LP_PRECISION_BF16>(run, task, tokens);
+        launch_prepare<LP_PRECISION_BF16>(run, task, tokens, lp_cuda_copy_from(run, node, 7).data != NULL,
+                                          node->inputs[9] && lp_cuda_copy_from(run, node, 9).data != NULL);
     } else if (tile_tensor(run)) {
-        launch_prepare<LP_PRECISION_TF32>(run, task, tokens);
+        launch_prepare<LP_PRECISION_TF32>(run, task, tokens, false, false);
     } else {
-        launch_prepare<LP_PRECISION_FP32>(run, task, tokens);
+        launch_prepare<LP_PRECISION_FP32>(run, task, tokens, false, false);
     }
     lp_cuda_release_low_priority(run);
     /* Gradients into the same matrix are computed one after another. */

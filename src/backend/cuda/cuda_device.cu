@@ -213,13 +213,17 @@ bool lp_device_capture_begin(lp_cuda_device *device)
     if (cudaStreamBeginCapture(device->streams[0], cudaStreamCaptureModeThreadLocal) != cudaSuccess)
         return false;
     lp_device_set_stream(device, 0);
+    return true;
+}
+
+void lp_device_fork_streams(lp_cuda_device *device)
+{
     lp_device_record_event(device, LP_DEVICE_EVENTS);
     for (int i = 1; i < LP_CUDA_STREAMS; i++) {
         lp_device_set_stream(device, i);
         lp_device_wait_event(device, LP_DEVICE_EVENTS);
     }
     lp_device_set_stream(device, 0);
-    return true;
 }
 
 void lp_device_join_streams(lp_cuda_device *device)

@@ -57,7 +57,8 @@ void lp_device_set_stream(lp_cuda_device *device, int stream);
 enum { LP_DEVICE_EVENTS = 1024 };
 void lp_device_record_event(lp_cuda_device *device, int number);
 void lp_device_wait_event(lp_cuda_device *device, int number);
-/* While capturing: stream 0 waits for all others and becomes the current one. */
+/* While capturing: the other streams begin after what stream 0 has so far; it waits for all others and becomes the current one. */
+void lp_device_fork_streams(lp_cuda_device *device);
 void lp_device_join_streams(lp_cuda_device *device);
 
 /* Seconds that the work submitted between start and stop takes; stop waits for it. Start keeps the device busy for a moment, so that

@@ -2,8 +2,9 @@
  *
  * Grid: (column tiles, row tiles, heads * chunks). A block computes one tile of C for one head and one chunk of the
  * depth. It takes the depth in slabs of 32, which are copied asynchronously: while a slab is multiplied, the next two are
- * under way. Each thread rounds what it copied itself, in place: to bf16 (m16n8k16) or tf32 (m16n8k8) for tensor cores;
- * fp32 stays exact and is multiplied by ordinary multiply-adds. Sums are always fp32.
+ * under way. Each thread rounds what it copied itself, in place, to tf32 for tensor cores; fp32 stays exact and is
+ * multiplied by ordinary multiply-adds. Sums are always fp32. cuda_product_packed.h multiplies operands that are rounded
+ * in memory already: in bf16 all that have copies (cuda_packed.h), the others are multiplied in tf32.
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
  * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
@@ -12,13 +13,14 @@
  *
  * What is done with a tile is a type `finish` (a kernel argument): `run` gets the sums of each lane, two neighbouring
  * columns at a time (product_pairs), and shared memory to use after a barrier; `loaded` sees every slab that the thread
- * has loaded. cuda_product_packed.h multiplies operands that are rounded in memory already.
+ * has loaded.
  */
 #ifndef LP_CUDA_PRODUCT_H
 #define LP_CUDA_PRODUCT_H
 
 #include <type_traits>
 
+#include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
@@ -115,17 +117,16 @@ template <int later> __device__ static inline void product_copies_wait(void)
 #endif
 }
 
-/* Layout in shared memory of a slab of an operand with `count` rows of C. from_floats: it is copied as floats and rounded in
- * place, so that 8 numbers in bf16 have the first half of 8 floats. */
-template <int slab_precision, bool slab_deep, int slab_count, int slab_depth, bool from_floats> struct product_layout {
+/* Layout in shared memory of a slab of an operand with `count` rows of C. */
+template <int slab_precision, bool slab_deep, int slab_count, int slab_depth> struct product_layout {
     static constexpr int precision = slab_precision, depth = slab_depth, count = slab_count;
     static constexpr bool deep = slab_deep, bf16 = precision == LP_PRECISION_BF16;
-    static constexpr int per_float = bf16 && !from_floats ? 2 : 1; /* numbers that are copied as one */
+    static constexpr int per_float = bf16 ? 2 : 1; /* numbers that are copied as one */
     /* A line is contiguous in memory. */
     static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
     static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
 
-    /* Offset of number i of a line, in bf16 of every eighth. */
+    /* Offset of number i of a line. */
     __device__ static constexpr int at(int i)
     {
         return i / per_float;
@@ -168,8 +169,8 @@ __device__ static inline void product_copy(float *to, const type *from, int64_t 
 
 /* A slab of floats: what a thread copied of it, to be rounded. */
 template <int precision, bool deep, int count, int threads>
-struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB, true> {
-    typedef product_layout<precision, deep, count, PRODUCT_SLAB, true> layout;
+struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB> {
+    typedef product_layout<precision, deep, count, PRODUCT_SLAB> layout;
     static constexpr int per_line = layout::line / 4, vectors = layout::lines * per_line / threads;
 
     float4 held[vectors];
@@ -183,20 +184,16 @@ struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB, true>
         }
     }
 
-    /* In bf16, the second of two lanes writes where the first has read. */
     __device__ void store(float *slab) const
     {
+        if constexpr (precision == LP_PRECISION_TF32)
 #pragma unroll
-        for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads, at = 4 * (v % per_line);
-            float4 x = held[i];
-            float *to = slab + v / per_line * layout::stride;
-            if constexpr (precision == LP_PRECISION_BF16)
-                *(float2 *)(to + at - at % 8 / 2) = make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
-            else if constexpr (precision == LP_PRECISION_TF32)
-                *(float4 *)(to + at) =
+            for (int i = 0; i < vectors; i++) {
+                int v = (int)threadIdx.x + i * threads;
+                float4 x = held[i];
+                *(float4 *)(slab + v / per_line * layout::stride + 4 * (v % per_line)) =
                     make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
-        }
+            }
     }
 };
 
@@ -426,7 +423,6 @@ __device__ static inline void product_sum(const product_task &task, const produc
             left.load(a);
             right.load(b);
             finish.loaded(place, left.held, right.held);
-            __syncwarp();
             left.store(a);
             right.store(b);
         }
@@ -501,14 +497,15 @@ template <typename action> static inline void product_with_precision(const lp_cu
         act(std::integral_constant<int, LP_PRECISION_BF16>());
 }
 
-/* In the precision of the run. */
+/* In fp32, or tf32 in all other precisions. */
 template <bool a_deep, bool b_deep, typename finish_type>
 static inline void product_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                   int heads, int rows, int cols)
 {
-    product_with_precision(run, [&](auto precision) {
-        product_launch_precision<decltype(precision)::value, a_deep, b_deep>(run, task, finish, heads, rows, cols);
-    });
+    if (tile_tensor(run))
+        product_launch_precision<LP_PRECISION_TF32, a_deep, b_deep>(run, task, finish, heads, rows, cols);
+    else
+        product_launch_precision<LP_PRECISION_FP32, a_deep, b_deep>(run, task, finish, heads, rows, cols);
 }
 
 /* What a finish does if it does not say otherwise. */
@@ -518,8 +515,13 @@ struct product_finish {
     {
     }
 
-    /* Packed operands: a slab of A, and the end of the block's tiles. */
-    template <typename shape, typename slab_a> __device__ void copied(const product_place &, const float *)
+    /* Packed operands: the begin of a tile, a slab of A and B, and the end of the block's tiles. */
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &, const float *, const float *)
     {
     }
     template <int precision, bool a_deep, typename shape> __device__ void done(const product_place &, float *)
@@ -567,14 +569,7 @@ typedef struct product_store : product_finish {
         if (accumulate)
             plus<two, precision, a_deep>(sums, place, first, stride);
         product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            float *here = first + row * stride + col;
-            if constexpr (two) {
-                *(float2 *)here = make_float2(sum[0], sum[1]);
-            } else {
-                here[0] = sum[0];
-                if (col + 1 < place.cols)
-                    here[1] = sum[1];
-            }
+            tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
         });
     }
 
@@ -626,17 +621,22 @@ typedef struct product_outer : product_finish {
             add(a);
     }
 
-    /* The thread's four columns of a slab of A in shared memory: its lines are depths. */
-    template <typename shape, typename slab_a> __device__ void copied(const product_place &place, const float *slab)
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &place, const float *a, const float *)
     {
-        constexpr int per_line = shape::rows / 4;
-        if (!wanted(place))
-            return;
+        if (wanted(place))
+            add_slab<shape::threads, slab_a>(a);
+    }
+
+    /* The thread's four columns of a slab in shared memory, whose lines are depths. */
+    template <int threads, typename layout> __device__ void add_slab(const float *slab)
+    {
+        constexpr int per_line = layout::count / 4;
 #pragma unroll
-        for (int line = (int)threadIdx.x / per_line; line < slab_a::depth; line += shape::threads / per_line) {
-            const float *from = slab + line * slab_a::stride + (slab_a::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
+        for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
+            const float *from = slab + line * layout::stride + (layout::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
             float4 four[1];
-            if constexpr (slab_a::bf16) {
+            if constexpr (layout::bf16) {
                 uint32_t low = __float_as_uint(from[0]), high = __float_as_uint(from[1]);
                 four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
                                       __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));

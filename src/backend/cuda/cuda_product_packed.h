@@ -2,7 +2,7 @@
  * (bf16, or floats), with rows that are padded with zeros to whole 16 bytes. They need not pass through registers, so slabs
  * of 128 bytes are copied asynchronously, and a warp has a tile of 64 x 64: half the reads of shared memory.
  *
- * Grid: (ranges of column tiles, row tiles, chunks). A block computes the tiles of its range one after the other, and
+ * Grid: (ranges of column tiles, row tiles, heads * chunks). A block computes the tiles of its range one after the other, and
  * copies the slabs of the next while it finishes one: a tile of a short depth would wait longer for its first slab than it
  * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two blocks run on a
  * multiprocessor.
@@ -12,8 +12,18 @@
 
 #include "backend/cuda/cuda_product.h"
 
-typedef product_shape<128, 128, 64, 64> packed_wide;
-typedef product_shape<128, 64, 64, 32> packed_narrow; /* for up to 64 columns */
+/* Buffers: slabs in shared memory, of which all but one are under way. Blocks: that run on a multiprocessor. */
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
+struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks;
+};
+
+typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
+typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
+/* Smaller tiles of more warps, which wait for less. */
+typedef packed_shape<64, 128, 32, 32, 4, 2> packed_linear;
+typedef packed_shape<128, 64, 32, 32, 3, 2> packed_linear_narrow; /* for up to 64 columns */
+typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -29,26 +39,28 @@ static inline int packed_unit(const lp_cuda_run *run)
 template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
     typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
     static constexpr int depth = 128 / (int)sizeof(type);
-    typedef product_layout<precision, a_deep, shape::rows, depth, false> a;
-    typedef product_layout<precision, b_deep, shape::cols, depth, false> b;
-    /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise three buffers hold both. The terms of
-     * the columns end a buffer. */
+    typedef product_layout<precision, a_deep, shape::rows, depth> a;
+    typedef product_layout<precision, b_deep, shape::cols, depth> b;
+    /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise the buffers hold both. The terms of the
+     * columns end a buffer. */
     static constexpr int most_resident = 4;
 
     __host__ __device__ static int buffer(bool resident)
     {
         return (resident ? 0 : a::size) + b::size + shape::cols;
     }
-    static size_t bytes(int resident)
+    static size_t bytes(int resident, int buffers)
     {
-        return sizeof(float) * (size_t)(resident ? resident * a::size + 2 * buffer(true) : 3 * buffer(false));
+        return sizeof(float) * (size_t)(resident * a::size + buffers * buffer(resident));
     }
 };
 
-/* terms: one for each column, padded to whole tiles; may be NULL. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, 2)
-    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, finish_type finish)
+/* width: floats of a copy. terms: one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of
+ * the block, or shape::buffers; 2 for B alone. */
+template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
+                  finish_type finish)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
@@ -56,28 +68,29 @@ __global__ void __launch_bounds__(shape::threads, 2)
     typedef typename slabs::type type;
     LP_SHARED(float, memory);
     product_place place = {
-        (int)blockIdx.y * shape::rows,       0, 0, (int)blockIdx.z, product_count(task.rows, task.shard),
-        product_count(task.cols, task.shard)};
+        (int)blockIdx.y * shape::rows,        0, (int)blockIdx.z / task.chunks, (int)blockIdx.z % task.chunks,
+        product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
     int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
     product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
-    int begin = sides.begin, end = sides.end, size = slabs::buffer(resident), buffers = resident ? 2 : 3;
+    int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
     float *ring = memory + resident * slab_a::size;
 
     /* Copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_buffer = 0;
     auto copy_a = [&](float *to, int k) {
-        product_copy<slab_a, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, 4, sides.rows, end - k);
+        product_copy_columns<slab_a, shape::threads, width>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
+                                                            end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
             float *to = ring + next_buffer * size;
             int col = next_tile * shape::cols;
-            product_copy<slab_b, shape::threads>(to,
-                                                 sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step,
-                                                 task.b.stride, 4, place.cols - col, end - next_k);
+            product_copy_columns<slab_b, shape::threads, width>(
+                to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
+                place.cols - col, end - next_k);
             if (!resident)
                 copy_a(to + slab_b::size, next_k);
             next_k += slabs::depth;
@@ -93,8 +106,7 @@ __global__ void __launch_bounds__(shape::threads, 2)
     };
     for (int i = 0; i < resident; i++)
         copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
-    copy_next();
-    if (!resident)
+    for (int i = 1; i < (resident ? 2 : shape::buffers); i++)
         copy_next();
     float *buffer = ring, *stop = ring + buffers * size;
 #pragma unroll 1
@@ -103,18 +115,19 @@ __global__ void __launch_bounds__(shape::threads, 2)
         const float *a = memory;
         float *from = buffer;
         place.col = tile * shape::cols;
+        finish.template start<precision, a_deep, shape>(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
             if (resident)
                 product_copies_wait<0>();
             else
-                product_copies_wait<1>();
+                product_copies_wait<shape::buffers - 2>();
             __syncthreads();
             copy_next();
             from = buffer;
             const float *left = resident ? a : from + slab_b::size;
             product_multiply<a_deep, b_deep, shape, slab_a, slab_b>(sums, left, from, end - k);
-            finish.template copied<shape, slab_a>(place, left);
+            finish.template copied<shape, slab_a, slab_b>(place, left, from);
             buffer = buffer + size == stop ? ring : buffer + size;
         }
         finish.template run<precision, a_deep, shape>(task, place, sums, from, from + size - shape::cols);
@@ -123,20 +136,33 @@ __global__ void __launch_bounds__(shape::threads, 2)
     finish.template done<precision, a_deep, shape>(place, memory);
 }
 
-/* In the precision of the run. rows: of the largest shard; ranges: of the column tiles. */
+/* rows: of the largest shard; ranges: of the column tiles. */
+template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const float *terms,
+                                           const finish_type &finish, int heads, int rows, int ranges)
+{
+    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
+    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
+    int depth = (int)lp_blocks(task.depth.most, slabs::depth), resident = 0, buffers = shape::buffers;
+    bool single = ranges == (int)lp_blocks(task.cols.most, shape::cols);
+    if (!single && task.chunks == 1 && depth <= slabs::most_resident) {
+        resident = depth;
+        buffers = 2;
+    } else if (single && depth < buffers) {
+        buffers = depth;
+    }
+    LP_LAUNCH(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
+              slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
+}
+
+/* In the precision of the run. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
 static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const float *terms,
                                  const finish_type &finish, int rows, int ranges)
 {
-    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)task.chunks);
     product_with_precision(run, [&](auto precision) {
-        typedef packed_slabs<decltype(precision)::value, a_deep, b_deep, shape> slabs;
-        int resident =
-            ranges < (int)lp_blocks(task.cols.most, shape::cols) ? (int)lp_blocks(task.depth.most, slabs::depth) : 0;
-        if (task.chunks > 1 || resident > slabs::most_resident)
-            resident = 0;
-        LP_LAUNCH(run, (packed_kernel<decltype(precision)::value, a_deep, b_deep, shape, finish_type>), grid,
-                  shape::threads, slabs::bytes(resident), task, terms, resident, finish);
+        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, 4, shape>(run, task, terms, finish, 1, rows,
+                                                                                      ranges);
     });
 }
 
@@ -161,6 +187,116 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
         }
     }
     return best;
+}
+
+/* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
+
+/* product_store, but what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
+typedef struct product_store_copy : product_store {
+    lp_cuda_copy copy; /* of all heads; data NULL: none */
+    int quads;         /* columns are a multiple of 4 */
+
+    template <bool two, int precision, bool a_deep, typename shape>
+    __device__ void load(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (bias)
+            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &place, product_sums<shape> &sums) const
+    {
+        if (pairs)
+            load<true, precision, a_deep>(place, sums);
+        else
+            load<false, precision, a_deep>(place, sums);
+    }
+
+    /* Lanes exchange their columns of two neighbouring tiles, so that each stores four neighbours of one. */
+    template <int precision, bool a_deep, typename shape>
+    __device__ void store_quads(const product_place &place, product_sums<shape> &sums) const
+    {
+        tile_lane me = tile_lane_now();
+        int row = place.row + me.warp / shape::warps_across * shape::own_rows, from = (me.lane & ~3) | (2 * me.member & 3);
+        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 4 * me.member;
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++) {
+            int r = row + product_row<precision, a_deep, shape>(i);
+            uint16_t *line = copy.data + place.head * head + (int64_t)r * copy.stride;
+#pragma unroll
+            for (int j = 0; j < shape::across; j += 2) {
+                float a = tile_pack_bf16(sums.pair(i, j)[0], sums.pair(i, j)[1]);
+                float b = tile_pack_bf16(sums.pair(i, j + 1)[0], sums.pair(i, j + 1)[1]);
+                float2 one = {__shfl_sync(0xFFFFFFFFu, a, from), __shfl_sync(0xFFFFFFFFu, a, from + 1)};
+                float2 other = {__shfl_sync(0xFFFFFFFFu, b, from), __shfl_sync(0xFFFFFFFFu, b, from + 1)};
+                if (r < place.rows && col + 8 * j < place.cols)
+                    *(float2 *)(line + col + 8 * j) = me.member < 2 ? one : other;
+            }
+        }
+    }
+
+    template <int precision, bool a_deep, typename shape, typename type>
+    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
+    {
+        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
+            if (pairs)
+                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
+            else
+                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
+        });
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+                        const float *) const
+    {
+        if (to)
+            store<precision, a_deep>(place, sums, to + place.head * head, stride);
+        if (copy.data && quads)
+            store_quads<precision, a_deep>(place, sums);
+        else if (copy.data)
+            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
+    }
+} product_store_copy;
+
+/* product_outer with the sums of either operand. */
+typedef struct product_outer_copy : product_outer {
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &place, const float *a, const float *b)
+    {
+        if (wanted(place) && sums_b)
+            add_slab<shape::threads, slab_b>(b);
+        else if (wanted(place))
+            add_slab<shape::threads, slab_a>(a);
+    }
+} product_outer_copy;
+
+/* An operand in bf16; cols: those of a head, if there are several. */
+static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, int cols, int heads)
+{
+    return {copy.data, copy.stride, head, heads == 1 || cols % 8 == 0 ? 4 : 1};
+}
+
+/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
+template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
+static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                        int heads, int rows, int cols)
+{
+    auto launch = [&](auto width, auto shape) {
+        typedef decltype(shape) tile;
+        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, decltype(width)::value, tile>(
+            run, task, NULL, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
+    };
+    if (task.a.width < 4 || task.b.width < 4)
+        launch(lp_constant<1>(), narrow());
+    else if (cols <= narrow::cols)
+        launch(lp_constant<4>(), narrow());
+    else
+        launch(lp_constant<4>(), wide());
 }
 
 #endif

@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_upload.h"
 #include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_row_chain.h"
@@ -47,6 +48,7 @@ typedef struct lp_cuda_program {
     const lp_cuda_dispatch *dispatch; /* by stage */
     char *fused_steps;                /* steps and packed weights of all ring entries, on the device */
     float *packed;                    /* packed weights of the fused products */
+    lp_cuda_copies copies;
     void *scratch[LP_CUDA_STREAMS];
     size_t scratch_size[LP_CUDA_STREAMS];
     side_buffer *side_buffers;
@@ -74,6 +76,7 @@ static void release(lp_cuda_program *program)
     lp_device_free(device, program->uploads);
     lp_device_free(device, program->fused_steps);
     lp_device_free(device, program->packed);
+    lp_device_free(device, program->copies.memory);
     for (int i = 0; i < LP_CUDA_STREAMS; i++)
         lp_device_free(device, program->scratch[i]);
     for (side_buffer *mine = program->side_buffers; mine; mine = mine->next)
@@ -138,7 +141,9 @@ static lp_cuda_run run_at(lp_cuda_program *program, const ring_entry *entry, con
                        program->largest_segments,
                        0,
                        program,
-                       entry->fused};
+                       entry->fused,
+                       program->copies.of ? &program->copies : NULL,
+                       0};
     return run;
 }
 
@@ -207,12 +212,13 @@ static bool build(lp_cuda_program *program, const lp_run *run)
         (lp_launch_part *)lp_arena_alloc(&program->arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     if (!program->parts)
         return false;
-    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL};
+    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL, NULL, 0};
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     if (!lp_cuda_stages_build(graph, !run->plan->scheduled, &program->arena, &program->stages))
         return false;
     program->dispatch = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_fused_enabled(&sizes), &program->arena);
-    if (!program->dispatch)
+    if (!program->dispatch || !lp_cuda_copies_plan(&program->copies, &program->stages, lp_cuda_fused_enabled(&sizes),
+                                                   &sizes, &program->arena))
         return false;
     return lp_cuda_upload_plan(&program->upload, &sizes, &program->arena) && build_ring(program) &&
            build_fused(program, run);
@@ -311,6 +317,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     const lp_cuda_stage *stage = &run->program->stages.all[i];
     lp_cuda_run mine = *run;
     mine.stream = run->program->dispatch[i].stream;
+    mine.stage = i;
     if (run->program->out_of_memory || lp_stage_skipped(stage, lp_cuda_fused_enabled(run)))
         return;
     if (stage->type == LP_STAGE_PACK)
@@ -326,6 +333,7 @@ static void launch_stage(const lp_cuda_run *run, int i)
     else
         for (int p = 0; p < stage->count; p++)
             launch_part(&stage->parts[p], &mine);
+    lp_cuda_copies_after(stage, &mine);
 }
 
 /* After all stages; train_step may be NULL. */
@@ -340,6 +348,7 @@ static void launch_adam(const lp_cuda_run *run, const lp_train_step *train_step)
 static void launch_in_order(const lp_cuda_run *run)
 {
     run->program->out_of_memory = false;
+    lp_cuda_copies_begin(run);
     for (int i = 0; i < run->program->stages.count; i++)
         launch_stage(run, i);
 }
@@ -384,6 +393,7 @@ static void launch_profiled(const lp_cuda_run *run, const lp_profiler *profiler)
     bool fused = lp_cuda_fused_enabled(run);
     int number = 0;
     run->program->out_of_memory = false;
+    lp_cuda_copies_begin(run);
     for (int i = 0; i < stages->count; i++) {
         const lp_cuda_stage *stage = &stages->all[i];
         bool apart = stage->type == LP_STAGE_FUSED && !fused;
@@ -414,6 +424,8 @@ static void launch_on_streams(const lp_cuda_run *run)
     bool *released = &run->program->released;
     run->program->out_of_memory = *released = false;
     run->program->capturing = true;
+    lp_cuda_copies_begin(run);
+    lp_device_fork_streams(run->device);
     for (int i = 0; i < run->program->stages.count; i++) {
         const lp_cuda_stage *stage = &run->program->stages.all[i];
         *released = *released && stage->level == stage[-1].level;
@@ -454,6 +466,7 @@ static void launch_uncaptured(const lp_cuda_run *run)
 {
     int done[LP_CUDA_STREAMS] = {};
     run->program->out_of_memory = false;
+    lp_cuda_copies_begin(run);
     for (bool moved = true; moved;) {
         moved = false;
         for (int stream = LP_CUDA_STREAMS - 1; stream >= 0; stream--)

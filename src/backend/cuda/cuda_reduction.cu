@@ -6,6 +6,7 @@
  * launches of their own (cuda_outer.cu) that leave their chunks with the others.
  */
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 #include "backend/cuda/cuda_reduction_task.h"
 #include "backend/cuda/cuda_rows.h"
@@ -379,7 +380,7 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
     for (int i = 0; i < count; i++) {
         reduction_task task = {};
         fill_task(&task, parts[i].node, run);
-        int at = lp_cuda_outer_wide(task) ? --wide : grouped++;
+        int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
         rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
@@ -408,7 +409,7 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
     for (int i = 0; i < grouped; i++)
         bulk = bulk && group.task[i].bulk;
     for (int i = grouped; i < count; i++)
-        lp_cuda_outer_launch(run, group.task[i]);
+        lp_cuda_outer_launch(sorted[i].node, run, group.task[i]);
     lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
     lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
 }

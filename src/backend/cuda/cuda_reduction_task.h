@@ -81,10 +81,9 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
     return reduction_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-/* cuda_outer.cu: outer products that take launches of their own instead of blocks of the group. */
-bool lp_cuda_outer_wide(const reduction_task &task);
+/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). */
 int lp_cuda_outer_chunks(const reduction_task &task, int rows);
-void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task &task);
+void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const reduction_task &task);
 
 /* bulk: all tasks are. */
 void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,

@@ -3,6 +3,7 @@
 
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_tile.h"
 
 namespace
 {
@@ -41,15 +42,33 @@ template <int n> __device__ inline int column_of(const row_team &me, int m)
     return me.first + n * (me.lane + me.lanes * m);
 }
 
-/* from: the first column of the row. */
-template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, const float *from)
+/* A row of floats, or of a copy in bf16. */
+typedef struct row_source {
+    const float *floats;
+    const uint16_t *copy; /* NULL: none */
+
+    template <int n> __device__ lp_vector<n> at(int c) const
+    {
+        return copy ? lp_vector_load_bf16<n>(copy + c) : lp_vector_load<n>(floats + c);
+    }
+} row_source;
+
+/* Row of the team in input i of a step, with `cols` columns: main, or one of the others. */
+__device__ inline row_source source_of(const row_team &me, const row_step &step, int i, int cols)
+{
+    const lp_cuda_copy &copy = step.from[i];
+    return {(i ? step.other[i - 1] : step.main) + (size_t)me.row * cols,
+            copy.data ? copy.data + (size_t)me.row * copy.stride : NULL};
+}
+
+template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
 {
 #pragma unroll
     for (int m = 0; m < each; m++) {
         int c = column_of<n>(me, m);
         x.at[m] = {};
         if (me.exists && c < me.cols)
-            x.at[m] = lp_vector_load<n>(from + c);
+            x.at[m] = from.at<n>(c);
     }
 }
 
@@ -62,6 +81,32 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
         for (int i = 0; i < n; i++)
             if (column_of<n>(me, m) < me.cols)
                 x.at[m].at[i] = change(m, i);
+}
+
+/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored. */
+template <int n> __device__ inline void store_result(const row_team &me, const row_step &step, int c, lp_vector<n> &x)
+{
+    float *to = step.result[0] + (size_t)me.row * me.cols + c;
+    if (step.result[0] && step.flags & LP_ROW_ADDS) {
+        lp_vector<n> old = lp_vector_load<n>(to);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            x.at[i] = old.at[i] + x.at[i];
+    }
+    if (step.result[0])
+        *(lp_vector<n> *)to = x;
+    if (!step.copy.data)
+        return;
+    uint16_t *packed = step.copy.data + (size_t)me.row * step.copy.stride + c;
+    if constexpr (n == 1) {
+        tile_store_two<false>(packed, x.at[0], 0, false);
+    } else {
+        lp_vector<n / 2> both;
+#pragma unroll
+        for (int i = 0; i < n / 2; i++)
+            both.at[i] = tile_pack_bf16(x.at[2 * i], x.at[2 * i + 1]);
+        *(lp_vector<n / 2> *)packed = both;
+    }
 }
 
 template <row_kind kind> __device__ inline void team_sync(void)
@@ -134,7 +179,7 @@ __device__ inline void apply(const row_team &me, const row_step &step, row_part<
     case LP_OP_AFFINE:
         return each_column<n, each>(me, x, [&](int m, int i) { return scale * x.at[m].at[i] + shift; });
     case LP_OP_SCALE_COLUMNS:
-        load<n, each>(me, y, (const float *)step.factors);
+        load<n, each>(me, y, {(const float *)step.factors, NULL});
         return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
     case LP_OP_DROPOUT:
         return drop<n, each>(me, step, x);
@@ -147,8 +192,8 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
     float inverse_cols = 1.0f / (float)me.cols;
     float2 sum = {0, 0}, square = {0, 0};
     row_part<n, each> gain, shift;
-    load<n, each>(me, gain, (const float *)step.factors);
-    load<n, each>(me, shift, step.shifts);
+    load<n, each>(me, gain, {(const float *)step.factors, NULL});
+    load<n, each>(me, shift, {step.shifts, NULL});
 #pragma unroll
     for (int k = 0; k < n * each; k++)
         sum.x += x.at[k / n].at[k % n];
@@ -172,7 +217,7 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
 {
     float inverse_cols = 1.0f / (float)me.cols;
     row_part<n, each> gain;
-    load<n, each>(me, gain, (const float *)step.factors);
+    load<n, each>(me, gain, {(const float *)step.factors, NULL});
     float2 moments = {0, 0}, sum = {0, 0};
     if (me.exists)
         moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
@@ -193,15 +238,15 @@ __device__ inline void basis(const row_team &me, const row_step &step)
 {
     const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
-    float *here = step.result[0] + (size_t)me.row * me.cols;
     double at = step.time[me.row];
 #pragma unroll 1
     for (int f = me.lane; f < count; f += me.lanes) {
         double cycles = at * frequency[f] * (1 / TWO_PI);
-        float half_cycles = (float)(2 * (cycles - rint(cycles))), sine, cosine;
-        sincospif(half_cycles, &sine, &cosine);
-        here[f] = cosine;
-        here[count + f] = sine;
+        float half_cycles = (float)(2 * (cycles - rint(cycles)));
+        lp_vector<1> sine, cosine;
+        sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
+        store_result<1>(me, step, f, cosine);
+        store_result<1>(me, step, count + f, sine);
     }
 }
 
@@ -210,8 +255,9 @@ __device__ inline void basis(const row_team &me, const row_step &step)
 template <int n> __device__ inline void reflect(const row_team &me, const row_step &step)
 {
     int count = step.frequencies, heads = me.cols / (2 * count);
-    const size_t row = (size_t)me.row * me.cols, angle = (size_t)me.row * 2 * count;
-    const float *dy = step.main + row, *x = step.other[1] + row, *u = step.other[0] + angle;
+    const size_t angle = (size_t)me.row * 2 * count;
+    row_source dy = source_of(me, step, 0, me.cols), x = source_of(me, step, 2, me.cols);
+    const float *u = step.other[0] + angle;
 #pragma unroll 1
     for (int f = n * me.lane; f < count; f += n * me.lanes) {
         lp_vector<n> cosine = lp_vector_load<n>(u + f), sine = lp_vector_load<n>(u + count + f), dcosine = {},
@@ -219,9 +265,9 @@ template <int n> __device__ inline void reflect(const row_team &me, const row_st
 #pragma unroll 1
         for (int h = 0; h < heads; h++) {
             int c = h * 2 * count + f, s = c + count;
-            lp_vector<n> dc = lp_vector_load<n>(dy + c), ds = lp_vector_load<n>(dy + s), dxc, dxs;
+            lp_vector<n> dc = dy.at<n>(c), ds = dy.at<n>(s), dxc, dxs;
             if (step.result[1]) {
-                lp_vector<n> xc = lp_vector_load<n>(x + c), xs = lp_vector_load<n>(x + s);
+                lp_vector<n> xc = x.at<n>(c), xs = x.at<n>(s);
 #pragma unroll
                 for (int i = 0; i < n; i++) {
                     dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
@@ -233,10 +279,8 @@ template <int n> __device__ inline void reflect(const row_team &me, const row_st
                 dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
                 dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
             }
-            if (step.result[0]) {
-                lp_vector_store<n>(step.result[0] + row + c, dxc, step.flags & LP_ROW_ADDS);
-                lp_vector_store<n>(step.result[0] + row + s, dxs, step.flags & LP_ROW_ADDS);
-            }
+            store_result<n>(me, step, c, dxc);
+            store_result<n>(me, step, s, dxs);
         }
         if (step.result[1]) {
             lp_vector_store<n>(step.result[1] + angle + f, dcosine, step.flags & LP_ROW_ADDS_SECOND);
@@ -249,35 +293,24 @@ template <int n> __device__ inline void reflect(const row_team &me, const row_st
 
 template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
 {
-    if (!step.result[0])
+    if (!step.result[0] && !step.copy.data)
         return;
-    float *to = step.result[0] + (size_t)me.row * me.cols;
 #pragma unroll
-    for (int m = 0; m < each; m++) {
-        int c = column_of<n>(me, m);
-        if (!me.exists || c >= me.cols)
-            continue;
-        if (step.flags & LP_ROW_ADDS) {
-            lp_vector<n> old = lp_vector_load<n>(to + c);
-#pragma unroll
-            for (int i = 0; i < n; i++)
-                x.at[m].at[i] += old.at[i];
-        }
-        *(lp_vector<n> *)(to + c) = x.at[m];
-    }
+    for (int m = 0; m < each; m++)
+        if (me.exists && column_of<n>(me, m) < me.cols)
+            store_result<n>(me, step, column_of<n>(me, m), x.at[m]);
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
 template <int n, int each, row_kind kind>
 __device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
-    size_t row = (size_t)me.row * me.cols;
     if (step.ids)
-        load<n, each>(me, x, step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0));
+        load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
     else if (step.flags & LP_ROW_MAIN)
-        load<n, each>(me, x, step.main + row);
+        load<n, each>(me, x, source_of(me, step, 0, me.cols));
     if (step.other[0] && !(step.flags & LP_ROW_EARLY))
-        load<n, each>(me, y, step.other[0] + row);
+        load<n, each>(me, y, source_of(me, step, 1, me.cols));
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
@@ -312,7 +345,7 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
         if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-            load<n, each>(me, ahead, task.steps[i + 1].other[0] + (size_t)row * me.cols);
+            load<n, each>(me, ahead, source_of(me, task.steps[i + 1], 1, me.cols));
         if (i > 0)
             team_sync<kind>();
         if (i >= 0)
@@ -322,7 +355,7 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
         me.first += n * each * me.lanes;
         if (task.steps[0].other[0])
-            load<n, each>(me, y, task.steps[0].other[0] + (size_t)row * me.cols);
+            load<n, each>(me, y, source_of(me, task.steps[0], 1, me.cols));
         run_step<n, each, kind>(me, task.steps[0], x, y);
     }
 }
@@ -431,8 +464,10 @@ void order_parts(chain_state *state, int *order)
 }
 
 /* Whether a result is read by another kernel, or from memory. */
-bool must_store(const chain_state *state, const lp_stage_part *part, const lp_value *value)
+bool must_store(const chain_state *state, const lp_stage_part *part, const lp_value *value, const lp_cuda_run *run)
 {
+    if (!lp_cuda_stores_floats(run, value))
+        return false;
     if (!state->uses || value->storage != LP_STORAGE_WORK || value->retained || is_pair_step(rule_of(part->node)))
         return true;
     int inside = 0;
@@ -482,11 +517,17 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
     step.main = (const float *)data_of(run, node, main);
     step.other[0] = (const float *)data_of(run, node, other);
     step.other[1] = (const float *)data_of(run, node, rule->other[1]);
+    int inputs[] = {main, other, rule->other[1]};
+    for (int i = 0; i < 3; i++)
+        if (inputs[i] >= 0 && node->inputs[inputs[i]])
+            step.from[i] = lp_cuda_copy_from(run, node, inputs[i]);
     if (step.other[0] && !is_pair_step(rule) && !written_before(state, order, at, node->inputs[other]))
         step.flags |= LP_ROW_EARLY;
     for (int i = 0; i < 2; i++)
-        if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i]))
+        if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i], run))
             step.result[i] = (float *)lp_run_data(run->run, node->outputs[i]);
+    if (node->outputs[0] && lp_part_computes(part, 0))
+        step.copy = lp_cuda_copy_to(run, node->outputs[0]);
     step.factors = data_of(run, node, rule->factors);
     step.shifts = (const float *)data_of(run, node, rule->shifts);
     step.time = (const double *)data_of(run, node, rule->time);

@@ -10,7 +10,7 @@
 #ifndef LP_CUDA_ROW_CHAIN_H
 #define LP_CUDA_ROW_CHAIN_H
 
-#include "backend/cuda/cuda_stage.h"
+#include "backend/cuda/cuda_packed.h"
 
 enum { LP_ROW_CHAIN_STEPS = 16 }; /* of a launch, at most */
 
@@ -28,7 +28,9 @@ typedef struct row_step {
     const float *main; /* a row of the same columns; embed: the table */
     /* An addend; layer norm gradient: x, mean and inverse deviation; reflect: cosines and sines, x of the gradient. */
     const float *other[2];
+    lp_cuda_copy from[3]; /* of main and others in bf16, which is read instead */
     float *result[2];    /* NULL: not stored. Second: mean and inverse deviation; gradient of the cosines and sines */
+    lp_cuda_copy copy;   /* of result[0] in bf16 */
     const void *factors; /* one for each column: scale, gain; basis: frequency */
     const float *shifts; /* layer norm: one for each column */
     const double *time;  /* basis: of each row */

@@ -22,6 +22,22 @@ template <int n> __device__ static inline lp_vector<n> lp_vector_load(const floa
     return *(const lp_vector<n> *)from;
 }
 
+/* The same in bf16. */
+template <int n> __device__ static inline lp_vector<n> lp_vector_load_bf16(const uint16_t *from)
+{
+    lp_vector<n> x;
+    if constexpr (n == 1) {
+        x.at[0] = __uint_as_float((uint32_t)*from << 16);
+    } else {
+        lp_vector<n / 2> both = lp_vector_load<n / 2>((const float *)from);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            x.at[i] = __uint_as_float(i % 2 ? __float_as_uint(both.at[i / 2]) & 0xFFFF0000u
+                                            : __float_as_uint(both.at[i / 2]) << 16);
+    }
+    return x;
+}
+
 /* to = amount, or to += amount. */
 template <int n> __device__ static inline void lp_vector_store(float *to, lp_vector<n> amount, int accumulate)
 {

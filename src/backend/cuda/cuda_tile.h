@@ -211,6 +211,31 @@ __device__ static inline float tile_round_bf16(float x)
     return __uint_as_float(__float_as_uint(tile_pack_bf16(0, x)) & 0xFFFF0000u);
 }
 
+/* Stores two neighbours, the second if it exists. two: both do, and are aligned. */
+template <bool two> __device__ static inline void tile_store_two(float *to, float x, float y, bool second)
+{
+    if constexpr (two) {
+        *(float2 *)to = make_float2(x, y);
+    } else {
+        to[0] = x;
+        if (second)
+            to[1] = y;
+    }
+}
+
+/* The same in bf16. */
+template <bool two> __device__ static inline void tile_store_two(uint16_t *to, float x, float y, bool second)
+{
+    float both = tile_pack_bf16(x, y);
+    if constexpr (two) {
+        *(float *)to = both;
+    } else {
+        to[0] = (uint16_t)__float_as_uint(both);
+        if (second)
+            to[1] = (uint16_t)(__float_as_uint(both) >> 16);
+    }
+}
+
 /* Sum, or maximum, over the four lanes that share a row of a fragment. */
 __device__ static inline float tile_row_sum(float x)
 {
