@@ -6,9 +6,8 @@
 enum { LP_SEASON_HOURS = 168 };
 
 typedef struct lp_season {
-    double level[LP_SEASON_HOURS]; /* of each hour from Monday 00:00 UTC on: positive, with mean 1 */
-    double before[LP_SEASON_HOURS +
-                  1]; /* integral of the level from the start of the week to that of each hour, in seconds */
+    double level[LP_SEASON_HOURS];      /* of each hour from Monday 00:00 UTC on: positive, with mean 1 */
+    double before[LP_SEASON_HOURS + 1]; /* its integral from the start of the week to that of each hour, in seconds */
 } lp_season;
 
 /* Levels with mean 1 in proportion to these, which are positive. */

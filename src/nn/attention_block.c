@@ -32,11 +32,12 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * A second set of rows, the time rows of a block with exact lags, has the time of its own event as query time, t' = t_q, and so no knowledge of the
- * next event: row q sees the rows of Z before q, and itself. A key of Z's row q would tell the time of event q + 1 from the
- * second block on. So it is attention over the earlier rows, joined with the row's own key and value (op attend_self).
- * Earlier rows alone: with its query one row up, at row q - 1, causal attention gives row q the keys before it; and the query time of Z's row q - 1 is t_q,
- * so the reflections are those of Z. The lag of a row to itself is 0, and u(0) is the same for all rows: part of the bias.
+ * A second set of rows, the time rows of a block with exact lags, has the time of its own event as query time, t' = t_q,
+ * and so no knowledge of the next event: row q sees the rows of Z before q, and itself. A key of Z's row q would tell the
+ * time of event q + 1 from the second block on. So it is attention over the earlier rows, joined with the row's own key
+ * and value (op attend_self). Earlier rows alone: with its query one row up, at row q - 1, causal attention gives row q
+ * the keys before it; and the query time of Z's row q - 1 is t_q, so the reflections are those of Z. The lag of a row to
+ * itself is 0, and u(0) is the same for all rows: part of the bias.
  * In the first block the time rows are Z itself, whose keys tell nothing of the next event: causal attention with the query
  * time t_q. There the queries of both sets differ by their own lag alone, and with u = u(t' - t_q)
  *
