@@ -59,9 +59,11 @@ static void scores_are_those_of_the_law(void **state)
     assert_int_equal(lapse_time_evaluate(model, dataset, &evaluate, &own, NULL), LAPSE_OK);
     assert_true(own.cases == scores.cases && own.unit == scores.unit && own.floor == scores.floor &&
                 own.sequences == scores.sequences);
-    assert_true(scores.scores[0].nll < own.scores[0].nll);
-    /* The mean of a gap's NLL: 1 + log of the mean gap, 6 days. */
+    /* The model's background is exponential too: on few cases it may come below the law. */
     double n = (double)scores.cases;
+    if (scores.scores[0].nll > own.scores[0].nll + 0.5 / sqrt(n))
+        fail_msg("NLL %.4f of the law, %.4f of the model", scores.scores[0].nll, own.scores[0].nll);
+    /* The mean of a gap's NLL: 1 + log of the mean gap, 6 days. */
     if (fabs(scores.scores[0].nll - 1 - log(6 * DAY / scores.unit)) > 4 / sqrt(n))
         fail_msg("NLL %.4f of %.0f cases in units of %g s", scores.scores[0].nll, n, scores.unit);
     assert_true(fabs(scores.scores[0].coverage[1] - 0.8) < 4 * 0.4 / sqrt(n));
