@@ -173,20 +173,40 @@ template <typename shape> int size_of(const attention_task *task)
     return keys > queries ? keys : queries;
 }
 
-/* Adds scores and dp of 16 outer rows and a unit of inner rows; second: first floats of dp's operands. */
-template <typename shape, int tiles>
-__device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address left, int left_second,
-                                              tile_address right, int stride, int right_second,
-                                              float (&score)[tiles][4], float (&dscore)[tiles][4])
+/* Adds scores and dp of 16 outer rows and a unit of inner rows. keys: the outer rows are keys. The keys' basis is an
+ * operand of both, and loaded once. */
+template <typename shape, bool keys, int tiles>
+__device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address outer, tile_address inner,
+                                              int stride, float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
-    int steps = shape::head(task) + shape::basis(task);
+    constexpr lp_precision precision = shape::precision;
+    int basis = shape::first(task, 1), time_gradient = shape::first(task, 2), gradient = shape::first(task, 3);
+    float left[4], second[4];
 #pragma unroll(shape::fixed ? 64 : 4)
-    for (int k = 0; k < steps; k++) {
-        float first[4], second[4];
-        tile_ldmatrix(first, left, 8 * k);
-        tile_ldmatrix(second, left, left_second + 8 * k);
-        attention_multiply<shape::precision>(score, first, right, stride, 8 * k);
-        attention_multiply<shape::precision>(dscore, second, right, stride, right_second + 8 * k);
+    for (int k = 0; k < shape::head(task); k++) {
+        tile_ldmatrix(left, outer, 8 * k);
+        attention_multiply<precision>(score, left, inner, stride, 8 * k);
+        tile_ldmatrix(second, outer, (keys ? time_gradient : gradient) + 8 * k);
+        attention_multiply<precision>(dscore, second, inner, stride, (keys ? gradient : time_gradient) + 8 * k);
+    }
+#pragma unroll(shape::fixed ? 64 : 4)
+    for (int k = 0; k < shape::basis(task); k++) {
+        tile_ldmatrix(left, outer, basis + 8 * k);
+        if constexpr (keys) {
+            attention_multiply<precision>(score, left, inner, stride, basis + 8 * k);
+            attention_multiply<precision>(dscore, left, inner, stride, time_gradient + 8 * k);
+        } else {
+            tile_ldmatrix(second, outer, time_gradient + 8 * k);
+#pragma unroll
+            for (int j = 0; j < tiles; j += 2) {
+                float right[4];
+                tile_ldmatrix(right, inner, basis + 8 * k + 8 * j * stride);
+                attention_mma<precision>(score[j], left, right[0], right[1]);
+                attention_mma<precision>(score[j + 1], left, right[2], right[3]);
+                attention_mma<precision>(dscore[j], second, right[0], right[1]);
+                attention_mma<precision>(dscore[j + 1], second, right[2], right[3]);
+            }
+        }
     }
 }
 
@@ -268,8 +288,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
         loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
     float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
-    compute_pairs<shape>(task, keys, shape::first(task, 1), tile_b_address(queries, stride), stride,
-                         shape::first(task, 2), score, dscore);
+    compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
     uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
     pair_scale scale = pair_scale_of(task);
     if (first_query >= origin + mine.group_row + 15 && first_query + inner_unit<shape>::rows <= mine.all_end)
@@ -421,8 +440,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
         for (int half = 0; half < 2; half++)
             loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
     float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
-    compute_pairs<shape>(task, queries, shape::first(task, 2), tile_b_address(keys, stride), stride,
-                         shape::first(task, 1), score, dscore);
+    compute_pairs<shape, false>(task, queries, tile_b_address(keys, stride), stride, score, dscore);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
     if (task->mask_stride)
 #pragma unroll
