@@ -339,8 +339,8 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
     int tiles = narrow::sums(task->head + task->basis);
     if (tiles <= 6)
         launch<attention_shape<precision, 6, 0>, words, 3>(run, *task, tokens);
-    else if (tiles > 12 && tiles <= 16)
-        launch<attention_shape<precision, 16, 0>, words>(run, *task, tokens);
+    else if (lp_blocks(tiles, 18) < lp_blocks(tiles, 12))
+        launch<attention_shape<precision, 18, 0>, 1>(run, *task, tokens);
     else
         launch<narrow, words>(run, *task, tokens);
 }
@@ -380,8 +380,12 @@ void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input
     if (!value)
         return;
     if (copy.data) {
-        *part = {(const float *)copy.data, copy.stride / 2, heads > 1 ? cols / 2 : 0,
-                 heads > 1 ? cols / 2 : copy.stride / 2, 4, 0};
+        *part = {(const float *)copy.data,
+                 copy.stride / 2,
+                 heads > 1 ? cols / 2 : 0,
+                 heads > 1 ? cols / 2 : copy.stride / 2,
+                 4,
+                 0};
     } else if (to) {
         int64_t tokens = lp_cuda_largest(run, value);
         lp_cuda_copy_add(run, list,
@@ -428,10 +432,10 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         lp_copy_list list = {};
         size_t floats = attention_copy_inputs(node, run, &task, &list, NULL);
         /* The gradient reads the copies, too. */
-        float *to = (float *)(!floats                        ? NULL
-                              : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0],
-                                                                                 floats * sizeof(float))
-                                                           : lp_cuda_scratch(run, floats * sizeof(float)));
+        float *to =
+            (float *)(!floats                      ? NULL
+                      : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
+                                                   : lp_cuda_scratch(run, floats * sizeof(float)));
         if (floats && !to)
             return;
         attention_copy_inputs(node, run, &task, &list, to);
