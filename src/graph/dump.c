@@ -10,6 +10,8 @@ static bool print_value(const lp_value *value, lp_buffer *out)
                                                 [LP_ROWS_TARGETS] = 'A',
                                                 [LP_ROWS_LABELS] = 'L',
                                                 [LP_ROWS_ITEMS] = 'I',
+                                                [LP_ROWS_TIME_TOKENS] = 'W',
+                                                [LP_ROWS_TIME_TARGETS] = 'V',
                                                 [LP_ROWS_PAST] = 'P'};
     static const char *const types[] = {"", " int32", " double"};
     if (!value)

@@ -88,6 +88,7 @@ typedef struct lp_model_config {
     bool when;           /* the network has a head for the time of the next event (when_head.h) */
     int when_components; /* of its mixture */
     double when_weight;  /* of its loss */
+    double when_fraction; /* of the windows of a step that learn the time */
     bool censoring;    /* gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */

@@ -43,9 +43,14 @@ void lp_when_head(lp_builder *b)
 lp_value *lp_when_loss(lp_builder *b, lp_value *loss)
 {
     const lp_model_config *config = b->config;
-    lp_value *season = config->when_background != LP_BACKGROUND_NONE ? b->feeds[LP_FEED_TARGET_SEASON] : NULL;
-    lp_value *time = lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], season,
-                                     config->when_floor, config->when_mean, config->when_deviation);
+    lp_value *mixture = b->network->mixture;
+    bool part = mixture && mixture->rows_of == LP_ROWS_TIME_TARGETS, background = config->when_background != LP_BACKGROUND_NONE;
+    lp_value *gap = b->feeds[part ? LP_FEED_TIME_TARGET_GAP : LP_FEED_TARGET_GAP];
+    lp_value *season = background ? b->feeds[part ? LP_FEED_TIME_TARGET_SEASON : LP_FEED_TARGET_SEASON] : NULL;
+    lp_value *time = lp_mixture_loss(b->graph, mixture, gap, season, config->when_floor, config->when_mean,
+                                     config->when_deviation);
+    if (part)
+        time = lp_scale_columns(b->graph, time, b->feeds[LP_FEED_TIME_SHARE]);
     return lp_add(b->graph, loss, lp_affine(b->graph, time, config->when_weight, 0));
 }
 

@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, 4)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
-    bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
+    bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
     float sum = 0;
     if (valid) {
         sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
@@ -315,7 +315,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, true);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
         return;
     tile_lane me = tile_lane_now();
@@ -444,7 +444,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, false);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     int tile = shape::first_tile(task->query_tiles);
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
     if (first >= tokens || tiles <= 0)
@@ -535,11 +535,11 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 }
 
 /* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard, const float *from, int64_t step,
+__global__ void __launch_bounds__(THREADS) sum_heads(const int32_t *tokens, const float *from, int64_t step,
                                                      int heads, int cols, float *to, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= (int64_t)shard->rows[LP_ROWS_TOKENS] * cols)
+    if (i >= (int64_t)*tokens * cols)
         return;
     float sum = from[i];
     for (int head = 1; head < heads; head++)
@@ -556,7 +556,7 @@ template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, at
     int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
     attention_choose(&task, choices, size_of<shape>);
     int divided = ATTENTION_ROWS / shape::rows(&task);
-    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_count(tokens)), (unsigned)task.heads,
+    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_tiles(run)), (unsigned)task.heads,
               (unsigned)(query_divisions > key_divisions ? query_divisions : key_divisions));
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, (unsigned)shape::threads(&task),
                   (size_t)size_of<shape>(&task) * sizeof(float), task);
@@ -621,8 +621,8 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
             launch_any<shape::precision>(run, &task, tokens);
     });
     if (task.dbasis_step)
-        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
-                  task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
+        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
+                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
 }
 
 } // namespace
