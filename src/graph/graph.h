@@ -27,9 +27,9 @@ typedef enum lp_rows {
     LP_ROWS_TARGETS, /* the target positions: tokens whose next event is predicted */
     LP_ROWS_LABELS,  /* the target positions whose next event is known: all, but those of right-censored gaps */
     LP_ROWS_ITEMS,   /* the shard's batch vocabulary, its distinct items (data/batch/batch_vocabulary.h) */
-    LP_ROWS_TIME_TOKENS,  /* the events of the first segments, those that learn the time of the next event (--when-fraction) */
+    LP_ROWS_TIME_TOKENS, /* the events of the first segments, those that learn the time of the next event (--when-fraction) */
     LP_ROWS_TIME_TARGETS, /* the target positions among them */
-    LP_ROWS_PAST,    /* events in the KV cache (op attention_cached) */
+    LP_ROWS_PAST,         /* events in the KV cache (op attention_cached) */
     LP_ROWS_COUNT
 } lp_rows;
 

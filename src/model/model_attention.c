@@ -154,8 +154,8 @@ static void build(lp_builder *b)
                                two ? &time_rows : NULL);
     }
     if (two) {
-        lp_value *state = part ? lp_embed(b->graph, time_rows, b->feeds[LP_FEED_TIME_TARGET_POSITION])
-                               : lp_at_targets(b, time_rows);
+        lp_value *state =
+            part ? lp_embed(b->graph, time_rows, b->feeds[LP_FEED_TIME_TARGET_POSITION]) : lp_at_targets(b, time_rows);
         network->time_state = lp_norm(b->graph, "output.norm", state);
     }
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));

@@ -83,7 +83,8 @@ bool lp_network_reads(const lp_network *network, lp_feed feed)
 lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config)
 {
     bool part = lp_network_reads(network, LP_FEED_TIME_TOKEN);
-    bool season = lp_network_reads(network, LP_FEED_TARGET_SEASON) || lp_network_reads(network, LP_FEED_TIME_TARGET_SEASON);
+    bool season =
+        lp_network_reads(network, LP_FEED_TARGET_SEASON) || lp_network_reads(network, LP_FEED_TIME_TARGET_SEASON);
     return (lp_batch_inputs){.season = season ? &config->season : NULL,
                              .season_floor = config->when_floor,
                              .time_fraction = part ? config->when_fraction : 1,

@@ -28,7 +28,8 @@ typedef struct lp_block_config {
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
     lp_value *targets;  /* [A x 1] int32: positions whose output is used; NULL: all */
     lp_value *no_lag;   /* of blocks with time rows: the input LP_FEED_NO_LAG */
-    lp_value *time_tokens; /* of blocks with time rows: [W x 1] int32, the first tokens, that have such rows; NULL: all have */
+    lp_value *
+        time_tokens; /* of blocks with time rows: [W x 1] int32, the first tokens, that have such rows; NULL: all have */
 } lp_block_config;
 
 /* Checks that heads divide dims. */

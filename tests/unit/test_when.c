@@ -4,7 +4,7 @@
 #include "serve/session.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
-#include "train/evaluator.h"
+#include "train/trainer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -159,13 +159,6 @@ static lapse_model *train_variant(const variant *v, const lapse_dataset *dataset
     return small_train(dataset, &options, NULL, NULL);
 }
 
-static void evaluate_times(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset)
-{
-    assert_int_equal(
-        lp_evaluator_init(evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 1, NULL), LAPSE_OK);
-    assert_int_equal(lp_evaluator_run_model(evaluator, NULL), LAPSE_OK);
-}
-
 /* The second set of rows of a network is what a session computes: the NLL of each event is the same. */
 static void session_and_evaluation_agree(void **state)
 {
@@ -175,7 +168,7 @@ static void session_and_evaluation_agree(void **state)
         lapse_model *model = train_variant(&variants[v], dataset);
         lp_evaluator evaluator;
         lapse_session *session;
-        evaluate_times(&evaluator, model, dataset);
+        small_evaluate(&evaluator, model, dataset);
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         for (int64_t c = 0; c < evaluator.case_count; c++) {
             const lp_time_case *one = &evaluator.time.cases[c];
@@ -223,6 +216,62 @@ static void second_rows_where_needed(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* The gradients after a first step of the first `batch` windows. */
+static float *first_gradients(const lapse_dataset *dataset, const char *blocks, int batch, double weight,
+                              double fraction, size_t *count)
+{
+    lapse_train_options options = small_train_options();
+    lapse_error error = {0};
+    lp_trainer trainer;
+    small_set(&options, "when", "true");
+    small_set(&options, "blocks", blocks);
+    options.model.dropout = 0;
+    options.model.when_weight = weight;
+    options.model.when_fraction = fraction;
+    options.run.batch = batch;
+    options.run.shards = 1;
+    options.run.clip = 0;
+    if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
+        lp_trainer_epoch(&trainer, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+    lp_trainer_step(&trainer);
+    assert_int_equal(trainer.batch.windows, batch);
+    assert_int_equal(fraction < 1, trainer.batch.time_targets < trainer.batch.targets);
+    *count = trainer.adam.size - trainer.adam.table_size;
+    float *copy = calloc(*count + 1, sizeof *copy);
+    assert_non_null(copy);
+    memcpy(copy, trainer.adam.gradients, *count * sizeof *copy);
+    lp_trainer_clear(&trainer);
+    return copy;
+}
+
+/* With --when-fraction the loss is the mean over all windows of the event's, and over the first ones alone of the time's. */
+static void a_part_learns_the_time(void **state)
+{
+    (void)state;
+    enum { WINDOWS = 10, FIRST = 4 };
+    static const char *const blocks[] = {"1", "2", "3"};
+    lapse_dataset *dataset = small_train_data(9);
+    for (int b = 0; b < 3; b++) {
+        size_t count = 0;
+        float *part = first_gradients(dataset, blocks[b], WINDOWS, 0.7, 0.35, &count);
+        float *events = first_gradients(dataset, blocks[b], WINDOWS, 0, 1, &count);
+        float *first_both = first_gradients(dataset, blocks[b], FIRST, 0.7, 1, &count);
+        float *first_events = first_gradients(dataset, blocks[b], FIRST, 0, 1, &count);
+        double largest = 0;
+        for (size_t i = 0; i < count; i++)
+            largest = fmax(largest, fabs((double)part[i]));
+        for (size_t i = 0; i < count; i++)
+            check_near(blocks[b], (double)part[i], (double)(events[i] + first_both[i] - first_events[i]),
+                       1e-5 * largest);
+        free(part);
+        free(events);
+        free(first_both);
+        free(first_events);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* Another time of the last event of every sequence leaves the law of its time as it was, bit for bit. */
 static void target_time_does_not_leak(void **state)
 {
@@ -234,8 +283,8 @@ static void target_time_does_not_leak(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         lapse_model *model = train_variant(&variants[v], dataset);
         lp_evaluator a, b;
-        evaluate_times(&a, model, dataset);
-        evaluate_times(&b, model, other);
+        small_evaluate(&a, model, dataset);
+        small_evaluate(&b, model, other);
         assert_int_equal(a.case_count, b.case_count);
         int64_t moved = 0;
         for (int64_t c = 0; c < a.case_count; c++)
@@ -364,19 +413,11 @@ static void learns_renewal_processes(void **state)
         int sequences = renewal_sequences();
         lapse_dataset *dataset = renewal_data(&renewals[r], sequences, 1),
                       *other = renewal_data(&renewals[r], sequences, 2);
-        lapse_train_options options = small_train_options();
+        lapse_train_options options = small_gap_options(EVENTS, sequences / 40, 8);
         small_set(&options, "when", "true");
-        small_set(&options, "encoding", "none");
-        small_set(&options, "gap-input", "off");
-        small_set(&options, "schedule", "cosine");
-        options.model.context = EVENTS;
-        options.model.dropout = 0;
-        options.run.learning_rate = 0.01;
-        options.run.batch = sequences / 40;
-        options.run.epochs = 8;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_evaluator evaluator;
-        evaluate_times(&evaluator, model, other);
+        small_evaluate(&evaluator, model, other);
         double sum = 0, best = 0;
         for (int64_t c = 0; c < evaluator.case_count; c++) {
             sum += evaluator.time.cases[c].nll;
@@ -575,7 +616,7 @@ static void ties(void **state)
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     assert_true(model->config.when_floor == 100);
     lp_evaluator evaluator;
-    evaluate_times(&evaluator, model, dataset);
+    small_evaluate(&evaluator, model, dataset);
     for (int64_t c = 0; c < evaluator.case_count; c++)
         assert_true(isfinite(evaluator.time.cases[c].nll));
     lp_evaluator_clear(&evaluator);
@@ -626,6 +667,7 @@ int main(void)
         cmocka_unit_test(crps_is_exact),
         cmocka_unit_test(session_and_evaluation_agree),
         cmocka_unit_test(second_rows_where_needed),
+        cmocka_unit_test(a_part_learns_the_time),
         cmocka_unit_test(target_time_does_not_leak),
         cmocka_unit_test(learns_renewal_processes),
         cmocka_unit_test(forecast_agrees_with_the_law),

@@ -547,7 +547,7 @@ __global__ void __launch_bounds__(THREADS) sum_heads(const int32_t *tokens, cons
     lp_store(to + i, sum, accumulate);
 }
 
-template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
 {
     constexpr int inner = inner_unit<shape>::rows;
     static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
@@ -562,16 +562,16 @@ template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, at
                   (size_t)size_of<shape>(&task) * sizeof(float), task);
 }
 
-template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task)
 {
     typedef attention_shape<precision, 12, 16> narrow;
     int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
     if (keys <= 8 && queries <= 6)
-        launch<attention_shape<precision, 6, 8>, 3>(run, *task, tokens);
+        launch<attention_shape<precision, 6, 8>, 3>(run, *task);
     else if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
-        launch<attention_shape<precision, 16, 20>>(run, *task, tokens);
+        launch<attention_shape<precision, 16, 20>>(run, *task);
     else
-        launch<narrow>(run, *task, tokens);
+        launch<narrow>(run, *task);
 }
 
 template <lp_precision precision>
@@ -616,9 +616,9 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
         if constexpr (shape::fixed)
-            launch<shape>(run, task, tokens);
+            launch<shape>(run, task);
         else
-            launch_any<shape::precision>(run, &task, tokens);
+            launch_any<shape::precision>(run, &task);
     });
     if (task.dbasis_step)
         LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,

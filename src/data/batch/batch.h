@@ -44,13 +44,13 @@ typedef struct lp_batch {
     int *shard_token;     /* [shards + 1] */
     int *shard_targets;   /* [shards + 1] */
     int *shard_labels;    /* [shards + 1] */
-    double time_fraction;    /* part of a shard's windows, its first ones, that learn the time of the next event; 1: all */
-    int time_targets;        /* of these windows */
+    double time_fraction; /* part of a shard's windows, its first ones, that learn the time of the next event; 1: all */
+    int time_targets;     /* of these windows */
     int *shard_time_tokens;  /* [shards] */
     int *shard_time_targets; /* [shards] */
     int32_t *time_token;     /* [tokens of a shard]: 0, 1, ...; NULL where the fraction is 1 */
     float time_share;        /* targets / time_targets */
-    bool from_last_event; /* times are relative to the window's last event, not to its last query time */
+    bool from_last_event;    /* times are relative to the window's last event, not to its last query time */
     const lp_season *season; /* of target_season, with the floor of its gaps in seconds */
     double season_floor;
 
