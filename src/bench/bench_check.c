@@ -72,7 +72,7 @@ static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error
     r->scratch = lp_alloc(r->plan.scratch_size, 1);
     if (!r->work || !r->scratch)
         return lp_fail_memory(error, "a step in double", r->plan.work_size + r->plan.scratch_size);
-    double seed_value = 1.0 / batch->targets;
+    double seed_value = 1.0 / batch->targets, time_share = (double)batch->time_share;
     int32_t sample = 0;
     void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &sample};
     lp_runner_feed(batch, 0, inputs);
@@ -82,6 +82,7 @@ static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error
         r->gap[i] = (double)batch->gap[i];
     inputs[LP_FEED_LOGQ] = r->logq;
     inputs[LP_FEED_GAP] = r->gap;
+    inputs[LP_FEED_TIME_SHARE] = &time_share;
     lp_run run = lp_runner_shard(batch, 0);
     run.plan = &r->plan;
     run.work = r->work;
