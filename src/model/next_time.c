@@ -150,7 +150,7 @@ static double mixture_log_survival(const lp_next_time *law, double t)
 }
 
 /* The log survival falls with x = log t: bisection between bounds on both sides, with Newton's steps where they stay inside and at
- * least halve. Far out, where the background alone matters, they would all have the length 1. */
+ * least halve. Far out the log survival is so large a number that its slope is noise: a short step there is not the end. */
 static double mixture_time_at(const lp_next_time *law, double log_survival)
 {
     double low = INFINITY, high = -INFINITY, widest = 0;
@@ -177,7 +177,7 @@ static double mixture_time_at(const lp_next_time *law, double log_survival)
         if (!(next > low && next < high && fabs(next - x) <= before / 2))
             next = (low + high) / 2;
         before = fabs(next - x);
-        if (before <= 1e-14 * (1 + fabs(x)))
+        if (before <= 1e-14 * (1 + fabs(x)) && fabs(over) <= 1e-9 * (1 - log_survival))
             break;
         x = next;
     }
