@@ -89,7 +89,7 @@ __global__ void __launch_bounds__(THREADS, 4) compute_delta(const __grid_constan
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
-    bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
+    bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
     float sum = 0;
     if (valid) {
         sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);

@@ -477,7 +477,7 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     lp_pdl_trigger();
     /* Loads that do not depend on each other. */
     attention_probe probe = attention_probe_of(&task);
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
     int divided = ATTENTION_ROWS / shape::rows(&task), work = task.order[(int)blockIdx.x / divided];
     int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * shape::rows(&task);
     if (work & 1)
@@ -488,11 +488,11 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 }
 
 /* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard, const float *from, int64_t step,
-                                                     int heads, int cols, float *to, int accumulate)
+__global__ void __launch_bounds__(THREADS)
+    sum_heads(const int32_t *tokens, const float *from, int64_t step, int heads, int cols, float *to, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= (int64_t)shard->rows[LP_ROWS_TOKENS] * cols)
+    if (i >= (int64_t)*tokens * cols)
         return;
     float sum = from[i];
     for (int head = 1; head < heads; head++)
@@ -500,7 +500,7 @@ __global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard,
     lp_store(to + i, sum, accumulate);
 }
 
-template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
 {
     constexpr int inner = inner_unit<shape>::rows;
     static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
@@ -509,22 +509,22 @@ template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, at
     int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
     attention_choose(&task, choices, size_of<shape>);
     int divided = ATTENTION_ROWS / shape::rows(&task);
-    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_count(tokens)), (unsigned)task.heads,
+    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_tiles(run)), (unsigned)task.heads,
               (unsigned)(query_divisions > key_divisions ? query_divisions : key_divisions));
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, (unsigned)shape::threads(&task),
                   (size_t)size_of<shape>(&task) * sizeof(float), task);
 }
 
-template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task)
 {
     typedef attention_shape<precision, 12, 16> narrow;
     int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
     if (keys <= 8 && queries <= 6)
-        launch<attention_shape<precision, 6, 8>, 3>(run, *task, tokens);
+        launch<attention_shape<precision, 6, 8>, 3>(run, *task);
     else if (lp_blocks(queries, 18) + lp_blocks(keys, 20) < lp_blocks(queries, 12) + lp_blocks(keys, 16))
-        launch<attention_shape<precision, 18, 20>>(run, *task, tokens); /* fewer blocks compute the scores again */
+        launch<attention_shape<precision, 18, 20>>(run, *task); /* fewer blocks compute the scores again */
     else
-        launch<narrow>(run, *task, tokens);
+        launch<narrow>(run, *task);
 }
 
 /* Whether two outputs are the same matrix, for example if the query is also the key. */
@@ -556,13 +556,14 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
         if constexpr (shape::fixed)
-            launch<shape, shape::bf16 && shape::key_sums <= 9 ? 3 : 2>(run, task, tokens);
+            launch<shape, shape::bf16 && shape::key_sums <= 9 ? 3 : 2>(run, task);
         else
-            launch_any<shape::precision>(run, &task, tokens);
+            launch_any<shape::precision>(run, &task);
     });
     if (task.dbasis_step)
-        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
-                  task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
+        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
+                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim,
+                  outputs[4], task.accumulate & 16);
 }
 
 } // namespace
