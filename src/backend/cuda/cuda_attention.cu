@@ -444,11 +444,12 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     }
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
-        if constexpr (shape::fixed)
-            launch<shape, !shape::bf16 && shape::basis(NULL) == 0 ? 2 : 1, !shape::bf16 || shape::query_sums> 12 ? 2
-            : shape::query_sums > 7                                                                              ? 3
-                                    : 4 > (run, task, tokens); /* as many as have registers */
-        else
+        if constexpr (shape::fixed) {
+            constexpr int words = !shape::bf16 && shape::basis(NULL) == 0 ? 2 : 1, sums = shape::query_sums;
+            constexpr int blocks = !shape::bf16 || sums > 12 ? 2 : sums > 7 ? 3 : 4; /* as many as have registers */
+            launch<shape, words, blocks>(run, task, tokens);
+        } else {
             launch_any<shape::precision>(run, &task, tokens);
+        }
     });
 }
