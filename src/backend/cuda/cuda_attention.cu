@@ -395,8 +395,6 @@ void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input
                          tokens);
         *part = {to + *used, heads * padded, heads > 1 ? padded : 0, padded, 4, 0};
     }
-    while (part->shift < 5 && 4 << part->shift < padded)
-        part->shift++;
     *used += copy.data ? 0 : (size_t)lp_cuda_largest(run, value) * (size_t)(heads * padded);
 }
 

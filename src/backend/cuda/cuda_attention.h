@@ -313,41 +313,42 @@ __device__ static __forceinline__ void attention_copy(const attention_task *task
                                                       int used, int head, float *to, int stride, int rows, int first,
                                                       int present)
 {
-    int threads = shape::threads(task);
     if constexpr (shape::bf16) {
         attention_copy_rows<shape>(task, parts, head, to, stride, rows, first, present);
-        return;
-    }
+    } else {
+        int threads = shape::threads(task);
 #pragma unroll
-    for (int p = 0; p < count; p++) {
-        const attention_part *part = &parts[p];
-        bool of_head = p == 0 || p == count - 1;
-        int cols_padded = 8 * (of_head ? shape::head(task) : shape::basis(task));
-        if (p >= used || cols_padded == 0)
-            continue;
-        const float *from = part->from + head * part->head_step;
-        float *mine = to + shape::first(task, p);
-        if (shape::fixed && task->aligned && of_head)
-            attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-        else if (shape::fixed && task->aligned)
-            attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-        else if (part->vector == 4)
-            attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                      present);
-        else if (part->vector == 2)
-            attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                      present);
-        else
-            attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                      present);
+        for (int p = 0; p < count; p++) {
+            const attention_part *part = &parts[p];
+            bool of_head = p == 0 || p == count - 1;
+            int cols_padded = 8 * (of_head ? shape::head(task) : shape::basis(task));
+            if (p >= used || cols_padded == 0)
+                continue;
+            const float *from = part->from + head * part->head_step;
+            float *mine = to + shape::first(task, p);
+            if (shape::fixed && task->aligned && of_head)
+                attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
+            else if (shape::fixed && task->aligned)
+                attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
+            else if (part->vector == 4)
+                attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                          present);
+            else if (part->vector == 2)
+                attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                          present);
+            else
+                attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
+                                          present);
+        }
     }
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16 (first_tile + m) + c of tile m is
- * column `begin` less of the matrix, and only its columns are stored. `to` and copy.data: row 0 of the warp's 16 rows, of
- * which `present` exist; NULL: not stored. vectorized: all rows are 8-byte aligned. */
+/* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16
+ * (first_tile + m) + c of tile m is column `begin` less of the matrix, and only its columns are stored. `to` and
+ * copy.data: row 0 of the warp's 16 rows, of which `present` exist; NULL: not stored. vectorized: all rows are 8-byte
+ * aligned. */
 template <typename shape, int all>
 __device__ static __forceinline__ void
 attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present, int cols, int padded, int first_tile,

@@ -1,6 +1,6 @@
-/* cuda_attention_delta.cu: what the gradient of attention needs of every query and head before it starts: the log-sum-exp
- * and delta = dout . out + dtime_out . time_out - dlse (cuda_attention_gradient.cu). Where bf16 has no copies of dout and
- * dtime_out, it makes them.
+/* cuda_attention_delta.cu: what the gradient of attention needs of every query and head before it starts: the
+ * log-sum-exp, and delta = dout . out + dtime_out . time_out - dlse (cuda_attention_gradient.cu). Where bf16 has no
+ * copies of dout and dtime_out, it makes them.
  */
 #include "backend/cuda/cuda_attention.h"
 #include "backend/cuda/cuda_rows.h"

@@ -11,14 +11,14 @@
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
  * attention_delta computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic
- * dependent launch and waits only before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block
- * owns keys and iterates over queries, or owns queries and iterates over keys, in the order of cuda_attention_order.h
- * (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic adds to dquery, but no block
- * waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and
- * feeds probabilities and dscores to the next mma from registers.
+ * dependent launch and waits only before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a
+ * block owns keys and iterates over queries, or owns queries and iterates over keys, in the order of
+ * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
+ * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
+ * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
  *
- * With several heads, a block of keys takes them one after another and keeps the sums of dbasis, or where that would leave
- * too few blocks, dbasis is stored for each head, and sum_heads adds them.
+ * With several heads, a block of keys takes them one after another and keeps the sums of dbasis, or where that would
+ * leave too few blocks, dbasis is stored for each head, and sum_heads adds them.
  */
 #include "backend/cuda/cuda_attention.h"
 
