@@ -5,6 +5,7 @@
 #include "data/dataset/dataset.h"
 #include "data/import/arrow.h"
 #include "support/arrow_stream.h"
+#include "support/small_data.h"
 #include "support/table_text.h"
 
 #include <setjmp.h>
@@ -106,7 +107,7 @@ static void is_grouped(example *e, const char *name)
         int threads, chunk, batch, array;
     } cases[] = {{1, 1 << 20, 16384, MOST}, {2, 4096, 300, 5000}, {3, 1000, 64, MOST}, {40, 4096, 1000, 77}};
     finish(e);
-    for (size_t i = 0; i < 2 * sizeof cases / sizeof *cases; i++) {
+    for (size_t i = 0; i < 2 * (size_t)small_effort(sizeof cases / sizeof *cases, 2); i++) {
         lapse_import_options options = defaults();
         lapse_dataset *dataset = NULL;
         lapse_error error = {0};
