@@ -12,10 +12,10 @@
 
 #include "backend/cuda/cuda_product.h"
 
-/* Buffers: slabs in shared memory, of which all but one are under way. Blocks: that run on a multiprocessor. */
-template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
+/* Buffers: slabs in shared memory, of which all but one are under way; slabs of B alone where A is resident. Blocks: that run on a multiprocessor. */
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks, int b_buffers = 2>
 struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
-    static constexpr int buffers = slab_buffers, blocks = resident_blocks;
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = b_buffers;
 };
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
@@ -55,25 +55,30 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     }
 };
 
-/* width: floats of a copy. terms: one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of
- * the block, or shape::buffers; 2 for B alone. */
+/* A block of the grid: its range of the column tiles, its row tile, and its head and chunk. width: floats of a copy. terms:
+ * one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of the block, or shape::buffers;
+ * shape::alone for B alone. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
-                  finish_type finish)
+__device__ static inline void packed_block(const product_task &task, int range, int ranges, int down, int batch,
+                                           const float *terms, int resident, int buffers, finish_type &finish)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
     typedef typename slabs::b slab_b;
     typedef typename slabs::type type;
     LP_SHARED(float, memory);
-    product_place place = {
-        (int)blockIdx.y * shape::rows,        0, (int)blockIdx.z / task.chunks, (int)blockIdx.z % task.chunks,
-        product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    lp_pdl_trigger();
+    lp_pdl_wait();
+    product_place place = {down * shape::rows,
+                           0,
+                           batch / task.chunks,
+                           batch % task.chunks,
+                           product_count(task.rows, task.shard),
+                           product_count(task.cols, task.shard)};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
-    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
+    int tile = (int)(tiles * range / ranges), last = (int)(tiles * (range + 1) / ranges);
     product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
     int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
     float *ring = memory + resident * slab_a::size;
@@ -106,7 +111,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     };
     for (int i = 0; i < resident; i++)
         copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
-    for (int i = 1; i < (resident ? 2 : shape::buffers); i++)
+    for (int i = 1; i < (resident ? shape::alone : shape::buffers); i++)
         copy_next();
     float *buffer = ring, *stop = ring + buffers * size;
 #pragma unroll 1
@@ -119,7 +124,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 #pragma unroll 1
         for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
             if (resident)
-                product_copies_wait<0>();
+                product_copies_wait<shape::alone - 2>();
             else
                 product_copies_wait<shape::buffers - 2>();
             __syncthreads();
@@ -136,6 +141,15 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     finish.template done<precision, a_deep, shape>(place, memory);
 }
 
+template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
+                  finish_type finish)
+{
+    packed_block<precision, a_deep, b_deep, width, shape>(
+        task, (int)blockIdx.x, (int)gridDim.x, (int)blockIdx.y, (int)blockIdx.z, terms, resident, buffers, finish);
+}
+
 /* rows: of the largest shard; ranges: of the column tiles. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
 static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const float *terms,
@@ -147,7 +161,7 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
     bool single = ranges == (int)lp_blocks(task.cols.most, shape::cols);
     if (!single && task.chunks == 1 && depth <= slabs::most_resident) {
         resident = depth;
-        buffers = 2;
+        buffers = shape::alone;
     } else if (single && depth < buffers) {
         buffers = depth;
     }
@@ -279,6 +293,50 @@ typedef struct product_outer_copy : product_outer {
 static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, int cols, int heads)
 {
     return {copy.data, copy.stride, head, heads == 1 || cols % 8 == 0 ? 4 : 1};
+}
+
+/* Products in bf16 that one launch computes: of fixed rows and columns, each with blocks for its tiles, heads and chunks. */
+template <typename finish_type> struct packed_group {
+    enum { MOST = 12 };
+    int count, end[MOST]; /* of its blocks */
+    product_task task[MOST];
+    finish_type finish[MOST];
+};
+
+template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    packed_group_kernel(const __grid_constant__ packed_group<finish_type> group)
+{
+    int index = 0, first = 0;
+    for (; (int)blockIdx.x >= group.end[index]; index++)
+        first = group.end[index];
+    const product_task &task = group.task[index];
+    int across = (task.cols.most + shape::cols - 1) / shape::cols, down = (task.rows.most + shape::rows - 1) / shape::rows;
+    int block = (int)blockIdx.x - first, rest = block / across;
+    finish_type finish = group.finish[index];
+    packed_block<LP_PRECISION_BF16, a_deep, b_deep, width, shape>(
+        task, block % across, across, rest % down, rest / down, NULL, 0, shape::buffers, finish);
+}
+
+/* Adds a product to the group, and launches the group when it is full, or when heads is 0. */
+template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+static inline void packed_group_add(const lp_cuda_run *run, packed_group<finish_type> *group, const product_task &task,
+                                    const finish_type &finish, int heads)
+{
+    static_assert(sizeof *group <= 4096, "arguments of a launch");
+    int blocks = group->count ? group->end[group->count - 1] : 0;
+    if (heads) {
+        group->task[group->count] = task;
+        group->finish[group->count] = finish;
+        blocks += (int)(lp_blocks(task.cols.most, shape::cols) * lp_blocks(task.rows.most, shape::rows)) * heads *
+                  task.chunks;
+        group->end[group->count++] = blocks;
+    }
+    if (group->count == packed_group<finish_type>::MOST || !heads) {
+        LP_LAUNCH(run, (packed_group_kernel<a_deep, b_deep, width, shape, finish_type>), (unsigned)blocks, shape::threads,
+                  (packed_slabs<LP_PRECISION_BF16, a_deep, b_deep, shape>::bytes(0, shape::buffers)), *group);
+        group->count = 0;
+    }
 }
 
 /* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
