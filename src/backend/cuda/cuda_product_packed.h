@@ -21,9 +21,9 @@ struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
 /* Smaller tiles of more warps, which wait for less. */
-typedef packed_shape<64, 128, 32, 32, 4, 2> packed_linear;
-typedef packed_shape<128, 64, 32, 32, 3, 2> packed_linear_narrow; /* for up to 64 columns */
 typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
+typedef packed_shape<128, 64, 32, 32, 3, 2, 4> packed_linear;
+typedef packed_shape<64, 64, 32, 32, 3, 3, 4> packed_linear_narrow;
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -109,10 +109,12 @@ __device__ static inline void packed_block(const product_task &task, int range, 
         }
         product_copies_end();
     };
-    for (int i = 0; i < resident; i++)
-        copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
-    for (int i = 1; i < (resident ? shape::alone : shape::buffers); i++)
+    /* Of resident rows the first slabs come with those of B, all others with the last of these. */
+    for (int i = 1, slab = 0, first = resident ? shape::alone : shape::buffers; i < first; i++) {
+        for (; slab < resident && (slab < i || i + 1 == first); slab++)
+            copy_a(memory + slab * slab_a::size, begin + slab * slabs::depth);
         copy_next();
+    }
     float *buffer = ring, *stop = ring + buffers * size;
 #pragma unroll 1
     for (; tile < last; tile++) {
@@ -146,8 +148,8 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
                   finish_type finish)
 {
-    packed_block<precision, a_deep, b_deep, width, shape>(
-        task, (int)blockIdx.x, (int)gridDim.x, (int)blockIdx.y, (int)blockIdx.z, terms, resident, buffers, finish);
+    packed_block<precision, a_deep, b_deep, width, shape>(task, (int)blockIdx.x, (int)gridDim.x, (int)blockIdx.y,
+                                                          (int)blockIdx.z, terms, resident, buffers, finish);
 }
 
 /* rows: of the largest shard; ranges: of the column tiles. */
@@ -165,8 +167,8 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
     } else if (single && depth < buffers) {
         buffers = depth;
     }
-    LP_LAUNCH(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
-              slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
+    LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
+                  slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
 }
 
 /* In the precision of the run. */
@@ -205,77 +207,143 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* product_store, but what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
-typedef struct product_store_copy : product_store {
-    lp_cuda_copy copy; /* of all heads; data NULL: none */
-    int quads;         /* columns are a multiple of 4 */
+/* y = x W + bias + add, or y += it, where C is y transposed: its rows are features, its columns tokens. So the weight stays
+ * in shared memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it
+ * is stored: 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
+template <typename shape> struct product_store_rows : product_finish {
+    float *to;               /* NULL: only the copy is stored */
+    lp_cuda_copy copy;       /* in bf16, of all heads; data NULL: none */
+    const float *bias, *add; /* bias: one for each feature of all heads; add: like y; may be NULL */
+    int64_t stride, head;    /* floats from token to token, from head to head */
+    int accumulate;
+    int quads;                    /* features are a multiple of 4, and pointers aligned to four floats */
+    float held[shape::across][8]; /* what is added to a lane's features */
 
-    template <bool two, int precision, bool a_deep, typename shape>
-    __device__ void load(const product_place &place, product_sums<shape> &sums) const
+    static_assert(shape::own_rows == 32, "8 features of a lane for 8 tokens");
+
+    /* Calls each(n, token, feature) for every `width` neighbours of the lane, from its n-th of 8 on, relative to the tokens
+     * and features of the warp. */
+    template <int width, typename function> __device__ static void every(const function &each)
+    {
+        constexpr int lanes = 32 / width;
+        int lane = tile_lane_now().lane;
+#pragma unroll
+        for (int i = 0; i < 8 / width; i++)
+            each(width * i, width * i + lane / lanes, width * (lane % lanes));
+    }
+
+    __device__ static int token_of(const product_place &place)
+    {
+        return place.col + tile_lane_now().warp % shape::warps_across * shape::own_cols;
+    }
+
+    __device__ static int feature_of(const product_place &place)
+    {
+        return place.row + tile_lane_now().warp / shape::warps_across * shape::own_rows;
+    }
+
+    /* Beyond the last token and feature it loads these again: loads under a condition would wait for each other. */
+    template <int width> __device__ void load(const product_place &place, const float *from, int64_t step)
+    {
+        int first = token_of(place), left = feature_of(place);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+            every<width>([&](int n, int token, int feature) {
+                const float *here = from + min(first + 8 * j + token, place.cols - 1) * step;
+                here += min(left + feature, place.rows - width);
+                float4 four = {0, 0, 0, 0};
+                if constexpr (width == 4)
+                    four = *(const float4 *)here;
+                else
+                    four.x = *here;
+                const float parts[4] = {four.x, four.y, four.z, four.w};
+#pragma unroll
+                for (int k = 0; k < width; k++)
+                    held[j][n + k] += parts[k];
+            });
+    }
+
+    template <int width> __device__ void load_all(const product_place &place)
     {
         if (bias)
-            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
+            load<width>(place, bias + place.head * place.rows, 0);
         if (add)
-            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
+            load<width>(place, add + place.head * head, stride);
         if (accumulate)
-            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
+            load<width>(place, to + place.head * head, stride);
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &place, product_sums<shape> &sums) const
+    template <int precision, bool a_deep, typename any>
+    __device__ void start(const product_place &place, product_sums<any> &)
     {
-        if (pairs)
-            load<true, precision, a_deep>(place, sums);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+#pragma unroll
+            for (int n = 0; n < 8; n++)
+                held[j][n] = 0;
+        if (quads)
+            load_all<4>(place);
         else
-            load<false, precision, a_deep>(place, sums);
+            load_all<1>(place);
     }
 
-    /* Lanes exchange their columns of two neighbouring tiles, so that each stores four neighbours of one. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void store_quads(const product_place &place, product_sums<shape> &sums) const
+    template <int width> __device__ void store(const product_place &place, int token, int feature, const float *y) const
     {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows, from = (me.lane & ~3) | (2 * me.member & 3);
-        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 4 * me.member;
-#pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++) {
-            int r = row + product_row<precision, a_deep, shape>(i);
-            uint16_t *line = copy.data + place.head * head + (int64_t)r * copy.stride;
-#pragma unroll
-            for (int j = 0; j < shape::across; j += 2) {
-                float a = tile_pack_bf16(sums.pair(i, j)[0], sums.pair(i, j)[1]);
-                float b = tile_pack_bf16(sums.pair(i, j + 1)[0], sums.pair(i, j + 1)[1]);
-                float2 one = {__shfl_sync(0xFFFFFFFFu, a, from), __shfl_sync(0xFFFFFFFFu, a, from + 1)};
-                float2 other = {__shfl_sync(0xFFFFFFFFu, b, from), __shfl_sync(0xFFFFFFFFu, b, from + 1)};
-                if (r < place.rows && col + 8 * j < place.cols)
-                    *(float2 *)(line + col + 8 * j) = me.member < 2 ? one : other;
-            }
+        if (token >= place.cols || feature >= place.rows)
+            return;
+        int64_t at = place.head * head + feature;
+        uint16_t *line = copy.data + at + (int64_t)token * copy.stride;
+        if constexpr (width == 4) {
+            if (to)
+                *(float4 *)(to + at + token * stride) = make_float4(y[0], y[1], y[2], y[3]);
+            if (copy.data)
+                *(float2 *)line = make_float2(tile_pack_bf16(y[0], y[1]), tile_pack_bf16(y[2], y[3]));
+        } else {
+            if (to)
+                to[at + token * stride] = y[0];
+            if (copy.data)
+                tile_store_two<false>(line, y[0], 0, false);
         }
     }
 
-    template <int precision, bool a_deep, typename shape, typename type>
-    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
+    template <int width>
+    __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
     {
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            if (pairs)
-                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
-            else
-                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
-        });
+        constexpr int step = shape::own_rows + 4;
+        tile_lane me = tile_lane_now();
+        int first = token_of(place), left = feature_of(place);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++) {
+#pragma unroll
+            for (int i = 0; i < 2 * shape::down; i++)
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    staged[(2 * me.member + n) * step + 8 * i + me.group] = sums.pair(i, j)[n];
+            __syncwarp();
+            every<width>([&](int n, int token, int feature) {
+                float y[width];
+#pragma unroll
+                for (int k = 0; k < width; k++)
+                    y[k] = staged[token * step + feature + k] + held[j][n + k];
+                store<width>(place, first + 8 * j + token, left + feature, y);
+            });
+            __syncwarp();
+        }
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+    template <int precision, bool a_deep, typename any>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
                         const float *) const
     {
-        if (to)
-            store<precision, a_deep>(place, sums, to + place.head * head, stride);
-        if (copy.data && quads)
-            store_quads<precision, a_deep>(place, sums);
-        else if (copy.data)
-            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
+        static_assert(shape::warps * 8 * (shape::own_rows + 4) <= shape::cols * 36, "a slab of B");
+        float *staged = memory + tile_lane_now().warp * 8 * (shape::own_rows + 4);
+        __syncthreads();
+        if (quads)
+            store_all<4>(place, sums, staged);
+        else
+            store_all<1>(place, sums, staged);
     }
-} product_store_copy;
+};
 
 /* product_outer with the sums of either operand. */
 typedef struct product_outer_copy : product_outer {
@@ -311,11 +379,12 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     for (; (int)blockIdx.x >= group.end[index]; index++)
         first = group.end[index];
     const product_task &task = group.task[index];
-    int across = (task.cols.most + shape::cols - 1) / shape::cols, down = (task.rows.most + shape::rows - 1) / shape::rows;
+    int across = (task.cols.most + shape::cols - 1) / shape::cols,
+        down = (task.rows.most + shape::rows - 1) / shape::rows;
     int block = (int)blockIdx.x - first, rest = block / across;
     finish_type finish = group.finish[index];
-    packed_block<LP_PRECISION_BF16, a_deep, b_deep, width, shape>(
-        task, block % across, across, rest % down, rest / down, NULL, 0, shape::buffers, finish);
+    packed_block<LP_PRECISION_BF16, a_deep, b_deep, width, shape>(task, block % across, across, rest % down,
+                                                                  rest / down, NULL, 0, shape::buffers, finish);
 }
 
 /* Adds a product to the group, and launches the group when it is full, or when heads is 0. */
@@ -333,28 +402,11 @@ static inline void packed_group_add(const lp_cuda_run *run, packed_group<finish_
         group->end[group->count++] = blocks;
     }
     if (group->count == packed_group<finish_type>::MOST || !heads) {
-        LP_LAUNCH(run, (packed_group_kernel<a_deep, b_deep, width, shape, finish_type>), (unsigned)blocks, shape::threads,
-                  (packed_slabs<LP_PRECISION_BF16, a_deep, b_deep, shape>::bytes(0, shape::buffers)), *group);
+        LP_LAUNCH_PDL(run, (packed_group_kernel<a_deep, b_deep, width, shape, finish_type>), (unsigned)blocks,
+                      shape::threads,
+                      (packed_slabs<LP_PRECISION_BF16, a_deep, b_deep, shape>::bytes(0, shape::buffers)), *group);
         group->count = 0;
     }
-}
-
-/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
-template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
-static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                        int heads, int rows, int cols)
-{
-    auto launch = [&](auto width, auto shape) {
-        typedef decltype(shape) tile;
-        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, decltype(width)::value, tile>(
-            run, task, NULL, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
-    };
-    if (task.a.width < 4 || task.b.width < 4)
-        launch(lp_constant<1>(), narrow());
-    else if (cols <= narrow::cols)
-        launch(lp_constant<4>(), narrow());
-    else
-        launch(lp_constant<4>(), wide());
 }
 
 #endif
