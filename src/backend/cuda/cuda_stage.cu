@@ -98,6 +98,19 @@ void find_level(candidate *all, int at)
     }
 }
 
+/* Gradients of parameters, which only the optimizer reads, wait for those of the next levels, so that a launch sums several. */
+enum { DEFERRED_LEVELS = 8 };
+
+void defer(candidate *one)
+{
+    const lp_node *node = one->part.node;
+    bool last = one->type == LP_STAGE_REDUCTION;
+    for (int i = 0; i < node->op->output_count; i++)
+        last = last && (!lp_part_computes(&one->part, i) || node->outputs[i]->storage == LP_STORAGE_GRADIENT);
+    if (last)
+        one->level = (one->level / DEFERRED_LEVELS + 1) * DEFERRED_LEVELS - 1;
+}
+
 /* ---- parts --------------------------------------------------------------------------------------------------- */
 
 unsigned outputs_of(const lp_node *node)
@@ -319,6 +332,8 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
             all[i].level = i;
         else
             find_level(all, i);
+        if (!unscheduled && !fuses)
+            defer(&all[i]);
         last = all[i].level > last ? all[i].level : last;
     }
     if (good)
