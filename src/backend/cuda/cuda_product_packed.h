@@ -216,20 +216,22 @@ template <typename shape> struct product_store_rows : product_finish {
     const float *bias, *add; /* bias: one for each feature of all heads; add: like y; may be NULL */
     int64_t stride, head;    /* floats from token to token, from head to head */
     int accumulate;
-    int quads;                    /* features are a multiple of 4, and pointers aligned to four floats */
-    float held[shape::across][8]; /* what is added to a lane's features */
+    int quads; /* features are a multiple of 4, and pointers aligned to four floats */
 
-    static_assert(shape::own_rows == 32, "8 features of a lane for 8 tokens");
+    /* What is added to a lane's features of each 8 tokens. */
+    static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
+    float held[shape::across][own];
 
-    /* Calls each(n, token, feature) for every `width` neighbours of the lane, from its n-th of 8 on, relative to the tokens
-     * and features of the warp. */
+    /* Calls each(n, token, feature) for every `width` neighbours of the lane, which are its n-th ones of 8 tokens, relative
+     * to the tokens and features of the warp. */
     template <int width, typename function> __device__ static void every(const function &each)
     {
-        constexpr int lanes = 32 / width;
-        int lane = tile_lane_now().lane;
+        constexpr int across = shape::own_rows / width;
 #pragma unroll
-        for (int i = 0; i < 8 / width; i++)
-            each(width * i, width * i + lane / lanes, width * (lane % lanes));
+        for (int n = 0; n < own; n += width) {
+            int vector = tile_lane_now().lane + 32 / width * n;
+            each(n, vector / across, width * (vector % across));
+        }
     }
 
     __device__ static int token_of(const product_place &place)
@@ -279,7 +281,7 @@ template <typename shape> struct product_store_rows : product_finish {
 #pragma unroll
         for (int j = 0; j < shape::across; j++)
 #pragma unroll
-            for (int n = 0; n < 8; n++)
+            for (int n = 0; n < own; n++)
                 held[j][n] = 0;
         if (quads)
             load_all<4>(place);
@@ -309,7 +311,6 @@ template <typename shape> struct product_store_rows : product_finish {
     template <int width>
     __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
     {
-        constexpr int step = shape::own_rows + 4;
         tile_lane me = tile_lane_now();
         int first = token_of(place), left = feature_of(place);
 #pragma unroll
@@ -318,13 +319,13 @@ template <typename shape> struct product_store_rows : product_finish {
             for (int i = 0; i < 2 * shape::down; i++)
 #pragma unroll
                 for (int n = 0; n < 2; n++)
-                    staged[(2 * me.member + n) * step + 8 * i + me.group] = sums.pair(i, j)[n];
+                    staged[(2 * me.member + n) * pitch + 8 * i + me.group] = sums.pair(i, j)[n];
             __syncwarp();
             every<width>([&](int n, int token, int feature) {
                 float y[width];
 #pragma unroll
                 for (int k = 0; k < width; k++)
-                    y[k] = staged[token * step + feature + k] + held[j][n + k];
+                    y[k] = staged[token * pitch + feature + k] + held[j][n + k];
                 store<width>(place, first + 8 * j + token, left + feature, y);
             });
             __syncwarp();
@@ -335,8 +336,8 @@ template <typename shape> struct product_store_rows : product_finish {
     __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
                         const float *) const
     {
-        static_assert(shape::warps * 8 * (shape::own_rows + 4) <= shape::cols * 36, "a slab of B");
-        float *staged = memory + tile_lane_now().warp * 8 * (shape::own_rows + 4);
+        static_assert(shape::warps * 8 * pitch <= packed_slabs<precision, a_deep, true, shape>::b::size, "of B");
+        float *staged = memory + tile_lane_now().warp * 8 * pitch;
         __syncthreads();
         if (quads)
             store_all<4>(place, sums, staged);
