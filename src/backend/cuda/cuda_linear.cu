@@ -13,19 +13,17 @@ static void launch_rows(const lp_cuda_run *run, const product_task &task, const 
     turned.a = task.b;
     turned.b = task.a;
     product_store_rows<shape> store = {};
-    store.to = given.to;
+    (product_store &)store = given;
     store.copy = copy;
-    store.bias = given.bias;
-    store.add = given.add;
-    store.stride = given.stride;
-    store.head = given.head;
-    store.accumulate = given.accumulate;
     store.quads =
         lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add, task.cols.most) == 4;
     int most = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
     int tiles = (int)lp_blocks(largest, shape::cols);
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(
-        run, turned, NULL, store, heads, task.cols.most, most < 1 ? 1 : most < tiles ? most : tiles);
+    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, turned, NULL, store, heads,
+                                                                              task.cols.most,
+                                                                              most < 1       ? 1
+                                                                              : most < tiles ? most
+                                                                                             : tiles);
 }
 
 template <bool transpose> static void launch(const lp_node *node, const lp_cuda_run *run)
@@ -33,7 +31,8 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     const lp_value *weight = node->inputs[1], *y = node->outputs[0];
     int heads = node->attributes.heads, largest = lp_cuda_largest(run, y);
     int in = transpose ? weight->cols : weight->rows / heads, out = transpose ? weight->rows / heads : weight->cols;
-    lp_cuda_copy x = lp_cuda_copy_from(run, node, 0), w = lp_cuda_copy_from(run, node, 1), copy = lp_cuda_copy_to(run, y);
+    lp_cuda_copy x = lp_cuda_copy_from(run, node, 0), w = lp_cuda_copy_from(run, node, 1),
+                 copy = lp_cuda_copy_to(run, y);
     product_task task = {};
     task.shard = run->shard;
     task.rows = product_whole(y);

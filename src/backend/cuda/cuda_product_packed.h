@@ -4,7 +4,7 @@
  *
  * Grid: (ranges of column tiles, row tiles, heads * chunks). A block computes the tiles of its range one after the other, and
  * copies the slabs of the next while it finishes one: a tile of a short depth would wait longer for its first slab than it
- * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two blocks run on a
+ * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two or three blocks run on a
  * multiprocessor.
  */
 #ifndef LP_CUDA_PRODUCT_PACKED_H
@@ -12,7 +12,8 @@
 
 #include "backend/cuda/cuda_product.h"
 
-/* Buffers: slabs in shared memory, of which all but one are under way; slabs of B alone where A is resident. Blocks: that run on a multiprocessor. */
+/* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
+ * run on a multiprocessor. */
 template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks, int b_buffers = 2>
 struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
     static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = b_buffers;
@@ -20,7 +21,7 @@ struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-/* Smaller tiles of more warps, which wait for less. */
+/* Smaller tiles, which wait for less: gradients of weights; linear layers (features by tokens), and of 64 features. */
 typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
 typedef packed_shape<128, 64, 32, 32, 3, 2, 4> packed_linear;
 typedef packed_shape<64, 64, 32, 32, 3, 3, 4> packed_linear_narrow;
@@ -41,8 +42,8 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     static constexpr int depth = 128 / (int)sizeof(type);
     typedef product_layout<precision, a_deep, shape::rows, depth> a;
     typedef product_layout<precision, b_deep, shape::cols, depth> b;
-    /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise the buffers hold both. The terms of the
-     * columns end a buffer. */
+    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. The terms of
+     * the columns end a buffer. */
     static constexpr int most_resident = 4;
 
     __host__ __device__ static int buffer(bool resident)
@@ -207,16 +208,12 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* y = x W + bias + add, or y += it, where C is y transposed: its rows are features, its columns tokens. So the weight stays
- * in shared memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it
- * is stored: 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
-template <typename shape> struct product_store_rows : product_finish {
-    float *to;               /* NULL: only the copy is stored */
-    lp_cuda_copy copy;       /* in bf16, of all heads; data NULL: none */
-    const float *bias, *add; /* bias: one for each feature of all heads; add: like y; may be NULL */
-    int64_t stride, head;    /* floats from token to token, from head to head */
-    int accumulate;
-    int quads; /* features are a multiple of 4, and pointers aligned to four floats */
+/* product_store of y, which is C transposed: rows of C are features, its columns are tokens. So the weight stays in shared
+ * memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it is stored:
+ * 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
+template <typename shape> struct product_store_rows : product_store {
+    lp_cuda_copy copy; /* of y in bf16, of all heads; data NULL: none */
+    int quads;         /* features are a multiple of 4, and pointers aligned to four floats */
 
     /* What is added to a lane's features of each 8 tokens. */
     static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
