@@ -2,28 +2,25 @@
  * (cuda_product_packed.h). Gradients of weights are reductions over rows (cuda_reduction.h). */
 #include "backend/cuda/cuda_product_packed.h"
 
-/* In bf16, transposed: features by tokens. */
+/* In bf16: the transpose of y, features by tokens. */
 template <bool transpose, int width, typename shape>
 static void launch_rows(const lp_cuda_run *run, const product_task &task, const product_store &given, lp_cuda_copy copy,
                         int heads, int largest)
 {
-    product_task turned = task;
-    turned.rows = task.cols;
-    turned.cols = task.rows;
-    turned.a = task.b;
-    turned.b = task.a;
+    product_task transposed = task;
+    transposed.rows = task.cols;
+    transposed.cols = task.rows;
+    transposed.a = task.b;
+    transposed.b = task.a;
     product_store_rows<shape> store = {};
     (product_store &)store = given;
     store.copy = copy;
     store.quads =
         lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add, task.cols.most) == 4;
-    int most = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
-    int tiles = (int)lp_blocks(largest, shape::cols);
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, turned, NULL, store, heads,
-                                                                              task.cols.most,
-                                                                              most < 1       ? 1
-                                                                              : most < tiles ? most
-                                                                                             : tiles);
+    int blocks = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
+    int tiles = (int)lp_blocks(largest, shape::cols), ranges = blocks < 1 ? 1 : blocks < tiles ? blocks : tiles;
+    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, transposed, NULL, store, heads,
+                                                                              task.cols.most, ranges);
 }
 
 template <bool transpose> static void launch(const lp_node *node, const lp_cuda_run *run)

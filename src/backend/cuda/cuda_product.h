@@ -647,7 +647,8 @@ typedef struct product_outer : product_finish {
             const float *from = slab + line * layout::stride + (layout::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
             float4 four[1];
             if constexpr (layout::bf16) {
-                uint32_t low = __float_as_uint(from[0]), high = __float_as_uint(from[1]);
+                float2 both = *(const float2 *)from;
+                uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
                 four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
                                       __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             } else {
