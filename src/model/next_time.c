@@ -193,10 +193,12 @@ static double always_comes(const lp_next_time *law)
 /* The integral of the survival, by the trapezoidal rule in log t. */
 static double survival_integral(const lp_next_time *law)
 {
-    const double step = 1.0 / 256;
+    const double step = 1.0 / 256, low = log(1e-6), high = log(1e16);
     double sum = 0;
-    for (double x = log(1e-6); x < log(1e16); x += step)
+    for (int i = 0, count = (int)((high - low) / step); i <= count; i++) {
+        double x = low + i * step;
         sum += exp(law->law->log_survival(law, exp(x)) + x) * step;
+    }
     return sum;
 }
 
