@@ -4,7 +4,7 @@
 #include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
-enum { LEAST = 64, LEAST_AREA = 96 * 128, LEAST_COPY = 32, LEAST_ROWS = 256 };
+enum { LEAST = 64, LEAST_AREA = 96 * 128, LEAST_COPY = 32 };
 
 bool lp_cuda_outer_wide(const lp_node *node, bool copies)
 {
@@ -14,62 +14,37 @@ bool lp_cuda_outer_wide(const lp_node *node, bool copies)
     return copies ? a >= LEAST_COPY && b >= LEAST_COPY : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
 }
 
-void lp_cuda_outer_divide(reduction_task *tasks, const int *rows, int count, const lp_cuda_run *run)
+int lp_cuda_outer_chunks(const reduction_task &task, int rows)
 {
-    auto tiles_of = [](const reduction_task &task) {
-        return task.heads * (int)(lp_blocks(task.a, product_large::rows) * lp_blocks(task.b, product_large::cols));
-    };
-    int all = 0;
-    for (int i = 0; i < count; i++)
-        all += tiles_of(tasks[i]);
-    for (int i = 0; i < count; i++) {
-        int most = (int)lp_blocks(rows[i], LEAST_ROWS), tiles = tile_bf16(run) ? all : tiles_of(tasks[i]);
-        int chunks = (int)lp_blocks(PRODUCT_BLOCKS, tiles);
-        tasks[i].chunks = chunks < most ? chunks : most < 1 ? 1 : most;
-    }
+    return product_chunks(task.heads, task.a, task.b, rows);
 }
 
-/* One launch for all that have copies and the same kernel: of more than 64 columns, of fewer, and of odd ones. */
-void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run)
+void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const reduction_task &given)
 {
-    packed_group<product_outer_copy> wide = {}, narrow = {}, odd = {};
-    auto add = [&](const product_task &task, const product_outer_copy &outer, int heads) {
-        bool vectors = task.a.width == 4 && task.b.width == 4, few = task.cols.most <= packed_narrow::cols;
-        if (!heads || (vectors && !few))
-            packed_group_add<false, false, 4, packed_outer>(run, &wide, task, outer, heads);
-        if (!heads || (vectors && few))
-            packed_group_add<false, false, 4, packed_narrow>(run, &narrow, task, outer, heads);
-        if (!heads || !vectors)
-            packed_group_add<false, false, 1, packed_narrow>(run, &odd, task, outer, heads);
-    };
-    for (int i = 0; i < count; i++) {
-        const lp_node *node = parts[i].node;
-        const reduction_task &given = tasks[i];
-        lp_cuda_copy p = lp_cuda_copy_from(run, node, 0), q = lp_cuda_copy_from(run, node, 1);
-        product_task task = {};
-        task.shard = run->shard;
-        task.rows = product_fixed(given.a);
-        task.cols = product_fixed(given.b);
-        task.depth = {given.rows, 0, INT32_MAX};
-        task.chunks = given.chunks;
-        product_outer_copy outer = {};
-        outer.store.to = (float *)given.out[0];
-        outer.store.stride = given.b;
-        outer.store.head = (int64_t)given.a * given.b;
-        outer.store.chunk_step = given.step[0];
-        outer.store.pairs = lp_vector_width((uintptr_t)given.out[0], given.b) > 1;
-        outer.sums = (float *)given.out[1];
-        outer.sums_step = given.step[1];
-        outer.sums_b = given.q_summed;
-        if (p.data) {
-            task.a = packed_operand(p, given.a, given.a, given.heads);
-            task.b = packed_operand(q, given.b, given.b, given.heads);
-            add(task, outer, given.heads);
-        } else {
-            task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
-            task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};
-            product_launch<false, false>(run, task, (const product_outer &)outer, given.heads, given.a, given.b);
-        }
+    lp_cuda_copy p = lp_cuda_copy_from(run, node, 0), q = lp_cuda_copy_from(run, node, 1);
+    product_task task = {};
+    task.shard = run->shard;
+    task.rows = product_fixed(given.a);
+    task.cols = product_fixed(given.b);
+    task.depth = {given.rows, 0, INT32_MAX};
+    task.chunks = given.chunks;
+    product_outer_copy outer = {};
+    outer.store.to = (float *)given.out[0];
+    outer.store.stride = given.b;
+    outer.store.head = (int64_t)given.a * given.b;
+    outer.store.chunk_step = given.step[0];
+    outer.store.pairs = lp_vector_width((uintptr_t)given.out[0], given.b) > 1;
+    outer.sums = (float *)given.out[1];
+    outer.sums_step = given.step[1];
+    outer.sums_b = given.q_summed;
+    if (p.data) {
+        task.a = packed_operand(p, given.a, given.a, given.heads);
+        task.b = packed_operand(q, given.b, given.b, given.heads);
+        packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,
+                                                                        given.b);
+    } else {
+        task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
+        task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};
+        product_launch<false, false>(run, task, (const product_outer &)outer, given.heads, given.a, given.b);
     }
-    add({}, {}, 0);
 }

@@ -683,4 +683,12 @@ typedef struct product_outer : product_finish {
     }
 } product_outer;
 
+/* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
+static inline int product_chunks(int heads, int rows, int cols, int depth)
+{
+    int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
+    int most = (int)lp_blocks(depth, 8 * PRODUCT_SLAB), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
+    return chunks > most ? (most < 1 ? 1 : most) : chunks;
+}
+
 #endif

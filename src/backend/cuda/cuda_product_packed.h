@@ -56,30 +56,27 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     }
 };
 
-/* A block of the grid: its range of the column tiles, its row tile, and its head and chunk. width: floats of a copy. terms:
- * one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of the block, or shape::buffers;
- * shape::alone for B alone. */
+/* width: floats of a copy. terms: one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of
+ * the block, or shape::buffers; shape::alone for B alone. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-__device__ static inline void packed_block(const product_task &task, int range, int ranges, int down, int batch,
-                                           const float *terms, int resident, int buffers, finish_type &finish)
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
+                  finish_type finish)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
     typedef typename slabs::b slab_b;
     typedef typename slabs::type type;
     LP_SHARED(float, memory);
-    lp_pdl_trigger();
     lp_pdl_wait();
-    product_place place = {down * shape::rows,
-                           0,
-                           batch / task.chunks,
-                           batch % task.chunks,
-                           product_count(task.rows, task.shard),
-                           product_count(task.cols, task.shard)};
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,        0,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
-    int tile = (int)(tiles * range / ranges), last = (int)(tiles * (range + 1) / ranges);
+    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
     product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
     int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
     float *ring = memory + resident * slab_a::size;
@@ -142,15 +139,6 @@ __device__ static inline void packed_block(const product_task &task, int range, 
     }
     __syncthreads();
     finish.template done<precision, a_deep, shape>(place, memory);
-}
-
-template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
-                  finish_type finish)
-{
-    packed_block<precision, a_deep, b_deep, width, shape>(task, (int)blockIdx.x, (int)gridDim.x, (int)blockIdx.y,
-                                                          (int)blockIdx.z, terms, resident, buffers, finish);
 }
 
 /* rows: of the largest shard; ranges: of the column tiles. */
@@ -361,50 +349,22 @@ static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, in
     return {copy.data, copy.stride, head, heads == 1 || cols % 8 == 0 ? 4 : 1};
 }
 
-/* Products in bf16 that one launch computes: of fixed rows and columns, each with blocks for its tiles, heads and chunks. */
-template <typename finish_type> struct packed_group {
-    enum { MOST = 12 };
-    int count, end[MOST]; /* of its blocks */
-    product_task task[MOST];
-    finish_type finish[MOST];
-};
-
-template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    packed_group_kernel(const __grid_constant__ packed_group<finish_type> group)
+/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
+template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
+static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                        int heads, int rows, int cols)
 {
-    int index = 0, first = 0;
-    for (; (int)blockIdx.x >= group.end[index]; index++)
-        first = group.end[index];
-    const product_task &task = group.task[index];
-    int across = (task.cols.most + shape::cols - 1) / shape::cols,
-        down = (task.rows.most + shape::rows - 1) / shape::rows;
-    int block = (int)blockIdx.x - first, rest = block / across;
-    finish_type finish = group.finish[index];
-    packed_block<LP_PRECISION_BF16, a_deep, b_deep, width, shape>(task, block % across, across, rest % down,
-                                                                  rest / down, NULL, 0, shape::buffers, finish);
-}
-
-/* Adds a product to the group, and launches the group when it is full, or when heads is 0. */
-template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-static inline void packed_group_add(const lp_cuda_run *run, packed_group<finish_type> *group, const product_task &task,
-                                    const finish_type &finish, int heads)
-{
-    static_assert(sizeof *group <= 4096, "arguments of a launch");
-    int blocks = group->count ? group->end[group->count - 1] : 0;
-    if (heads) {
-        group->task[group->count] = task;
-        group->finish[group->count] = finish;
-        blocks += (int)(lp_blocks(task.cols.most, shape::cols) * lp_blocks(task.rows.most, shape::rows)) * heads *
-                  task.chunks;
-        group->end[group->count++] = blocks;
-    }
-    if (group->count == packed_group<finish_type>::MOST || !heads) {
-        LP_LAUNCH_PDL(run, (packed_group_kernel<a_deep, b_deep, width, shape, finish_type>), (unsigned)blocks,
-                      shape::threads,
-                      (packed_slabs<LP_PRECISION_BF16, a_deep, b_deep, shape>::bytes(0, shape::buffers)), *group);
-        group->count = 0;
-    }
+    auto launch = [&](auto width, auto shape) {
+        typedef decltype(shape) tile;
+        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, decltype(width)::value, tile>(
+            run, task, NULL, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
+    };
+    if (task.a.width < 4 || task.b.width < 4)
+        launch(lp_constant<1>(), narrow());
+    else if (cols <= narrow::cols)
+        launch(lp_constant<4>(), narrow());
+    else
+        launch(lp_constant<4>(), wide());
 }
 
 #endif

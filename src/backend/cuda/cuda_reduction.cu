@@ -384,6 +384,8 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
         group->task[at] = task;
         sorted[at] = parts[i];
         rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
+        if (at == wide)
+            group->task[at].chunks = lp_cuda_outer_chunks(task, rows[at]);
     }
     return grouped;
 }
@@ -393,10 +395,9 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
     reduction_group group = {};
     reduction_plan plan = {};
     lp_stage_part sorted[LP_CUDA_REDUCTION_MAX];
-    int rows[LP_CUDA_REDUCTION_MAX] = {};
+    int rows[LP_CUDA_REDUCTION_MAX];
     group.shard = run->shard;
     int grouped = sort_parts(parts, count, run, sorted, &group, rows);
-    lp_cuda_outer_divide(group.task + grouped, rows + grouped, count - grouped, run);
     unsigned blocks = assign_blocks(&group, rows, grouped);
     trim_slots(&group, rows, grouped);
     find_outputs(&plan, &group, sorted, count, run);
@@ -407,7 +408,8 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
     bool bulk = true;
     for (int i = 0; i < grouped; i++)
         bulk = bulk && group.task[i].bulk;
-    lp_cuda_outer_launch(sorted + grouped, group.task + grouped, count - grouped, run);
+    for (int i = grouped; i < count; i++)
+        lp_cuda_outer_launch(sorted[i].node, run, group.task[i]);
     lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
     lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
 }

@@ -81,10 +81,9 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
     return reduction_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide) of a group. Sets their chunks such that those of a launch fill the
- * device; rows: of the largest shard. */
-void lp_cuda_outer_divide(reduction_task *tasks, const int *rows, int count, const lp_cuda_run *run);
-void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run);
+/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). */
+int lp_cuda_outer_chunks(const reduction_task &task, int rows);
+void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const reduction_task &task);
 
 /* bulk: all tasks are. */
 void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,

@@ -49,8 +49,7 @@ value_use use_of(const candidate *one, const lp_value *value)
 
 bool same_row_kernel(const candidate *a, const candidate *b)
 {
-    bool same =
-        is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
+    bool same = is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
     return same && (a->type == LP_STAGE_FUSED ||
                     lp_cuda_row_chain_pairs(a->part.node) == lp_cuda_row_chain_pairs(b->part.node));
 }
@@ -97,19 +96,6 @@ void find_level(candidate *all, int at)
             mine->level = level > mine->level ? level : mine->level;
         }
     }
-}
-
-/* Gradients of parameters, which only the optimizer reads, wait for those of the next levels, so that a launch sums several. */
-enum { DEFERRED_LEVELS = 8 };
-
-void defer(candidate *one)
-{
-    const lp_node *node = one->part.node;
-    bool last = one->type == LP_STAGE_REDUCTION;
-    for (int i = 0; i < node->op->output_count; i++)
-        last = last && (!lp_part_computes(&one->part, i) || node->outputs[i]->storage == LP_STORAGE_GRADIENT);
-    if (last)
-        one->level = (one->level / DEFERRED_LEVELS + 1) * DEFERRED_LEVELS - 1;
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
@@ -333,8 +319,6 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
             all[i].level = i;
         else
             find_level(all, i);
-        if (!unscheduled && !fuses)
-            defer(&all[i]);
         last = all[i].level > last ? all[i].level : last;
     }
     if (good)
