@@ -238,15 +238,10 @@ template <typename shape> struct product_store_rows : product_store {
             every<width>([&](int n, int token, int feature) {
                 const float *here = from + min(first + 8 * j + token, place.cols - 1) * step;
                 here += min(left + feature, place.rows - width);
-                float4 four = {0, 0, 0, 0};
-                if constexpr (width == 4)
-                    four = *(const float4 *)here;
-                else
-                    four.x = *here;
-                const float parts[4] = {four.x, four.y, four.z, four.w};
+                lp_vector<width> x = lp_vector_load<width>(here);
 #pragma unroll
                 for (int k = 0; k < width; k++)
-                    held[j][n + k] += parts[k];
+                    held[j][n + k] += x.at[k];
             });
     }
 
@@ -274,25 +269,6 @@ template <typename shape> struct product_store_rows : product_store {
             load_all<1>(place);
     }
 
-    template <int width> __device__ void store(const product_place &place, int token, int feature, const float *y) const
-    {
-        if (token >= place.cols || feature >= place.rows)
-            return;
-        int64_t at = place.head * head + feature;
-        uint16_t *line = copy.data + at + (int64_t)token * copy.stride;
-        if constexpr (width == 4) {
-            if (to)
-                *(float4 *)(to + at + token * stride) = make_float4(y[0], y[1], y[2], y[3]);
-            if (copy.data)
-                *(float2 *)line = make_float2(tile_pack_bf16(y[0], y[1]), tile_pack_bf16(y[2], y[3]));
-        } else {
-            if (to)
-                to[at + token * stride] = y[0];
-            if (copy.data)
-                tile_store_two<false>(line, y[0], 0, false);
-        }
-    }
-
     template <int width>
     __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
     {
@@ -307,11 +283,24 @@ template <typename shape> struct product_store_rows : product_store {
                     staged[(2 * me.member + n) * pitch + 8 * i + me.group] = sums.pair(i, j)[n];
             __syncwarp();
             every<width>([&](int n, int token, int feature) {
-                float y[width];
+                lp_vector<width> y = lp_vector_load<width>(staged + token * pitch + feature);
 #pragma unroll
                 for (int k = 0; k < width; k++)
-                    y[k] = staged[token * pitch + feature + k] + held[j][n + k];
-                store<width>(place, first + 8 * j + token, left + feature, y);
+                    y.at[k] += held[j][n + k];
+                int row = first + 8 * j + token, col = left + feature;
+                if (row >= place.cols || col >= place.rows)
+                    return;
+                float *line = to + place.head * head + row * stride;
+                uint16_t *copied = copy.data + place.head * head + (int64_t)row * copy.stride;
+                if (to)
+                    lp_vector_store<width>(line + col, y, 0);
+                if constexpr (width == 4) {
+                    if (copy.data)
+                        *(float2 *)(copied + col) =
+                            make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
+                } else if (copy.data) {
+                    tile_store_two<false>(copied + col, y.at[0], 0, false);
+                }
             });
             __syncwarp();
         }
