@@ -59,6 +59,13 @@ static const struct shape {
     {"lag attention", 64, 2, 128, 2, {65, 4}, DEVICE_ALL},
     {"lag attention", 64, 1, 160, 2, {33, 3}, DEVICE_ALL},
     {"lag attention", 128, 1, 256, 2, {20, 3}, DEVICE_ALL},
+    {"lag attention", 32, 3, 126, 2, {33, 3}, DEVICE_ALL},
+    {"lag attention", 25, 2, 70, 2, {33, 3}, DEVICE_ALL},
+    {"lag attention", 30, 1, 160, 2, {20, 3}, DEVICE_ALL},
+    {"lag attention", 60, 1, 80, 2, {20, 3}, DEVICE_ALL},
+    /* so many short segments that a block adds the gradient of the basis over the heads */
+    {"lag attention", 6, 2, 20, 150, {1, 2, 0, 1, 3, 1}, DEVICE_ALL | DEVICE_SAME_BITS},
+    {"accumulating attention", 32, 3, 16, 150, {1, 2, 0, 1, 3, 1}, DEVICE_ALL},
     {"accumulating attention", 256, 1, 512, 2, {20, 3}, DEVICE_FP32},
     /* odd widths, up to 8 heads */
     {"lag attention", 3, 8, 1, 2, {40, 9}, DEVICE_ALL},

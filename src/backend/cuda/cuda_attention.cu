@@ -339,8 +339,8 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
     int tiles = narrow::sums(task->head + task->basis);
     if (tiles <= 6)
         launch<attention_shape<precision, 6, 0>, words, 3>(run, *task, tokens);
-    else if (tiles > 12 && tiles <= 16)
-        launch<attention_shape<precision, 16, 0>, words>(run, *task, tokens);
+    else if (lp_blocks(tiles, 18) < lp_blocks(tiles, 12))
+        launch<attention_shape<precision, 18, 0>, 1>(run, *task, tokens);
     else
         launch<narrow, words>(run, *task, tokens);
 }
@@ -381,8 +381,12 @@ void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input
     if (!value)
         return;
     if (copy.data) {
-        *part = {(const float *)copy.data, copy.stride / 2, heads > 1 ? cols / 2 : 0,
-                 heads > 1 ? cols / 2 : copy.stride / 2, 4, 0};
+        *part = {(const float *)copy.data,
+                 copy.stride / 2,
+                 heads > 1 ? cols / 2 : 0,
+                 heads > 1 ? cols / 2 : copy.stride / 2,
+                 4,
+                 0};
     } else if (to) {
         int64_t tokens = lp_cuda_largest(run, value);
         lp_cuda_copy_add(run, list,
@@ -391,8 +395,6 @@ void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input
                          tokens);
         *part = {to + *used, heads * padded, heads > 1 ? padded : 0, padded, 4, 0};
     }
-    while (part->shift < 5 && 4 << part->shift < padded)
-        part->shift++;
     *used += copy.data ? 0 : (size_t)lp_cuda_largest(run, value) * (size_t)(heads * padded);
 }
 
@@ -429,10 +431,10 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         lp_copy_list list = {};
         size_t floats = attention_copy_inputs(node, run, &task, &list, NULL);
         /* The gradient reads the copies, too. */
-        float *to = (float *)(!floats                        ? NULL
-                              : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0],
-                                                                                 floats * sizeof(float))
-                                                           : lp_cuda_scratch(run, floats * sizeof(float)));
+        float *to =
+            (float *)(!floats                      ? NULL
+                      : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
+                                                   : lp_cuda_scratch(run, floats * sizeof(float)));
         if (floats && !to)
             return;
         attention_copy_inputs(node, run, &task, &list, to);
@@ -440,9 +442,12 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     }
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
-        if constexpr (shape::fixed)
-            launch<shape, shape::bf16 || shape::basis(NULL) == 0 ? 2 : 1>(run, task, tokens);
-        else
+        if constexpr (shape::fixed) {
+            constexpr int words = !shape::bf16 && shape::basis(NULL) == 0 ? 2 : 1, sums = shape::query_sums;
+            constexpr int blocks = !shape::bf16 || sums > 12 ? 2 : sums > 7 ? 3 : 4; /* as many as have registers */
+            launch<shape, words, blocks>(run, task, tokens);
+        } else {
             launch_any<shape::precision>(run, &task, tokens);
+        }
     });
 }

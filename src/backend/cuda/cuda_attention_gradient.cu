@@ -10,20 +10,22 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * `prepare` computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic dependent launch and waits only before
- * it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over queries,
- * or owns queries and iterates over keys, in the order of cuda_attention_order.h (longest first). Both recompute p =
- * exp(s - lse). That costs two more products than atomic adds to dquery, but no block waits for another. A warp
- * computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and feeds probabilities and
- * dscores to the next mma from registers. With several heads, dbasis is stored for each head, and sum_heads adds them.
+ * attention_delta computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic
+ * dependent launch and waits only before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a
+ * block owns keys and iterates over queries, or owns queries and iterates over keys, in the order of
+ * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
+ * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
+ * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
+ *
+ * With several heads, a block of keys takes them one after another and keeps the sums of dbasis, or where that would
+ * leave too few blocks, dbasis is stored for each head, and sum_heads adds them.
  */
 #include "backend/cuda/cuda_attention.h"
-#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
 
-enum { THREADS = 256 /* of prepare and sum_heads */ };
+enum { THREADS = 256 /* of sum_heads */, BALANCE = 16 };
 
 /* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple of them, with fixed
  * widths of `inner` rows. */
@@ -31,101 +33,6 @@ template <typename shape> struct inner_unit {
     static constexpr int tiles = shape::bf16 ? 4 : 2, rows = 8 * tiles;
     static constexpr int inner = shape::fixed && shape::basis(NULL) == 0 ? 32 : rows;
 };
-
-/* ---- delta --------------------------------------------------------------------------------------------------- */
-
-/* Part of the dot product of rows of out and dout that one of 8 threads computes. dout is rounded as in dp, so that the
- * dscores of a row, which sum to 0, leave less error. */
-template <lp_precision precision> __device__ __forceinline__ float rounded(float x)
-{
-    return precision == LP_PRECISION_BF16   ? tile_round_bf16(x)
-           : precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x)
-                                            : x;
-}
-
-/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
- * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
-template <lp_precision precision, int vector>
-__device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out,
-                                        const uint16_t *out_copy, int cols, float *packed, int padded)
-{
-    constexpr bool bf16 = precision == LP_PRECISION_BF16;
-    constexpr int each = bf16 ? 4 : vector, together = 4;
-    int part = (int)threadIdx.x & 7, end = bf16 && !copy ? 2 * padded : cols;
-    float sum = 0;
-#pragma unroll 1
-    for (int first = each * part; first < end; first += 8 * each * together) {
-        float x[together][each] = {}, y[together][each] = {};
-#pragma unroll
-        for (int n = 0; n < together; n++)
-#pragma unroll
-            for (int k = 0; k < each; k += vector) {
-                int c = first + 8 * each * n + k;
-                if (c >= cols)
-                    continue;
-                lp_vector<vector> both[2] = {
-                    bf16 && copy ? lp_vector_load_bf16<vector>(copy + c) : lp_vector_load<vector>(dout + c),
-                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
-#pragma unroll
-                for (int i = 0; i < vector; i++) {
-                    x[n][k + i] = both[0].at[i];
-                    y[n][k + i] = both[1].at[i];
-                }
-            }
-#pragma unroll
-        for (int n = 0; n < together; n++) {
-#pragma unroll
-            for (int k = 0; k < each; k++)
-                sum += rounded<precision>(x[n][k]) * y[n][k];
-            if constexpr (bf16) {
-                int c = first + 8 * each * n;
-                if (!copy && c < end)
-                    *(float2 *)(packed + c / 2) =
-                        make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
-            }
-        }
-    }
-    return sum;
-}
-
-/* i: number of the token and head. packed: rows of dout in bf16, to be read or written. */
-template <lp_precision precision>
-__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const float *dout, bool copied,
-                                     const float *out, lp_cuda_copy out_copy, int cols, int vector,
-                                     const attention_part &packed)
-{
-    dout += i * cols;
-    out += i * cols;
-    uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
-    int64_t at = (int64_t)token * packed.stride + head * packed.head_step;
-    const uint16_t *copy = copied ? (const uint16_t *)(packed.from + at) : NULL;
-    float *to = (float *)packed.from + at;
-    const uint16_t *second = attention_copy_at(out_copy, token, (int)head * cols).data;
-    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, second, cols, to, packed.cols)
-           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, second, cols, to, packed.cols)
-                         : dot_by<precision, 1>(dout, copy, out, second, cols, to, packed.cols);
-}
-
-/* 8 threads for each token and head. In bf16 the gradients are those of queries[2] and [3], which have copies or get them. */
-template <lp_precision precision>
-__global__ void __launch_bounds__(THREADS, 4)
-    prepare(const __grid_constant__ attention_task task, int vector, int time_vector, bool copied, bool time_copied)
-{
-    lp_pdl_trigger();
-    int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
-    bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
-    float sum = 0;
-    if (valid) {
-        sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
-        if (task.basis_dim)
-            sum += dot<precision>(task, i, task.dtime_out, time_copied, task.time_out, task.time_out_copy, task.basis_dim,
-                                  time_vector, task.queries[2]);
-    }
-    for (int offset = 4; offset > 0; offset >>= 1)
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
-    if (valid && (threadIdx.x & 7) == 0)
-        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * task.scale);
-}
 
 /* ---- key and query tiles ------------------------------------------------------------------------------------- */
 
@@ -173,20 +80,40 @@ template <typename shape> int size_of(const attention_task *task)
     return keys > queries ? keys : queries;
 }
 
-/* Adds scores and dp of 16 outer rows and a unit of inner rows; second: first floats of dp's operands. */
-template <typename shape, int tiles>
-__device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address left, int left_second,
-                                              tile_address right, int stride, int right_second,
-                                              float (&score)[tiles][4], float (&dscore)[tiles][4])
+/* Adds scores and dp of 16 outer rows and a unit of inner rows. keys: the outer rows are keys. The keys' basis is an
+ * operand of both, and loaded once. */
+template <typename shape, bool keys, int tiles>
+__device__ __forceinline__ void compute_pairs(const attention_task *task, tile_address outer, tile_address inner,
+                                              int stride, float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
-    int steps = shape::head(task) + shape::basis(task);
+    constexpr lp_precision precision = shape::precision;
+    int basis = shape::first(task, 1), time_gradient = shape::first(task, 2), gradient = shape::first(task, 3);
+    float left[4], second[4];
 #pragma unroll(shape::fixed ? 64 : 4)
-    for (int k = 0; k < steps; k++) {
-        float first[4], second[4];
-        tile_ldmatrix(first, left, 8 * k);
-        tile_ldmatrix(second, left, left_second + 8 * k);
-        attention_multiply<shape::precision>(score, first, right, stride, 8 * k);
-        attention_multiply<shape::precision>(dscore, second, right, stride, right_second + 8 * k);
+    for (int k = 0; k < shape::head(task); k++) {
+        tile_ldmatrix(left, outer, 8 * k);
+        attention_multiply<precision>(score, left, inner, stride, 8 * k);
+        tile_ldmatrix(second, outer, (keys ? time_gradient : gradient) + 8 * k);
+        attention_multiply<precision>(dscore, second, inner, stride, (keys ? gradient : time_gradient) + 8 * k);
+    }
+#pragma unroll(shape::fixed ? 64 : 4)
+    for (int k = 0; k < shape::basis(task); k++) {
+        tile_ldmatrix(left, outer, basis + 8 * k);
+        if constexpr (keys) {
+            attention_multiply<precision>(score, left, inner, stride, basis + 8 * k);
+            attention_multiply<precision>(dscore, left, inner, stride, time_gradient + 8 * k);
+        } else {
+            tile_ldmatrix(second, outer, time_gradient + 8 * k);
+#pragma unroll
+            for (int j = 0; j < tiles; j += 2) {
+                float right[4];
+                tile_ldmatrix(right, inner, basis + 8 * k + 8 * j * stride);
+                attention_mma<precision>(score[j], left, right[0], right[1]);
+                attention_mma<precision>(score[j + 1], left, right[2], right[3]);
+                attention_mma<precision>(dscore[j], second, right[0], right[1]);
+                attention_mma<precision>(dscore[j + 1], second, right[2], right[3]);
+            }
+        }
     }
 }
 
@@ -268,8 +195,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
         loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     }
     float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
-    compute_pairs<shape>(task, keys, shape::first(task, 1), tile_b_address(queries, stride), stride,
-                         shape::first(task, 2), score, dscore);
+    compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
     uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
     pair_scale scale = pair_scale_of(task);
     if (first_query >= origin + mine.group_row + 15 && first_query + inner_unit<shape>::rows <= mine.all_end)
@@ -288,7 +214,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
 
 /* `key`: the warp's first. */
 template <typename shape>
-__device__ __forceinline__ void store_keys(const attention_task *task, int head, int64_t key, int present,
+__device__ __forceinline__ void store_keys(const attention_task *task, int head, bool last, int64_t key, int present,
                                            float (&sum)[shape::key_sums][2][4])
 {
     int64_t stride = (int64_t)task->heads * task->head_dim, at = key * stride + head * task->head_dim;
@@ -298,24 +224,39 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
     lp_cuda_copy dkey = attention_copy_at(task->copies[1], key, head * cols);
     lp_cuda_copy dvalue = attention_copy_at(task->copies[2], key, head * cols);
     if (task->dkey || dkey.data)
-        attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0, min(rest, tiles), 0,
-                               task->vectorized & 2, task->accumulate & 2, sum);
-    if (task->dbasis)
+        attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0,
+                               min(rest, tiles), 0, task->vectorized & 2, task->accumulate & 2, sum);
+    if (task->dbasis && last)
         attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim, {},
                                present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
                                task->dbasis_step ? 0 : task->accumulate & 16, sum);
     if (task->dvalue || dvalue.data)
-        attention_store<shape>(task->dvalue ? task->dvalue + at : NULL, stride, dvalue, present, cols, padded, tile, rest, tiles, begin + basis,
-                               task->vectorized & 4, task->accumulate & 4, sum);
+        attention_store<shape>(task->dvalue ? task->dvalue + at : NULL, stride, dvalue, present, cols, padded, tile,
+                               rest, tiles, begin + basis, task->vectorized & 4, task->accumulate & 4, sum);
+}
+
+/* Clears the sums of a head, and keeps those of the basis. */
+template <typename shape>
+__device__ __forceinline__ void clear_head(const attention_task *task, float (&sum)[shape::key_sums][2][4])
+{
+    int begin = shape::sums(shape::head(task)) - shape::first_tile(task->key_tiles),
+        basis = shape::columns(shape::basis(task));
+    tile_lane me = tile_lane_now();
+#pragma unroll
+    for (int m = 0; m < shape::key_sums; m++)
+#pragma unroll
+        for (int i = 0; i < 8; i++) {
+            int col = 16 * (m - begin) + (shape::bf16 ? me.group + 8 * (i % 4 / 2) : 2 * me.group);
+            sum[m][i / 4][i % 4] = col >= 0 && col < basis ? sum[m][i / 4][i % 4] : 0;
+        }
 }
 
 template <typename shape>
-__device__ __forceinline__ void key_tile(const attention_task *task, float *memory, int first, int head)
+__device__ __forceinline__ void key_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
+                                         float *memory, int first, int head, int heads)
 {
-    attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, true);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
         return;
     tile_lane me = tile_lane_now();
@@ -335,10 +276,13 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
                 memory + parts.row_stats + 2 * (buffer * inner_rows + r),
                 (const float *)(task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head));
     };
-    attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
-    if (shape::bf16)
-        lp_pdl_wait(); /* `prepare` packs the gradients */
-    copy_queries(0, first);
+    auto copy_first = [&] {
+        attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
+        if (shape::bf16)
+            lp_pdl_wait(); /* attention_delta packs the gradients */
+        copy_queries(0, first);
+    };
+    copy_first();
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     int r = (int)threadIdx.x & (rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
     attention_find_bounds(task->segment, segments, cursor, last, token, from, to);
@@ -355,30 +299,39 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
     query_end = end[rows - 1];
     tile_address keys = tile_a_address(memory + mine.group_row * key_stride, key_stride);
     float sum[shape::key_sums][2][4] = {};
-    int buffer = 0;
 #pragma unroll 1
-    for (int query = first, next; query < query_end; query = next, buffer = buffers - 1 - buffer) {
-        const float *queries = memory + parts.inner + buffer * inner_rows * stride;
-        const float2 *row_stats = (const float2 *)(memory + parts.row_stats) + buffer * inner_rows;
-        next = query + inner_rows;
-        tile_cp_async_wait();
-        __syncthreads();
-        if (buffers == 2 && next < query_end) {
-            copy_queries(1 - buffer, next);
-            copy_row_stats(1 - buffer, next);
-        }
+    for (;;) {
+        int buffer = 0;
 #pragma unroll 1
-        for (int offset = 0; offset < inner_rows; offset += unit)
-            if (query + offset + unit > first + mine.group_row && query + offset < mine.high)
-                process_queries<shape>(task, mine, keys, queries + offset * stride, row_stats + offset, start, first,
-                                       query + offset, head, sum);
-        if (buffers == 1 && next < query_end) {
+        for (int query = first, next; query < query_end; query = next, buffer = buffers - 1 - buffer) {
+            const float *queries = memory + parts.inner + buffer * inner_rows * stride;
+            const float2 *row_stats = (const float2 *)(memory + parts.row_stats) + buffer * inner_rows;
+            next = query + inner_rows;
+            tile_cp_async_wait();
             __syncthreads();
-            copy_queries(0, next);
-            copy_row_stats(0, next);
+            if (buffers == 2 && next < query_end) {
+                copy_queries(1 - buffer, next);
+                copy_row_stats(1 - buffer, next);
+            }
+#pragma unroll 1
+            for (int offset = 0; offset < inner_rows; offset += unit)
+                if (query + offset + unit > first + mine.group_row && query + offset < mine.high)
+                    process_queries<shape>(task, mine, keys, queries + offset * stride, row_stats + offset, start,
+                                           first, query + offset, head, sum);
+            if (buffers == 1 && next < query_end) {
+                __syncthreads();
+                copy_queries(0, next);
+                copy_row_stats(0, next);
+            }
         }
+        store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row, sum);
+        if (++head == heads)
+            return;
+        __syncthreads();
+        copy_first();
+        copy_row_stats(0, first);
+        clear_head<shape>(task, sum);
     }
-    store_keys<shape>(task, head, first + mine.group_row, tokens - first - mine.group_row, sum);
 }
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
@@ -421,8 +374,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
         for (int half = 0; half < 2; half++)
             loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
     float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
-    compute_pairs<shape>(task, queries, shape::first(task, 2), tile_b_address(keys, stride), stride,
-                         shape::first(task, 1), score, dscore);
+    compute_pairs<shape, false>(task, queries, tile_b_address(keys, stride), stride, score, dscore);
     uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
     if (task->mask_stride)
 #pragma unroll
@@ -439,12 +391,11 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
 }
 
 template <typename shape>
-__device__ __forceinline__ void query_tile(const attention_task *task, float *memory, int first, int head)
+__device__ __forceinline__ void query_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
+                                           float *memory, int first, int head)
 {
-    attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, false);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     int tile = shape::first_tile(task->query_tiles);
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
     if (first >= tokens || tiles <= 0)
@@ -507,15 +458,13 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     lp_cuda_copy dtime_query = attention_copy_at(task->copies[3], query, head * task->basis_dim);
     if (task->dquery || dquery.data)
         attention_store<shape>(task->dquery ? task->dquery + query * head_stride + head * task->head_dim : NULL,
-                               head_stride, dquery, present,
-                               task->head_dim, begin, tile, 0, tiles, 0, task->vectorized & 1, task->accumulate & 1,
-                               sum);
+                               head_stride, dquery, present, task->head_dim, begin, tile, 0, tiles, 0,
+                               task->vectorized & 1, task->accumulate & 1, sum);
     if (task->dtime_query || dtime_query.data)
         attention_store<shape>(task->dtime_query ? task->dtime_query + query * basis_stride + head * task->basis_dim
                                                  : NULL,
-                               basis_stride, dtime_query, present,
-                               task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
-                               task->vectorized & 8, task->accumulate & 8, sum);
+                               basis_stride, dtime_query, present, task->basis_dim, shape::columns(shape::basis(task)),
+                               tile, 0, tiles, begin, task->vectorized & 8, task->accumulate & 8, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -526,17 +475,21 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
+    /* Loads that do not depend on each other. */
+    attention_probe probe = attention_probe_of(&task);
+    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
     int divided = ATTENTION_ROWS / shape::rows(&task), work = task.order[(int)blockIdx.x / divided];
     int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * shape::rows(&task);
     if (work & 1)
-        query_tile<shape>(&task, memory, first, (int)blockIdx.y);
-    else
-        key_tile<shape>(&task, memory, first, (int)blockIdx.y);
+        query_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y);
+    else if (!task.all_heads || blockIdx.y == 0)
+        key_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y,
+                        task.all_heads ? task.heads : (int)blockIdx.y + 1);
 }
 
 /* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS) sum_heads(const int32_t *tokens, const float *from, int64_t step,
-                                                     int heads, int cols, float *to, int accumulate)
+__global__ void __launch_bounds__(THREADS)
+    sum_heads(const int32_t *tokens, const float *from, int64_t step, int heads, int cols, float *to, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
     if (i >= (int64_t)*tokens * cols)
@@ -568,24 +521,10 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
     int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
     if (keys <= 8 && queries <= 6)
         launch<attention_shape<precision, 6, 8>, 3>(run, *task);
-    else if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
-        launch<attention_shape<precision, 16, 20>>(run, *task);
+    else if (lp_blocks(queries, 18) + lp_blocks(keys, 20) < lp_blocks(queries, 12) + lp_blocks(keys, 16))
+        launch<attention_shape<precision, 18, 20>>(run, *task); /* fewer blocks compute the scores again */
     else
         launch<narrow>(run, *task);
-}
-
-template <lp_precision precision>
-void launch_prepare(const lp_cuda_run *run, attention_task task, int64_t tokens, bool copied, bool time_copied)
-{
-    auto vector_of = [](const float *x, const float *y, int cols) {
-        int vector = 4;
-        while (!attention_aligned(x, cols, vector) || !attention_aligned(y, cols, vector))
-            vector /= 2;
-        return vector;
-    };
-    LP_LAUNCH(run, (prepare<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
-              vector_of(task.dout, task.out, task.head_dim), vector_of(task.dtime_out, task.time_out, task.basis_dim),
-              copied, time_copied);
 }
 
 /* Whether two outputs are the same matrix, for example if the query is also the key. */
@@ -609,6 +548,7 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
             task.copies[i] = {};
         task.vectorized |= attention_aligned(outputs[i], i < 3 ? task.head_dim : task.basis_dim, 2) << i;
     }
+    task.all_heads = !dbasis_of_heads && task.dbasis;
     if (dbasis_of_heads && task.dbasis) {
         task.dbasis = dbasis_of_heads;
         task.dbasis_step = tokens * task.basis_dim;
@@ -616,13 +556,14 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
         if constexpr (shape::fixed)
-            launch<shape>(run, task);
+            launch<shape, shape::bf16 && shape::key_sums <= 9 ? 3 : 2>(run, task);
         else
             launch_any<shape::precision>(run, &task);
     });
     if (task.dbasis_step)
         LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
-                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
+                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim,
+                  outputs[4], task.accumulate & 16);
 }
 
 } // namespace
@@ -653,8 +594,10 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     attention_mask_size(&task, run, tokens);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
 
-    /* Scratch, in floats: row_stats, dbasis of every head, and in bf16 gradients that have no copies. */
-    bool by_head = outputs[4] && task.heads > 1;
+    /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
+     * floats: row_stats, dbasis of every head otherwise, and in bf16 gradients that have no copies. */
+    bool by_head =
+        outputs[4] && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
     size_t dbasis = by_head ? ((size_t)tokens * (size_t)(task.heads * task.basis_dim) + 63) / 64 * 64 : 0;
     lp_copy_list inputs = {}, gradients = {}; /* both are made by other kernels */
@@ -672,13 +615,9 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     if (tile_bf16(run)) {
         attention_copy_inputs(node, run, &task, &inputs, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
         copy_gradients(scratch + row_stats + dbasis);
-        launch_prepare<LP_PRECISION_BF16>(run, task, tokens, lp_cuda_copy_from(run, node, 7).data != NULL,
-                                          node->inputs[9] && lp_cuda_copy_from(run, node, 9).data != NULL);
-    } else if (tile_tensor(run)) {
-        launch_prepare<LP_PRECISION_TF32>(run, task, tokens, false, false);
-    } else {
-        launch_prepare<LP_PRECISION_FP32>(run, task, tokens, false, false);
     }
+    attention_delta(run, &task, tokens, tile_bf16(run) && lp_cuda_copy_from(run, node, 7).data,
+                    tile_bf16(run) && node->inputs[9] && lp_cuda_copy_from(run, node, 9).data);
     lp_cuda_release_low_priority(run);
     /* Gradients into the same matrix are computed one after another. */
     bool alias = outputs_alias(outputs);
