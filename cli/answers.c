@@ -23,11 +23,13 @@ static lapse_status refuse(lapse_error *error, lapse_status status, const char *
 
 static lapse_status append(cli_when_list *list, const char *text, bool relative, double seconds, lapse_error *error)
 {
-    cli_when *items = realloc(list->items, sizeof *items * (size_t)(list->count + 1));
-    list->items = items ? items : list->items;
-    char *copy = items ? strdup(text) : NULL;
-    if (!copy)
+    char *copy = strdup(text);
+    cli_when *items = copy ? realloc(list->items, sizeof *items * (size_t)(list->count + 1)) : NULL;
+    if (!items) {
+        free(copy);
         return refuse(error, LAPSE_ERROR_MEMORY, "out of memory");
+    }
+    list->items = items;
     list->items[list->count++] = (cli_when){copy, relative, seconds};
     return LAPSE_OK;
 }
@@ -139,7 +141,7 @@ static lapse_status parse_sweep(const char *text, sweep *s, lapse_error *error)
 
 static lapse_status add_sweep(cli_when_list *list, const char *text, lapse_error *error)
 {
-    sweep s;
+    sweep s = {0};
     int digits = FEWEST_DIGITS;
     lapse_status status = parse_sweep(text, &s, error);
     if (status != LAPSE_OK)

@@ -270,8 +270,8 @@ static const cli_text_options text = {.offset = offsetof(compare_settings, colum
 static const char *const examples[] = {
     "lapse compare events.lapse --models attention,lstm,markov --encodings mercer,bochner,position --seeds 10",
     "lapse compare events.lapse --grid dropout=0.1,0.3 --grid dims=32,64 --cells",
-    "lapse compare events.lapse --task recommend --models attention,sasrec --protocol uniform --format markdown -o "
-    "table.md",
+    ("lapse compare events.lapse --task recommend --models attention,sasrec --protocol uniform --format markdown -o "
+     "table.md"),
     "lapse compare table.json",
     NULL,
 };

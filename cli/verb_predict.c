@@ -117,6 +117,7 @@ static int predict_all(const predict_settings *s, cli_predictions *p)
     for (int i = 0; i < p->target_count; i++) {
         cli_target_predictions *t = &p->targets[i];
         t->choices = calloc((size_t)p->query_count * (size_t)t->top + 1, sizeof *t->choices);
+        /* The caller frees both. NOLINTNEXTLINE(clang-analyzer-unix.Malloc) */
         t->counts = calloc((size_t)p->query_count + 1, sizeof *t->counts);
         if (!t->choices || !t->counts)
             return cli_fail("out of memory");

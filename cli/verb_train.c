@@ -251,12 +251,11 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
             result = cli_error(&error);
         }
     }
-    if (s->json && out->times.lost)
+    bool lost = s->json ? out->times.lost : !out->interrupted && !print_text(s, out);
+    if (lost)
         result = cli_fail("out of memory");
     else if (s->json)
         print_json(s, out, model, call->verb);
-    else if (!out->interrupted && !print_text(s, out))
-        result = cli_fail("out of memory");
     cli_targets_clear(&out->targets);
     lapse_rank_scores_clear(&out->ranks);
     return result;

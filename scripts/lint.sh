@@ -46,8 +46,9 @@ formatting()
 
 tidy()
 {
-    # clang-tidy needs the compile commands of clang. Nothing is built.
+    # clang-tidy needs the compile commands of clang, and the header that the build makes.
     build_configure build-lint -DCMAKE_C_COMPILER=clang -DLAPSE_CUDA=OFF || return 1
+    ninja -C build-lint lapse_commit >/dev/null || return 1
     sources 'src/*.c' 'cli/*.c' |
         xargs -r -P "$(nproc)" -n 4 clang-tidy -p build-lint --quiet --warnings-as-errors='*' 2>/dev/null
 }

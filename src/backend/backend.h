@@ -193,6 +193,15 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
     return value->rows_of == LP_ROWS_FIXED ? value->rows : run->rows[value->rows_of];
 }
 
+/* The number of segments that the rows of a value belong to: all, or the first ones. */
+static inline int lp_run_segments(const lp_run *run, const lp_value *value)
+{
+    int segments = run->segments, rows = lp_run_rows(run, value);
+    while (segments > 0 && run->segment[segments] > rows)
+        segments--;
+    return segments;
+}
+
 /* Elements of a value in this run. */
 static inline size_t lp_run_size(const lp_run *run, const lp_value *value)
 {

@@ -86,15 +86,14 @@ void lp_season_count(lp_season_counts *counts, double from, double seconds)
 {
     if (!(fabs(from) < FAR && seconds < FAR))
         return;
-    double start = second_of_week(from), end = start + seconds, weeks = floor(seconds / WEEK);
-    for (int h = 0; h < LP_SEASON_HOURS; h++)
+    double start = second_of_week(from), weeks = floor(seconds / WEEK), end = start + (seconds - weeks * WEEK);
+    for (int h = 0; weeks > 0 && h < LP_SEASON_HOURS; h++)
         counts->seconds[h] += HOUR * weeks;
-    for (double at = start + weeks * WEEK; at < end;) {
-        double hour = floor(at / HOUR), next = fmin(HOUR * (hour + 1), end);
-        counts->seconds[(int)fmod(hour, LP_SEASON_HOURS)] += next - at;
-        at = next;
-    }
-    counts->events[(int)fmod(floor(end / HOUR), LP_SEASON_HOURS)]++;
+    int hour = (int)(start / HOUR), last = (int)(end / HOUR); /* of this week or the next */
+    for (double at = start; hour < last; at = HOUR * ++hour)
+        counts->seconds[hour % LP_SEASON_HOURS] += HOUR * (hour + 1) - at;
+    counts->seconds[last % LP_SEASON_HOURS] += end - fmax(start, HOUR * last);
+    counts->events[last % LP_SEASON_HOURS]++;
 }
 
 /* The number of events of each hour, had all hours been as long, and the variance of their sum if the rate were constant. One event more

@@ -27,7 +27,9 @@ typedef enum lp_rows {
     LP_ROWS_TARGETS, /* the target positions: tokens whose next event is predicted */
     LP_ROWS_LABELS,  /* the target positions whose next event is known: all, but those of right-censored gaps */
     LP_ROWS_ITEMS,   /* the shard's batch vocabulary, its distinct items (data/batch/batch_vocabulary.h) */
-    LP_ROWS_PAST,    /* events in the KV cache (op attention_cached) */
+    LP_ROWS_TIME_TOKENS, /* the events of the first segments, those that learn the time of the next event (--when-fraction) */
+    LP_ROWS_TIME_TARGETS, /* the target positions among them */
+    LP_ROWS_PAST,         /* events in the KV cache (op attention_cached) */
     LP_ROWS_COUNT
 } lp_rows;
 
@@ -204,6 +206,12 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const struct lp_op *op, lp_valu
 
 /* For gradient rules: adds this value to the gradient of target, without a copy where possible. */
 void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradient);
+
+/* Whether the rows are those of whole segments, from the first on. */
+static inline bool lp_rows_in_segments(lp_rows rows_of)
+{
+    return rows_of == LP_ROWS_TOKENS || rows_of == LP_ROWS_TIME_TOKENS;
+}
 
 static inline bool lp_value_same_shape(const lp_value *a, const lp_value *b)
 {

@@ -9,7 +9,7 @@ static void attention_shape(lp_graph *graph, lp_node *node)
     lp_value *query = node->inputs[QUERY], *key = node->inputs[KEY], *value = node->inputs[VALUE];
     lp_value *time_query = node->inputs[TIME_QUERY], *basis = node->inputs[BASIS];
     int heads = node->attributes.heads;
-    if (!query || !key || !value || query->rows_of != LP_ROWS_TOKENS || !lp_value_same_shape(query, key) ||
+    if (!query || !key || !value || !lp_rows_in_segments(query->rows_of) || !lp_value_same_shape(query, key) ||
         !lp_value_same_shape(query, value) || heads < 1 || query->cols % heads) {
         lp_graph_fail(graph, "attention needs query, key and value of the same shape, divided by the heads");
         return;
@@ -19,7 +19,7 @@ static void attention_shape(lp_graph *graph, lp_node *node)
         return;
     }
     lp_op_output_like(graph, node, 0, query);
-    lp_op_output(graph, node, 1, LP_TYPE_REAL, LP_ROWS_TOKENS, 0, heads);
+    lp_op_output(graph, node, 1, LP_TYPE_REAL, query->rows_of, 0, heads);
     if (time_query)
         lp_op_output_like(graph, node, 2, time_query);
 }
@@ -49,7 +49,9 @@ static lp_cost attention_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent);
     double columns = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
-    cost.flop = (node->op == &lp_op_attention ? 4.0 : 10.0) * (double)extent->pairs * columns;
+    double tokens = (double)extent->rows[LP_ROWS_TOKENS], rows = (double)lp_value_rows(node->inputs[QUERY], extent);
+    double pairs = tokens > 0 ? (double)extent->pairs * rows / tokens : 0;
+    cost.flop = (node->op == &lp_op_attention ? 4.0 : 10.0) * pairs * columns;
     return cost;
 }
 
@@ -125,7 +127,7 @@ static void join_shape(lp_graph *graph, lp_node *node)
     int heads = node->attributes.heads;
     bool whole = true;
     for (int i = JOIN_QUERY; i <= JOIN_OUT; i++)
-        whole = whole && in[i] && in[i]->rows_of == LP_ROWS_TOKENS && lp_value_same_shape(in[i], in[0]);
+        whole = whole && in[i] && lp_rows_in_segments(in[i]->rows_of) && lp_value_same_shape(in[i], in[0]);
     if (!whole || heads < 1 || in[0]->cols % heads || !in[JOIN_LOG_SUM] || in[JOIN_LOG_SUM]->cols != heads)
         lp_graph_fail(graph, "attend_self needs query, key, value and output of the same shape, and a log-sum-exp per "
                              "head");

@@ -42,7 +42,7 @@ const char *lp_figures_slug(lp_figures *figures, const char *prefix, const char 
     if (!id)
         return "";
     size_t start = strlen(prefix);
-    memcpy(id, prefix, start);
+    memcpy(id, prefix, start + 1);
     for (size_t i = 0; text[i]; i++) {
         char c = text[i] >= 'A' && text[i] <= 'Z' ? (char)(text[i] + 32) : text[i];
         id[start + i] = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') ? c : '-';

@@ -60,7 +60,7 @@ static lapse_status mean_change(lp_survey *survey, lapse_session *without, int32
                     continue;
                 if (pass == 0)
                     total++;
-                else if (seen++ * most / total >= *count && *count < most) {
+                else if (total > 0 && seen++ * most / total >= *count && *count < most) {
                     LP_TRY(lp_influence_add(survey, survey->session, without, sequence, i, POINTS, change, error));
                     (*count)++;
                 }

@@ -83,11 +83,12 @@ typedef struct lp_model_config {
         [LP_TEXT_SIZE]; /* target events: "action=NAME"; "" or "all": every event (data/dataset/target_events.h) */
     int dims;           /* width of embeddings and hidden states */
     double dropout;
-    int gap_input;       /* 1: the vector of an event includes its gap, the time since the event before it */
-    lp_gap_scale gap;    /* of a network that reads gaps (lp_model_reads_gap) */
-    bool when;           /* the network has a head for the time of the next event (when_head.h) */
-    int when_components; /* of its mixture */
-    double when_weight;  /* of its loss */
+    int gap_input;        /* 1: the vector of an event includes its gap, the time since the event before it */
+    lp_gap_scale gap;     /* of a network that reads gaps (lp_model_reads_gap) */
+    bool when;            /* the network has a head for the time of the next event (when_head.h) */
+    int when_components;  /* of its mixture */
+    double when_weight;   /* of its loss */
+    double when_fraction; /* of the windows of a step that learn the time */
     bool censoring;    /* gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */

@@ -143,7 +143,9 @@ static void build(lp_builder *b)
         build_caches(b, settings->blocks, &features);
     lp_value *z = lp_dropout(b->graph, joint, b->dropout), *time_rows = z;
     bool two = b->config->when && !decode && lp_model_target_known(b->config) && network->encoding->sees_time;
+    bool part = two && b->training && b->config->when_fraction < 1;
     block.no_lag = b->feeds[LP_FEED_NO_LAG];
+    block.time_tokens = part ? b->feeds[LP_FEED_TIME_TOKEN] : NULL;
     for (int i = 0; i < settings->blocks; i++) {
         bool last = i == settings->blocks - 1;
         block.last_row_only = decode && last;
@@ -151,8 +153,11 @@ static void build(lp_builder *b)
         z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL,
                                two ? &time_rows : NULL);
     }
-    if (two)
-        network->time_state = lp_norm(b->graph, "output.norm", lp_at_targets(b, time_rows));
+    if (two) {
+        lp_value *state =
+            part ? lp_embed(b->graph, time_rows, b->feeds[LP_FEED_TIME_TARGET_POSITION]) : lp_at_targets(b, time_rows);
+        network->time_state = lp_norm(b->graph, "output.norm", state);
+    }
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }
 

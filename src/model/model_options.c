@@ -154,6 +154,10 @@ const lp_option lp_model_options[] = {
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
      .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss (--when)"},
+    {.name = "when-fraction", .type = LAPSE_OPTION_NUMBER, AT(when_fraction), TRAINING, .placeholder = "X", .least = 0.01,
+     .most = 1, .initial = "0.5", .absent = "1", .applies = learns_when, .advanced = true,
+     .help = "fraction of the histories of a training step that learn the time too (--when), 0.01 to 1; the others learn the event "
+     "alone, which takes half as long"},
     {.name = "censoring", .type = LAPSE_OPTION_FLAG, AT(censoring), TRAINING, .initial = "false", .absent = "false",
      .applies = predicts_time,
      .help = "right censoring (--when, rmtpp): the gap after the last event of a sequence is still open at the end of the data, "

@@ -82,9 +82,13 @@ bool lp_network_reads(const lp_network *network, lp_feed feed)
 
 lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config)
 {
-    return (lp_batch_inputs){.season = lp_network_reads(network, LP_FEED_TARGET_SEASON) ? &config->season : NULL,
+    bool part = lp_network_reads(network, LP_FEED_TIME_TOKEN);
+    bool season =
+        lp_network_reads(network, LP_FEED_TARGET_SEASON) || lp_network_reads(network, LP_FEED_TIME_TARGET_SEASON);
+    return (lp_batch_inputs){.season = season ? &config->season : NULL,
                              .season_floor = config->when_floor,
-                             .target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
+                             .time_fraction = part ? config->when_fraction : 1,
+                             .target_gap = part || lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
                              .from_last_event = network->mixture != NULL,
                              .gap = lp_network_reads(network, LP_FEED_GAP),

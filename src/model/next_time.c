@@ -149,7 +149,8 @@ static double mixture_log_survival(const lp_next_time *law, double t)
     return t > 0 ? log_survival_at(law, log(t)) : 0;
 }
 
-/* The log survival falls with x = log t: bisection between bounds on both sides, with Newton's steps where they stay inside. */
+/* The log survival falls with x = log t: bisection between bounds on both sides, with Newton's steps where they stay inside and at
+ * least halve. Far out the log survival is so large a number that its slope is noise: a short step there is not the end. */
 static double mixture_time_at(const lp_next_time *law, double log_survival)
 {
     double low = INFINITY, high = -INFINITY, widest = 0;
@@ -164,7 +165,7 @@ static double mixture_time_at(const lp_next_time *law, double log_survival)
         low -= step;
     for (double step = 8 * widest; log_survival_at(law, high) > log_survival && high < 1e6; step *= 2)
         high += step;
-    double x = (low + high) / 2;
+    double x = (low + high) / 2, before = high - low;
     for (int i = 0; i < 200 && high - low > 1e-13 * (1 + fabs(x)); i++) {
         double now = log_survival_at(law, x), over = now - log_survival;
         if (over > 0)
@@ -173,8 +174,10 @@ static double mixture_time_at(const lp_next_time *law, double log_survival)
             high = x;
         /* d log S / dx = -exp(log density of x - log S) */
         double fall = exp(mixture_log_density(law, exp(x)) + x - now), next = x + over / fall;
-        next = next > low && next < high ? next : (low + high) / 2;
-        if (fabs(next - x) <= 1e-14 * (1 + fabs(x)))
+        if (!(next > low && next < high && fabs(next - x) <= before / 2))
+            next = (low + high) / 2;
+        before = fabs(next - x);
+        if (before <= 1e-14 * (1 + fabs(x)) && fabs(over) <= 1e-9 * (1 - log_survival))
             break;
         x = next;
     }
@@ -190,10 +193,12 @@ static double always_comes(const lp_next_time *law)
 /* The integral of the survival, by the trapezoidal rule in log t. */
 static double survival_integral(const lp_next_time *law)
 {
-    const double step = 1.0 / 256;
+    const double step = 1.0 / 256, low = log(1e-6), high = log(1e16);
     double sum = 0;
-    for (double x = log(1e-6); x < log(1e16); x += step)
+    for (int i = 0, count = (int)((high - low) / step); i <= count; i++) {
+        double x = low + i * step;
         sum += exp(law->law->log_survival(law, exp(x)) + x) * step;
+    }
     return sum;
 }
 

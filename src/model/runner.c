@@ -38,6 +38,7 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
     largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = largest.rows[LP_ROWS_LABELS] = tokens;
+    largest.rows[LP_ROWS_TIME_TOKENS] = largest.rows[LP_ROWS_TIME_TARGETS] = lp_batch_shard_time_tokens(batch);
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
     runner->threads = runner->backend->max_threads(runner->backend->context, threads);
@@ -114,15 +115,19 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_POSITION] = batch->position + token;
     inputs[LP_FEED_TIME] = batch->time + token;
     inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
-    inputs[LP_FEED_TARGET_POSITION] = batch->target_position + target;
+    inputs[LP_FEED_TARGET_POSITION] = inputs[LP_FEED_TIME_TARGET_POSITION] = batch->target_position + target;
+    inputs[LP_FEED_TIME_TOKEN] = batch->time_token;
+    inputs[LP_FEED_TIME_SHARE] = (void *)(uintptr_t)&batch->time_share;
     inputs[LP_FEED_LABEL_ROW] = batch->label_row + label;
     inputs[LP_FEED_TARGET] = batch->target + label;
     inputs[LP_FEED_ACTION] = batch->action + label;
     inputs[LP_FEED_NEGATIVE] = batch->negative ? batch->negative + (size_t)label * (size_t)batch->negative_count : NULL;
     inputs[LP_FEED_ITEM] = batch->item ? batch->item + item : NULL;
     inputs[LP_FEED_LOGQ] = batch->logq ? batch->logq + item : NULL;
-    inputs[LP_FEED_TARGET_GAP] = batch->target_gap ? batch->target_gap + target : NULL;
-    inputs[LP_FEED_TARGET_SEASON] = batch->target_season ? batch->target_season + 2 * (size_t)target : NULL;
+    inputs[LP_FEED_TARGET_GAP] = inputs[LP_FEED_TIME_TARGET_GAP] =
+        batch->target_gap ? batch->target_gap + target : NULL;
+    inputs[LP_FEED_TARGET_SEASON] = inputs[LP_FEED_TIME_TARGET_SEASON] =
+        batch->target_season ? batch->target_season + 2 * (size_t)target : NULL;
     inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
     inputs[LP_FEED_GAP] = batch->gap ? batch->gap + (size_t)token * LP_GAP_COLUMNS : NULL;
     inputs[LP_FEED_POSITION_FROM_END] = batch->position_from_end ? batch->position_from_end + token : NULL;
@@ -139,6 +144,8 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
         .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
                  [LP_ROWS_TARGETS] = batch->shard_targets[shard + 1] - batch->shard_targets[shard],
                  [LP_ROWS_LABELS] = batch->shard_labels[shard + 1] - batch->shard_labels[shard],
+                 [LP_ROWS_TIME_TOKENS] = batch->shard_time_tokens[shard],
+                 [LP_ROWS_TIME_TARGETS] = batch->shard_time_targets[shard],
                  [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),

@@ -43,9 +43,15 @@ void lp_when_head(lp_builder *b)
 lp_value *lp_when_loss(lp_builder *b, lp_value *loss)
 {
     const lp_model_config *config = b->config;
-    lp_value *season = config->when_background != LP_BACKGROUND_NONE ? b->feeds[LP_FEED_TARGET_SEASON] : NULL;
-    lp_value *time = lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], season,
-                                     config->when_floor, config->when_mean, config->when_deviation);
+    lp_value *mixture = b->network->mixture;
+    bool part = mixture && mixture->rows_of == LP_ROWS_TIME_TARGETS,
+         background = config->when_background != LP_BACKGROUND_NONE;
+    lp_value *gap = b->feeds[part ? LP_FEED_TIME_TARGET_GAP : LP_FEED_TARGET_GAP];
+    lp_value *season = background ? b->feeds[part ? LP_FEED_TIME_TARGET_SEASON : LP_FEED_TARGET_SEASON] : NULL;
+    lp_value *time =
+        lp_mixture_loss(b->graph, mixture, gap, season, config->when_floor, config->when_mean, config->when_deviation);
+    if (part)
+        time = lp_scale_columns(b->graph, time, b->feeds[LP_FEED_TIME_SHARE]);
     return lp_add(b->graph, loss, lp_affine(b->graph, time, config->when_weight, 0));
 }
 
@@ -60,8 +66,7 @@ lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *
     int components = config->when_components, count = samples * components;
     if (!config->when)
         return config->row->next_time(model, (double)outputs[0]);
-    double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count,
-           *rate = memory + 3 * count;
+    double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count, *rate = memory + 3 * count;
     bool background = config->when_background != LP_BACKGROUND_NONE;
     for (int r = 0; r < samples; r++) {
         const float *row = outputs + (size_t)r * (size_t)law_numbers(config);
@@ -76,9 +81,9 @@ lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *
             log_weight[at] = (double)row[k] - log_sum;
             mean[at] = config->when_mean + config->when_deviation * (double)row[components + k];
             deviation[at] = config->when_deviation * exp(lp_mixture_bounded((double)row[2 * components + k]));
-            rate[at] = background ? lp_mixture_rate((double)row[3 * components], config->when_mean,
-                                                    1 / config->when_deviation)
-                                  : 0;
+            rate[at] = background
+                           ? lp_mixture_rate((double)row[3 * components], config->when_mean, 1 / config->when_deviation)
+                           : 0;
         }
     }
     lp_next_time law = lp_next_time_mixture(count, log_weight, mean, deviation);

@@ -44,6 +44,8 @@
  *     query_q  =  time row's query + Wqt D (u - u(0))
  *
  * so that one product with Wq serves both.
+ * Where only the first tokens of a shard have time rows (time_tokens), these are whole segments, and the rows of Z that the time
+ * rows read are copied: attention has as many keys as queries.
  *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training all of this is computed at the target positions alone.
@@ -139,6 +141,12 @@ static lp_value *at_targets(const block *b, lp_value *targets, lp_value *x)
     return targets ? lp_embed(b->graph, x, targets) : x;
 }
 
+/* Of a value of all tokens, the rows of those that have time rows. */
+static lp_value *at_time_tokens(const block *b, lp_value *x)
+{
+    return b->config->time_tokens ? lp_embed(b->graph, x, b->config->time_tokens) : x;
+}
+
 static lp_value *norm_of(const block *b, lp_value *z)
 {
     char full[NAME_SIZE];
@@ -158,12 +166,11 @@ static lp_value *time_query_of(const block *b, const role *query, const role *ke
 }
 
 /* Attention over all events, at the targets alone unless they are NULL. time_query is NULL without exact lags; it is reflected here by
- * query_basis, the basis of the query times, and so is *time_out. */
+ * query_basis, the basis of the query times, and so is *time_out. basis: that of the keys. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                           lp_value *query_basis, lp_value *targets, lp_value **time_out)
+                           lp_value *basis, lp_value *query_basis, lp_value *targets, lp_value **time_out)
 {
     const lp_block_config *config = b->config;
-    lp_value *basis = b->features->basis;
     lp_kv_cache *cache = b->cache;
     if (cache) {
         cache->key = lp_cache_append(b->graph, key, config->cache_capacity);
@@ -221,11 +228,19 @@ static queries project_queries(const block *b, lp_value *z, lp_value *normal, lp
     lp_value *rows = b->time_rows ? *b->time_rows : NULL;
     if (!rows)
         return (queries){.z = project(b, "query", normal, own, mlp)};
-    queries q = {.z = declare(b, "query", NULL), .rows_normal = rows == z ? normal : norm_of(b, rows)};
+    queries q = {.z = declare(b, "query", NULL)};
     q.rows = q.z;
-    q.rows.value = project_without_lag(b, &q.z, q.rows_normal);
-    q.z.value = rows == z ? q.rows.value : lp_linear(b->graph, normal, q.z.event_weight, q.z.bias, NULL, 1, true);
-    lp_value *less = rows == z ? lp_affine(b->graph, no_lag_part(b, &q.z, NULL), -1, 0) : NULL;
+    lp_value *less = NULL;
+    if (rows == z) {
+        q.z.value = project_without_lag(b, &q.z, normal);
+        q.rows.value = at_time_tokens(b, q.z.value);
+        q.rows_normal = at_time_tokens(b, normal);
+        less = lp_affine(b->graph, no_lag_part(b, &q.z, NULL), -1, 0);
+    } else {
+        q.rows_normal = norm_of(b, rows);
+        q.rows.value = project_without_lag(b, &q.z, q.rows_normal);
+        q.z.value = lp_linear(b->graph, normal, q.z.event_weight, q.z.bias, NULL, 1, true);
+    }
     q.z.value = lp_linear(b->graph, own, q.z.time_weight, less, q.z.value, 1, true);
     if (mlp) {
         q.z.value = outer_layer(b, "query", q.z.value);
@@ -244,8 +259,9 @@ static lp_value *attend_time_rows(const block *b, const role *query, const role 
     role early = *query;
     if (!first)
         early.value = lp_shift_rows(graph, query->value, -1);
-    lp_value *time_out, *out = attention(b, early.value, key->value, value->value, time_query_of(b, &early, key),
-                                         first ? features->basis : features->query_basis, NULL, &time_out);
+    lp_value *time_out, *out = attention(b, early.value, at_time_tokens(b, key->value), at_time_tokens(b, value->value),
+                                         time_query_of(b, &early, key), features->time_basis,
+                                         first ? features->time_basis : features->time_query_basis, NULL, &time_out);
     lp_value *log_sum = lp_attention_log_sum(out);
     out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
     if (first)
@@ -274,8 +290,8 @@ static lp_value *attend(block *b, lp_value *z, lp_value *normal)
         *b->time_rows =
             attend_time_rows(b, &query.rows, &key, &value, *b->time_rows, query.rows_normal, *b->time_rows == z);
     lp_value *time_query = basis ? time_query_of(b, &query.z, &key) : NULL, *time_out, *targets = config->targets;
-    lp_value *out = attention(b, query.z.value, key.value, value.value, time_query, b->features->query_basis, targets,
-                              basis ? &time_out : NULL);
+    lp_value *out = attention(b, query.z.value, key.value, value.value, time_query, basis, b->features->query_basis,
+                              targets, basis ? &time_out : NULL);
     out = lp_add(graph, at_targets(b, targets, normal), out);
     return basis ? lp_linear(graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
 }
@@ -325,9 +341,13 @@ lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int
         if (features->no_lag)
             features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */
     }
+    block b = {.graph = graph, .config = config, .index = index, .time_rows = time_rows, .cache = cache};
+    if (time_rows && !features->time_basis)
+        features->time_basis = at_time_tokens(&b, features->basis);
+    if (time_rows && *time_rows != z && !features->time_query_basis)
+        features->time_query_basis = at_time_tokens(&b, features->query_basis);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
-    block b = {
-        .graph = graph, .config = config, .index = index, .features = &seen, .time_rows = time_rows, .cache = cache};
+    b.features = &seen;
     lp_value *out = feed_forward(&b, attend(&b, z, norm_of(&b, z)));
     if (time_rows)
         *time_rows = feed_forward(&b, *time_rows);

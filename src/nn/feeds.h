@@ -1,5 +1,5 @@
 /* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for
- * each field of the model. T: tokens; A: targets; L: targets whose event is known, labels; N: negatives per label; I: items of the
+ * each field of the model. T: tokens; A: targets; W, V: those of segments that learn the time; L: targets whose event is known, labels; N: negatives per label; I: items of the
  * batch vocabulary. */
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
@@ -22,12 +22,17 @@ typedef enum lp_feed {
     LP_FEED_LOGQ,             /* [I x 1] real: logQ correction, added to an item's score in the loss */
     LP_FEED_TARGET_GAP, /* [A x 1] double: seconds from the event at the target position to the target event; negative: right-censored */
     LP_FEED_TARGET_SEASON, /* [A x 2] double: integral of the season over this gap, in seconds, and its level at the end */
-    LP_FEED_SEQUENCE,          /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
-    LP_FEED_GAP,               /* [T x 2] real: gap input of the event (lp_gap_row) */
-    LP_FEED_TARGET_GAP_INPUT,  /* [A x 2] real: gap input of the target event */
-    LP_FEED_POSITION_FROM_END, /* [T x 1] int32: events after this one in the window */
-    LP_FEED_NO_LAG,            /* [1 x 1] double: 0, the lag of an event to itself */
-    LP_FEED_LABEL_ROW,         /* [L x 1] int32: index of the label's target */
+    LP_FEED_SEQUENCE,      /* [T x 1] int32: index of the sequence in the training data plus 1; 0: unknown */
+    LP_FEED_GAP,           /* [T x 2] real: gap input of the event (lp_gap_row) */
+    LP_FEED_TARGET_GAP_INPUT,     /* [A x 2] real: gap input of the target event */
+    LP_FEED_POSITION_FROM_END,    /* [T x 1] int32: events after this one in the window */
+    LP_FEED_NO_LAG,               /* [1 x 1] double: 0, the lag of an event to itself */
+    LP_FEED_LABEL_ROW,            /* [L x 1] int32: index of the label's target */
+    LP_FEED_TIME_TOKEN,           /* [W x 1] int32: index of a token whose segment learns the time: 0, 1, ... */
+    LP_FEED_TIME_TARGET_POSITION, /* [V x 1] int32: LP_FEED_TARGET_POSITION of these segments */
+    LP_FEED_TIME_TARGET_GAP,      /* [V x 1] double: LP_FEED_TARGET_GAP of these segments */
+    LP_FEED_TIME_TARGET_SEASON,   /* [V x 2] double: LP_FEED_TARGET_SEASON of these segments */
+    LP_FEED_TIME_SHARE,           /* [1 x 1] real: targets of the batch / those of these segments */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 

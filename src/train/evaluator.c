@@ -103,8 +103,7 @@ static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
     time->width = lp_network_time(&model->network)->cols;
     time->floor = model->config.when ? model->config.when_floor : 0;
     time->outputs = lp_alloc(tokens * (size_t)count * (size_t)time->width, sizeof *time->outputs);
-    time->memory =
-        lp_alloc((size_t)evaluator->batch.shard_count * lp_time_law_size(model, count), sizeof *time->memory);
+    time->memory = lp_alloc((size_t)evaluator->threads * lp_time_law_size(model, count), sizeof *time->memory);
     time->batch = lp_alloc(tokens, sizeof *time->batch);
     time->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *time->cases);
     if (time->outputs && time->memory && time->batch && time->cases)
@@ -132,7 +131,8 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&evaluator->batch, lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch,
+                                lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
@@ -285,30 +285,44 @@ static void take_times(lp_evaluator *evaluator, int shard, const lp_outcome *out
                outcome->time + (size_t)(a - first) * width, width * sizeof *time->outputs);
 }
 
-/* Scores the laws of a shard's targets, from all frequency samples. */
-static void score_times(void *context, int shard, int worker)
+/* The first target of a shard at or behind a token of it. */
+static int target_from(const lp_batch *batch, int shard, int token)
 {
-    (void)worker;
+    int low = batch->shard_targets[shard], high = batch->shard_targets[shard + 1];
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (batch->target_position[middle] < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Scores the laws of a window's targets, from all frequency samples. A task is a window and not a shard, because a device has one
+ * shard. */
+static void score_times(void *context, int window, int worker)
+{
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
     const lp_targets *targets = &evaluator->targets;
     const double *times = targets->dataset->time;
     lp_time_predictions *time = &evaluator->time;
-    int count = samples(evaluator), a = batch->shard_targets[shard];
-    double *memory = time->memory + (size_t)shard * lp_time_law_size(evaluator->model, count);
-    const int32_t *segment = lp_batch_segments(batch, shard);
-    for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++)
-        for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
-            int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
-            const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
-            lp_next_time law = lp_time_law_of(evaluator->model, times[event - 1], outputs, count, memory);
-            if (lp_target_is_open(targets, batch->sequence[w], event))
-                time->batch[a] =
-                    (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};
-            else
-                time->batch[a] = lp_time_case_of(&law, batch->sequence[w], event, times[event] - times[event - 1],
-                                                 time->floor, time->whole);
-        }
+    int count = samples(evaluator), shard = 0;
+    while (window >= batch->shard_window[shard + 1])
+        shard++;
+    const int32_t *segment = lp_batch_segments(batch, shard) + (window - batch->shard_window[shard]);
+    double *memory = time->memory + (size_t)worker * lp_time_law_size(evaluator->model, count);
+    for (int a = target_from(batch, shard, segment[0]), end = target_from(batch, shard, segment[1]); a < end; a++) {
+        int64_t event = batch->event[window] + batch->target_position[a] - segment[0] + 1;
+        const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
+        lp_next_time law = lp_time_law_of(evaluator->model, times[event - 1], outputs, count, memory);
+        if (lp_target_is_open(targets, batch->sequence[window], event))
+            time->batch[a] = (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};
+        else
+            time->batch[a] = lp_time_case_of(&law, batch->sequence[window], event, times[event] - times[event - 1],
+                                             time->floor, time->whole);
+    }
 }
 
 static void take_logits(void *context, int shard, const lp_outcome *outcome)
@@ -505,7 +519,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         else
             lp_threads_run(evaluator->threads, batch->shard_count, predict_shard, evaluator);
         if (evaluator->time.width)
-            lp_threads_run(evaluator->threads, batch->shard_count, score_times, evaluator);
+            lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         collect(evaluator);
     }
 }

@@ -27,7 +27,7 @@ typedef struct lp_time_predictions {
     double floor;        /* seconds: a shorter gap counts as this */
     bool whole;          /* all scores of a case are computed, not its log-likelihood alone */
     float *outputs;      /* [targets of a batch x frequency samples x width]; owned */
-    double *memory;      /* [shards x lp_time_law_size]; owned */
+    double *memory;      /* [threads x lp_time_law_size]; owned */
     lp_time_case *batch; /* [targets of a batch]; owned */
     lp_time_case *cases; /* [windows.targets]; owned */
 } lp_time_predictions;

@@ -114,7 +114,7 @@ static lapse_status fail_seeds(const char *text, lapse_error *error)
 static lapse_status set_seeds(lapse_sweep_plan *plan, const char *text, lapse_error *error)
 {
     const char **parts;
-    int count, seeds = 0;
+    int count = 0, seeds = 0;
     uint64_t *list = lp_arena_alloc(&plan->arena, MAX_SEEDS * sizeof *list);
     if (!list)
         return lp_fail_memory(error, "seeds", MAX_SEEDS * sizeof *list);

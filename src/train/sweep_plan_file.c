@@ -109,7 +109,7 @@ static lapse_status read_values(reading *r, const char *name, lp_sweep_grid *out
     if (out->count == 0)
         return fail(r, at, error, "'%.80s' has an empty list", name);
     for (int i = 0; i < out->count; i++) {
-        char *value;
+        char *value = NULL;
         if (i > 0)
             lp_json_take(&r->json, ',');
         LP_TRY(read_scalar(r, name, &value, error));
@@ -143,7 +143,7 @@ static lapse_status read_object(reading *r, const char *what,
 static lapse_status plan_option(reading *r, const char *name, void *context, lapse_error *error)
 {
     (void)context;
-    char *value;
+    char *value = NULL;
     const char *at = r->json.at;
     lapse_option option;
     LP_TRY(read_scalar(r, name, &value, error));
@@ -167,7 +167,7 @@ static lapse_status plan_grid(reading *r, const char *name, void *context, lapse
 static lapse_status row_option(reading *r, const char *name, void *context, lapse_error *error)
 {
     lp_sweep_row *row = context;
-    char *value;
+    char *value = NULL;
     const char *at = r->json.at;
     LP_TRY(read_scalar(r, name, &value, error));
     if (row->option_count == LP_SWEEP_PAIRS)
@@ -187,7 +187,7 @@ static lapse_status row_member(reading *r, const char *name, void *context, laps
         return read_object(r, "the grid of a row", plan_grid, row, error);
     if (strcmp(name, "name") != 0)
         return fail(r, r->json.at, error, "a row has name, options and grid, not '%.80s'", name);
-    char *value;
+    char *value = NULL;
     LP_TRY(read_scalar(r, name, &value, error));
     row->name = value;
     return LAPSE_OK;

@@ -260,9 +260,9 @@ if command -v cmake >/dev/null && command -v git >/dev/null; then
     git -C "$repository" -c user.name=n -c user.email=e commit -qm first
     expect "commit: a clean checkout" HASH "$(commit_of "$repository")"
     expect "commit: a folder within another project" unknown "$(commit_of "$repository/inside")"
-    before=$(stat -c %Y.%i "$work/commit.h")
+    written=$(stat -c %Y.%i "$work/commit.h")
     commit_of "$repository/inside" >/dev/null
-    expect "commit: an equal header is not written again" "$before" "$(stat -c %Y.%i "$work/commit.h")"
+    expect "commit: an equal header is not written again" "$written" "$(stat -c %Y.%i "$work/commit.h")"
     echo more >>"$repository/file"
     expect "commit: a changed checkout" HASH+ "$(commit_of "$repository")"
 fi

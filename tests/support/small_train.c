@@ -74,3 +74,24 @@ lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options
         fail_msg("%s", error.message);
     return model;
 }
+
+lapse_train_options small_gap_options(int context, int batch, int epochs)
+{
+    lapse_train_options options = small_train_options();
+    small_set(&options, "encoding", "none");
+    small_set(&options, "gap-input", "off");
+    small_set(&options, "schedule", "cosine");
+    options.model.context = context;
+    options.model.dropout = 0;
+    options.run.learning_rate = 0.01;
+    options.run.batch = batch;
+    options.run.epochs = epochs;
+    return options;
+}
+
+void small_evaluate(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset)
+{
+    assert_int_equal(
+        lp_evaluator_init(evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 1, NULL), LAPSE_OK);
+    assert_int_equal(lp_evaluator_run_model(evaluator, NULL), LAPSE_OK);
+}

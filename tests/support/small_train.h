@@ -2,6 +2,7 @@
 #ifndef LP_SMALL_TRAIN_H
 #define LP_SMALL_TRAIN_H
 
+#include "train/evaluator.h"
 #include "train/train_options.h"
 
 /* Thirty random sequences of up to 14 events of 5 event types, some 100 s apart. */
@@ -17,6 +18,12 @@ double small_get_number(const lapse_train_options *options, const char *name);
 
 /* Resolves options for a dataset, and frees what resolving makes besides. */
 lapse_status small_resolve(lapse_train_options *options, const lapse_dataset *dataset, lapse_error *error);
+
+/* Options of a network that learns the law of gaps which do not depend on the history. */
+lapse_train_options small_gap_options(int context, int batch, int epochs);
+
+/* Evaluates all events of a dataset; the caller clears the evaluator. */
+void small_evaluate(lp_evaluator *evaluator, const lapse_model *model, const lapse_dataset *dataset);
 
 lapse_model *small_train(const lapse_dataset *dataset, const lapse_train_options *options,
                          lapse_on_progress on_progress, void *context);

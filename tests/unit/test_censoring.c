@@ -138,20 +138,12 @@ static lapse_dataset *observe(const renewal *r, uint64_t seed, int64_t *outlast,
 static void learn(const renewal *r, bool censoring, double *above, double *chance, int64_t *outlast, double silence)
 {
     lapse_dataset *dataset = observe(r, 2, outlast, silence);
-    lapse_train_options options = small_train_options();
+    lapse_train_options options = small_gap_options(MOST, r->batch, r->epochs);
     small_set(&options, "model", r->model);
     if (strcmp(r->model, "rmtpp") != 0)
         small_set(&options, "when", "true");
     small_set(&options, "censoring", censoring ? "true" : "false");
-    small_set(&options, "encoding", "none");
-    small_set(&options, "gap-input", "off");
-    small_set(&options, "schedule", "cosine");
     small_set(&options, "split-by", "sequence");
-    options.model.context = MOST;
-    options.model.dropout = 0;
-    options.run.learning_rate = 0.01;
-    options.run.batch = r->batch;
-    options.run.epochs = r->epochs;
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     lapse_session *session;
     lp_next_time law;

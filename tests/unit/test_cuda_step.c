@@ -56,6 +56,7 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.run.l2 = setup->l2;
     options.model.gap_input = setup->gap_input;
     options.model.when = setup->when;
+    options.model.when_fraction = setup->censored ? 1 : 0.5;
     options.model.censoring = setup->censored;
     if (setup->censored)
         small_set(&options, "split-by", "sequence");

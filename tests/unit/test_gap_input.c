@@ -172,9 +172,7 @@ static int compare_evaluation(const lapse_model *model, const lapse_dataset *dat
     int cut = 0;
     lp_evaluator evaluator;
     lapse_session *session = NULL;
-    assert_int_equal(
-        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL), LAPSE_OK);
-    lp_evaluator_run(&evaluator, model->parameters);
+    small_evaluate(&evaluator, model, dataset);
     assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
     const lp_case *answer = evaluator.predictions[LP_TARGET_EVENT].cases;
     for (int64_t w = 0; w < evaluator.windows.count; w++) {

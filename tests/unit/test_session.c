@@ -42,10 +42,7 @@ static void evaluation_says_the_same(void **state)
             lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 700);
             lapse_dataset *dataset = small_dataset_random(&random, 8, 30, TYPES, 5, false);
             lp_evaluator evaluator;
-            assert_int_equal(
-                lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL),
-                LAPSE_OK);
-            lp_evaluator_run(&evaluator, model->parameters);
+            small_evaluate(&evaluator, model, dataset);
             lapse_session *session = open_session(model);
             const lp_case *answer = evaluator.predictions[LP_TARGET_EVENT].cases;
             for (int64_t w = 0; w < evaluator.windows.count; w++) {

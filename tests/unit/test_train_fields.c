@@ -101,9 +101,7 @@ static void each_type_of_field_is_learned_from(void **state)
 static double *losses(const lapse_model *model, const lapse_dataset *dataset, lp_target target, int64_t *count)
 {
     lp_evaluator evaluator;
-    assert_int_equal(
-        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 2, NULL), LAPSE_OK);
-    lp_evaluator_run(&evaluator, model->parameters);
+    small_evaluate(&evaluator, model, dataset);
     double *out = lp_alloc((size_t)evaluator.case_count, sizeof *out);
     assert_non_null(out);
     for (int64_t i = 0; i < evaluator.case_count; i++)
@@ -163,10 +161,7 @@ static void evaluation_and_sessions_agree(void **state)
     assert_null(lapse_model_target(model, 2));
     for (int target = 0; target < LP_TARGET_COUNT; target++) {
         lp_evaluator evaluator;
-        assert_int_equal(
-            lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, NULL, LP_SPLIT_COUNT, 1, NULL),
-            LAPSE_OK);
-        lp_evaluator_run(&evaluator, model->parameters);
+        small_evaluate(&evaluator, model, dataset);
         const lp_case *answer = evaluator.predictions[target].cases;
         double sum = 0;
         for (int64_t w = 0; w < evaluator.windows.count; w++) {

@@ -134,24 +134,13 @@ static void learns_a_season(void **state)
     lapse_dataset *dataset = season_data(GAPS, 1), *other = season_data(GAPS, 2);
     double above[2], law = 0;
     for (int week = 0; week < 2; week++) {
-        lapse_train_options options = small_train_options();
+        lapse_train_options options = small_gap_options(EVENTS, GAPS / 40, 8);
         small_set(&options, "when", "true");
         small_set(&options, "when-background", week ? "week" : "none");
         small_set(&options, "when-components", "4");
-        small_set(&options, "encoding", "none");
-        small_set(&options, "gap-input", "off");
-        small_set(&options, "schedule", "cosine");
-        options.model.context = EVENTS;
-        options.model.dropout = 0;
-        options.run.learning_rate = 0.01;
-        options.run.batch = GAPS / 40;
-        options.run.epochs = 8;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_evaluator evaluator;
-        assert_int_equal(
-            lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, other, NULL, LP_SPLIT_COUNT, 1, NULL),
-            LAPSE_OK);
-        assert_int_equal(lp_evaluator_run_model(&evaluator, NULL), LAPSE_OK);
+        small_evaluate(&evaluator, model, other);
         double sum = 0;
         law = 0;
         for (int64_t c = 0; c < evaluator.case_count; c++) {
@@ -160,9 +149,8 @@ static void learns_a_season(void **state)
             law -= season_log_density(other->time[one->event - 1], one->gap);
         }
         above[week] = (sum - law) / (double)evaluator.case_count;
-        if (week) {
+        if (week)
             check_season_file(model);
-        }
         lp_evaluator_clear(&evaluator);
         lapse_model_free(model);
     }

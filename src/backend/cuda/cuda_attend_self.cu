@@ -11,6 +11,7 @@ enum { WARPS = 8 };
 typedef struct join_task {
     const lp_cuda_shard *shard;
     const int32_t *segment;
+    lp_rows rows_of;
     int heads, cols; /* cols: of a head */
     float scale;
     const float *query, *key, *value, *out, *lse, *dy;
@@ -27,7 +28,7 @@ typedef struct join_row {
 __device__ bool row_of(const join_task *task, join_row *row)
 {
     int64_t i = (int64_t)blockIdx.x * WARPS + threadIdx.x / 32, token = i / task->heads;
-    if (token >= task->shard->rows[LP_ROWS_TOKENS])
+    if (token >= task->shard->rows[task->rows_of])
         return false;
     int s = lp_segment_of(task->segment, task->shard->segments, (int)token);
     row->stats = i;
@@ -98,6 +99,7 @@ join_task task_of(const lp_node *node, const lp_cuda_run *run)
     join_task task = {};
     task.shard = run->shard;
     task.segment = run->segment;
+    task.rows_of = node->inputs[0]->rows_of;
     task.heads = node->attributes.heads;
     task.cols = node->inputs[0]->cols / task.heads;
     task.scale = (float)node->attributes.scale;

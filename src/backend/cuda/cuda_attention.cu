@@ -66,7 +66,7 @@ __global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attenti
 {
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
     int token = (int)(i / task.heads), head = (int)(i % task.heads);
-    if (token >= task.shard->rows[LP_ROWS_TOKENS])
+    if (token >= task.shard->rows[task.rows_of])
         return;
     int low = 0, high = task.shard->segments;
     while (high - low > 1) {
@@ -238,7 +238,7 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     int head = (int)blockIdx.y, rows = shape::rows(&task), threads = shape::threads(&task);
     int inner_rows = shape::fixed ? unit : task.inner_rows, buffers = buffers_of<shape, words>(&task);
     int key_stride = shape::key_stride(&task), query_stride = shape::query_stride(&task);
-    int tokens = task.shard->rows[LP_ROWS_TOKENS], segments = task.shard->segments;
+    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
     int first = (int)blockIdx.x * rows;
     if (task.order) {
         int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
@@ -325,7 +325,7 @@ void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
     unsigned tiles = lp_blocks(tokens, shape::rows(&task));
     if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
         task.order = lp_cuda_attention_order_of(run);
-        tiles = (unsigned)(ATTENTION_ROWS / shape::rows(&task)) * (unsigned)lp_cuda_attention_order_count(tokens);
+        tiles = (unsigned)(ATTENTION_ROWS / shape::rows(&task)) * (unsigned)lp_cuda_attention_order_tiles(run);
     }
     dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
     size_t size = (size_t)layout_of<shape, words>(&task).size * sizeof(float);
@@ -354,6 +354,7 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run)
     task.shard = run->shard;
     task.segment = run->segment;
     task.max_segments = run->largest_segments;
+    task.rows_of = node->inputs[0]->rows_of;
     task.heads = heads;
     task.head_dim = node->inputs[0]->cols / heads;
     task.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;

@@ -49,6 +49,7 @@ typedef struct attention_task {
     const lp_cuda_shard *shard;
     const int32_t *segment;
     int max_segments;               /* upper bound over all shards */
+    lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
     int head, basis;                /* the same in k-steps */
     int rows, inner_rows, buffers;  /* tiles; 2 buffers: the next inner tile is copied while one is processed */

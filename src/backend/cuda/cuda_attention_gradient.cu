@@ -113,7 +113,7 @@ __global__ void __launch_bounds__(THREADS, 4)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
-    bool valid = i < (int64_t)task.shard->rows[LP_ROWS_TOKENS] * task.heads;
+    bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
     float sum = 0;
     if (valid) {
         sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
@@ -315,7 +315,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, float *memo
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, true);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
         return;
     tile_lane me = tile_lane_now();
@@ -444,7 +444,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, float *me
     attention_probe probe = attention_probe_of(task);
     backward_layout parts = layout_of<shape>(task, false);
     constexpr int unit = inner_unit<shape>::rows;
-    int tokens = task->shard->rows[LP_ROWS_TOKENS], segments = task->shard->segments;
+    int tokens = task->shard->rows[task->rows_of], segments = task->shard->segments;
     int tile = shape::first_tile(task->query_tiles);
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
     if (first >= tokens || tiles <= 0)
@@ -535,11 +535,11 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 }
 
 /* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard, const float *from, int64_t step,
+__global__ void __launch_bounds__(THREADS) sum_heads(const int32_t *tokens, const float *from, int64_t step,
                                                      int heads, int cols, float *to, int accumulate)
 {
     int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= (int64_t)shard->rows[LP_ROWS_TOKENS] * cols)
+    if (i >= (int64_t)*tokens * cols)
         return;
     float sum = from[i];
     for (int head = 1; head < heads; head++)
@@ -547,7 +547,7 @@ __global__ void __launch_bounds__(THREADS) sum_heads(const lp_cuda_shard *shard,
     lp_store(to + i, sum, accumulate);
 }
 
-template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
 {
     constexpr int inner = inner_unit<shape>::rows;
     static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
@@ -556,22 +556,22 @@ template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, at
     int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
     attention_choose(&task, choices, size_of<shape>);
     int divided = ATTENTION_ROWS / shape::rows(&task);
-    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_count(tokens)), (unsigned)task.heads,
+    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_tiles(run)), (unsigned)task.heads,
               (unsigned)(query_divisions > key_divisions ? query_divisions : key_divisions));
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, (unsigned)shape::threads(&task),
                   (size_t)size_of<shape>(&task) * sizeof(float), task);
 }
 
-template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
+template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task)
 {
     typedef attention_shape<precision, 12, 16> narrow;
     int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
     if (keys <= 8 && queries <= 6)
-        launch<attention_shape<precision, 6, 8>, 3>(run, *task, tokens);
+        launch<attention_shape<precision, 6, 8>, 3>(run, *task);
     else if ((keys > 16 && keys <= 20) || (queries > 12 && queries <= 16))
-        launch<attention_shape<precision, 16, 20>>(run, *task, tokens);
+        launch<attention_shape<precision, 16, 20>>(run, *task);
     else
-        launch<narrow>(run, *task, tokens);
+        launch<narrow>(run, *task);
 }
 
 template <lp_precision precision>
@@ -616,13 +616,13 @@ void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens,
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;
         if constexpr (shape::fixed)
-            launch<shape>(run, task, tokens);
+            launch<shape>(run, task);
         else
-            launch_any<shape::precision>(run, &task, tokens);
+            launch_any<shape::precision>(run, &task);
     });
     if (task.dbasis_step)
-        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0, run->shard, dbasis_of_heads,
-                  task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
+        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
+                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim, outputs[4], task.accumulate & 16);
 }
 
 } // namespace

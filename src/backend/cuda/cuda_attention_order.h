@@ -21,6 +21,12 @@ static inline size_t lp_cuda_attention_order_count(int64_t tokens)
 /* Fills the list for a shard with these segments. */
 void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *order);
 
+/* Entries of the list of a run, whose attention takes all of them, or skips those behind its rows. */
+static inline size_t lp_cuda_attention_order_tiles(const lp_cuda_run *run)
+{
+    return lp_cuda_attention_order_count(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
+}
+
 /* Device address of the list. */
 static inline const int32_t *lp_cuda_attention_order_of(const lp_cuda_run *run)
 {

@@ -7,11 +7,11 @@ enum { GATES = 4 };
 
 /* ---- shift_rows ---------------------------------------------------------------------------------------------- */
 
-__global__ void shift_rows_kernel(const lp_cuda_shard *shard, const int32_t *segment, int cols, int k, const float *x,
-                                  float *y, int adds)
+__global__ void shift_rows_kernel(const lp_cuda_shard *shard, const int32_t *segment, lp_rows rows_of, int cols, int k,
+                                  const float *x, float *y, int adds)
 {
     int row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
-    if (row >= shard->rows[LP_ROWS_TOKENS])
+    if (row >= shard->rows[rows_of])
         return;
     int s = lp_segment_of(segment, shard->segments, row);
     bool inside = row - k >= segment[s] && row - k < segment[s + 1];
@@ -19,16 +19,17 @@ __global__ void shift_rows_kernel(const lp_cuda_shard *shard, const int32_t *seg
         lp_store(&y[(size_t)row * cols + c], inside ? x[((size_t)row - k) * cols + c] : 0, adds);
 }
 
-static void shift_rows(const lp_cuda_run *run, int cols, int k, const float *x, float *y, int adds)
+static void shift_rows(const lp_cuda_run *run, lp_rows rows_of, int cols, int k, const float *x, float *y, int adds)
 {
-    int tokens = (int)run->run->plan->largest.rows[LP_ROWS_TOKENS];
-    LP_LAUNCH(run, shift_rows_kernel, lp_blocks(tokens, 8), dim3(32, 8), 0, run->shard, run->segment, cols, k, x, y,
-              adds);
+    int tokens = (int)run->run->plan->largest.rows[rows_of];
+    LP_LAUNCH(run, shift_rows_kernel, lp_blocks(tokens, 8), dim3(32, 8), 0, run->shard, run->segment, rows_of, cols, k,
+              x, y, adds);
 }
 
 void lp_cuda_shift_rows(const lp_node *node, const lp_cuda_run *run)
 {
-    shift_rows(run, node->outputs[0]->cols, (int)node->attributes.shift, LP_INPUT(0), LP_OUTPUT(0), LP_ADDS(0));
+    shift_rows(run, node->outputs[0]->rows_of, node->outputs[0]->cols, (int)node->attributes.shift, LP_INPUT(0),
+               LP_OUTPUT(0), LP_ADDS(0));
 }
 
 /* ---- what the scans share ------------------------------------------------------------------------------------ */
@@ -84,7 +85,7 @@ void lp_cuda_recurrent_weight_gradient(const lp_node *node, const lp_cuda_run *r
     lp_cuda_run with = *run;
     with.run = &given;
     if (dweight)
-        shift_rows(run, dweight->cols, 1, h, previous_h, 0);
+        shift_rows(run, LP_ROWS_TOKENS, dweight->cols, 1, h, previous_h, 0);
     lp_cuda_reduce_node(&sums, &with);
 }
 

@@ -36,6 +36,9 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->shard_token = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_token);
     batch->shard_targets = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_targets);
     batch->shard_labels = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_labels);
+    batch->shard_time_tokens = array_new(batch, (size_t)shards, sizeof *batch->shard_time_tokens);
+    batch->shard_time_targets = array_new(batch, (size_t)shards, sizeof *batch->shard_time_targets);
+    batch->time_fraction = 1;
     if (!batch->failed)
         return LAPSE_OK;
     lp_batch_clear(batch);
@@ -68,6 +71,11 @@ lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
     batch->from_last_event = inputs.from_last_event;
+    batch->time_fraction = inputs.time_fraction;
+    if (inputs.time_fraction < 1)
+        batch->time_token = array_new(batch, (size_t)lp_batch_shard_tokens(batch), sizeof *batch->time_token);
+    for (int32_t i = 0; batch->time_token && i < lp_batch_shard_tokens(batch); i++)
+        batch->time_token[i] = i;
     if (inputs.target_gap)
         batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
     batch->season = inputs.season;
@@ -93,9 +101,25 @@ static int shard_begin(int count, int shard, int shards)
     return (int)((int64_t)count * shard / shards);
 }
 
+static int largest_shard(const lp_batch *batch)
+{
+    return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count;
+}
+
+/* How many of the windows of a shard learn the time: at least one. */
+static int time_windows(const lp_batch *batch, int windows)
+{
+    return (int)ceil(batch->time_fraction * windows);
+}
+
 int lp_batch_shard_tokens(const lp_batch *batch)
 {
-    return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count * batch->context;
+    return largest_shard(batch) * batch->context;
+}
+
+int lp_batch_shard_time_tokens(const lp_batch *batch)
+{
+    return time_windows(batch, largest_shard(batch)) * batch->context;
 }
 
 static void shift_times(const double *time, double last, size_t count, double *out)
@@ -243,7 +267,7 @@ static void add_window(lp_batch *batch, const lp_window *window, shard_start sha
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
                    bool target_known, const lp_event_columns *columns)
 {
-    batch->tokens = batch->windows = batch->targets = batch->labels = 0;
+    batch->tokens = batch->windows = batch->targets = batch->labels = batch->time_targets = 0;
     int shards = batch->shard_count;
     for (int shard = 0; shard < shards; shard++) {
         int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
@@ -251,6 +275,8 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         batch->shard_token[shard] = batch->tokens;
         batch->shard_targets[shard] = batch->targets;
         batch->shard_labels[shard] = batch->labels;
+        batch->shard_time_tokens[shard] = batch->shard_time_targets[shard] = 0;
+        int learn = time_windows(batch, end - begin);
         shard_start start = {batch->tokens, batch->targets};
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
@@ -259,10 +285,16 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
                 prefetch_window(&list->windows[first + w + AHEAD], targets, columns);
             add_window(batch, &list->windows[first + w], start, targets, target_known, columns);
             *segment++ = batch->tokens - start.token;
+            if (w - begin + 1 == learn) {
+                batch->shard_time_tokens[shard] = batch->tokens - start.token;
+                batch->shard_time_targets[shard] = batch->targets - start.target;
+            }
         }
+        batch->time_targets += batch->shard_time_targets[shard];
     }
     batch->shard_window[shards] = count;
     batch->shard_token[shards] = batch->tokens;
     batch->shard_targets[shards] = batch->targets;
     batch->shard_labels[shards] = batch->labels;
+    batch->time_share = batch->time_targets ? (float)batch->targets / (float)batch->time_targets : 0;
 }

@@ -44,7 +44,13 @@ typedef struct lp_batch {
     int *shard_token;     /* [shards + 1] */
     int *shard_targets;   /* [shards + 1] */
     int *shard_labels;    /* [shards + 1] */
-    bool from_last_event; /* times are relative to the window's last event, not to its last query time */
+    double time_fraction; /* part of a shard's windows, its first ones, that learn the time of the next event; 1: all */
+    int time_targets;     /* of these windows */
+    int *shard_time_tokens;  /* [shards] */
+    int *shard_time_targets; /* [shards] */
+    int32_t *time_token;     /* [tokens of a shard]: 0, 1, ...; NULL where the fraction is 1 */
+    float time_share;        /* targets / time_targets */
+    bool from_last_event;    /* times are relative to the window's last event, not to its last query time */
     const lp_season *season; /* of target_season, with the floor of its gaps in seconds */
     double season_floor;
 
@@ -68,7 +74,7 @@ typedef struct lp_batch {
     float *target_gap_input;    /* [targets x LP_GAP_COLUMNS]: the same of the target event */
     int32_t *position_from_end; /* [tokens]: events after this one in the window */
 
-    void *blocks[LP_FIELD_LIMIT + 28]; /* all arrays above; owned */
+    void *blocks[LP_FIELD_LIMIT + 31]; /* all arrays above; owned */
     int block_count;
     bool failed; /* out of memory */
 } lp_batch;
@@ -81,8 +87,9 @@ void lp_batch_clear(lp_batch *batch);
  * `types` items. Call once, after init. */
 lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error);
 
-/* The largest shard in tokens. */
+/* The largest shard in tokens, and in those of the windows that learn the time. */
 int lp_batch_shard_tokens(const lp_batch *batch);
+int lp_batch_shard_time_tokens(const lp_batch *batch);
 
 /* Fills the batch with `count` windows of the list from `first` on. */
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
@@ -92,6 +99,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 typedef struct lp_batch_inputs {
     bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
     bool from_last_event; /* of networks that must not know the target time */
+    double time_fraction; /* of networks that learn the time from a part of the windows; otherwise 1 */
     const lp_season
         *season; /* of networks that read target_season, with the shortest gap that counts; otherwise NULL */
     double season_floor;
@@ -109,6 +117,7 @@ static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
                              .target_gap_input = batch->target_gap_input != NULL,
                              .position_from_end = batch->position_from_end != NULL,
                              .from_last_event = batch->from_last_event,
+                             .time_fraction = batch->time_fraction,
                              .season = batch->season,
                              .season_floor = batch->season_floor};
 }

@@ -486,10 +486,9 @@ static bool collect_keys(lp_json_keys *keys, const char *text, size_t size, int6
     bool good = copy && lp_jsonl_init(&parser, keys, NULL);
     parser.growing = keys;
     parser.lenient = true;
-    lp_jsonl_result result = good ? LP_JSONL_BLANK : LP_JSONL_END;
     if (good)
         lp_jsonl_start(&parser, copy, size);
-    while (good && (result = lp_jsonl_next(&parser)) != LP_JSONL_END) {
+    for (lp_jsonl_result result; good && (result = lp_jsonl_next(&parser)) != LP_JSONL_END;) {
         *lines += result == LP_JSONL_ROW;
         good = result != LP_JSONL_MALFORMED || parser.message;
     }

@@ -48,7 +48,8 @@ static lp_time_unit unit_of(double number)
  * at which nanoseconds are detected, the sum is correctly rounded. */
 static double nanoseconds(int64_t number)
 {
-    return (double)(number / 1000000000) + (double)(number % 1000000000) / 1e9;
+    int64_t seconds = number / 1000000000;
+    return (double)seconds + (double)(number % 1000000000) / 1e9;
 }
 
 /* Digits after an optional minus sign. False: there are others, or too many. */

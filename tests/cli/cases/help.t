@@ -294,7 +294,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 67 more.
+| `lapse train --help all` shows every option, 68 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -426,7 +426,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 94
+| 95
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -434,7 +434,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 95
+| 96
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 46a47,88
 | >   --action COLUMN           action column (view, search, purchase): a

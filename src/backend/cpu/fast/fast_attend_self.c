@@ -15,7 +15,7 @@ typedef void (*on_head)(const lp_node *node, const lp_run *run, const row_head *
 static void each_head(const lp_node *node, const lp_run *run, on_head act)
 {
     int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
             for (int n = 0; n < heads; n++) {
                 row_head h = {.at = (size_t)q * (size_t)all + (size_t)n * (size_t)cols,

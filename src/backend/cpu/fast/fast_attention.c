@@ -176,7 +176,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 
 void LP_FAST(attention)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
             prepare_scratch(&p);
@@ -278,7 +278,7 @@ static void backward_keys(const lp_node *node, const lp_run *run, const part *p,
 
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
             prepare_scratch(&p);

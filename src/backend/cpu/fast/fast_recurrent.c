@@ -13,9 +13,9 @@
 /* ------------------------------------------------------------------------------------------- shift_rows ------ */
 
 /* y[t] = x[t - k] within each segment and zeros elsewhere, or with `added` y += that. */
-static void shift_rows(const lp_run *run, const float *x, int cols, int k, bool added, float *y)
+static void shift_rows(const lp_run *run, int segments, const float *x, int cols, int k, bool added, float *y)
 {
-    for (int s = 0; s < run->segments; s++) {
+    for (int s = 0; s < segments; s++) {
         int begin = run->segment[s], end = run->segment[s + 1], length = end - begin;
         int from = k < -length ? -length : k > length ? length : k;
         int first = begin + (from > 0 ? from : 0),
@@ -37,7 +37,8 @@ static void shift_rows(const lp_run *run, const float *x, int cols, int k, bool 
 
 void LP_FAST(shift_rows)(const lp_node *node, const lp_run *run)
 {
-    shift_rows(run, INPUT(0), node->outputs[0]->cols, (int)node->attributes.shift, ADDED(0), OUTPUT(0));
+    shift_rows(run, lp_run_segments(run, node->inputs[0]), INPUT(0), node->outputs[0]->cols,
+               (int)node->attributes.shift, ADDED(0), OUTPUT(0));
 }
 
 /* ------------------------------------------------------------------------------------------------- scan ------ */
@@ -232,7 +233,7 @@ void LP_FAST(lstm_gradient)(const lp_node *node, const lp_run *run)
         }
     }
     if (dweight) {
-        shift_rows(run, h, hidden, 1, false, previous_h);
+        shift_rows(run, run->segments, h, hidden, 1, false, previous_h);
         fast_product(wide, hidden, tokens, 1, (matrix){dgates_out, wide, true}, (matrix){previous_h, hidden, false},
                      ADDED(1), dweight, hidden);
     }
@@ -352,7 +353,7 @@ void LP_FAST(gru_gradient)(const lp_node *node, const lp_run *run)
         }
     }
     if (dweight) {
-        shift_rows(run, h, hidden, 1, false, previous_h);
+        shift_rows(run, run->segments, h, hidden, 1, false, previous_h);
         fast_product(wide, hidden, tokens, 1, (matrix){da_out, wide, true}, (matrix){previous_h, hidden, false},
                      ADDED(1), dweight, hidden);
     }

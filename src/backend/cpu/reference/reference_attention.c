@@ -77,7 +77,7 @@ static void forward_query(const lp_node *node, const lp_run *run, const head *h,
 
 void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
@@ -129,7 +129,7 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
     for (int i = 0; i < node->op->output_count; i++)
         if (node->outputs[i] && !(node->accumulate >> i & 1))
             memset(lp_run_data(run, node->outputs[i]), 0, lp_run_size(run, node->outputs[i]) * sizeof(real));
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
@@ -155,7 +155,7 @@ void LP_REFERENCE(attend_self)(const lp_node *node, const lp_run *run)
     const real *value = INPUT(2), *out = INPUT(3); /* [T x H*d] */
     real *joined = OUTPUT(0);
     int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
             for (int number = 0; number < heads; number++) {
                 real w = own_weight(node, run, run->segment[s], q, number);
@@ -195,7 +195,7 @@ static void join_head_gradient(const lp_node *node, const lp_run *run, int first
 
 void LP_REFERENCE(attend_self_gradient)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
             for (int number = 0; number < node->attributes.heads; number++)
                 join_head_gradient(node, run, run->segment[s], run->segment[s + 1], q, number);

@@ -8,7 +8,7 @@ void LP_REFERENCE(shift_rows)(const lp_node *node, const lp_run *run)
     const real *x = INPUT(0); /* [T x cols] */
     real *y = OUTPUT(0);
     int cols = node->outputs[0]->cols, k = (int)node->attributes.shift;
-    for (int s = 0; s < run->segments; s++)
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
         for (int t = run->segment[s]; t < run->segment[s + 1]; t++) {
             bool inside = t - k >= run->segment[s] && t - k < run->segment[s + 1];
             for (int c = 0; c < cols; c++)
