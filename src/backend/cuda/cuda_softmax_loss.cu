@@ -19,8 +19,12 @@
 namespace
 {
 
-enum { WARPS = 8 };
-enum { SCORES_EXTRA = 1 }; /* cost of a part of the tiles of scores (packed_parts) */
+/* Tiles of a block: few, so that the last blocks of a launch are short. The emulation has several blocks of small catalogues. */
+#ifdef LP_CUDA_EMULATED
+enum { WARPS = 8, BLOCK_TILES = 2 };
+#else
+enum { WARPS = 8, BLOCK_TILES = 4 };
+#endif
 
 typedef wide_shape<128, 3, 2> wide_scores;
 
@@ -103,7 +107,7 @@ __global__ void __launch_bounds__(32 * WARPS)
             to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
     } else if (row < lp_rows_now(task.targets, task.shard)) {
         int target = task.target[row];
-        float score = 0, by_packed = 0;
+        float term = item_term(task, target), score = 0, by_packed = 0;
         for (int c = 4 * lane; c < to.stride; c += 128) {
             float4 x = product_load(task.z + (int64_t)row * cols + c, cols - c, task.width);
             float4 y = product_load(task.table + (int64_t)target * cols + c, cols - c, task.width);
@@ -115,7 +119,6 @@ __global__ void __launch_bounds__(32 * WARPS)
         score = lp_warp_sum(score);
         by_packed = lp_warp_sum(by_packed);
         if (lane == 0) {
-            float term = item_term(task, target);
             exact[row] = score + term * TILE_LN_2;
             to.target[row] = to.origin[row] = by_packed + term;
         }
@@ -228,10 +231,9 @@ typedef struct store_exponentials : product_finish {
     }
 } store_exponentials;
 
-int score_ranges(int rows, int items)
+int score_ranges(int items)
 {
-    return packed_parts(lp_blocks(loss_usual_rows(rows), packed_wide::rows), (int)lp_blocks(items, packed_wide::cols),
-                        SCORES_EXTRA);
+    return (int)lp_blocks(items, BLOCK_TILES * packed_wide::cols);
 }
 
 /* For `count` items from `first` on. to: [rows x stride] or NULL; sums: [score_ranges x rows] or NULL. */
@@ -253,7 +255,7 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     finish.stride = stride;
     finish.capacity = factors.rows;
     finish.sums = sums;
-    int ranges = score_ranges(factors.rows, count);
+    int ranges = score_ranges(count);
     if (wide_supported(run))
         wide_launch<true, true, wide_scores>(run, task, finish, factors.rows, ranges);
     else
@@ -278,14 +280,14 @@ template <int precision> __device__ void packed_store(void *to, int64_t at, floa
 }
 
 /* d at the target of a row. */
-template <int precision> __device__ void store_target(const loss_factors &factors, void *d, int64_t at, int row)
+template <int precision> __device__ void store_target(void *d, int64_t at, float score, float origin, float sum)
 {
-    packed_store<precision>(d, at, tile_exp2(factors.target[row] - factors.origin[row]) - factors.sum[row]);
+    packed_store<precision>(d, at, tile_exp2(score - origin) - sum);
 }
 
-/* By a warp: exponentials of a row relative to its maximum. Returns their sum. */
+/* By a warp: exponentials of a row relative to its maximum, *of_row. Returns their sum. */
 template <int precision>
-__device__ float row_again(const loss_task &task, const loss_factors &factors, int row, int lane)
+__device__ float row_again(const loss_task &task, const loss_factors &factors, int row, int lane, float *of_row)
 {
     int count = lp_rows_now(task.items, task.shard);
     float origin = LEAST_SCORE, sum = 0;
@@ -307,6 +309,7 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
     }
     if (lane == 0)
         factors.origin[row] = origin;
+    *of_row = origin;
     __syncwarp();
     return lp_warp_sum(sum);
 }
@@ -324,25 +327,31 @@ __global__ void __launch_bounds__(32 * WARPS)
             packed_store<precision>(factors.inverse, row, 0);
         return;
     }
-    float sum = 0;
+    /* All loads come first, so that none waits for another. */
+    const float *z = task.z + (int64_t)row * cols;
+    float origin = factors.origin[row], score = factors.target[row], exact = losses[row], sum = 0;
+    int64_t at = (int64_t)row * factors.item_rows + task.target[row];
+    float4 x = product_load(z + 4 * lane, cols - 4 * lane, task.width);
     for (int i = lane; i < ranges; i += 32)
         sum += sums[(int64_t)i * factors.rows + row];
     sum = lp_warp_sum(sum);
     if (!(sum < MOST_SUM))
-        sum = row_again<precision>(task, factors, row, lane);
-    if (lane == 0) {
-        float total = TILE_LN_2 * factors.origin[row] + logf(sum);
-        factors.sum[row] = sum;
-        lse[row] = total;
-        losses[row] = total - losses[row];
-        if (factors.inverse)
-            packed_store<precision>(factors.inverse, row, 1 / sum);
-        if (factors.d)
-            store_target<precision>(factors, factors.d, (int64_t)row * factors.item_rows + task.target[row], row);
+        sum = row_again<precision>(task, factors, row, lane, &origin);
+    float inverse = 1 / sum;
+    for (int c = 4 * lane; factors.scaled && c < factors.stride; c += 128) {
+        store_four<precision>(factors.scaled, (int64_t)row * factors.stride + c, times(x, inverse));
+        x = product_load(z + c + 128, cols - c - 128, task.width);
     }
-    for (int c = 4 * lane; factors.scaled && c < factors.stride; c += 128)
-        store_four<precision>(factors.scaled, (int64_t)row * factors.stride + c,
-                              times(product_load(task.z + (int64_t)row * cols + c, cols - c, task.width), 1 / sum));
+    if (lane > 0)
+        return;
+    float total = TILE_LN_2 * origin + logf(sum);
+    factors.sum[row] = sum;
+    lse[row] = total;
+    losses[row] = total - exact;
+    if (factors.inverse)
+        packed_store<precision>(factors.inverse, row, inverse);
+    if (factors.d)
+        store_target<precision>(factors.d, at, score, origin, sum);
 }
 
 /* d at targets among the items of a chunk. */
@@ -354,7 +363,8 @@ __global__ void __launch_bounds__(256)
     int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     int item = row < lp_rows_now(task.targets, task.shard) ? task.target[row] - first : -1;
     if (item >= 0 && item < count)
-        store_target<precision>(factors, d, (int64_t)row * stride + item, row);
+        store_target<precision>(d, (int64_t)row * stride + item, factors.target[row], factors.origin[row],
+                                factors.sum[row]);
 }
 
 loss_task task_of(const lp_node *node, const lp_cuda_run *run)
@@ -404,7 +414,7 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     loss_factors factors = {};
     bool gradient = node->outputs[0]->gradient;
     int items = lp_cuda_largest(run, node->inputs[1]), rows = lp_cuda_largest(run, node->inputs[0]);
-    int ranges = score_ranges(rows, items);
+    int ranges = score_ranges(items);
     float *sums, *losses;
     loss_memory kept = {}, scratch = {};
     for (int pass = 0; pass < 2; pass++) {
