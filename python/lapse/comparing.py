@@ -178,7 +178,10 @@ def _plan(given: Dict[str, Any]) -> Any:
             check_option(name.replace("-", "_"))
             described.setdefault("options", {})[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
     coded = json.dumps(described).encode()
-    call(lib.lapse_sweep_plan_parse, plan, coded, len(coded))
+    try:
+        call(lib.lapse_sweep_plan_parse, plan, coded, len(coded))
+    except _c.InputError as error:  # the text is made of arguments: they are wrong, and the line says nothing
+        raise _c.UsageError(error.message) from None
     return plan
 
 

@@ -244,7 +244,7 @@ static lapse_status import(input in, const lapse_import_options *options, int64_
         state.format[c] = formats[take(&state.in) % (sizeof formats / sizeof *formats)];
     state.arrays = (int)(take(&state.in) % 4);
     struct ArrowArrayStream stream = {get_schema, get_next, NULL, release_stream, &state};
-    const lp_arrow_tuning tuning = {batch, batch < 8 ? 2 : 1 << 24};
+    const lp_arrow_tuning tuning = {batch};
     return lp_arrow_import(&stream, options, &tuning, dataset, report, error);
 }
 

@@ -616,7 +616,12 @@ def test_comparisons_have_grids_rows_files_and_folders():
     json.dump({"data": "planned.lapse", "models": ["majority"], "seeds": 3}, open("plan.json", "w"))
     assert lapse.compare(plan="plan.json", progress=False).total == 3
     assert lapse.compare(data, plan="plan.json", models="markov,majority", progress=False).total == 6
-    assert "nothing" in str(raises(lapse.InputError, lapse.compare, data, models=["nothing"], progress=False))
+    for wrong in (dict(models=["nothing"]), dict(models=["markov", "nothing"]), dict(encodings=["nothing"]), dict(metric="nothing"),
+                  dict(models=["markov"], epochs=-1), dict(grid={"order": []}), dict(seeds=-3)):
+        error = raises(lapse.UsageError, lapse.compare, data, progress=False, **wrong)  # as lapse.train has it
+        assert error.line == 0 and next(word for word in ("nothing", "-1", "empty", "-3") if word in str(error))
+    open("wrong.json", "w").write('{"models": ["nothing"]}')
+    assert raises(lapse.InputError, lapse.compare, data, plan="wrong.json", progress=False).line == 1
     assert "data" in str(raises(lapse.UsageError, lapse.compare, models=["markov"], progress=False))
     stopped = lapse.compare(data, seeds=50, on_progress=lambda p: False, progress=False, **SHORT)
     assert stopped.finished < stopped.total

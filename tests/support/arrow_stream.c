@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_COLUMNS = 8, MOST_ROWS = 1024, MOST_CELL = 48, MOST_BUFFERS = 4 };
+enum { MOST_COLUMNS = 8, MOST_CELL = 48, MOST_BUFFERS = 4 };
 
 typedef struct table {
-    char name[MOST_COLUMNS][MOST_CELL], cell[MOST_ROWS][MOST_COLUMNS][MOST_CELL];
+    char name[MOST_COLUMNS][MOST_CELL], (*cell)[MOST_COLUMNS][MOST_CELL];
     const char *formats[MOST_COLUMNS];
     int columns, rows, at, step, slack;
     arrow_spoil spoil;
@@ -105,7 +105,7 @@ static void add_buffer(owned *own, int index, size_t size)
 
 /* The cells of a column. */
 typedef struct cells {
-    const char *text[MOST_ROWS];
+    const char **text;
     int count;
 } cell_list;
 
@@ -198,8 +198,9 @@ static void fill(struct ArrowArray *array, const char *format, const cell_list *
 /* The dictionary has every other cell twice, so that indices are not those of the rows. */
 static void fill_dictionary(struct ArrowArray *array, const char *format, const cell_list *all, int slack)
 {
-    cell_list terms = {0}, indices = {0};
-    static char numbers[MOST_ROWS][8];
+    size_t rows = (size_t)all->count;
+    cell_list terms = {block(rows * sizeof *terms.text), 0}, indices = {block(rows * sizeof *indices.text), 0};
+    char(*numbers)[12] = block(rows * sizeof *numbers);
     for (int i = all->count - 1; i >= 0; i--)
         terms.text[terms.count++] = all->text[i];
     for (int i = 0; i < all->count; i++) {
@@ -213,6 +214,9 @@ static void fill_dictionary(struct ArrowArray *array, const char *format, const 
     owned *own = array->private_data;
     array->dictionary = own->dictionary = block(sizeof *own->dictionary);
     fill(array->dictionary, format + 2, &terms, slack);
+    drop(terms.text);
+    drop(indices.text);
+    drop(numbers);
 }
 
 static void fill(struct ArrowArray *array, const char *format, const cell_list *cells, int slack)
@@ -289,11 +293,12 @@ static int get_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
     out->n_children = t->columns;
     out->children = own->children = block(MOST_COLUMNS * sizeof *own->children);
     for (int c = 0; c < t->columns; c++) {
-        cell_list column = {0};
+        cell_list column = {block((size_t)count * sizeof *column.text), 0};
         for (; column.count < count; column.count++)
             column.text[column.count] = t->cell[t->at + column.count][c];
         out->children[c] = own->child[c] = block(sizeof *own->child[c]);
         fill(out->children[c], t->formats[c], &column, t->slack);
+        drop(column.text);
     }
     t->at += count;
     if (t->spoil)
@@ -309,7 +314,9 @@ static const char *get_last_error(struct ArrowArrayStream *stream)
 
 static void release_stream(struct ArrowArrayStream *stream)
 {
-    drop(stream->private_data);
+    table *t = stream->private_data;
+    drop(t->cell);
+    drop(t);
     stream->release = NULL;
 }
 
@@ -334,6 +341,10 @@ void arrow_stream_init(struct ArrowArrayStream *stream, const char *text, const 
         t->columns++;
         more = *at == ',';
     }
+    size_t lines = 0;
+    for (const char *line = at; (line = strchr(line, '\n')); line++)
+        lines++;
+    t->cell = block((lines + 1) * sizeof *t->cell);
     while (*at) {
         for (int c = 0; c < t->columns; c++, at++)
             at = next_cell(at, t->cell[t->rows][c]);

@@ -4,7 +4,6 @@
 #include "base/random.h"
 #include "data/import/arrow.h"
 #include "data/import/arrow_column.h"
-#include "data/import/arrow_reader.h"
 #include "support/arrow_stream.h"
 #include "support/table_text.h"
 
@@ -17,11 +16,11 @@
 #include <string.h>
 
 static lapse_status import(const char *text, const char *const *formats, const lapse_import_options *options, int rows,
-                           int slack, arrow_spoil spoil, int64_t batch, int64_t short_ids, lapse_dataset **dataset,
+                           int slack, arrow_spoil spoil, int64_t batch, lapse_dataset **dataset,
                            lapse_import_report *report, lapse_error *error)
 {
     struct ArrowArrayStream stream;
-    const lp_arrow_tuning tuning = {batch, short_ids};
+    const lp_arrow_tuning tuning = {batch};
     arrow_stream_init(&stream, text, formats, rows, slack, spoil);
     lapse_status status = lp_arrow_import(&stream, options, &tuning, dataset, report, error);
     assert_null(stream.release);
@@ -57,16 +56,12 @@ static void same_local_rows(const lapse_import_report *report, const lapse_impor
     assert_int_equal(report->missing_rows, wanted->missing_rows);
 }
 
-/* The stream gives the dataset of the CSV text, whatever its arrays, batches, threads and sizes of ids. */
+/* The stream gives the dataset of the CSV text, whatever its arrays, batches and threads. */
 static void same_as(const char *csv, const char *text, const char *const *formats, lapse_import_options options)
 {
     static const struct {
-        int rows, slack, batch, short_ids, threads;
-    } cases[] = {{64, 0, 16384, 1 << 24, 1},
-                 {3, 5, 16384, 1 << 24, 1},
-                 {1, 1, 1, 1 << 24, 2},
-                 {64, 3, 2, 2, 2},
-                 {4096, 0, 16384, 1 << 24, 1}};
+        int rows, slack, batch, threads;
+    } cases[] = {{64, 0, 16384, 1}, {3, 5, 16384, 1}, {1, 1, 1, 2}, {64, 3, 2, 2}, {4096, 0, 16384, 1}};
     lapse_dataset *wanted = NULL, *made = NULL;
     lapse_import_report wanted_report, report;
     lapse_error error = {0};
@@ -75,8 +70,8 @@ static void same_as(const char *csv, const char *text, const char *const *format
     char *wanted_text = show(wanted);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         options.threads = cases[i].threads;
-        if (import(text, formats, &options, cases[i].rows, cases[i].slack, NULL, cases[i].batch, cases[i].short_ids,
-                   &made, &report, &error) != LAPSE_OK)
+        if (import(text, formats, &options, cases[i].rows, cases[i].slack, NULL, cases[i].batch, &made, &report,
+                   &error) != LAPSE_OK)
             fail_msg("case %d: %s (row %d, column %d)", (int)i, error.message, (int)error.line, (int)error.column);
         char *made_text = show(made);
         assert_string_equal(made_text, wanted_text);
@@ -168,28 +163,33 @@ static void names_of_every_size_stay_apart(void **state)
         lp_buffer_clear(texts[t]);
 }
 
-/* Whatever their number, ids take three bytes each and leave those after them alone. */
-static void packed_ids_are_unpacked(void **state)
+/* Texts of small numbers have ids by their number: so few others that the import goes on with it, and names that a number
+ * could be taken for. With many names the numbers may be larger. */
+static void texts_of_numbers_stay_apart(void **state)
 {
     (void)state;
-    enum { MOST = 11 };
-    const uint64_t seed = 20261117;
-    print_message("seed %llu\n", (unsigned long long)seed);
-    lp_random random = lp_random_start(seed, 0, 0);
-    for (int count = 0; count <= MOST; count++) {
-        uint32_t ids[MOST], made[MOST + 1] = {0};
-        uint8_t bytes[3 * MOST + 8], untouched[sizeof bytes];
-        for (int i = 0; i < count; i++)
-            ids[i] = (uint32_t)lp_random_below(&random, 1 << 24);
-        memset(bytes, 0xA5, sizeof bytes);
-        memset(untouched, 0xA5, sizeof bytes);
-        lp_arrow_pack(ids, count, bytes);
-        assert_memory_equal(bytes + 3 * count, untouched, sizeof bytes - 3 * (size_t)count);
-        lp_arrow_unpack(bytes, count, made);
-        if (count > 0)
-            assert_memory_equal(made, ids, (size_t)count * sizeof *ids);
-        assert_int_equal(made[count], 0);
+    enum { ROWS = 6000 };
+    static const char *const similar[] = {"7",        "07", "0", "00", "12345678", "123456789", "+7", "-7", "7:",
+                                          "99999999", "7 ", "/", "7a", "1234567",  "01234567",  "70", "8e", "7\x01"};
+    enum { SIMILAR = sizeof similar / sizeof *similar };
+    static const char *const types[] = {"u", "U", "vu"};
+    lp_buffer few = {0}, many = {0};
+    assert_true(lp_buffer_print(&few, "user,time,event\n") && lp_buffer_print(&many, "user,time,event\n"));
+    for (int i = 0; i < ROWS; i++) {
+        const char *name = similar[i / 40 % SIMILAR];
+        if (i < 2000)
+            assert_true(i % 20 ? lp_buffer_print(&few, "%d,%d,%d\n", i % 300, i, i % 77)
+                               : lp_buffer_print(&few, "%s,%d,%s\n", name, i, name));
+        assert_true(lp_buffer_print(&many, "%d,%d,%d\n", i % 3000 * 29, i, i % 3 ? i : i * 100000));
     }
+    assert_true(lp_buffer_add(&few, "", 1) && lp_buffer_add(&many, "", 1));
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        same_as(few.data, few.data, FORMATS(types[i], "i", types[i]), defaults());
+        same_as(many.data, many.data, FORMATS(types[i], "i", types[i]), defaults());
+    }
+    same_as(many.data, many.data, FORMATS("l", "i", "i"), defaults());
+    lp_buffer_clear(&few);
+    lp_buffer_clear(&many);
 }
 
 static void floats_are_named_with_the_fewest_digits(void **state)
@@ -268,9 +268,8 @@ static void times_without_a_zone_are_local_times(void **state)
     options.timezone = "Nowhere/Land";
     lapse_dataset *made = NULL;
     lapse_error error = {0};
-    assert_int_not_equal(
-        import(instants, FORMATS("u", "tsm:", "u"), &options, 2, 0, NULL, 16384, 1 << 24, &made, NULL, &error),
-        LAPSE_OK);
+    assert_int_not_equal(import(instants, FORMATS("u", "tsm:", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
+                         LAPSE_OK);
     assert_non_null(strstr(error.message, "Nowhere/Land"));
 }
 
@@ -384,8 +383,7 @@ static void bad_rows_are_dropped_or_errors_as_in_a_text(void **state)
     options.skip_bad_rows = false;
     lapse_dataset *made = NULL;
     lapse_error error = {0};
-    assert_int_equal(import(text, formats, &options, 2, 1, NULL, 16384, 1 << 24, &made, NULL, &error),
-                     LAPSE_ERROR_INPUT);
+    assert_int_equal(import(text, formats, &options, 2, 1, NULL, 16384, &made, NULL, &error), LAPSE_ERROR_INPUT);
     assert_string_equal(error.message, "the name of the sequence is empty");
     assert_int_equal(error.line, 2);
     assert_int_equal(error.column, 1);
@@ -498,8 +496,7 @@ static void broken_streams_are_errors(void **state)
             lapse_dataset *made = NULL;
             lapse_error error = {0};
             options.skip_bad_rows = skip;
-            lapse_status status =
-                import(text, formats, &options, 2, 1, cases[i].spoil, 16384, 1 << 24, &made, NULL, &error);
+            lapse_status status = import(text, formats, &options, 2, 1, cases[i].spoil, 16384, &made, NULL, &error);
             if (status != LAPSE_ERROR_INPUT || !strstr(error.message, cases[i].message))
                 fail_msg("case %d: status %d: %s", (int)i, (int)status, error.message);
             assert_null(made);
@@ -519,9 +516,9 @@ static void the_first_error_does_not_depend_on_batches(void **state)
         lapse_dataset *made = NULL;
         lapse_error error = {0};
         options.skip_bad_rows = i % 2;
-        assert_int_equal(import(text, FORMATS("u", "l", "u"), &options, 4, 1, offsets_of_row_3, batches[i / 2], 1 << 24,
-                                &made, NULL, &error),
-                         LAPSE_ERROR_INPUT);
+        assert_int_equal(
+            import(text, FORMATS("u", "l", "u"), &options, 4, 1, offsets_of_row_3, batches[i / 2], &made, NULL, &error),
+            LAPSE_ERROR_INPUT);
         assert_int_equal(error.line, i % 2 ? 3 : 2);
         assert_int_equal(error.column, i % 2 ? 1 : 2);
         assert_non_null(strstr(error.message, i % 2 ? "outside its array" : "the time is missing"));
@@ -540,16 +537,16 @@ static void columns_of_other_types_are_named_in_the_error(void **state)
         lapse_import_options options = defaults();
         lapse_dataset *made = NULL;
         lapse_error error = {0};
-        assert_int_equal(import("user,time,event\n1,2,3\n", cases[i].formats, &options, 2, 0, NULL, 16384, 1 << 24,
-                                &made, NULL, &error),
-                         LAPSE_ERROR_INPUT);
+        assert_int_equal(
+            import("user,time,event\n1,2,3\n", cases[i].formats, &options, 2, 0, NULL, 16384, &made, NULL, &error),
+            LAPSE_ERROR_INPUT);
         assert_non_null(strstr(error.message, cases[i].message));
     }
     lapse_import_options options = defaults();
     lapse_dataset *made = NULL;
     lapse_error error = {0};
     options.event = "nothing";
-    assert_int_equal(import(plain, FORMATS("u", "l", "u"), &options, 2, 0, NULL, 16384, 1 << 24, &made, NULL, &error),
+    assert_int_equal(import(plain, FORMATS("u", "l", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
                      LAPSE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "the columns are: user, time, event"));
     struct ArrowArrayStream released = {0};
@@ -567,7 +564,7 @@ static void every_failed_allocation_is_an_error(void **state)
         lapse_dataset *made = NULL;
         lapse_error error = {0};
         lp_memory_fail_at(n);
-        lapse_status status = import(words, formats, &options, 2, 1, NULL, 2, 2, &made, NULL, &error);
+        lapse_status status = import(words, formats, &options, 2, 1, NULL, 2, &made, NULL, &error);
         lp_memory_fail_at(0);
         if (status == LAPSE_OK) {
             lapse_dataset_close(made);
@@ -585,7 +582,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
         cmocka_unit_test(names_of_every_size_stay_apart),
-        cmocka_unit_test(packed_ids_are_unpacked),
+        cmocka_unit_test(texts_of_numbers_stay_apart),
         cmocka_unit_test(floats_are_named_with_the_fewest_digits),
         cmocka_unit_test(every_type_of_time_gives_the_same_times),
         cmocka_unit_test(times_without_a_zone_are_local_times),

@@ -297,18 +297,19 @@ static void interrupted_sweeps_continue(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(3);
-    char keep[512];
+    char keep[512], epochs[24];
     snprintf(keep, sizeof keep, "keep=%s", small_path("runs"));
+    snprintf(epochs, sizeof epochs, "epochs=%d", small_effort(20, 4));
     const char *const settings[] = {"models=attention,majority",
                                     "seeds=4",
                                     "grid=dropout=0.1,0.4",
-                                    "parallel=1",
-                                    "epochs=20",
+                                    epochs,
                                     "patience=20",
+                                    "parallel=1",
                                     keep,
                                     NULL};
     const char *const memory[] = {
-        "models=attention,majority", "seeds=4", "grid=dropout=0.1,0.4", "epochs=20", "patience=20", NULL};
+        "models=attention,majority", "seeds=4", "grid=dropout=0.1,0.4", epochs, "patience=20", NULL};
     lapse_sweep *whole = run_of(dataset, memory), *first = sweep_of(dataset, settings);
     int done = 0;
     assert_int_equal(lapse_sweep_run(first, stop_after_two, &done, NULL), LAPSE_OK);

@@ -339,10 +339,10 @@ __device__ static inline void product_multiply(product_sums<shape> &sums, const 
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns that begins inside the
- * product; the second column may be outside. */
+/* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns. */
 template <int precision, bool a_deep, typename shape, typename function>
-__device__ static inline void product_pairs(product_sums<shape> &sums, const product_place &place, const function &each)
+__device__ static inline void product_all_pairs(product_sums<shape> &sums, const product_place &place,
+                                                const function &each)
 {
     tile_lane me = tile_lane_now();
     int row = place.row + me.warp / shape::warps_across * shape::own_rows;
@@ -352,9 +352,18 @@ __device__ static inline void product_pairs(product_sums<shape> &sums, const pro
         int r = row + product_row<precision, a_deep, shape>(i);
 #pragma unroll
         for (int j = 0; j < shape::across; j++)
-            if (r < place.rows && col + 8 * j < place.cols)
-                each(r, col + 8 * j, sums.pair(i, j));
+            each(r, col + 8 * j, sums.pair(i, j));
     }
+}
+
+/* The same for pairs that begin inside the product; the second column may be outside. */
+template <int precision, bool a_deep, typename shape, typename function>
+__device__ static inline void product_pairs(product_sums<shape> &sums, const product_place &place, const function &each)
+{
+    product_all_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
+        if (row < place.rows && col < place.cols)
+            each(row, col, sum);
+    });
 }
 
 /* The chunk of the depth: whole slabs. */
@@ -541,19 +550,20 @@ typedef struct product_store : product_finish {
     int accumulate;
     int pairs; /* columns are even, and pointers aligned to two floats */
 
-    /* two: both columns of every pair exist. */
+    /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
+     * last row and column: loads under a condition would wait for each other. */
     template <bool two, int precision, bool a_deep, typename shape>
     __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
     {
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
-            const float *here = from + row * step + col;
+        product_all_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
+            const float *here = from + min(row, place.rows - 1) * step;
             if constexpr (two) {
-                float2 both = *(const float2 *)here;
+                float2 both = *(const float2 *)(here + min(col, place.cols - 2));
                 sum[0] += both.x;
                 sum[1] += both.y;
             } else {
-                sum[0] += here[0];
-                sum[1] += here[col + 1 < place.cols]; /* not stored if it does not exist */
+                sum[0] += here[min(col, place.cols - 1)];
+                sum[1] += here[min(col + 1, place.cols - 1)];
             }
         });
     }
@@ -638,7 +648,8 @@ typedef struct product_outer : product_finish {
             const float *from = slab + line * layout::stride + (layout::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
             float4 four[1];
             if constexpr (layout::bf16) {
-                uint32_t low = __float_as_uint(from[0]), high = __float_as_uint(from[1]);
+                float2 both = *(const float2 *)from;
+                uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
                 four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
                                       __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             } else {

@@ -4,7 +4,7 @@
  *
  * Grid: (ranges of column tiles, row tiles, heads * chunks). A block computes the tiles of its range one after the other, and
  * copies the slabs of the next while it finishes one: a tile of a short depth would wait longer for its first slab than it
- * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two blocks run on a
+ * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two or three blocks run on a
  * multiprocessor.
  */
 #ifndef LP_CUDA_PRODUCT_PACKED_H
@@ -12,18 +12,19 @@
 
 #include "backend/cuda/cuda_product.h"
 
-/* Buffers: slabs in shared memory, of which all but one are under way. Blocks: that run on a multiprocessor. */
-template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
+/* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
+ * run on a multiprocessor. */
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks, int b_buffers = 2>
 struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
-    static constexpr int buffers = slab_buffers, blocks = resident_blocks;
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = b_buffers;
 };
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-/* Smaller tiles of more warps, which wait for less. */
-typedef packed_shape<64, 128, 32, 32, 4, 2> packed_linear;
-typedef packed_shape<128, 64, 32, 32, 3, 2> packed_linear_narrow; /* for up to 64 columns */
+/* Smaller tiles, which wait for less: gradients of weights; linear layers (features by tokens), and of 64 features. */
 typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
+typedef packed_shape<128, 64, 32, 32, 3, 2, 4> packed_linear;
+typedef packed_shape<64, 64, 32, 32, 3, 3, 4> packed_linear_narrow;
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -41,8 +42,8 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     static constexpr int depth = 128 / (int)sizeof(type);
     typedef product_layout<precision, a_deep, shape::rows, depth> a;
     typedef product_layout<precision, b_deep, shape::cols, depth> b;
-    /* Slabs of A that may stay in shared memory, with two buffers for B; otherwise the buffers hold both. The terms of the
-     * columns end a buffer. */
+    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. The terms of
+     * the columns end a buffer. */
     static constexpr int most_resident = 4;
 
     __host__ __device__ static int buffer(bool resident)
@@ -56,7 +57,7 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
 };
 
 /* width: floats of a copy. terms: one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of
- * the block, or shape::buffers; 2 for B alone. */
+ * the block, or shape::buffers; shape::alone for B alone. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
     packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
@@ -67,9 +68,11 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     typedef typename slabs::b slab_b;
     typedef typename slabs::type type;
     LP_SHARED(float, memory);
-    product_place place = {
-        (int)blockIdx.y * shape::rows,        0, (int)blockIdx.z / task.chunks, (int)blockIdx.z % task.chunks,
-        product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,        0,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
@@ -104,10 +107,12 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         }
         product_copies_end();
     };
-    for (int i = 0; i < resident; i++)
-        copy_a(memory + i * slab_a::size, begin + i * slabs::depth);
-    for (int i = 1; i < (resident ? 2 : shape::buffers); i++)
+    /* Of resident rows the first slabs come with those of B, all others with the last of these. */
+    for (int i = 1, slab = 0, first = resident ? shape::alone : shape::buffers; i < first; i++) {
+        for (; slab < resident && (slab < i || i + 1 == first); slab++)
+            copy_a(memory + slab * slab_a::size, begin + slab * slabs::depth);
         copy_next();
+    }
     float *buffer = ring, *stop = ring + buffers * size;
 #pragma unroll 1
     for (; tile < last; tile++) {
@@ -119,7 +124,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 #pragma unroll 1
         for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
             if (resident)
-                product_copies_wait<0>();
+                product_copies_wait<shape::alone - 2>();
             else
                 product_copies_wait<shape::buffers - 2>();
             __syncthreads();
@@ -147,12 +152,12 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
     bool single = ranges == (int)lp_blocks(task.cols.most, shape::cols);
     if (!single && task.chunks == 1 && depth <= slabs::most_resident) {
         resident = depth;
-        buffers = 2;
+        buffers = shape::alone;
     } else if (single && depth < buffers) {
         buffers = depth;
     }
-    LP_LAUNCH(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
-              slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
+    LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
+                  slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
 }
 
 /* In the precision of the run. */
@@ -191,77 +196,129 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* product_store, but what is added is loaded while the first slabs are copied. Also stores a copy in bf16. */
-typedef struct product_store_copy : product_store {
-    lp_cuda_copy copy; /* of all heads; data NULL: none */
-    int quads;         /* columns are a multiple of 4 */
+/* product_store of y, which is C transposed: rows of C are features, its columns are tokens. So the weight stays in shared
+ * memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it is stored:
+ * 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
+template <typename shape> struct product_store_rows : product_store {
+    lp_cuda_copy copy; /* of y in bf16, of all heads; data NULL: none */
+    int quads;         /* features are a multiple of 4, and pointers aligned to four floats */
 
-    template <bool two, int precision, bool a_deep, typename shape>
-    __device__ void load(const product_place &place, product_sums<shape> &sums) const
-    {
-        if (bias)
-            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
-        if (add)
-            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
-        if (accumulate)
-            plus<two, precision, a_deep>(sums, place, to + place.head * head, stride);
-    }
+    /* What is added to a lane's features of each 8 tokens. */
+    static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
+    float held[shape::across][own];
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &place, product_sums<shape> &sums) const
+    /* Calls each(n, token, feature) for every `width` neighbours of the lane, which are its n-th ones of 8 tokens, relative
+     * to the tokens and features of the warp. */
+    template <int width, typename function> __device__ static void every(const function &each)
     {
-        if (pairs)
-            load<true, precision, a_deep>(place, sums);
-        else
-            load<false, precision, a_deep>(place, sums);
-    }
-
-    /* Lanes exchange their columns of two neighbouring tiles, so that each stores four neighbours of one. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void store_quads(const product_place &place, product_sums<shape> &sums) const
-    {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows, from = (me.lane & ~3) | (2 * me.member & 3);
-        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 4 * me.member;
+        constexpr int across = shape::own_rows / width;
 #pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++) {
-            int r = row + product_row<precision, a_deep, shape>(i);
-            uint16_t *line = copy.data + place.head * head + (int64_t)r * copy.stride;
-#pragma unroll
-            for (int j = 0; j < shape::across; j += 2) {
-                float a = tile_pack_bf16(sums.pair(i, j)[0], sums.pair(i, j)[1]);
-                float b = tile_pack_bf16(sums.pair(i, j + 1)[0], sums.pair(i, j + 1)[1]);
-                float2 one = {__shfl_sync(0xFFFFFFFFu, a, from), __shfl_sync(0xFFFFFFFFu, a, from + 1)};
-                float2 other = {__shfl_sync(0xFFFFFFFFu, b, from), __shfl_sync(0xFFFFFFFFu, b, from + 1)};
-                if (r < place.rows && col + 8 * j < place.cols)
-                    *(float2 *)(line + col + 8 * j) = me.member < 2 ? one : other;
-            }
+        for (int n = 0; n < own; n += width) {
+            int vector = tile_lane_now().lane + 32 / width * n;
+            each(n, vector / across, width * (vector % across));
         }
     }
 
-    template <int precision, bool a_deep, typename shape, typename type>
-    __device__ void store(const product_place &place, product_sums<shape> &sums, type *first, int64_t step) const
+    __device__ static int token_of(const product_place &place)
     {
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            if (pairs)
-                tile_store_two<true>(first + row * step + col, sum[0], sum[1], true);
-            else
-                tile_store_two<false>(first + row * step + col, sum[0], sum[1], col + 1 < place.cols);
-        });
+        return place.col + tile_lane_now().warp % shape::warps_across * shape::own_cols;
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
+    __device__ static int feature_of(const product_place &place)
+    {
+        return place.row + tile_lane_now().warp / shape::warps_across * shape::own_rows;
+    }
+
+    /* Beyond the last token and feature it loads these again: loads under a condition would wait for each other. */
+    template <int width> __device__ void load(const product_place &place, const float *from, int64_t step)
+    {
+        int first = token_of(place), left = feature_of(place);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+            every<width>([&](int n, int token, int feature) {
+                const float *here = from + min(first + 8 * j + token, place.cols - 1) * step;
+                here += min(left + feature, place.rows - width);
+                lp_vector<width> x = lp_vector_load<width>(here);
+#pragma unroll
+                for (int k = 0; k < width; k++)
+                    held[j][n + k] += x.at[k];
+            });
+    }
+
+    template <int width> __device__ void load_all(const product_place &place)
+    {
+        if (bias)
+            load<width>(place, bias + place.head * place.rows, 0);
+        if (add)
+            load<width>(place, add + place.head * head, stride);
+        if (accumulate)
+            load<width>(place, to + place.head * head, stride);
+    }
+
+    template <int precision, bool a_deep, typename any>
+    __device__ void start(const product_place &place, product_sums<any> &)
+    {
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+#pragma unroll
+            for (int n = 0; n < own; n++)
+                held[j][n] = 0;
+        if (quads)
+            load_all<4>(place);
+        else
+            load_all<1>(place);
+    }
+
+    template <int width>
+    __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
+    {
+        tile_lane me = tile_lane_now();
+        int first = token_of(place), left = feature_of(place);
+#pragma unroll
+        for (int j = 0; j < shape::across; j++) {
+#pragma unroll
+            for (int i = 0; i < 2 * shape::down; i++)
+#pragma unroll
+                for (int n = 0; n < 2; n++)
+                    staged[(2 * me.member + n) * pitch + 8 * i + me.group] = sums.pair(i, j)[n];
+            __syncwarp();
+            every<width>([&](int n, int token, int feature) {
+                lp_vector<width> y = lp_vector_load<width>(staged + token * pitch + feature);
+#pragma unroll
+                for (int k = 0; k < width; k++)
+                    y.at[k] += held[j][n + k];
+                int row = first + 8 * j + token, col = left + feature;
+                if (row >= place.cols || col >= place.rows)
+                    return;
+                float *line = to + place.head * head + row * stride;
+                uint16_t *copied = copy.data + place.head * head + (int64_t)row * copy.stride;
+                if (to)
+                    lp_vector_store<width>(line + col, y, 0);
+                if constexpr (width == 4) {
+                    if (copy.data)
+                        *(float2 *)(copied + col) =
+                            make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
+                } else if (copy.data) {
+                    tile_store_two<false>(copied + col, y.at[0], 0, false);
+                }
+            });
+            __syncwarp();
+        }
+    }
+
+    template <int precision, bool a_deep, typename any>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
                         const float *) const
     {
-        if (to)
-            store<precision, a_deep>(place, sums, to + place.head * head, stride);
-        if (copy.data && quads)
-            store_quads<precision, a_deep>(place, sums);
-        else if (copy.data)
-            store<precision, a_deep>(place, sums, copy.data + place.head * head, copy.stride);
+        static_assert(shape::warps * 8 * pitch <= packed_slabs<precision, a_deep, true, shape>::b::size, "of B");
+        float *staged = memory + tile_lane_now().warp * 8 * pitch;
+        __syncthreads();
+        if (quads)
+            store_all<4>(place, sums, staged);
+        else
+            store_all<1>(place, sums, staged);
     }
-} product_store_copy;
+};
 
 /* product_outer with the sums of either operand. */
 typedef struct product_outer_copy : product_outer {

@@ -105,17 +105,16 @@ static lapse_status make_batches(lp_arrow_shared *shared, int64_t batch_rows, la
 
 static lapse_status allocate_ids(struct import *all, lapse_error *error)
 {
-    lp_arrow_shared *shared = &all->shared;
-    size_t rows = (size_t)shared->table.row_count;
-    for (int column = LP_COLUMN_SEQUENCE; column < all->reader.columns.field_count; column++) {
-        if (column >= 0 && all->reader.columns.field_type[column] == LAPSE_FIELD_NUMBER)
-            continue;
-        lp_arrow_drop(shared, column);
-        shared->ids[column - LP_COLUMN_SEQUENCE] = lp_alloc_raw(rows, (size_t)shared->id_size);
-        if (!shared->ids[column - LP_COLUMN_SEQUENCE])
-            return lp_fail_memory(error, "the rows", rows * (size_t)shared->id_size);
-    }
-    return LAPSE_OK;
+    lp_segment *ids = &all->shared.ids;
+    const lp_columns *columns = &all->reader.columns;
+    size_t rows = (size_t)all->shared.table.row_count;
+    bool good = (ids->time = lp_alloc_raw(rows, sizeof *ids->time));
+    ids->sequence = (uint32_t *)ids->time;
+    ids->type = ids->sequence + rows;
+    for (int f = 0; good && f < columns->field_count; f++)
+        if (columns->field_type[f] != LAPSE_FIELD_NUMBER)
+            good = (ids->field[f] = lp_alloc_raw(rows, sizeof(uint32_t)));
+    return good ? LAPSE_OK : lp_fail_memory(error, "the rows", rows * sizeof *ids->time);
 }
 
 static void clear_readers(struct import *all)
@@ -131,21 +130,6 @@ static void read_all(void *context, int task, int worker)
     struct import *all = context;
     while (lp_arrow_reader_step(&all->readers[task]))
         ;
-}
-
-static lapse_status read_with(struct import *all, int threads, int id_size, lapse_error *error)
-{
-    all->shared.id_size = id_size;
-    atomic_store(&all->shared.next, 0);
-    atomic_store(&all->shared.stop, INT64_MAX);
-    atomic_store(&all->shared.ids_too_large, false);
-    LP_TRY(allocate_ids(all, error));
-    while (all->count < threads) {
-        all->count++; /* a reader is cleared even if its initialization fails */
-        LP_TRY(lp_arrow_reader_init(&all->readers[all->count - 1], &all->shared, error));
-    }
-    lp_threads_run(threads, threads, read_all, all);
-    return LAPSE_OK;
 }
 
 /* The error that comes first in the table, if any. */
@@ -195,12 +179,13 @@ static lapse_status read_rows(struct import *all, int threads, const lp_arrow_tu
     all->rows = lp_alloc((size_t)threads, sizeof *all->rows);
     if (!all->readers || !all->rows)
         return lp_fail_memory(error, "the workers", (size_t)threads * sizeof *all->readers);
-    shared->short_ids = tuning->short_ids;
-    LP_TRY(read_with(all, threads, 3, error));
-    if (atomic_load(&shared->ids_too_large)) {
-        clear_readers(all);
-        LP_TRY(read_with(all, threads, 4, error));
+    LP_TRY(allocate_ids(all, error));
+    atomic_store(&shared->stop, INT64_MAX);
+    while (all->count < threads) {
+        all->count++; /* a reader is cleared even if its initialization fails */
+        LP_TRY(lp_arrow_reader_init(&all->readers[all->count - 1], shared, error));
     }
+    lp_threads_run(threads, threads, read_all, all);
     LP_TRY(first_failure(all, error));
     return fill_report(all, report, error);
 }
@@ -210,13 +195,7 @@ static lapse_status read_rows(struct import *all, int threads, const lp_arrow_tu
 static lapse_status make_dataset(struct import *all, int threads, lapse_import_report *report, lapse_dataset *dataset,
                                  lapse_error *error)
 {
-    const lp_rows_loader loader = {
-        .context = &all->shared,
-        .load = lp_arrow_load,
-        .store = lp_arrow_store,
-        .id_limit = all->shared.id_size == 4 ? (int64_t)UINT32_MAX : all->shared.short_ids,
-        .drop = lp_arrow_drop,
-    };
+    const lp_rows_loader loader = {.context = &all->shared, .load = lp_arrow_load, .ids = &all->shared.ids};
     int count = all->count;
     for (int i = 0; i < count; i++) {
         all->rows[i] = all->readers[i].rows;
@@ -253,8 +232,9 @@ static void clear(struct import *all)
     clear_readers(all);
     lp_free(all->readers);
     lp_free(all->rows);
-    for (size_t i = 0; i < sizeof all->shared.ids / sizeof *all->shared.ids; i++)
-        lp_free(all->shared.ids[i]);
+    lp_free(all->shared.ids.time);
+    for (int f = 0; f < LP_FIELD_LIMIT; f++)
+        lp_free(all->shared.ids.field[f]);
     for (int64_t b = 0; b < all->shared.batch_count; b++)
         lp_free(all->shared.batches[b].bad);
     lp_free(all->shared.batches);
@@ -268,7 +248,7 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
                              const lp_arrow_tuning *tuning, lapse_dataset **dataset, lapse_import_report *report,
                              lapse_error *error)
 {
-    static const lp_arrow_tuning usual = {LP_ARROW_BATCH, 1 << 24};
+    static const lp_arrow_tuning usual = {LP_ARROW_BATCH};
     if (!stream->release)
         return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream was already released");
     lapse_import_options with_header = *options;

@@ -8,7 +8,6 @@
 /* Granularity of the work. The result does not depend on it. */
 typedef struct lp_arrow_tuning {
     int64_t batch_rows; /* that a worker takes at once; at most LP_ARROW_BATCH */
-    int64_t short_ids;  /* ids below this fit three bytes: at most 2^24 */
 } lp_arrow_tuning;
 
 /* The same as lapse_dataset_from_arrow. tuning NULL: defaults. */

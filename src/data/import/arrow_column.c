@@ -324,6 +324,29 @@ double lp_arrow_instant(lp_arrow_type type, int64_t value, const lp_zone *zone, 
     return lp_arrow_number(type, moved);
 }
 
+/* Quotients of 64-bit integers, which are usually small: those up to 2^51 become the fraction of a double by an addition,
+ * so that the loop is vectorized. */
+static void quotients(const uint8_t *data, int64_t count, int scale, double *out)
+{
+    enum { FEW = 512 };
+    const double large = 6755399441055744.0, divisor = (double)powers[scale]; /* 1.5 * 2^52 */
+    for (int64_t done = 0; done < count; done += FEW) {
+        int few = (int)(count - done < FEW ? count - done : FEW);
+        uint64_t any = 0, x, bits;
+        memcpy(&bits, &large, sizeof bits);
+        for (int i = 0; i < few; i++) {
+            double number;
+            memcpy(&x, data + (done + i) * 8, sizeof x);
+            any |= (x + (UINT64_C(1) << 51)) >> 52;
+            x += bits;
+            memcpy(&number, &x, sizeof number);
+            out[done + i] = (number - large) / divisor;
+        }
+        for (int i = 0; any && i < few; i++)
+            out[done + i] = quotient(signed_at(data, 8, done + i), scale);
+    }
+}
+
 /* A loop for one type of element. */
 #define CONVERT(element, expression)                                 \
     for (int64_t i = 0; i < count; i++) {                            \
@@ -351,9 +374,9 @@ bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t coun
     case LP_ARROW_DATE * 16 + 4:
         CONVERT(int32_t, (double)x * 86400);
     case LP_ARROW_DATE * 16 + 8:
-        CONVERT(int64_t, quotient(x, 3));
     case LP_ARROW_TIMESTAMP * 16 + 8:
-        CONVERT(int64_t, quotient(x, type.scale));
+        quotients(values->data + first * 8, count, type.scale, out);
+        break;
     default:
         return false;
     }
@@ -391,24 +414,42 @@ bool lp_arrow_integers(const lp_arrow_values *values, int64_t first, int64_t cou
     return true;
 }
 
-bool lp_arrow_range(const lp_arrow_values *values, int64_t first, int64_t count, double *least, double *most)
+/* Whether the elements of 8 bytes are from -limit to limit - 1, which is a power of two: a loop that is vectorized. */
+static bool all_below(const uint8_t *data, int64_t count, uint64_t limit)
+{
+    uint64_t any = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint64_t x;
+        memcpy(&x, data + i * 8, sizeof x);
+        any |= x + limit;
+    }
+    return any < 2 * limit;
+}
+
+bool lp_arrow_within(const lp_arrow_values *values, int64_t first, int64_t count, double least, double most)
 {
     enum { FEW = 512 };
-    int64_t few[FEW], low = INT64_MAX, high = INT64_MIN;
-    if (values->terms || values->valid || values->type.kind == LP_ARROW_UNSIGNED)
+    int64_t few[FEW], limit = (int64_t)1 << 61;
+    lp_arrow_type type = values->type;
+    if (values->terms || values->valid || type.kind == LP_ARROW_UNSIGNED)
         return false;
+    while (limit > 1 && (lp_arrow_number(type, -limit) < least || lp_arrow_number(type, limit) > most))
+        limit /= 2;
+    if (type.kind == LP_ARROW_TIMESTAMP &&
+        all_below(values->data + (values->offset + first) * 8, count, (uint64_t)limit))
+        return true;
     for (int64_t done = 0; done < count; done += FEW) {
-        int64_t n = count - done < FEW ? count - done : FEW;
+        int64_t n = count - done < FEW ? count - done : FEW, low = INT64_MAX, high = INT64_MIN;
         if (!lp_arrow_integers(values, first + done, n, few))
             return false;
         for (int64_t i = 0; i < n; i++) {
             low = few[i] < low ? few[i] : low;
             high = few[i] > high ? few[i] : high;
         }
+        if (!(lp_arrow_number(type, low) >= least && lp_arrow_number(type, high) <= most))
+            return false;
     }
-    *least = lp_arrow_number(values->type, low);
-    *most = lp_arrow_number(values->type, high);
-    return count > 0;
+    return true;
 }
 
 /* ------------------------------------------------------------------------------------------------- names ----- */

@@ -118,9 +118,9 @@ bool lp_arrow_numbers(const lp_arrow_values *values, int64_t first, int64_t coun
  * dictionary; where one is missing, any integer. False: the type is not one of those that this function reads fast. */
 bool lp_arrow_integers(const lp_arrow_values *values, int64_t first, int64_t count, int64_t *out);
 
-/* The least and the greatest lp_arrow_number of these elements. False: some may be missing, or the type is not one of
- * those that this function reads fast. */
-bool lp_arrow_range(const lp_arrow_values *values, int64_t first, int64_t count, double *least, double *most);
+/* Whether lp_arrow_number of these elements is from least to most. Also false if some may be missing, or the type is not one
+ * of those that this function reads fast. */
+bool lp_arrow_within(const lp_arrow_values *values, int64_t first, int64_t count, double least, double most);
 
 /* Formats an integer of lp_arrow_integer as a name: decimal digits; a float with the fewest digits that give it back,
  * such as 5.0 or 1e+16; true or false; ISO 8601. Returns the size. */

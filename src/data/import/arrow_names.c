@@ -23,7 +23,10 @@ enum {
     WORDS = 16,       /* bytes of the texts that are cached */
     RECENT_BITS = 12, /* the cache has 1 << RECENT_BITS entries */
     TRIED = 512,      /* rows after which a cache that misses many is given up for this batch and PAUSE others */
-    PAUSE = 32
+    PAUSE = 32,
+    NUMBER_PAUSE = 4,
+    NUMBERS = 1 << 16, /* of by_number; there may be more, but not above SPARSE for each name */
+    SPARSE = 16
 };
 
 #define NO_TEXT UINT64_MAX /* in UTF-8 no byte is 255 */
@@ -31,6 +34,7 @@ enum {
 void lp_arrow_names_clear(lp_arrow_names *names)
 {
     lp_free(names->recent);
+    lp_free(names->by_number);
     lp_free(names->by_value.slots);
     lp_free(names->pairs.slots);
     lp_free(names->by_term);
@@ -432,14 +436,145 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
     return true;
 }
 
+/* --------------------------------------------------------------------------------- ids of small numbers ---- */
+
+/* The number of a text of 1 to 8 digits without a leading zero, given its first 8 bytes; NO_TEXT: it is none. Digits are
+ * joined to pairs, then all pairs to the number. */
+static inline uint64_t decimal(uint64_t word, size_t size)
+{
+    const uint64_t zeros = 0x3030303030303030u, pairs = 0x000000FF000000FFu;
+    int shift = 64 - 8 * (int)size;
+    uint64_t digit = (word << shift | (zeros & ((UINT64_C(1) << shift) - 1))) ^ zeros;
+    bool other = (((digit + 0x0606060606060606u) | digit) & 0xF0F0F0F0F0F0F0F0u) != 0;
+    bool leading = (word & 0xFF) == '0' && size > 1;
+    digit = digit * 10 + (digit >> 8);
+    uint64_t number =
+        ((digit & pairs) * (100 + (UINT64_C(1000000) << 32)) + (digit >> 16 & pairs) * (1 + (UINT64_C(10000) << 32))) >>
+        32;
+    return other || leading ? NO_TEXT : number;
+}
+
+/* Where the id of a number is; NULL: the number is too large for so few names. False when out of memory. */
+static bool number_slot(lp_arrow_names *names, const lp_rows_names *table, uint64_t number, uint32_t **slot)
+{
+    *slot = NULL;
+    if (number >= names->number_count) {
+        if (number >= NUMBERS && number / SPARSE >= table->intern.count)
+            return true;
+        size_t count = names->number_count ? names->number_count : NUMBERS;
+        while (count <= number)
+            count *= 2;
+        uint32_t *larger = lp_grow(names->by_number, count, sizeof *larger);
+        if (!larger)
+            return false;
+        memset(larger + names->number_count, 0xFF, (count - names->number_count) * sizeof *larger);
+        names->by_number = larger;
+        names->number_count = count;
+    }
+    *slot = &names->by_number[number];
+    return true;
+}
+
+/* A few texts that may be numbers. */
+struct numbers {
+    uint64_t number[AHEAD];
+    const char *begin[AHEAD];
+    size_t size[AHEAD];
+};
+
+/* The ids that are known of a few texts that are small numbers; the others become LP_INTERN_NONE, and the slots of their
+ * names are prefetched. False: there are some. The type is that of the column, as in take_of_type. */
+static inline bool find_numbers(const lp_arrow_names *names, const lp_rows_names *table, const lp_arrow_values *values,
+                                lp_arrow_type type, const int32_t *row, int64_t first, int few, struct numbers *texts,
+                                uint32_t *ids)
+{
+    lp_arrow_values column = *values; /* copies, because what is written might be in them */
+    const uint32_t *by_number = names->by_number;
+    size_t number_count = names->number_count;
+    bool views = type.kind == LP_ARROW_VIEW, all = true;
+    const char *limit = views ? NULL : column.text + column.text_size;
+    column.type = type;
+    for (int t = 0; t < few; t++) {
+        const char *begin;
+        size_t size;
+        uint64_t number = NO_TEXT, word = 0;
+        take_text(&column, first + row[t], &begin, &size);
+        if (size - 1 < LP_INTERN_SHORT && (views || limit - begin >= LP_INTERN_SHORT)) {
+            memcpy(&word, begin, sizeof word);
+            number = decimal(le64toh(word), size);
+        }
+        texts->number[t] = number;
+        texts->begin[t] = begin;
+        texts->size[t] = size;
+    }
+    for (int t = 0; t < few; t++) { /* a short loop, so that cache misses overlap */
+        ids[t] = texts->number[t] < number_count ? by_number[texts->number[t]] : LP_INTERN_NONE;
+        all &= ids[t] != LP_INTERN_NONE;
+    }
+    for (int t = 0; !all && t < few; t++)
+        if (ids[t] == LP_INTERN_NONE)
+            lp_intern_prefetch(&table->intern, lp_intern_key(texts->begin[t], texts->size[t]));
+    return all;
+}
+
+/* Ids of texts that are small numbers, by the number: the table is much smaller than that of names. Stops if many are
+ * not. Returns the number of rows done; -1 when out of memory. */
+static int64_t ids_by_number(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
+                             const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+{
+    struct numbers texts;
+    int64_t done = 0, misses = 0;
+    while (done < count && misses * 8 <= done) {
+        int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        bool all;
+        if (values->type.kind == LP_ARROW_VIEW)
+            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_VIEW}, row + done, first, few,
+                               &texts, ids + done);
+        else if (values->type.size == 4)
+            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 4}, row + done,
+                               first, few, &texts, ids + done);
+        else
+            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 8}, row + done,
+                               first, few, &texts, ids + done);
+        for (int t = 0; !all && t < few; t++) {
+            if (ids[done + t] != LP_INTERN_NONE)
+                continue;
+            const char *begin = texts.begin[t];
+            uint32_t id = intern(table, begin, begin + texts.size[t], position + (uint64_t)(done + t));
+            uint32_t *slot;
+            if (id == LP_INTERN_NONE || !number_slot(names, table, texts.number[t], &slot))
+                return -1;
+            if (slot)
+                *slot = id;
+            misses += !slot;
+            ids[done + t] = id;
+        }
+        done += few;
+    }
+    if (misses * 8 > done)
+        names->number_pause = NUMBER_PAUSE;
+    return done;
+}
+
 static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                          int64_t first, int64_t count, uint64_t position, uint32_t *ids)
 {
     int64_t done = 0;
-    if (names->pause == 0)
-        done = ids_by_cache(names, table, values, row, first, count, position, ids);
+    if (names->number_pause > 0)
+        names->number_pause--;
     else
+        done = ids_by_number(names, table, values, row, first, count, position, ids);
+    if (done < 0 || done == count)
+        return done == count;
+    row += done;
+    ids += done;
+    count -= done;
+    position += (uint64_t)done;
+    done = 0;
+    if (names->pause > 0)
         names->pause--;
+    else
+        done = ids_by_cache(names, table, values, row, first, count, position, ids);
     return done == count || (done >= 0 && ids_by_table(table, values, row + done, first, count - done,
                                                        position + (uint64_t)done, ids + done));
 }
@@ -469,7 +604,10 @@ static uint32_t id_of_value(lp_arrow_names *names, lp_rows_names *table, const l
     int64_t value;
     if (lp_arrow_missing(values, i) || !lp_arrow_integer(values, i, &value))
         return intern(table, "", "", position);
-    uint32_t *id = map_find(&names->by_value, (uint64_t)value);
+    uint32_t *id;
+    if (!number_slot(names, table, (uint64_t)value, &id))
+        return LP_INTERN_NONE;
+    id = id ? id : map_find(&names->by_value, (uint64_t)value);
     if (id && *id == LP_INTERN_NONE) {
         lp_arrow_value_text(values, i, text, &begin, &end);
         *id = intern(table, begin, end, position);
@@ -486,7 +624,9 @@ static void known_ids(const lp_arrow_names *names, const lp_arrow_values *values
     for (int i = 0; !values->terms && map->slots && i < few; i++)
         __builtin_prefetch(&map->slots[home(map, (uint64_t)integer[i])]);
     for (int i = 0; i < few; i++) {
-        if (values->terms)
+        if (!values->terms && (uint64_t)integer[i] < names->number_count)
+            ids[i] = names->by_number[integer[i]];
+        else if (values->terms)
             ids[i] = names->by_term[integer[i]] < TERM_STATES ? names->by_term[integer[i]] : LP_INTERN_NONE;
         else
             ids[i] = map->slots ? slot_of(map, (uint64_t)integer[i])->id : LP_INTERN_NONE;

@@ -32,7 +32,10 @@ typedef struct lp_arrow_recent {
 typedef struct lp_arrow_names {
     lp_arrow_recent *recent; /* owned; a cache of texts with sets of two: for few names, or rows with the same one */
     int pause;               /* batches until the cache is tried again, after one with many misses */
-    lp_arrow_map by_value;   /* id by lp_arrow_integer */
+    uint32_t *by_number;     /* owned; [number]: id of a small number, or text of one; LP_INTERN_NONE: not known */
+    size_t number_count;     /* a power of two */
+    int number_pause;        /* like pause, for texts that are not such numbers */
+    lp_arrow_map by_value;   /* id by lp_arrow_integer; some before the number was in by_number */
     lp_arrow_values terms;   /* the dictionary that by_term belongs to */
     uint32_t *by_term;       /* owned; [term]: id, or one of the states of arrow_names.c */
     size_t term_capacity;

@@ -4,7 +4,6 @@
 #include "base/text.h"
 #include "base/timestamp.h"
 
-#include <endian.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <math.h>
@@ -14,7 +13,6 @@ lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shar
 {
     *reader = (lp_arrow_reader){.shared = shared, .first_bad_batch = -1, .error_batch = INT64_MAX};
     reader->names = lp_alloc((size_t)shared->table.used_count, sizeof *reader->names);
-    reader->ids = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->ids);
     reader->further = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->further);
     reader->row = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->row);
     reader->check = lp_grow(NULL, LP_ARROW_BATCH, 1);
@@ -24,8 +22,8 @@ lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shar
     reader->local = lp_grow(NULL, LP_ARROW_BATCH, 1);
     reader->numbers = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->numbers);
     const lp_columns *columns = &shared->reader->columns;
-    if (!reader->names || !reader->ids || !reader->further || !reader->row || !reader->check || !reader->bad ||
-        !reader->empty || !reader->splits || !reader->local || !reader->numbers ||
+    if (!reader->names || !reader->further || !reader->row || !reader->check || !reader->bad || !reader->empty ||
+        !reader->splits || !reader->local || !reader->numbers ||
         !lp_rows_fields(&reader->rows, columns->field_type, columns->field_count))
         return lp_fail_memory(error, "a batch of rows", (size_t)LP_ARROW_BATCH * 16);
     return LAPSE_OK;
@@ -36,7 +34,6 @@ void lp_arrow_reader_clear(lp_arrow_reader *reader)
     for (int u = 0; reader->names && u < reader->shared->table.used_count; u++)
         lp_arrow_names_clear(&reader->names[u]);
     lp_free(reader->names);
-    lp_free(reader->ids);
     lp_free(reader->further);
     lp_free(reader->row);
     lp_free(reader->check);
@@ -229,11 +226,9 @@ static void check_times(lp_arrow_reader *reader, const lp_arrow_batch *batch)
 {
     const lp_arrow_shared *shared = reader->shared;
     const lp_arrow_values *values = lp_arrow_table_values(&shared->table, batch->array, shared->time);
-    double least, most;
     bool numbers = times_are_numbers(shared, values);
     reader->usual_local = values->type.local ? LP_LOCAL_UNIQUE : LP_LOCAL_NONE;
-    reader->same_local = numbers && lp_arrow_range(values, batch->first, batch->count, &least, &most) &&
-                         least >= LP_TIME_MIN && most <= LP_TIME_MAX;
+    reader->same_local = numbers && lp_arrow_within(values, batch->first, batch->count, LP_TIME_MIN, LP_TIME_MAX);
     if (reader->same_local)
         return;
     bool fast = numbers && lp_arrow_numbers(values, batch->first, batch->count, reader->numbers);
@@ -308,63 +303,7 @@ static bool check_batch(lp_arrow_reader *reader, int64_t index)
 
 /* ---------------------------------------------------------------------------------------------------- ids ---- */
 
-static uint8_t **id_column(lp_arrow_shared *shared, int column)
-{
-    return &shared->ids[column + 2];
-}
-
-/* Four at once: 12 bytes. */
-void lp_arrow_pack(const uint32_t *ids, int64_t count, uint8_t *out)
-{
-    int64_t i = 0;
-    for (; i + 4 <= count; i += 4) {
-        uint64_t low = htole64(ids[i] | (uint64_t)ids[i + 1] << 24 | (uint64_t)ids[i + 2] << 48);
-        uint32_t high = htole32(ids[i + 2] >> 16 | ids[i + 3] << 8);
-        memcpy(out + 3 * i, &low, sizeof low);
-        memcpy(out + 3 * i + 8, &high, sizeof high);
-    }
-    for (; i < count; i++) {
-        uint32_t little = htole32(ids[i]);
-        memcpy(out + 3 * i, &little, 3);
-    }
-}
-
-/* By 4 bytes, except the last: the bytes after it may be those of another worker. */
-void lp_arrow_unpack(const uint8_t *in, int64_t count, uint32_t *ids)
-{
-    uint32_t little = 0;
-    for (int64_t i = 0; i + 1 < count; i++) {
-        memcpy(&little, in + 3 * i, sizeof little);
-        ids[i] = le32toh(little) & 0xFFFFFF;
-    }
-    little = 0;
-    if (count) {
-        memcpy(&little, in + 3 * (count - 1), 3);
-        ids[count - 1] = le32toh(little);
-    }
-}
-
-/* Stores ids of a batch with 3 or 4 bytes each. */
-static void store(lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, const uint32_t *ids, int64_t count)
-{
-    uint8_t *out = *id_column(shared, column) + batch->base * shared->id_size;
-    if (shared->id_size == 4)
-        memcpy(out, ids, (size_t)count * 4);
-    else
-        lp_arrow_pack(ids, count, out);
-}
-
-static void restore(const lp_arrow_shared *shared, const lp_arrow_batch *batch, int column, uint32_t *ids,
-                    int64_t count)
-{
-    const uint8_t *in = shared->ids[column + 2] + batch->base * shared->id_size;
-    if (shared->id_size == 4)
-        memcpy(ids, in, (size_t)count * 4);
-    else
-        lp_arrow_unpack(in, count, ids);
-}
-
-/* The ids of the names of the good rows of one column, in reader->ids or reader->further. */
+/* The ids of the names of the good rows of one column. */
 static bool name_column(lp_arrow_reader *reader, const lp_arrow_batch *batch, int64_t index, int used,
                         lp_rows_names *table, int64_t count, uint32_t *ids)
 {
@@ -373,51 +312,43 @@ static bool name_column(lp_arrow_reader *reader, const lp_arrow_batch *batch, in
                               (uint64_t)index << 32, ids);
 }
 
-static bool name_events(lp_arrow_reader *reader, const lp_arrow_batch *batch, int64_t index, int64_t count)
+static bool name_events(lp_arrow_reader *reader, const lp_arrow_batch *batch, int64_t index, int64_t count,
+                        uint32_t *ids)
 {
     int first = reader->shared->first_event, parts = (int)reader->shared->reader->columns.event_count;
     lp_rows_names *types = &reader->rows.types, *left = parts == 1 ? types : &reader->names[first].part;
-    bool good = name_column(reader, batch, index, first, left, count, reader->ids);
+    bool good = name_column(reader, batch, index, first, left, count, ids);
     for (int p = 1; good && p < parts; p++) {
         lp_arrow_names *names = &reader->names[first + p];
         lp_rows_names *table = p == parts - 1 ? types : &names->joined;
         good = name_column(reader, batch, index, first + p, &names->part, count, reader->further) &&
-               lp_arrow_names_join(names, left, table, reader->further, count, (uint64_t)index << 32, reader->ids);
+               lp_arrow_names_join(names, left, table, reader->further, count, (uint64_t)index << 32, ids);
         left = table;
     }
     good = good && types->intern.count <= LP_ROW_TYPES;
-    if (good && reader->shared->split >= 0)
-        for (int64_t i = 0; i < count; i++)
-            reader->ids[i] = reader->ids[i] << 2 | reader->splits[reader->row[i]];
+    bool split = reader->shared->split >= 0;
+    for (int64_t i = 0; good && i < count; i++)
+        ids[i] = ids[i] << 2 | (split ? reader->splits[reader->row[i]] : 0);
     return good;
 }
 
 static bool name_batch(lp_arrow_reader *reader, int64_t index, int64_t count)
 {
-    lp_arrow_shared *shared = reader->shared;
+    const lp_arrow_shared *shared = reader->shared;
     lp_import_rows *rows = &reader->rows;
     const lp_arrow_batch *batch = &shared->batches[index];
-    if (!name_column(reader, batch, index, 0, &rows->sequences, count, reader->ids))
-        return fail_memory(reader, index);
-    store(shared, batch, LP_COLUMN_SEQUENCE, reader->ids, count);
-    if (!name_events(reader, batch, index, count))
-        return fail_memory(reader, index);
-    store(shared, batch, LP_COLUMN_TYPE, reader->ids, count);
-    int64_t most = (int64_t)rows->types.intern.count << (shared->split >= 0 ? 2 : 0); /* names of a column */
-    most = rows->sequences.intern.count > most ? rows->sequences.intern.count : most;
-    for (int f = 0; f < rows->field_count; f++) {
+    uint32_t *sequence = shared->ids.sequence + batch->base;
+    bool good = name_column(reader, batch, index, 0, &rows->sequences, count, sequence) &&
+                lp_rows_sample(rows, index, sequence, count) &&
+                name_events(reader, batch, index, count, shared->ids.type + batch->base);
+    for (int f = 0; good && f < rows->field_count; f++) {
         lp_rows_names *categories = &rows->categories[f];
-        if (rows->field_type[f] == LAPSE_FIELD_NUMBER)
-            continue;
-        if (!name_column(reader, batch, index, shared->first_field + f, categories, count, reader->ids) ||
-            categories->intern.count > LP_ROW_TYPES)
-            return fail_memory(reader, index);
-        store(shared, batch, f, reader->ids, count);
-        most = categories->intern.count > most ? categories->intern.count : most;
+        if (rows->field_type[f] != LAPSE_FIELD_NUMBER)
+            good = name_column(reader, batch, index, shared->first_field + f, categories, count,
+                               (uint32_t *)shared->ids.field[f] + batch->base) &&
+                   categories->intern.count <= LP_ROW_TYPES;
     }
-    if (shared->id_size == 3 && most > shared->short_ids)
-        atomic_store(&shared->ids_too_large, true);
-    return true;
+    return good || fail_memory(reader, index);
 }
 
 /* ------------------------------------------------------------------------------------------------ batches ---- */
@@ -466,8 +397,7 @@ bool lp_arrow_reader_step(lp_arrow_reader *reader)
 {
     lp_arrow_shared *shared = reader->shared;
     int64_t index = atomic_fetch_add(&shared->next, 1);
-    if (reader->status != LAPSE_OK || index >= shared->batch_count || index >= atomic_load(&shared->stop) ||
-        atomic_load(&shared->ids_too_large))
+    if (reader->status != LAPSE_OK || index >= shared->batch_count || index >= atomic_load(&shared->stop))
         return false;
     if (!check_batch(reader, index))
         return false;
@@ -477,7 +407,8 @@ bool lp_arrow_reader_step(lp_arrow_reader *reader)
     lp_import_rows *rows = &reader->rows;
     if (!lp_reserve(&rows->chunks, &rows->chunk_capacity, (size_t)rows->chunk_count + 1, sizeof *rows->chunks))
         return fail_memory(reader, index);
-    rows->chunks[rows->chunk_count++] = (lp_rows_chunk){.index = index, .count = count};
+    rows->chunks[rows->chunk_count++] =
+        (lp_rows_chunk){.index = index, .first = shared->batches[index].base, .count = count};
     return true;
 }
 
@@ -526,33 +457,9 @@ static void load_numbers(const lp_arrow_shared *shared, const lp_arrow_batch *ba
     }
 }
 
-void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, void *out)
+void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, double *out)
 {
     const lp_arrow_shared *shared = context;
-    const lp_arrow_batch *batch = &shared->batches[chunk->index];
-    bool number = column >= 0 && shared->reader->columns.field_type[column] == LAPSE_FIELD_NUMBER;
-    if (column == LP_COLUMN_TIME || number) {
-        load_numbers(shared, batch, number ? shared->first_field + column : shared->time, out);
-        return;
-    }
-    restore(shared, batch, column, out, chunk->count);
-    uint32_t *ids = out;
-    if (column == LP_COLUMN_TYPE && shared->split < 0)
-        for (int64_t i = 0; i < chunk->count; i++)
-            ids[i] <<= 2;
-}
-
-void lp_arrow_store(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences)
-{
-    lp_arrow_shared *shared = context;
-    store(shared, &shared->batches[chunk->index], LP_COLUMN_SEQUENCE, sequences, chunk->count);
-}
-
-void lp_arrow_drop(void *context, int column)
-{
-    lp_arrow_shared *shared = context;
-    if (column == LP_COLUMN_TIME)
-        return;
-    lp_free(*id_column(shared, column));
-    *id_column(shared, column) = NULL;
+    int used = column == LP_COLUMN_TIME ? shared->time : shared->first_field + column;
+    load_numbers(shared, &shared->batches[chunk->index], used, out);
 }

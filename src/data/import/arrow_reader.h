@@ -1,7 +1,7 @@
 /* arrow_reader.h: reads batches of rows of an Arrow table: the part of an import that workers do in parallel.
  *
  * A batch is read column by column: first every column is checked, then the names of the good rows get ids. Ids are
- * stored with 3 or 4 bytes per row and column; times and numbers are read from the table again when they are grouped,
+ * stored in the memory of the dataset's columns; times and numbers are read from the table again when they are grouped,
  * so that an import needs little memory besides the table and the dataset. */
 #ifndef LP_ARROW_READER_H
 #define LP_ARROW_READER_H
@@ -25,22 +25,19 @@ typedef struct lp_arrow_shared {
     lp_arrow_table table;
     int first_event, split, time, first_field; /* indices of used columns; the sequence is 0. split is -1: none */
     lp_arrow_batch *batches;                   /* owned */
-    int64_t batch_count, short_ids;
-    int id_size; /* bytes of a stored id: 3 or 4 */
-    /* Ids of the columns LP_COLUMN_SEQUENCE, LP_COLUMN_TYPE, and fields; owned; [row][id_size]. Those of a batch begin
-     * at its first row; dropped rows have none. Numbers have NULL. */
-    uint8_t *ids[2 + LP_FIELD_LIMIT];
-    _Atomic int64_t next;       /* batch */
-    _Atomic int64_t stop;       /* batches from here on need not be read */
-    _Atomic bool ids_too_large; /* for id_size: the table must be read again with larger ids */
+    int64_t batch_count;
+    /* The ids of all batches, as lp_rows_loader has them; owned. Those of a batch begin at its first row; dropped rows
+     * have none. */
+    lp_segment ids;
+    _Atomic int64_t next; /* batch */
+    _Atomic int64_t stop; /* batches from here on need not be read */
 } lp_arrow_shared;
 
 typedef struct lp_arrow_reader {
     lp_arrow_shared *shared;
     lp_import_rows rows;   /* names and chunks; no segments */
     lp_arrow_names *names; /* owned; [used] */
-    uint32_t *ids;         /* owned; scratch of LP_ARROW_BATCH elements, as are the next eight */
-    uint32_t *further;
+    uint32_t *further;     /* owned; scratch of LP_ARROW_BATCH elements, as are the next seven */
     double *numbers;
     int32_t *row;
     uint8_t *check, *bad, *empty;
@@ -72,13 +69,7 @@ bool lp_arrow_reader_step(lp_arrow_reader *reader);
 /* Detects the unit of numeric or textual times from the first row that has a time, where the sample had none. */
 void lp_arrow_find_unit(lp_arrow_shared *shared);
 
-/* Stores ids below 1 << 24 with 3 bytes each, and reads them. */
-void lp_arrow_pack(const uint32_t *ids, int64_t count, uint8_t *out);
-void lp_arrow_unpack(const uint8_t *in, int64_t count, uint32_t *ids);
-
 /* For lp_rows_loader; context is the lp_arrow_shared. */
-void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, void *out);
-void lp_arrow_store(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences);
-void lp_arrow_drop(void *context, int column);
+void lp_arrow_load(const void *context, const lp_rows_chunk *chunk, int column, double *out);
 
 #endif

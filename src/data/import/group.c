@@ -1,15 +1,11 @@
 /* group.c: groups the rows of several workers by sequence and builds the sorted columns of a dataset.
  *
- * A counting sort by sequence, in passes over the rows in the order of the text, so that equal times keep that order:
  *   1. names: merge the workers' string tables by first appearance
- *   2. count: rows of each sequence
- *   3. offsets: prefix sums give the start of each sequence
- *   4. move: scatter event types, then fields, then times; segments are freed as they are used up
- *   5. sort: each sequence by time, where it is not sorted yet (sort.c)
- *   6. prepare: split sessions, drop rows (prepare.c)
- *   7. rank: assign ids to event types and categories by descending count
- * The chunks are divided into one part per thread; a part counts and moves its own rows. Offsets are summed in the
- * order of parts, so the result does not depend on the number of threads.
+ *   2. move: event types, then fields, then times to their sequences, in the order of the text (group_move.c); segments
+ *      are freed as they are used up
+ *   3. sort: each sequence by time, where it is not sorted yet (sort.c)
+ *   4. prepare: split sessions, drop rows (prepare.c)
+ *   5. rank: assign ids to event types and categories by descending count
  */
 #include "data/import/group.h"
 
@@ -103,236 +99,7 @@ static void drop_names(lp_grouping *a)
     }
 }
 
-/* ------------------------------------------------------------------------------------------------- 2. count -- */
-
-void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last)
-{
-    *first = a->chunk_count * part / a->parts;
-    *last = a->chunk_count * (part + 1) / a->parts;
-}
-
-static void **segment_column(lp_segment *segment, int column)
-{
-    return column == LP_COLUMN_TIME       ? (void **)&segment->time
-           : column == LP_COLUMN_SEQUENCE ? (void **)&segment->sequence
-           : column == LP_COLUMN_TYPE     ? (void **)&segment->type
-                                          : &segment->field[column];
-}
-
-static lp_segment *segment_of(const lp_grouping *a, const lp_rows_chunk *chunk)
-{
-    return a->rows[chunk->worker].segments[chunk->segment];
-}
-
-static void *load(const lp_grouping *a, const lp_rows_chunk *chunk, int column, double *scratch)
-{
-    const lp_rows_loader *loader = a->rows[chunk->worker].loader;
-    if (loader) {
-        loader->load(loader->context, chunk, column, scratch);
-        return scratch;
-    }
-    bool wide = column == LP_COLUMN_TIME || (column >= 0 && a->dataset->fields[column].type == LAPSE_FIELD_NUMBER);
-    char *values = *segment_column(segment_of(a, chunk), column);
-    return values + (size_t)chunk->first * (wide ? sizeof(double) : sizeof(uint32_t));
-}
-
-uint32_t *lp_group_sequences(const lp_grouping *a, int part, const lp_rows_chunk *chunk)
-{
-    uint32_t *sequence =
-        (uint32_t *)load(a, chunk, LP_COLUMN_SEQUENCE, a->scratch ? a->scratch + 2 * part * a->longest : NULL);
-    const uint32_t *number = a->sequence_number ? a->sequence_number[chunk->worker] : NULL;
-    for (int64_t i = 0; number && i < chunk->count; i++)
-        sequence[i] = number[sequence[i]];
-    return sequence;
-}
-
-const void *lp_group_values(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int column)
-{
-    return load(a, chunk, column, a->scratch ? a->scratch + (2 * part + 1) * a->longest : NULL);
-}
-
-const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t last)
-{
-    while (*at < last && a->chunks[*at].count == 0)
-        ++*at;
-    return *at < last ? &a->chunks[(*at)++] : NULL;
-}
-
-/* Whether the counting pass replaces local ids of sequences by global ones: in segments it always does. */
-static bool stores_global(const lp_grouping *a)
-{
-    return !a->rows[0].loader || (int64_t)a->sequences.count <= a->rows[0].loader->id_limit;
-}
-
-static void count_part(void *context, int part, int worker)
-{
-    (void)worker;
-    lp_grouping *a = context;
-    uint64_t *count = a->cursor + (size_t)part * a->sequences.count;
-    int64_t first, last;
-    lp_group_part(a, part, &first, &last);
-    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
-        const lp_rows_loader *loader = a->rows[chunk->worker].loader;
-        for (int64_t i = 0; i < chunk->count; i++)
-            count[sequence[i]]++;
-        if (loader && stores_global(a))
-            loader->store(loader->context, chunk, sequence);
-    }
-}
-
-/* Frees the map to global ids, unless rows still have local ones. */
-static void drop_sequence_numbers(lp_grouping *a)
-{
-    if (!stores_global(a))
-        return;
-    lp_group_numbers_free(a, a->sequence_number);
-    a->sequence_number = NULL;
-}
-
-/* ------------------------------------------------------------------------------------------------- 3. offsets -- */
-
-/* Replaces counts by offsets (exclusive prefix sums). */
-static void set_offsets(lp_grouping *a)
-{
-    size_t sequences = a->sequences.count;
-    uint64_t offset = 0;
-    for (size_t s = 0; s < sequences; s++) {
-        for (int p = 0; p < a->parts; p++) {
-            uint64_t *cursor = &a->cursor[(size_t)p * sequences + s];
-            uint64_t count = *cursor;
-            *cursor = offset;
-            offset += count;
-        }
-    }
-    a->row_count = (int64_t)offset;
-}
-
-/* The starts of the sequences, from the cursors, which are freed. */
-static bool set_starts(lp_grouping *a)
-{
-    size_t sequences = a->sequences.count;
-    a->start = lp_grow(NULL, sequences + 1, sizeof *a->start);
-    if (!a->start)
-        return false;
-    memcpy(a->start, a->cursor, sequences * sizeof *a->start);
-    a->start[sequences] = (uint64_t)a->row_count;
-    lp_free(a->cursor);
-    a->cursor = NULL;
-    return true;
-}
-
-/* -------------------------------------------------------------------------------------------------- 4. move -- */
-
-void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int column)
-{
-    if (a->rows[chunk->worker].loader)
-        return;
-    lp_segment *segment = segment_of(a, chunk);
-    if (atomic_fetch_sub(&segment->left, chunk->count) != chunk->count)
-        return;
-    void **values = segment_column(segment, column);
-    lp_free(*values);
-    *values = NULL;
-}
-
-static void move_times(void *context, int part, int worker)
-{
-    (void)worker;
-    lp_grouping *a = context;
-    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
-    int64_t first, last;
-    lp_group_part(a, part, &first, &last);
-    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
-        const double *time = lp_group_values(a, part, chunk, LP_COLUMN_TIME);
-        for (int64_t i = 0; i < chunk->count; i++) {
-            LP_GROUP_PREFETCH(a->time, cursor, sequence, i, chunk->count);
-            a->time[cursor[sequence[i]]++] = time[i];
-        }
-        lp_group_copied(a, chunk, LP_COLUMN_TIME);
-    }
-}
-
-/* Also counts the rows of each event type: the time of that is hidden by the cache misses of the move. */
-static void move_types(void *context, int part, int worker)
-{
-    (void)worker;
-    lp_grouping *a = context;
-    int64_t *count = a->type_count + (size_t)part * a->types.count;
-    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
-    int64_t first, last;
-    lp_group_part(a, part, &first, &last);
-    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
-        const uint32_t *type = lp_group_values(a, part, chunk, LP_COLUMN_TYPE);
-        for (int64_t i = 0; i < chunk->count; i++) {
-            LP_GROUP_PREFETCH(a->type, cursor, sequence, i, chunk->count);
-            uint64_t index = cursor[sequence[i]]++;
-            uint32_t number = a->type_number[chunk->worker][type[i] >> 2];
-            a->type[index] = (int32_t)number;
-            count[number]++;
-            if (a->split)
-                a->split[index] = type[i] & 3;
-        }
-        lp_group_copied(a, chunk, LP_COLUMN_TYPE);
-    }
-}
-
-static void rewind_segments(lp_grouping *a)
-{
-    for (int w = 0; w < a->worker_count; w++)
-        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
-            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
-}
-
-/* Resets cursors and segments. After a pass the cursors of a part are at the start of the next part, and those of the last
- * part at the start of the next sequence. */
-static void rewind_parts(lp_grouping *a)
-{
-    size_t sequences = a->sequences.count, last = (size_t)(a->parts - 1) * sequences;
-    for (size_t s = sequences; s-- > 0;) {
-        for (size_t at = last + s; at > s; at -= sequences)
-            a->cursor[at] = a->cursor[at - sequences];
-        a->cursor[s] = s > 0 ? a->cursor[last + s - 1] : 0;
-    }
-    rewind_segments(a);
-}
-
-void lp_group_move(lp_grouping *a, int column, void (*move)(void *grouping, int part, int worker))
-{
-    const lp_rows_loader *loader = a->rows[0].loader;
-    lp_threads_run(a->threads, a->parts, move, a);
-    rewind_parts(a);
-    if (loader) {
-        loader->drop(loader->context, column);
-        lp_memory_trim();
-    }
-}
-
-/* Times are last: a loader reads them from the table, so that every other column is freed by then. */
-static bool move_rows(lp_grouping *a)
-{
-    size_t rows = (size_t)a->row_count;
-    a->type = lp_alloc_raw(rows, sizeof *a->type);
-    a->split = a->with_split ? lp_alloc_raw(rows, sizeof *a->split) : NULL;
-    a->type_count = lp_alloc((size_t)a->parts * a->types.count, sizeof *a->type_count);
-    if (!a->type || (a->with_split && !a->split) || !a->type_count)
-        return false;
-    lp_group_move(a, LP_COLUMN_TYPE, move_types);
-    for (size_t i = a->types.count; i < (size_t)a->parts * a->types.count; i++)
-        a->type_count[i % a->types.count] += a->type_count[i];
-    for (int f = 0; f < a->dataset->field_count; f++)
-        if (!lp_group_field(a, f))
-            return false;
-    a->time = lp_alloc_raw(rows, sizeof *a->time);
-    if (!a->time)
-        return false;
-    lp_group_move(a, LP_COLUMN_TIME, move_times);
-    return true;
-}
-
-/* -------------------------------------------------------------------------------------------------- 7. rank -- */
+/* -------------------------------------------------------------------------------------------------- 5. rank -- */
 
 typedef struct name_rank {
     int64_t count;
@@ -478,23 +245,12 @@ static bool gather_chunks(lp_grouping *a)
         }
     }
     qsort(a->chunks, (size_t)count, sizeof *a->chunks, by_index);
-    return true;
-}
-
-/* A part needs one cursor per sequence, so with very many sequences there are fewer parts. */
-static bool make_cursors(lp_grouping *a)
-{
-    int64_t rows = 0;
-    for (int64_t b = 0; b < a->chunk_count; b++) {
-        rows += a->chunks[b].count;
+    for (int64_t b = 0; b < count; b++) {
+        a->chunks[b].row = a->row_count;
+        a->row_count += a->chunks[b].count;
         a->longest = a->chunks[b].count > a->longest ? a->chunks[b].count : a->longest;
     }
-    int64_t most = a->sequences.count ? rows / 4 / a->sequences.count : 1;
-    a->parts = most < 1 ? 1 : most < a->threads ? (int)most : a->threads;
-    a->cursor = lp_alloc((size_t)a->parts * a->sequences.count, sizeof *a->cursor);
-    if (a->rows[0].loader)
-        a->scratch = lp_grow(NULL, (size_t)a->parts * 2 * (size_t)a->longest, sizeof *a->scratch);
-    return a->cursor && (a->scratch || !a->rows[0].loader);
+    return true;
 }
 
 static bool sort_and_prepare(lp_grouping *a)
@@ -527,19 +283,10 @@ static bool group_rows(lp_grouping *a)
         !lp_group_names(a, &a->sequences, a->sequence_number, LP_COLUMN_SEQUENCE) ||
         !lp_group_names(a, &a->types, a->type_number, LP_COLUMN_TYPE))
         return false;
+    bool good = lp_group_partition(a);
     drop_names(a);
     lp_memory_trim(); /* string tables, of which threads have freed many */
-    if (!make_cursors(a))
-        return false;
-    lp_threads_run(a->threads, a->parts, count_part, a);
-    drop_sequence_numbers(a);
-    set_offsets(a);
-    rewind_segments(a);
-    if (!move_rows(a))
-        return false;
-    if (a->rows[0].loader)
-        a->rows[0].loader->drop(a->rows[0].loader->context, LP_COLUMN_SEQUENCE);
-    return set_starts(a) && sort_and_prepare(a);
+    return good && lp_group_move_rows(a) && sort_and_prepare(a);
 }
 
 lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,
@@ -550,7 +297,8 @@ lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, 
                      .threads = threads,
                      .with_split = with_split,
                      .preparation = preparation,
-                     .dataset = dataset};
+                     .dataset = dataset,
+                     .loader = rows[0].loader};
     int fields = dataset->field_count;
     a.categories = lp_alloc((size_t)fields, sizeof *a.categories);
     bool good = a.categories && group_rows(&a);
@@ -562,7 +310,7 @@ lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, 
     lp_group_numbers_free(&a, a.type_number);
     lp_free(a.chunks);
     lp_free(a.type_count);
-    lp_free(a.cursor);
+    lp_partitions_clear(&a.partitions, worker_count);
     lp_free(a.scratch);
     for (int f = 0; a.categories && f < fields; f++)
         lp_intern_clear(&a.categories[f]);

@@ -2,31 +2,20 @@
  * merged at once. */
 #include "data/import/group.h"
 
-#include "base/threads.h"
+#include <string.h>
 
 static void move_field(void *context, int part, int worker)
 {
-    (void)worker;
     lp_grouping *a = context;
-    uint64_t *cursor = a->cursor + (size_t)part * a->sequences.count;
-    lp_field *field = &a->dataset->fields[a->field];
-    double *numbers = field->type == LAPSE_FIELD_NUMBER ? field->buffers[0] : NULL;
-    int32_t *categories = field->buffers[0];
+    bool number = a->dataset->fields[a->field].type == LAPSE_FIELD_NUMBER;
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        const uint32_t *sequence = lp_group_sequences(a, part, chunk);
-        const void *values = lp_group_values(a, part, chunk, a->field);
-        const double *number = values;
-        const uint32_t *category = values;
-        for (int64_t i = 0; i < chunk->count; i++) {
-            LP_GROUP_PREFETCH(categories, cursor, sequence, i, chunk->count);
-            uint64_t index = cursor[sequence[i]]++;
-            if (numbers)
-                numbers[index] = number[i];
-            else
-                categories[index] = (int32_t)a->category_number[chunk->worker][category[i]];
-        }
+        const void *values = lp_group_values(a, worker, chunk, a->field);
+        if (number)
+            lp_group_append_numbers(a, part, chunk, values, a->moved);
+        else
+            lp_group_append_ids(a, part, chunk, values, a->category_number[chunk->worker], a->moved);
         lp_group_copied(a, chunk, a->field);
     }
 }
@@ -34,14 +23,22 @@ static void move_field(void *context, int part, int worker)
 bool lp_group_field(lp_grouping *a, int f)
 {
     lp_field *field = &a->dataset->fields[f];
-    bool number = field->type == LAPSE_FIELD_NUMBER;
+    bool number = field->type == LAPSE_FIELD_NUMBER, stored = a->loader && !number;
+    size_t rows = (size_t)a->row_count;
+    /* A loader's ids are where the column will be: they move to the memory of the times, which is free, and back. */
+    if (!stored)
+        field->buffers[0] = lp_alloc_raw(rows, number ? sizeof(double) : sizeof(int32_t));
     a->field = f;
+    a->moved = stored ? (void *)a->time : field->buffers[0];
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);
-    field->buffers[0] = lp_alloc_raw((size_t)a->row_count, number ? sizeof(double) : sizeof(int32_t));
-    bool good = a->category_number && field->buffers[0] &&
-                (number || lp_group_names(a, &a->categories[f], a->category_number, f));
+    bool good =
+        a->category_number && a->moved && (number || lp_group_names(a, &a->categories[f], a->category_number, f));
     if (good)
-        lp_group_move(a, f, move_field);
+        lp_group_move(a, move_field);
+    if (good && stored) {
+        field->buffers[0] = memcpy(a->loader->ids->field[f], a->moved, rows * sizeof(int32_t));
+        a->loader->ids->field[f] = NULL;
+    }
     lp_group_numbers_free(a, a->category_number);
     return good;
 }

@@ -428,6 +428,10 @@ bool lp_reader_step(lp_reader *reader)
     if (!lp_rows_begin(&reader->rows, chunk.index, (int64_t)(chunk.size / SMALLEST_ROW) + 1))
         return fail_memory(reader);
     bool good = chunk.fault == LP_CHUNK_COMPLETE ? read_whole(reader, &chunk) : read_faulty(reader, &chunk);
-    reader->rows.chunks[reader->rows.chunk_count - 1].lines = reader->line;
+    lp_rows_chunk *rows = &reader->rows.chunks[reader->rows.chunk_count - 1];
+    rows->lines = reader->line;
+    const uint32_t *sequence = reader->rows.segments[rows->segment]->sequence + rows->first;
+    if (!lp_rows_sample(&reader->rows, rows->index, sequence, rows->count))
+        return fail_memory(reader);
     return good;
 }

@@ -89,6 +89,19 @@ uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint6
     return index;
 }
 
+bool lp_rows_sample(lp_import_rows *rows, int64_t chunk, const uint32_t *sequence, int64_t count)
+{
+    enum { SAMPLED = 16 }; /* one chunk of so many */
+    if (chunk % SAMPLED != 0)
+        return true;
+    size_t names = rows->sequences.intern.count;
+    if (!lp_reserve(&rows->sampled, &rows->sampled_capacity, names, sizeof *rows->sampled))
+        return false;
+    for (int64_t i = 0; i < count; i++)
+        rows->sampled[sequence[i]]++;
+    return true;
+}
+
 void lp_rows_names_clear(lp_rows_names *names)
 {
     lp_intern_clear(&names->intern);
@@ -103,6 +116,7 @@ void lp_rows_clear(lp_import_rows *rows)
     lp_free(rows->segments);
     lp_free(rows->chunks);
     lp_rows_names_clear(&rows->sequences);
+    lp_free(rows->sampled);
     lp_rows_names_clear(&rows->types);
     for (int f = 0; f < rows->field_count; f++)
         lp_rows_names_clear(&rows->categories[f]);

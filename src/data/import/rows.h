@@ -2,9 +2,8 @@
  *
  * Each worker has its own string tables, so that workers never wait for each other; a row has the worker's local ids,
  * which lp_rows_group maps to global ones. The columns of the rows are stored in large segments, which are freed as soon
- * as they are copied: the maximum memory of an import of text is 24 bytes per row, or 16 if the text is grouped by
- * sequence; plus, per field, 8 (categories) or 16 bytes (numbers). A source whose table is in memory has a loader
- * instead of segments, and needs less.
+ * as they are copied: the maximum memory of an import of text is about 21 bytes per row; plus, per field, 8 (categories)
+ * or 16 bytes (numbers). A source whose table is in memory has a loader, and needs little besides the dataset.
  */
 #ifndef LP_ROWS_H
 #define LP_ROWS_H
@@ -40,6 +39,7 @@ typedef struct lp_rows_chunk {
     int32_t worker;
     int32_t segment; /* of the worker */
     int64_t first;   /* first row in the segment */
+    int64_t row;     /* number of valid rows in the chunks before it; set by lp_rows_group */
     int64_t count;   /* number of valid rows */
     int64_t lines;   /* line ends in the chunk */
 } lp_rows_chunk;
@@ -51,21 +51,21 @@ typedef struct lp_rows_names {
     size_t capacity; /* of first */
 } lp_rows_names;
 
-/* The columns of rows that are not in segments. */
+/* The source of rows whose table is in memory: times and numbers are read from it when they are moved. The ids of all
+ * workers are in one segment, whose memory becomes that of the dataset, so that no page is touched for them alone: the
+ * sequences and types are in the two halves of `time`, which is written last. */
 typedef struct lp_rows_loader {
-    void *context;
-    /* Fills out with the rows of a chunk: as in lp_segment. Called by several threads. */
-    void (*load)(const void *context, const lp_rows_chunk *chunk, int column, void *out);
-    /* Replaces LP_COLUMN_SEQUENCE of a chunk by ids below id_limit. Called by several threads. */
-    void (*store)(void *context, const lp_rows_chunk *chunk, const uint32_t *sequences);
-    int64_t id_limit;
-    /* The column is not needed any more. */
-    void (*drop)(void *context, int column);
+    const void *context;
+    /* Fills out with the times, or a field's numbers, of the rows of a chunk. Called by several threads. */
+    void (*load)(const void *context, const lp_rows_chunk *chunk, int column, double *out);
+    lp_segment *ids; /* time and field: taken by lp_rows_group, which sets them to NULL */
 } lp_rows_loader;
 
 typedef struct lp_import_rows {
     const lp_rows_loader *loader; /* the same for all workers; NULL: the rows are in segments */
     lp_rows_names sequences, types;
+    int64_t *sampled; /* owned; [local id of a sequence]: its rows in the chunks that are sampled */
+    size_t sampled_capacity;
     lp_rows_names *categories; /* owned; field_count; empty for numbers */
     const lapse_field_type *field_type;
     int field_count;
@@ -86,6 +86,10 @@ bool lp_rows_begin(lp_import_rows *rows, int64_t index, int64_t most);
 
 /* Interns a name that occurs at `position`; LP_INTERN_NONE when out of memory. */
 uint32_t lp_rows_name(lp_rows_names *names, const char *name, size_t size, uint64_t key, uint64_t position);
+
+/* Counts the rows of a chunk, given the local ids of their sequences, if it is one of those that are sampled: lp_rows_group
+ * must know about how many rows a sequence has. False when out of memory. */
+bool lp_rows_sample(lp_import_rows *rows, int64_t chunk, const uint32_t *sequence, int64_t count);
 
 void lp_rows_names_clear(lp_rows_names *names);
 void lp_rows_clear(lp_import_rows *rows);

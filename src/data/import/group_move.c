@@ -1,0 +1,443 @@
+/* group_move.c: moves the columns of rows to their sequences.
+ *
+ * There may be more sequences than the caches of a CPU have lines, and then every row that is written would miss them. So
+ * the rows move twice. A pass over the rows in the order of the text appends each to its partition, a range of sequences:
+ * there are so few that the end of each stays in the cache. The rows of a partition have their final place in the column,
+ * but are not grouped yet; in the second pass a partition at a time, which fits the cache, is grouped through a spare copy.
+ * Until then the bits of an event type that are not used are the index of the sequence in its partition.
+ *
+ * Both passes keep the order of the text, so the result does not depend on partitions, parts and threads. The partitions are
+ * cut by a sample of the rows: exact counts of each sequence would take as long as a pass. */
+#include "data/import/group.h"
+
+#include "base/threads.h"
+
+#include <string.h>
+
+enum {
+    PARTITIONS = 250,         /* wanted; usually there are as many, so that a byte has their number */
+    PARTITION_ROWS = 1 << 20, /* about, at most, unless there is one sequence */
+    BLOCK = 1024              /* rows that are moved at once */
+};
+
+/* ---------------------------------------------------------------------------------------------- partitions ---- */
+
+void lp_partitions_clear(lp_partitions *partitions, int worker_count)
+{
+    for (int w = 0; w < worker_count; w++) {
+        lp_free(partitions->of_name ? partitions->of_name[w] : NULL);
+        lp_free(partitions->index ? partitions->index[w] : NULL);
+    }
+    lp_free(partitions->of_name);
+    lp_free(partitions->index);
+    lp_free(partitions->of_row);
+    lp_free(partitions->first);
+    lp_free(partitions->begin);
+    lp_free(partitions->next);
+    *partitions = (lp_partitions){0};
+}
+
+static int bits_of(uint64_t below)
+{
+    return below > 1 ? 64 - __builtin_clzll(below - 1) : 0;
+}
+
+/* The rows of each sequence in the chunks that are sampled, from the workers' counts; *total is their sum. */
+static int64_t *sampled_rows(const lp_grouping *a, int64_t *total)
+{
+    int64_t *rows = lp_alloc(a->sequences.count, sizeof *rows);
+    *total = 0;
+    for (int w = 0; rows && w < a->worker_count; w++) {
+        for (size_t i = 0; i < a->rows[w].sampled_capacity && i < a->rows[w].sequences.intern.count; i++) {
+            rows[a->sequence_number[w][i]] += a->rows[w].sampled[i];
+            *total += a->rows[w].sampled[i];
+        }
+    }
+    return rows;
+}
+
+/* Cuts the sequences into partitions. A thread has a spare copy of a partition: the more threads, the smaller they are. */
+static bool cut_sequences(lp_grouping *a)
+{
+    lp_partitions *all = &a->partitions;
+    int64_t least = a->row_count / PARTITION_ROWS, wanted = 4 * a->threads > PARTITIONS ? 4 * a->threads : PARTITIONS;
+    int64_t total, held = 0, *rows = sampled_rows(a, &total), most = total / (wanted > least ? wanted : least) + 1;
+    uint64_t sequences = a->sequences.count, first = 0;
+    bool good = rows != NULL;
+    a->type_bits = bits_of(a->types.count);
+    uint64_t most_width = UINT64_C(1) << (a->type_bits < 16 ? 16 : 32 - a->type_bits);
+    for (uint64_t s = 1; good && s <= sequences; s++) {
+        uint64_t width = s - first;
+        held += rows[s - 1];
+        if (s < sequences && held + rows[s] <= most && width < most_width)
+            continue;
+        good = lp_reserve(&all->first, &all->capacity, (size_t)all->count + 2, sizeof *all->first);
+        if (good)
+            all->first[++all->count] = (uint32_t)s;
+        all->widest = (int64_t)width > all->widest ? (int64_t)width : all->widest;
+        first = s;
+        held = 0;
+    }
+    all->size = all->count <= 1 << 8 ? 1 : all->count <= 1 << 16 ? 2 : 4;
+    lp_free(rows);
+    return good;
+}
+
+/* A statement for the type of the numbers of partitions. */
+#define FOR_SIZE(size, statement) \
+    do {                          \
+        if ((size) == 1) {        \
+            statement(uint8_t)    \
+        } else if ((size) == 2) { \
+            statement(uint16_t)   \
+        } else {                  \
+            statement(uint32_t)   \
+        }                         \
+    } while (0)
+
+/* The partition of each local id, and the index in it, in small tables: they are read for every row. */
+static bool set_names(lp_grouping *a)
+{
+    lp_partitions *all = &a->partitions;
+    size_t sequences = a->sequences.count;
+    uint32_t *of_sequence = lp_grow(NULL, sequences, sizeof *of_sequence);
+    all->of_name = lp_alloc((size_t)a->worker_count, sizeof *all->of_name);
+    all->index = lp_alloc((size_t)a->worker_count, sizeof *all->index);
+    bool good = of_sequence && all->of_name && all->index;
+    for (int64_t p = 0; good && p < all->count; p++)
+        for (uint32_t s = all->first[p]; s < all->first[p + 1]; s++)
+            of_sequence[s] = (uint32_t)p;
+    for (int w = 0; good && w < a->worker_count; w++) {
+        size_t names = a->rows[w].sequences.intern.count;
+        const uint32_t *number = a->sequence_number[w];
+        uint16_t *index = all->index[w] = lp_grow(NULL, names, sizeof *index);
+        void *of_name = all->of_name[w] = lp_grow(NULL, names, (size_t)all->size);
+        good = index && of_name;
+#define SET(element)                                              \
+    for (size_t i = 0; good && i < names; i++) {                  \
+        uint32_t partition = of_sequence[number[i]];              \
+        ((element *)of_name)[i] = (element)partition;             \
+        index[i] = (uint16_t)(number[i] - all->first[partition]); \
+    }
+        FOR_SIZE(all->size, SET);
+    }
+    lp_free(of_sequence);
+    return good;
+}
+
+bool lp_group_partition(lp_grouping *a)
+{
+    return cut_sequences(a) && set_names(a);
+}
+
+static void assign_part(void *context, int part, int worker)
+{
+    lp_grouping *a = context;
+    const lp_partitions *all = &a->partitions;
+    uint64_t *count = all->begin + part * all->count;
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        const uint32_t *sequence = lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE);
+        const void *of_name = all->of_name[chunk->worker];
+#define ASSIGN(element)                                        \
+    {                                                          \
+        element *of_row = (element *)all->of_row + chunk->row; \
+        for (int64_t i = 0; i < chunk->count; i++)             \
+            of_row[i] = ((element *)of_name)[sequence[i]];     \
+        for (int64_t i = 0; i < chunk->count; i++)             \
+            count[of_row[i]]++;                                \
+    }
+        FOR_SIZE(all->size, ASSIGN);
+    }
+}
+
+/* The partition of every row, and where each part of the text begins in each partition. */
+static bool assign_rows(lp_grouping *a)
+{
+    lp_partitions *all = &a->partitions;
+    all->of_row = lp_alloc_raw((size_t)a->row_count, (size_t)all->size);
+    all->begin = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->begin);
+    all->next = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->next);
+    if (!all->of_row || !all->begin || !all->next)
+        return false;
+    lp_threads_run(a->threads, a->parts, assign_part, a);
+    uint64_t at = 0;
+    for (int64_t p = 0; p < all->count; p++) {
+        uint64_t first = at;
+        for (int part = 0; part < a->parts; part++) {
+            uint64_t *begin = &all->begin[part * all->count + p], count = *begin;
+            *begin = at;
+            at += count;
+        }
+        if (all->first[p + 1] - all->first[p] > 1 && at - first > (uint64_t)all->longest)
+            all->longest = (int64_t)(at - first);
+    }
+    return true;
+}
+
+/* -------------------------------------------------------------------------------------------------- chunks ---- */
+
+void lp_group_part(const lp_grouping *a, int part, int64_t *first, int64_t *last)
+{
+    *first = a->chunk_count * part / a->parts;
+    *last = a->chunk_count * (part + 1) / a->parts;
+}
+
+const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t last)
+{
+    while (*at < last && a->chunks[*at].count == 0)
+        ++*at;
+    return *at < last ? &a->chunks[(*at)++] : NULL;
+}
+
+static void **segment_column(lp_segment *segment, int column)
+{
+    return column == LP_COLUMN_TIME       ? (void **)&segment->time
+           : column == LP_COLUMN_SEQUENCE ? (void **)&segment->sequence
+           : column == LP_COLUMN_TYPE     ? (void **)&segment->type
+                                          : &segment->field[column];
+}
+
+const void *lp_group_values(const lp_grouping *a, int worker, const lp_rows_chunk *chunk, int column)
+{
+    bool wide = column == LP_COLUMN_TIME || (column >= 0 && a->dataset->fields[column].type == LAPSE_FIELD_NUMBER);
+    if (a->loader && wide) {
+        double *out = a->scratch + worker * a->longest;
+        a->loader->load(a->loader->context, chunk, column, out);
+        return out;
+    }
+    lp_segment *segment = a->loader ? a->loader->ids : a->rows[chunk->worker].segments[chunk->segment];
+    char *values = *segment_column(segment, column);
+    return values + (size_t)chunk->first * (wide ? sizeof(double) : sizeof(uint32_t));
+}
+
+void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int column)
+{
+    if (a->loader)
+        return;
+    lp_segment *segment = a->rows[chunk->worker].segments[chunk->segment];
+    if (atomic_fetch_sub(&segment->left, chunk->count) != chunk->count)
+        return;
+    for (int c = column == LP_COLUMN_TYPE ? LP_COLUMN_SEQUENCE : column; c <= column; c++) {
+        void **values = segment_column(segment, c);
+        lp_free(*values);
+        *values = NULL;
+    }
+}
+
+/* ---------------------------------------------------------------------------------- 1. rows to partitions ---- */
+
+/* The places of the next rows of a chunk in their partitions, at most BLOCK, from row `done` of the chunk on. Returns
+ * their number. */
+static int places(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int64_t done, uint64_t *place)
+{
+    uint64_t *next = a->partitions.next + part * a->partitions.count;
+    int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
+#define NEXT(element)                                                                         \
+    {                                                                                         \
+        const element *partition = (const element *)a->partitions.of_row + chunk->row + done; \
+        for (int i = 0; i < few; i++)                                                         \
+            place[i] = next[partition[i]]++;                                                  \
+    }
+    FOR_SIZE(a->partitions.size, NEXT);
+    return few;
+}
+
+void lp_group_append_ids(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *values,
+                         const uint32_t *number, int32_t *column)
+{
+    uint64_t place[BLOCK];
+    for (int64_t done = 0; done < chunk->count; done += BLOCK) {
+        int few = places(a, part, chunk, done, place);
+        for (int i = 0; i < few; i++)
+            column[place[i]] = (int32_t)number[values[done + i]];
+    }
+}
+
+void lp_group_append_numbers(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const double *values,
+                             double *column)
+{
+    uint64_t place[BLOCK];
+    for (int64_t done = 0; done < chunk->count; done += BLOCK) {
+        int few = places(a, part, chunk, done, place);
+        for (int i = 0; i < few; i++)
+            column[place[i]] = values[done + i];
+    }
+}
+
+static void move_times(void *context, int part, int worker)
+{
+    lp_grouping *a = context;
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        lp_group_append_numbers(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_TIME), a->time);
+        lp_group_copied(a, chunk, LP_COLUMN_TIME);
+    }
+}
+
+/* Also counts the rows of each event type. Short loops, so that cache misses overlap. */
+static void append_types(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *sequence,
+                         const uint32_t *type, int64_t *count)
+{
+    const uint32_t *number = a->type_number[chunk->worker];
+    const uint16_t *sequence_index = a->partitions.index[chunk->worker];
+    uint64_t place[BLOCK];
+    uint32_t element[BLOCK];
+    for (int64_t done = 0; done < chunk->count; done += BLOCK) {
+        int few = places(a, part, chunk, done, place);
+        for (int i = 0; i < few; i++)
+            element[i] = (uint32_t)((uint64_t)sequence_index[sequence[done + i]] << a->type_bits);
+        for (int i = 0; i < few; i++) {
+            uint32_t id = number[type[done + i] >> 2];
+            a->type[place[i]] = (int32_t)(element[i] | id);
+            count[id]++;
+        }
+        for (int i = 0; a->split && i < few; i++)
+            a->split[place[i]] = type[done + i] & 3;
+    }
+}
+
+static void move_types(void *context, int part, int worker)
+{
+    lp_grouping *a = context;
+    int64_t *count = a->type_count + (size_t)worker * a->types.count;
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        append_types(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE),
+                     lp_group_values(a, worker, chunk, LP_COLUMN_TYPE), count);
+        lp_group_copied(a, chunk, LP_COLUMN_TYPE);
+    }
+}
+
+void lp_group_move(lp_grouping *a, void (*move)(void *grouping, int part, int worker))
+{
+    const lp_partitions *all = &a->partitions;
+    memcpy(all->next, all->begin, (size_t)a->parts * (size_t)all->count * sizeof *all->next);
+    for (int w = 0; w < a->worker_count; w++)
+        for (int64_t s = 0; s < a->rows[w].segment_count; s++)
+            atomic_store(&a->rows[w].segments[s]->left, a->rows[w].segments[s]->used);
+    lp_threads_run(a->threads, a->parts, move, a);
+}
+
+static bool move_to_partitions(lp_grouping *a)
+{
+    size_t rows = (size_t)a->row_count, types = a->types.count;
+    a->type = lp_alloc_raw(rows, sizeof *a->type);
+    a->split = a->with_split ? lp_alloc_raw(rows, sizeof *a->split) : NULL;
+    a->type_count = lp_alloc((size_t)a->threads * types, sizeof *a->type_count);
+    if (!a->type || (a->with_split && !a->split) || !a->type_count)
+        return false;
+    lp_group_move(a, move_types);
+    for (size_t i = types; i < (size_t)a->threads * types; i++)
+        a->type_count[i % types] += a->type_count[i];
+    /* The ids of sequences and types are not needed any more: a loader's are where the times will be. */
+    if (a->loader) {
+        a->time = a->loader->ids->time;
+        a->loader->ids->time = NULL;
+    }
+    for (int f = 0; f < a->dataset->field_count; f++)
+        if (!lp_group_field(a, f))
+            return false;
+    a->time = a->time ? a->time : lp_alloc_raw(rows, sizeof *a->time);
+    if (!a->time)
+        return false;
+    lp_group_move(a, move_times);
+    return true;
+}
+
+/* ------------------------------------------------------------------------------- 2. partitions to sequences ---- */
+
+struct placing {
+    lp_grouping *grouping;
+    uint32_t *next;  /* owned; [thread][widest] */
+    uint32_t *index; /* owned; [thread][longest] */
+    double *spare;   /* owned; [thread][longest] */
+};
+
+#define PLACE(element)                   \
+    for (uint64_t i = 0; i < count; i++) \
+        ((element *)spare)[index[i]] = ((element *)column)[i];
+
+/* Moves element i to index[i]. */
+static void place(void *column, size_t size, uint64_t count, const uint32_t *index, void *spare)
+{
+    if (size == 8)
+        PLACE(uint64_t)
+    else if (size == 4)
+        PLACE(uint32_t)
+    else
+        PLACE(uint8_t)
+    memcpy(column, spare, count * size);
+}
+
+static void place_partition(void *context, int task, int worker)
+{
+    struct placing *p = context;
+    lp_grouping *a = p->grouping;
+    const lp_partitions *all = &a->partitions;
+    uint64_t first = all->first[task], sequences = all->first[task + 1] - first, begin = all->begin[task];
+    uint64_t count = (task + 1 < all->count ? all->begin[task + 1] : (uint64_t)a->row_count) - begin, at = 0;
+    a->start[first] = begin;
+    if (sequences == 1)
+        return; /* its rows are in order, and its index is 0 */
+    uint32_t *next = p->next + worker * all->widest, *index = p->index + worker * all->longest;
+    uint32_t *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)(p->spare + worker * all->longest);
+    uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1);
+    int bits = a->type_bits;
+    memset(next, 0, sequences * sizeof *next);
+    for (uint64_t i = 0; i < count; i++)
+        next[(uint64_t)type[i] >> bits]++;
+    for (uint64_t s = 0; s < sequences; s++) {
+        uint32_t rows = next[s];
+        a->start[first + s] = begin + at;
+        next[s] = (uint32_t)at;
+        at += rows;
+    }
+    for (uint64_t i = 0; i < count; i++) {
+        index[i] = next[(uint64_t)type[i] >> bits]++;
+        placed[index[i]] = type[i] & mask;
+    }
+    memcpy(type, placed, count * sizeof *type);
+    place(a->time + begin, sizeof *a->time, count, index, placed);
+    if (a->split)
+        place(a->split + begin, sizeof *a->split, count, index, placed);
+    for (int f = 0; f < a->dataset->field_count; f++) {
+        size_t size = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+        place((char *)a->dataset->fields[f].buffers[0] + begin * size, size, count, index, placed);
+    }
+}
+
+static bool place_rows(lp_grouping *a)
+{
+    const lp_partitions *all = &a->partitions;
+    size_t threads = (size_t)a->threads;
+    struct placing p = {.grouping = a,
+                        .next = lp_grow(NULL, threads * (size_t)all->widest, sizeof *p.next),
+                        .index = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.index),
+                        .spare = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.spare)};
+    a->start = lp_alloc_raw(a->sequences.count + (size_t)1, sizeof *a->start);
+    bool good = p.next && p.index && p.spare && a->start && all->longest <= UINT32_MAX; /* the limit of index */
+    if (good)
+        a->start[a->sequences.count] = (uint64_t)a->row_count;
+    if (good)
+        lp_threads_run(a->threads, (int)all->count, place_partition, &p);
+    lp_free(p.next);
+    lp_free(p.index);
+    lp_free(p.spare);
+    return good;
+}
+
+bool lp_group_move_rows(lp_grouping *a)
+{
+    a->parts = a->chunk_count < 8 * a->threads ? (int)a->chunk_count : 8 * a->threads;
+    if (a->loader)
+        a->scratch = lp_alloc_raw((size_t)a->threads * (size_t)a->longest, sizeof *a->scratch);
+    if ((a->loader && !a->scratch) || !assign_rows(a) || !move_to_partitions(a))
+        return false;
+    lp_free(a->partitions.of_row);
+    a->partitions.of_row = NULL;
+    return place_rows(a);
+}
