@@ -17,6 +17,9 @@ if(NOT CMAKE_CUDA_COMPILER)
 endif()
 if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(CMAKE_CUDA_ARCHITECTURES 90)
+  # Files with products by warpgroups (cuda_product_wide.h) are compiled for 9.0 with the instructions that only it has, and
+  # without them for later devices.
+  set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_softmax_loss.cu src/backend/cuda/cuda_softmax_loss_gradient.cu)
 endif()
 set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)
@@ -24,6 +27,17 @@ enable_language(CUDA)
 # Free of the C++ runtime, so that the plugin needs no libstdc++.
 set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra --Werror=all-warnings)
 
+if(LAPSE_CUDA_WIDE)
+  list(TRANSFORM LAPSE_CUDA_WIDE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  list(REMOVE_ITEM LAPSE_CUDA_SOURCES ${LAPSE_CUDA_WIDE})
+  add_library(lapse_cuda_wide OBJECT ${LAPSE_CUDA_WIDE})
+  set_target_properties(lapse_cuda_wide PROPERTIES CUDA_ARCHITECTURES OFF CUDA_VISIBILITY_PRESET hidden
+    POSITION_INDEPENDENT_CODE ON)
+  target_compile_definitions(lapse_cuda_wide PRIVATE LP_CUDA_90A)
+  target_compile_options(lapse_cuda_wide PRIVATE "SHELL:-gencode arch=compute_90a,code=sm_90a"
+    "SHELL:-gencode arch=compute_90,code=compute_90")
+  list(APPEND LAPSE_CUDA_SOURCES $<TARGET_OBJECTS:lapse_cuda_wide>)
+endif()
 if(LAPSE_CUDA_SOURCES)
   # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
   add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/error.c src/base/memory.c src/base/threads.c)
@@ -36,7 +50,7 @@ if(LAPSE_CUDA_CHECKS)
   add_library(lapse_cuda_checks OBJECT ${LAPSE_CUDA_CHECKS})
 endif()
 add_custom_target(cuda)
-foreach(target lapse_cuda lapse_cuda_checks)
+foreach(target lapse_cuda lapse_cuda_wide lapse_cuda_checks)
   if(TARGET ${target})
     target_include_directories(${target} PRIVATE include src)
     target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:CUDA>:${LAPSE_CUDA_FLAGS}>)

@@ -83,15 +83,16 @@ static void test_copies(void **state)
 }
 
 /* The softmax loss at widths that are no multiple of a slab, with few and many tiles of items, several chunks of them, and
- * items of the shard. */
+ * items of the shard. With a spread of 150, many targets are more than exp(69) times less probable than some item. */
 static void test_losses(void **state)
 {
     (void)state;
     small_skip_under_tools();
     static const struct {
-        int cols, items, targets; /* items 0: the shard's own */
-    } sizes[] = {{100, 301, 140}, {257, 70, 40}, {66, 0, 150}, {128, 130, 7}};
-    for (int i = 0; i < 4; i += small_effort(1, 3)) {
+        int cols, items, targets, spread; /* items 0: the shard's own */
+    } sizes[] = {{100, 301, 140, 1}, {257, 70, 40, 1}, {66, 0, 150, 1},
+                 {66, 150, 40, 150}, {128, 130, 7, 1}, {50, 290, 140, 150}};
+    for (int i = 0; i < 6; i += small_effort(1, 3)) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 402);
         graph_case_segments(&this, &sizes[i].targets, 1);
@@ -104,7 +105,8 @@ static void test_losses(void **state)
             count ? lp_example_fixed(graph, "bias", count, 1) : lp_example_rows(graph, "bias", LP_ROWS_ITEMS, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
         lp_value *small = lp_affine(graph, z, 0.3 / sqrt(cols), 0); /* no item has a probability near 1 */
-        graph_case_gradients(&this, lp_softmax_loss(graph, small, items, bias, NULL, target)->producer);
+        lp_value *spread = lp_affine(graph, bias, sizes[i].spread, 0);
+        graph_case_gradients(&this, lp_softmax_loss(graph, small, items, spread, NULL, target)->producer);
         graph_case_fill(&this, &random);
         snprintf(what, sizeof what, "loss over %d items, %d columns, %d targets", count, cols, sizes[i].targets);
         device_check_precisions(&this, device, 37, small_effort(DEVICE_ALL, i ? DEVICE_TF32 : DEVICE_BF16), what);

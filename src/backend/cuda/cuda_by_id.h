@@ -15,10 +15,10 @@
 enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MAX_WARPS = 16, LP_BY_ID_BLOCK_THRESHOLD = 48 };
 enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id, if most ids have few elements */
 
-/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. */
+/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. stride: from row to row of out and of the source. */
 typedef struct lp_by_id_output {
     float *out, *weights;
-    int cols, accumulate, weights_accumulate;
+    int cols, stride, accumulate, weights_accumulate;
 } lp_by_id_output;
 
 /* Elements of an id in up to two lists: first index and count in each. */
@@ -45,8 +45,8 @@ template <int n, int lanes> struct lp_row_vectors {
  * by shuffles. max_terms: the most terms of any lanes of this warp. */
 template <int n, int lanes, typename term_type>
 __device__ static inline lp_row_vectors<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
-                                                                   int max_terms, const float *source, int cols, int c,
-                                                                   float *weights)
+                                                                   int max_terms, const float *source, int cols,
+                                                                   int stride, int c, float *weights)
 {
     enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows in flight */
     typedef lp_row_vectors<n, lanes> vectors;
@@ -71,7 +71,7 @@ __device__ static inline lp_row_vectors<n, lanes> lp_weighted_rows(const term_ty
                     int at = c + m * lanes * n;
                     x[i].vector[m] = {};
                     if (k + i < count && at < cols)
-                        x[i].vector[m] = lp_vector_load<n>(source + (size_t)source_row * cols + at);
+                        x[i].vector[m] = lp_vector_load<n>(source + (size_t)source_row * stride + at);
                 }
             }
 #pragma unroll
@@ -109,12 +109,12 @@ __device__ static inline void lp_sum_id(const lists_type &lists, int id, bool ha
     for (int first = 0; first == 0 || first < cols; first += vectors::COLS) {
         float weights;
         vectors sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
-                                                 cols, first + n * lane, &weights);
+                                                 cols, to.stride, first + n * lane, &weights);
 #pragma unroll
         for (int m = 0; m < vectors::VECTORS; m++) {
             int c = first + n * (lane + m * lanes);
             if (have && c < cols)
-                lp_vector_store<n>(to.out + (size_t)id * to.cols + c, sum.vector[m], to.accumulate);
+                lp_vector_store<n>(to.out + (size_t)id * to.stride + c, sum.vector[m], to.accumulate);
         }
         if (first == 0 && to.weights) {
 #pragma unroll
@@ -139,8 +139,8 @@ __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id
     lp_id_terms<lists_type> terms = {lists, elements};
     for (int first = 0; first == 0 || first < cols; first += WIDE) {
         float weights;
-        lp_row_vectors<n, 32> mine =
-            lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, first + n * lane, &weights);
+        lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, to.stride,
+                                                             first + n * lane, &weights);
         for (int j = 0; j < n; j++)
             sums[warp][n * lane + j] = mine.vector[0].at[j];
         weights = lp_warp_sum(weights);
@@ -152,7 +152,7 @@ __device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id
             for (int k = 0; k < warps; k++)
                 sum += sums[k][i];
             if (i < WIDE && first + i < cols)
-                lp_store(&to.out[(size_t)id * to.cols + first + i], sum, to.accumulate);
+                lp_store(&to.out[(size_t)id * to.stride + first + i], sum, to.accumulate);
             else if (i == WIDE && first == 0 && to.weights)
                 lp_store(&to.weights[id], sum, to.weights_accumulate);
         }

@@ -19,12 +19,17 @@ struct token_lists {
     }
 };
 
+/* blockIdx.y: a part of the columns, as wide as a warp. A launch waits for memory, so as many warps as possible run. */
 template <int n, int lanes>
-__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
+__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32, 2)
     embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, lp_by_id_shape shape,
                           const float *dy, lp_by_id_output to)
 {
-    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, lp_rows_now(rows, shard), dy, to);
+    int first = (int)blockIdx.y * lp_row_vectors<n, lanes>::COLS;
+    to.out += first;
+    to.cols -= first;
+    to.cols = min(to.cols, (int)lp_row_vectors<n, lanes>::COLS);
+    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, lp_rows_now(rows, shard), dy + first, to);
 }
 
 /* Tables of few rows, such as a field with two categories: `parts` blocks reduce the tokens of a row, and the last
@@ -41,7 +46,7 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
     int each = (mine.count[0] + parts - 1) / parts, first = min(part * each, mine.count[0]);
     mine.begin[0] += first;
     mine.count[0] = min(each, mine.count[0] - first);
-    lp_by_id_output output = {partial, NULL, to.cols, 0, 0};
+    lp_by_id_output output = {partial, NULL, to.cols, to.cols, 0, 0};
     lp_sum_id_by_block<n>(lists, (int)blockIdx.x, mine, dy, output);
     if (!lp_last_block(stream))
         return;
@@ -72,7 +77,7 @@ static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run,
     if (!partial)
         return;
     const float *dy = LP_INPUT(0);
-    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, out->cols, LP_ADDS(0), 0};
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
         LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MAX_WARPS * 32, 0, lists,
                   parts, ids, dy, partial, to, stream);
@@ -89,14 +94,16 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
         return;
     }
     const float *dy = LP_INPUT(0);
-    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, LP_ADDS(0), 0};
+    lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, out->cols, LP_ADDS(0), 0};
     lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, out), lists.tokens.largest_elements);
     const lp_cuda_shard *shard = run->shard;
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
         lp_with_lanes(shape, [&](auto lanes) {
-            LP_LAUNCH(run, (embed_gradient_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
-                      (unsigned)shape.threads, 0, shard, rows, lists, shape, dy, to);
+            constexpr int n = decltype(by)::value, wide = lp_row_vectors<n, decltype(lanes)::value>::COLS;
+            LP_LAUNCH(run, (embed_gradient_kernel<n, decltype(lanes)::value>),
+                      dim3((unsigned)shape.blocks, lp_blocks(out->cols, wide)), (unsigned)shape.threads, 0, shard, rows,
+                      lists, shape, dy, to);
         });
     });
 }

@@ -44,10 +44,11 @@ typedef struct product_operand {
     int width;            /* elements of a load: 4, 2 or 1 */
 } product_operand;
 
-/* A side of a product: from `first` on, at most `most`. The pointers of operands and results begin there. */
+/* A side of a product: from `first` on, at most `most`, rounded up to a multiple of `pad` + 1, a power of 2. The pointers
+ * of operands and results begin there. */
 typedef struct product_extent {
     lp_cuda_rows of;
-    int first, most;
+    int first, most, pad = 0;
 } product_extent;
 
 static inline product_extent product_fixed(int count)
@@ -62,7 +63,7 @@ static inline product_extent product_whole(const lp_value *value)
 
 __device__ static inline int product_count(const product_extent &side, const lp_cuda_shard *shard)
 {
-    return max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0);
+    return (max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0) + side.pad) & ~side.pad;
 }
 
 typedef struct product_task {

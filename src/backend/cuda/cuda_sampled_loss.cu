@@ -422,7 +422,7 @@ __device__ static inline void state_gradient(const loss_inputs &in, const loss_l
         int col = first + n * (int)(threadIdx.x % 32);
         float weights;
         lp_row_vectors<n, 32> sum =
-            lp_weighted_rows<n, 32>(terms, 0, in.count, in.count, in.items, in.cols, col, &weights);
+            lp_weighted_rows<n, 32>(terms, 0, in.count, in.count, in.items, in.cols, in.cols, col, &weights);
         if (col < in.cols)
             lp_vector_store<n>(dz + (size_t)row * in.cols + col, sum.vector[0], accumulate);
     }
@@ -445,8 +445,7 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
 {
     int block = (int)blockIdx.x, by_item = task.shape.blocks;
     if (block < by_item) {
-        lp_sum_ids<n, lanes>(task.lists, task.shape, block, lp_rows_now(task.items, shard),
-                             task.in.z, task.to);
+        lp_sum_ids<n, lanes>(task.lists, task.shape, block, lp_rows_now(task.items, shard), task.in.z, task.to);
         return;
     }
     int row = (block - by_item) * (int)(blockDim.x / 32) + (int)(threadIdx.x / 32);
@@ -467,7 +466,7 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     task.items = lp_cuda_rows_of(items);
     task.shape = lp_by_id_shape_of(lp_cuda_largest(run, items), (int64_t)task.lists.targets.largest_elements +
                                                                     task.lists.negatives.largest_elements);
-    task.to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, LP_ADDS(1), LP_ADDS(2)};
+    task.to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, z->cols, LP_ADDS(1), LP_ADDS(2)};
     if (!task.to.out && !task.to.weights)
         task.shape.blocks = 0;
     task.dz = LP_OUTPUT(0);

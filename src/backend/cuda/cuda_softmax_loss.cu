@@ -3,79 +3,125 @@
  *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
  *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums
  *
- * z and the items are packed (cuda_product_packed.h). Forward, a product whose blocks keep the maximum and the sum of
- * exponentials of each row over their tiles; a second kernel merges the blocks in their order. The gradient takes the items
- * in chunks: a product computes the scores again and stores ds, packed, and two products follow. A chunk is as large as
- * scratch memory allows (DSCORES_SIZE), so that no catalogue needs more. Scores and lse are multiplied by log2 e inside of
- * the kernels.
+ * z and the items are packed (cuda_product_packed.h). A product of them stores exponentials, in the precision, relative to
+ * the target's score, which is known before:
+ *
+ *     e(t, c) = exp(s(t, c) - s(t, target_t))    sum_t = sum_c e(t, c)    d(t, c) = e(t, c) - sum_t [c = target_t]
+ *     dz = dloss / sum_t (d items)    ditems = dloss d^T (z_t / sum_t)    dbias = dloss d^T (1 / sum_t)
+ *
+ * So the gradient is two more products, which read d as it is. Where d is too large to be kept (LOSS_D_SIZE), the forward
+ * pass only adds up the sums, and the gradient computes d again, for one chunk of items after the other. Where exponentials
+ * overflow, because a target is exp(69) times less probable than some item, a warp computes the row relative to its maximum.
+ * Scores are multiplied by log2 e inside of the kernels: exponentials are powers of 2.
  */
-#include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
 {
 
-/* Bytes of the dscores of a chunk. The emulation takes several chunks of small catalogues. */
+/* Tiles of a block: few, so that the last blocks of a launch are short. The emulation has several blocks of small catalogues. */
 #ifdef LP_CUDA_EMULATED
-enum { WARPS = 8, DSCORES_SIZE = 1 << 16 };
+enum { WARPS = 8, BLOCK_TILES = 2 };
 #else
-enum { WARPS = 8, DSCORES_SIZE = 256 << 20 };
+enum { WARPS = 8, BLOCK_TILES = 4 };
 #endif
 
-/* Costs of a part of a product (packed_parts): a part of the tiles of scores, and of the slabs of a gradient. */
-enum { SCORES_EXTRA = 1, GRADIENT_EXTRA = 16 };
+typedef wide_shape<128, 3, 2> wide_scores;
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
+/* Sums of exponentials above it are computed again. */
+#define MOST_SUM 0x1p100f
 
 typedef struct loss_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows targets, items; /* rows of z, rows of the catalogue */
     int cols;                    /* of both */
-    const float *z, *table, *bias, *logq, *lse, *dloss;
+    int width;                   /* of a load of z and table */
+    const float *z, *table, *bias, *logq;
     const int32_t *target;
 } loss_task;
 
 __device__ float item_term(const loss_task &task, int item)
 {
-    return task.bias[item] + (task.logq ? task.logq[item] : 0);
+    float term = (task.bias[item] + (task.logq ? task.logq[item] : 0)) * TILE_LOG2_E;
+    return term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
 }
 
 /* ---- packed factors ------------------------------------------------------------------------------------------ */
 
-typedef struct loss_factors {
-    void *z, *items;
-    float *terms; /* of items; LEAST_SCORE from the last on, up to a whole tile */
-    int stride;   /* numbers from row to row */
-    int rows, item_rows, width;
-} loss_factors;
-
-/* Rows of z, then of items. */
-template <int precision>
-__global__ void __launch_bounds__(LP_ROW_THREADS) pack_factors(const __grid_constant__ loss_task task, loss_factors to)
+template <int precision> __device__ float rounded(float x)
 {
-    int row = lp_row_index(), cols = task.cols;
-    bool item = row >= to.rows;
-    row -= item ? to.rows : 0;
-    int count = lp_rows_now(item ? task.items : task.targets, task.shard);
-    if (item && row < to.item_rows && threadIdx.x == 0) {
-        float term = row < count ? item_term(task, row) * TILE_LOG2_E : LEAST_SCORE;
-        to.terms[row] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
-    }
-    if (row >= count)
-        return;
-    const float *from = (item ? task.table : task.z) + (int64_t)row * cols;
+    return precision == LP_PRECISION_BF16   ? tile_round_bf16(x)
+           : precision == LP_PRECISION_TF32 ? tile_round_tf32(x)
+                                            : x;
+}
+
+/* Stores four neighbours of a packed matrix. */
+template <int precision> __device__ void store_four(void *to, int64_t at, float4 x)
+{
+    if constexpr (precision == LP_PRECISION_BF16)
+        *(float2 *)((uint16_t *)to + at) = make_float2(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w));
+    else
+        *(float4 *)((float *)to + at) = make_float4(rounded<precision>(x.x), rounded<precision>(x.y),
+                                                    rounded<precision>(x.z), rounded<precision>(x.w));
+}
+
+__device__ float4 times(float4 x, float scale)
+{
+    return make_float4(x.x * scale, x.y * scale, x.z * scale, x.w * scale);
+}
+
+template <int precision> __device__ float dot(float4 x, float4 y)
+{
+    return rounded<precision>(x.x) * rounded<precision>(y.x) + rounded<precision>(x.y) * rounded<precision>(y.y) +
+           rounded<precision>(x.z) * rounded<precision>(y.z) + rounded<precision>(x.w) * rounded<precision>(y.w);
+}
+
+/* The column of scores that an item has. A lane of a product has two neighbouring columns of every 8, and stores those of
+ * neighbouring items as one vector of 16 bytes. */
+template <int precision> __device__ int column_of(int item)
+{
     constexpr int unit = precision == LP_PRECISION_BF16 ? 8 : 4;
-    float4 *line = (float4 *)(item ? to.items : to.z) + (int64_t)row * (to.stride / unit);
-    for (int v = (int)threadIdx.x; v < to.stride / unit; v += (int)blockDim.x) {
-        float4 x = product_load(from + unit * v, cols - unit * v, to.width);
-        if constexpr (precision == LP_PRECISION_BF16) {
-            float4 y = product_load(from + unit * v + 4, cols - unit * v - 4, to.width);
-            x = make_float4(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w), tile_pack_bf16(y.x, y.y),
-                            tile_pack_bf16(y.z, y.w));
-        } else if constexpr (precision == LP_PRECISION_TF32) {
-            x = make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
+    int at = item % (4 * unit);
+    return item - at + at % unit / 2 * 8 + at / unit * 2 + at % 2;
+}
+
+/* One warp for each row of z, then of items. exact: the targets' scores in fp32. */
+template <int precision>
+__global__ void __launch_bounds__(32 * WARPS)
+    pack_factors(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors to, float *exact)
+{
+    int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
+    if (row >= to.rows) {
+        row -= to.rows;
+        int count = lp_rows_now(task.items, task.shard), column = column_of<precision>(row);
+        if (row >= to.item_rows)
+            return;
+        for (int c = 4 * lane; c < to.stride; c += 128) {
+            float4 x = product_load(task.table + (int64_t)row * cols + c, row < count ? cols - c : 0, task.width);
+            store_four<precision>(to.items, (int64_t)row * to.stride + c, x);
+            store_four<precision>(to.columns, (int64_t)column * to.stride + c, x);
         }
-        line[v] = x;
+        if (lane == 0)
+            to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
+    } else if (row < lp_rows_now(task.targets, task.shard)) {
+        int target = task.target[row];
+        float term = item_term(task, target), score = 0, by_packed = 0;
+        for (int c = 4 * lane; c < to.stride; c += 128) {
+            float4 x = product_load(task.z + (int64_t)row * cols + c, cols - c, task.width);
+            float4 y = product_load(task.table + (int64_t)target * cols + c, cols - c, task.width);
+            score += dot<LP_PRECISION_FP32>(x, y);
+            x = times(x, TILE_LOG2_E);
+            by_packed += dot<precision>(x, y);
+            store_four<precision>(to.z, (int64_t)row * to.stride + c, x);
+        }
+        score = lp_warp_sum(score);
+        by_packed = lp_warp_sum(by_packed);
+        if (lane == 0) {
+            exact[row] = score + term * TILE_LN_2;
+            to.target[row] = to.origin[row] = by_packed + term;
+        }
     }
 }
 
@@ -84,122 +130,78 @@ int round_up(int64_t count, int unit)
     return (int)((count + unit - 1) / unit * unit);
 }
 
-/* Hands out parts of scratch memory, or only adds up their sizes as long as there is none. */
-typedef struct loss_scratch {
-    char *at;
-    size_t size;
+/* ---- exponentials -------------------------------------------------------------------------------------------- */
 
-    template <typename type> void take(type **to, size_t count, size_t element = sizeof(type))
-    {
-        *to = at ? (type *)(at + size) : NULL;
-        size += (count * element + 255) / 256 * 256;
-    }
-} loss_scratch;
+/* Stores exponentials, and their sums over the tiles of a block. */
+typedef struct store_exponentials : product_finish {
+    const float *terms, *origin;
+    void *to; /* [rows x stride]; NULL: not stored */
+    int64_t stride, capacity;
+    float *sums;                        /* [ranges x capacity]; NULL: not stored */
+    float total[2 * packed_wide::down]; /* of the lane's own columns */
 
-size_t element_size(const lp_cuda_run *run)
-{
-    return tile_bf16(run) ? 2 : 4;
-}
-
-void take_factors(const lp_node *node, const lp_cuda_run *run, loss_scratch *scratch, loss_factors *to)
-{
-    to->rows = lp_cuda_largest(run, node->inputs[0]);
-    to->item_rows = round_up(lp_cuda_largest(run, node->inputs[1]), packed_wide::cols);
-    to->stride = round_up(node->inputs[0]->cols, packed_unit(run));
-    scratch->take((char **)&to->z, (size_t)to->rows * (size_t)to->stride, element_size(run));
-    scratch->take((char **)&to->items, (size_t)to->item_rows * (size_t)to->stride, element_size(run));
-    scratch->take(&to->terms, (size_t)to->item_rows);
-}
-
-void pack(const lp_cuda_run *run, const loss_task &task, loss_factors &to)
-{
-    dim3 block = lp_row_block(to.stride / packed_unit(run));
-    to.width = lp_vector_width((uintptr_t)task.z | (uintptr_t)task.table, task.cols);
-    product_with_precision(run, [&](auto precision) {
-        LP_LAUNCH(run, pack_factors<decltype(precision)::value>, lp_blocks(to.rows + to.item_rows, block.y), block, 0,
-                  task, to);
-    });
-}
-
-/* From row `first` on. */
-product_operand operand_of(const lp_cuda_run *run, const void *factor, int64_t stride, int first)
-{
-    return {(const char *)factor + (size_t)first * (size_t)stride * element_size(run), stride, 0, 4};
-}
-
-/* z items^T, for `count` items from `first` on. */
-product_task scores_of(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, const loss_factors &factors,
-                       int first, int count)
-{
-    product_task task = {};
-    task.shard = loss.shard;
-    task.rows = product_whole(node->inputs[0]);
-    task.cols = {loss.items, first, count};
-    task.depth = product_fixed(loss.cols);
-    task.chunks = 1;
-    task.a = operand_of(run, factors.z, factors.stride, 0);
-    task.b = operand_of(run, factors.items, factors.stride, first);
-    return task;
-}
-
-int score_ranges(int rows, int items)
-{
-    return packed_parts(lp_blocks(rows, packed_wide::rows), (int)lp_blocks(items, packed_wide::cols), SCORES_EXTRA);
-}
-
-/* ---- forward ------------------------------------------------------------------------------------------------- */
-
-/* Online softmax over some items of a row: maximum, and sum of exp2(score - maximum). */
-typedef struct loss_state {
-    float row_max, row_sum;
-} loss_state;
-
-__device__ loss_state merge(loss_state a, loss_state b)
-{
-    float row_max = fmaxf(a.row_max, b.row_max);
-    return {row_max, a.row_sum * tile_exp2(a.row_max - row_max) + b.row_sum * tile_exp2(b.row_max - row_max)};
-}
-
-__device__ loss_state merge_lanes(loss_state mine, int lanes)
-{
-#pragma unroll
-    for (int mask = 1; mask < lanes; mask *= 2)
-        mine = merge(
-            mine, {__shfl_xor_sync(0xFFFFFFFFu, mine.row_max, mask), __shfl_xor_sync(0xFFFFFFFFu, mine.row_sum, mask)});
-    return mine;
-}
-
-/* Leaves the state of each row over the tiles of a block. */
-typedef struct row_states : product_finish {
-    loss_state *to; /* [ranges x capacity] */
-    int64_t capacity;
-    loss_state state[2 * packed_wide::down]; /* of the lane's own columns */
-
+    /* Exponents without the product; tensor cores add it to them. Sums of fp32 are exact to the end. */
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &, product_sums<shape> &sums, float *,
-                        const float *terms)
+    __device__ void add_terms(const product_place &place, product_sums<shape> &products) const
     {
         tile_lane me = tile_lane_now();
-        const float *term = terms + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
-        float2 both[shape::across];
+        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
+        const float *term = terms + place.col + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
+        float from[2 * shape::down];
 #pragma unroll
-        for (int j = 0; j < shape::across; j++)
-            both[j] = *(const float2 *)(term + 8 * j);
+        for (int i = 0; i < 2 * shape::down; i++)
+            from[i] = origin[min(row + product_row<precision, a_deep, shape>(i), place.rows - 1)];
+#pragma unroll
+        for (int j = 0; j < shape::across; j++) {
+            float2 two = *(const float2 *)(term + 8 * j);
+#pragma unroll
+            for (int i = 0; i < 2 * shape::down; i++) {
+                products.pair(i, j)[0] += two.x - from[i];
+                products.pair(i, j)[1] += two.y - from[i];
+            }
+        }
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &place, product_sums<shape> &products) const
+    {
+        if (precision != LP_PRECISION_FP32)
+            add_terms<precision, a_deep>(place, products);
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &products, float *,
+                        const float *)
+    {
+        constexpr bool bf16 = precision == LP_PRECISION_BF16;
+        constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
+        tile_lane me = tile_lane_now();
+        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
+        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        if (precision == LP_PRECISION_FP32)
+            add_terms<precision, a_deep>(place, products);
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            float row_max = state[i].row_max;
+            int r = row + product_row<precision, a_deep, shape>(i);
 #pragma unroll
-            for (int j = 0; j < shape::across; j++) {
-                float *x = sums.pair(i, j);
-                x[0] = fmaf(x[0], TILE_LOG2_E, both[j].x);
-                x[1] = fmaf(x[1], TILE_LOG2_E, both[j].y);
-                row_max = fmaxf(row_max, fmaxf(x[0], x[1]));
+            for (int j = 0; j < shape::across; j += pairs) {
+                float all[4];
+#pragma unroll
+                for (int n = 0; n < pairs; n++) {
+                    const float *x = products.pair(i, j + n);
+                    float2 two = {tile_exp2(x[0]), tile_exp2(x[1])};
+                    total[i] += two.x + two.y;
+                    if constexpr (bf16) {
+                        all[n] = tile_pack_bf16(two.x, two.y);
+                    } else {
+                        all[2 * n] = rounded<precision>(two.x);
+                        all[2 * n + 1] = rounded<precision>(two.y);
+                    }
+                }
+                if (to && r < place.rows)
+                    *(float4 *)((float *)to + (r * stride + col + 8 * j) / (bf16 ? 2 : 1)) =
+                        make_float4(all[0], all[1], all[2], all[3]);
             }
-            float sum = state[i].row_sum * tile_exp2(state[i].row_max - row_max);
-#pragma unroll
-            for (int j = 0; j < shape::across; j++)
-                sum += tile_exp2(sums.pair(i, j)[0] - row_max) + tile_exp2(sums.pair(i, j)[1] - row_max);
-            state[i] = {row_max, sum};
         }
     }
 
@@ -207,224 +209,162 @@ typedef struct row_states : product_finish {
     __device__ void done(const product_place &place, float *memory) const
     {
         tile_lane me = tile_lane_now();
-        loss_state *all = (loss_state *)memory; /* [warps across x rows] */
+        if (!sums)
+            return;
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            loss_state row = merge_lanes(state[i], 4);
+            float row = tile_row_sum(total[i]);
             int r = me.warp / shape::warps_across * shape::own_rows + product_row<precision, a_deep, shape>(i);
-            if (me.member == 0)
-                all[me.warp % shape::warps_across * shape::rows + r] = row;
+            if (me.member == 0) /* memory: [warps across x rows] */
+                memory[me.warp % shape::warps_across * shape::rows + r] = row;
         }
         __syncthreads();
         static_assert(shape::threads >= shape::rows, "a thread for each row");
         int r = (int)threadIdx.x;
         if (r >= shape::rows || place.row + r >= place.rows)
             return;
-        loss_state row = all[r];
+        float row = memory[r];
 #pragma unroll
         for (int i = 1; i < shape::warps_across; i++)
-            row = merge(row, all[i * shape::rows + r]);
-        to[blockIdx.x * capacity + place.row + r] = row;
+            row += memory[i * shape::rows + r];
+        sums[blockIdx.x * capacity + place.row + r] = row;
     }
-} row_states;
+} store_exponentials;
 
-/* One warp for each row: merges its ranges and computes the loss at its target. */
-__global__ void __launch_bounds__(32 * WARPS)
-    merge_ranges(const __grid_constant__ loss_task task, const loss_state *states, int64_t capacity, int ranges,
-                 float *lse, float *losses)
+int score_ranges(int items)
 {
-    int64_t t = (int64_t)blockIdx.x * WARPS + (threadIdx.x >> 5);
-    int lane = (int)threadIdx.x & 31, cols = task.cols;
-    if (t >= lp_rows_now(task.targets, task.shard))
-        return;
-    int target = task.target[t];
-    float dot = 0;
-    for (int c = lane; c < cols; c += 32)
-        dot += task.z[t * cols + c] * task.table[(int64_t)target * cols + c];
-    dot = lp_warp_sum(dot) + item_term(task, target);
-    loss_state all = {LEAST_SCORE, 0};
-    for (int i = lane; i < ranges; i += 32)
-        all = merge(all, states[i * capacity + t]);
-    all = merge_lanes(all, 32);
-    if (lane == 0) {
-        float sum = TILE_LN_2 * all.row_max + logf(all.row_sum);
-        lse[t] = sum;
-        losses[t] = sum - dot;
-    }
+    return (int)lp_blocks(items, BLOCK_TILES * packed_wide::cols);
 }
 
-/* ---- gradient ------------------------------------------------------------------------------------------------ */
-
-/* Stores the dscores of a chunk of items, [rows x stride], with zeros up to whole tiles. */
-typedef struct store_dscores : product_finish {
-    loss_task loss;
-    void *to; /* bf16 where that is the precision, otherwise float */
-    int64_t stride;
-    int first; /* item of the chunk */
-
-    /* Packs 32 rows of the warp's tile at a time in shared memory, to store whole lines. */
-    template <typename shape>
-    __device__ void store_packed(int row, int rows, int col, product_sums<shape> &sums, float *memory) const
-    {
-        constexpr int width = shape::own_cols / 2, line = width + 4, per_line = width / 4, group = 32;
-        static_assert(shape::warps * group * line <= shape::cols * (32 + 4), "fits a slab of B");
-        tile_lane me = tile_lane_now();
-        float *mine = memory + me.warp * group * line;
-        __syncthreads(); /* the slab has been read */
-#pragma unroll
-        for (int part = 0; part < shape::own_rows / group; part++) {
-#pragma unroll
-            for (int i = 0; i < group / 8; i++)
-#pragma unroll
-                for (int j = 0; j < shape::across; j++) {
-                    const float *ds = sums.pair(group / 8 * part + i, j);
-                    mine[(8 * i + me.group) * line + 4 * j + me.member] = tile_pack_bf16(ds[0], ds[1]);
-                }
-            __syncwarp();
-#pragma unroll
-            for (int i = me.lane / per_line; i < group; i += 32 / per_line) {
-                int r = row + group * part + i;
-                if (r < rows)
-                    ((float4 *)to)[(r * stride + col) / 8 + me.lane % per_line] =
-                        *(const float4 *)(mine + i * line + 4 * (me.lane % per_line));
-            }
-            __syncwarp();
-        }
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
-                        const float *terms) const
-    {
-        tile_lane me = tile_lane_now();
-        float scale = *loss.dloss;
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        int col = me.warp % shape::warps_across * shape::own_cols;
-        float2 both[shape::across];
-#pragma unroll
-        for (int j = 0; j < shape::across; j++)
-            both[j] = *(const float2 *)(terms + col + 8 * j + 2 * me.member);
-        col += place.col;
-#pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++) {
-            int r = row + product_row<precision, a_deep, shape>(i);
-            bool exists = r < place.rows;
-            float lse = exists ? loss.lse[r] * TILE_LOG2_E : 0;
-            int target = exists ? loss.target[r] - first - col - 2 * me.member : -1;
-#pragma unroll
-            for (int j = 0; j < shape::across; j++) {
-                float *ds = sums.pair(i, j);
-                float2 p = {tile_exp2(fmaf(ds[0], TILE_LOG2_E, both[j].x - lse)),
-                            tile_exp2(fmaf(ds[1], TILE_LOG2_E, both[j].y - lse))};
-                ds[0] = scale * (target == 8 * j ? p.x - 1 : p.x);
-                ds[1] = scale * (target == 8 * j + 1 ? p.y - 1 : p.y);
-                if (precision == LP_PRECISION_TF32) {
-                    ds[0] = tile_round_tf32(ds[0]);
-                    ds[1] = tile_round_tf32(ds[1]);
-                }
-                if (precision != LP_PRECISION_BF16 && exists)
-                    *(float2 *)((float *)to + r * stride + col + 8 * j + 2 * me.member) = make_float2(ds[0], ds[1]);
-            }
-        }
-        if constexpr (precision == LP_PRECISION_BF16)
-            store_packed(row, place.rows, col, sums, memory);
-    }
-} store_dscores;
-
-/* A matrix or the vector of sums beside it: the sum over [parts x step], in their order. */
-typedef struct parts_sum {
-    const float *parts;
-    float *out; /* NULL: nothing */
-    int64_t step;
-    int cols, accumulate;
-} parts_sum;
-
-__device__ void add_element(const parts_sum &sum, int parts, int64_t i, int rows)
+/* For `count` items from `first` on. to: [rows x stride] or NULL; sums: [score_ranges x rows] or NULL. */
+void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, const loss_factors &factors,
+                  int first, int count, void *to, int stride, float *sums)
 {
-    if (!sum.out || i >= (int64_t)rows * sum.cols)
-        return;
-    float total = 0;
-    for (int part = 0; part < parts; part++)
-        total += sum.parts[part * sum.step + i];
-    lp_store(sum.out + i, total, sum.accumulate);
-}
-
-__global__ void __launch_bounds__(256)
-    add_parts(const lp_cuda_shard *shard, product_extent rows, int parts, const __grid_constant__ parts_sum matrix,
-              const __grid_constant__ parts_sum vector)
-{
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    int count = product_count(rows, shard);
-    if (i < matrix.step)
-        add_element(matrix, parts, i, count);
-    else
-        add_element(vector, parts, i - matrix.step, count);
-}
-
-typedef struct loss_gradient {
-    loss_task loss;
-    loss_factors factors;
-    int chunk;     /* items of a chunk */
-    void *dscores; /* [rows x chunk] */
-    float *partial;
-} loss_gradient;
-
-/* Parts of the depth of dz, or of ditems and dbias. */
-int gradient_parts(const lp_cuda_run *run, int rows, int cols, int depth)
-{
-    int tile_cols = cols > packed_narrow::cols ? (int)packed_wide::cols : (int)packed_narrow::cols;
-    return packed_parts((int64_t)lp_blocks(rows, packed_wide::rows) * lp_blocks(cols, tile_cols),
-                        (int)lp_blocks(depth, 128 / (int)element_size(run)), GRADIENT_EXTRA);
-}
-
-/* Floats of the parts: each has a matrix and a vector. */
-size_t partial_size(const lp_cuda_run *run, int rows, int cols, int depth)
-{
-    return (size_t)gradient_parts(run, rows, cols, depth) * (size_t)rows * (size_t)(cols + 1);
-}
-
-/* dz += ds items, or ditems and dbias of a chunk of items. */
-template <bool by_items>
-void multiply_dscores(const lp_node *node, const lp_cuda_run *run, const loss_gradient &g, int first, int count)
-{
-    int cols = g.loss.cols, rows = by_items ? count : g.factors.rows, depth = by_items ? g.factors.rows : count;
-    float *to = LP_OUTPUT(by_items), *sums = by_items ? LP_OUTPUT(2) : NULL;
-    int adds = by_items ? LP_ADDS(1) : first > 0 || LP_ADDS(0);
-    if (!to && !sums)
-        return;
-    product_extent items = {g.loss.items, first, count}, targets = product_whole(node->inputs[0]);
     product_task task = {};
-    task.shard = g.loss.shard;
-    task.rows = by_items ? items : targets;
-    task.depth = by_items ? targets : items;
-    task.cols = product_fixed(cols);
-    task.chunks = gradient_parts(run, rows, cols, depth);
-    task.a = operand_of(run, g.dscores, g.chunk, 0);
-    task.b = operand_of(run, by_items ? g.factors.z : g.factors.items, g.factors.stride, by_items ? 0 : first);
-    bool parts = task.chunks > 1;
-    parts_sum matrix = {g.partial, to, (int64_t)rows * cols, cols, adds};
-    parts_sum vector = {g.partial + task.chunks * matrix.step, sums, rows, 1, sums ? LP_ADDS(2) : 0};
-    if (by_items) {
-        matrix.out = to ? to + (int64_t)first * cols : NULL;
-        vector.out = sums ? sums + first : NULL;
-    }
-    product_outer outer = {};
-    outer.store.to = !to ? NULL : parts ? g.partial : matrix.out;
-    outer.store.stride = cols;
-    outer.store.chunk_step = matrix.step;
-    outer.store.accumulate = parts ? 0 : adds;
-    outer.store.pairs = lp_vector_width((uintptr_t)outer.store.to, cols) > 1;
-    outer.sums = !sums ? NULL : parts ? (float *)vector.parts : vector.out;
-    outer.sums_step = vector.step;
-    outer.sums_adds = parts ? 0 : vector.accumulate;
-    if (cols > packed_narrow::cols)
-        packed_launch<!by_items, false, packed_wide>(run, task, NULL, outer, rows,
-                                                     (int)lp_blocks(cols, packed_wide::cols));
+    task.shard = loss.shard;
+    task.rows = product_whole(node->inputs[0]);
+    task.cols = {loss.items, first, count, packed_wide::cols - 1};
+    task.depth = product_fixed(loss.cols);
+    task.chunks = 1;
+    task.a = loss_operand(run, factors.z, factors.stride, 0);
+    task.b = loss_operand(run, factors.columns, factors.stride, first);
+    store_exponentials finish = {};
+    finish.terms = factors.terms + first;
+    finish.origin = factors.origin;
+    finish.to = to;
+    finish.stride = stride;
+    finish.capacity = factors.rows;
+    finish.sums = sums;
+    int ranges = score_ranges(count);
+    if (wide_supported(run))
+        wide_launch<true, true, wide_scores>(run, task, finish, factors.rows, ranges);
     else
-        packed_launch<!by_items, false, packed_narrow>(run, task, NULL, outer, rows, 1);
-    if (parts)
-        LP_LAUNCH(run, add_parts, lp_blocks(matrix.step + vector.step, 256), 256, 0, task.shard, task.rows, task.chunks,
-                  matrix, vector);
+        packed_launch<true, true, packed_wide>(run, task, NULL, finish, factors.rows, ranges);
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
+
+/* Element of a packed matrix. */
+template <int precision> __device__ float packed_at(const void *from, int64_t at)
+{
+    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
+                                          : ((const float *)from)[at];
+}
+
+template <int precision> __device__ void packed_store(void *to, int64_t at, float x)
+{
+    if constexpr (precision == LP_PRECISION_BF16)
+        ((uint16_t *)to)[at] = (uint16_t)(__float_as_uint(tile_round_bf16(x)) >> 16);
+    else
+        ((float *)to)[at] = rounded<precision>(x);
+}
+
+/* d at the target of a row. */
+template <int precision> __device__ void store_target(void *d, int64_t at, float score, float origin, float sum)
+{
+    packed_store<precision>(d, at, tile_exp2(score - origin) - sum);
+}
+
+/* By a warp: exponentials of a row relative to its maximum, *of_row. Returns their sum. */
+template <int precision>
+__device__ float row_again(const loss_task &task, const loss_factors &factors, int row, int lane, float *of_row)
+{
+    int count = lp_rows_now(task.items, task.shard);
+    float origin = LEAST_SCORE, sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int item = lane; item < count; item += 32) {
+            float score = 0;
+            for (int c = 0; c < task.cols; c++)
+                score += packed_at<precision>(factors.z, (int64_t)row * factors.stride + c) *
+                         packed_at<precision>(factors.items, (int64_t)item * factors.stride + c);
+            score += item_term(task, item);
+            float power = tile_exp2(score - origin);
+            if (pass == 0)
+                origin = fmaxf(origin, score);
+            else if (factors.d)
+                packed_store<precision>(factors.d, (int64_t)row * factors.item_rows + item, power);
+            sum += pass == 0 ? 0 : power;
+        }
+        origin = lp_warp_max(origin);
+    }
+    if (lane == 0)
+        factors.origin[row] = origin;
+    *of_row = origin;
+    __syncwarp();
+    return lp_warp_sum(sum);
+}
+
+/* One warp for each row: merges its ranges, and computes its loss, z_t / sum_t, and d at its target. losses: the target's
+ * exact score before. */
+template <int precision>
+__global__ void __launch_bounds__(32 * WARPS)
+    finish_rows(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors factors, const float *sums,
+                int ranges, float *lse, float *losses)
+{
+    int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
+    if (row >= lp_rows_now(task.targets, task.shard)) {
+        if (factors.inverse && row < (factors.rows + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB && lane == 0)
+            packed_store<precision>(factors.inverse, row, 0);
+        return;
+    }
+    /* All loads come first, so that none waits for another. */
+    const float *z = task.z + (int64_t)row * cols;
+    float origin = factors.origin[row], score = factors.target[row], exact = losses[row], sum = 0;
+    int64_t at = (int64_t)row * factors.item_rows + task.target[row];
+    float4 x = product_load(z + 4 * lane, cols - 4 * lane, task.width);
+    for (int i = lane; i < ranges; i += 32)
+        sum += sums[(int64_t)i * factors.rows + row];
+    sum = lp_warp_sum(sum);
+    if (!(sum < MOST_SUM))
+        sum = row_again<precision>(task, factors, row, lane, &origin);
+    float inverse = 1 / sum;
+    for (int c = 4 * lane; factors.scaled && c < factors.stride; c += 128) {
+        store_four<precision>(factors.scaled, (int64_t)row * factors.stride + c, times(x, inverse));
+        x = product_load(z + c + 128, cols - c - 128, task.width);
+    }
+    if (lane > 0)
+        return;
+    float total = TILE_LN_2 * origin + logf(sum);
+    factors.sum[row] = sum;
+    lse[row] = total;
+    losses[row] = total - exact;
+    if (factors.inverse)
+        packed_store<precision>(factors.inverse, row, inverse);
+    if (factors.d)
+        store_target<precision>(factors.d, at, score, origin, sum);
+}
+
+/* d at targets among the items of a chunk. */
+template <int precision>
+__global__ void __launch_bounds__(256)
+    finish_chunk(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors factors, void *d,
+                 int stride, int first, int count)
+{
+    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    int item = row < lp_rows_now(task.targets, task.shard) ? task.target[row] - first : -1;
+    if (item >= 0 && item < count)
+        store_target<precision>(d, (int64_t)row * stride + item, factors.target[row], factors.origin[row],
+                                factors.sum[row]);
 }
 
 loss_task task_of(const lp_node *node, const lp_cuda_run *run)
@@ -439,70 +379,73 @@ loss_task task_of(const lp_node *node, const lp_cuda_run *run)
     task.logq = LP_INPUT(3);
     task.target = LP_INPUT_AS(int32_t, 4);
     task.cols = node->inputs[0]->cols;
+    task.width = lp_vector_width((uintptr_t)task.z | (uintptr_t)task.table, task.cols);
     return task;
 }
 
 } // namespace
 
+void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradient, loss_memory *memory,
+                       loss_factors *to)
+{
+    size_t element = loss_element_size(run);
+    to->rows = lp_cuda_largest(run, node->inputs[0]);
+    to->item_rows = round_up(lp_cuda_largest(run, node->inputs[1]), packed_wide::cols);
+    to->stride = round_up(node->inputs[0]->cols, packed_unit(run));
+    size_t rows = (size_t)to->rows, items = (size_t)to->item_rows, stride = (size_t)to->stride;
+    memory->take((char **)&to->z, rows * stride, element);
+    memory->take((char **)&to->items, items * stride, element);
+    memory->take((char **)&to->columns, items * stride, element);
+    memory->take(&to->terms, items);
+    memory->take(&to->target, rows);
+    memory->take(&to->origin, rows);
+    memory->take(&to->sum, rows);
+    if (!gradient)
+        return;
+    memory->take((char **)&to->scaled, rows * stride, element);
+    memory->take((char **)&to->inverse, (size_t)round_up(to->rows, LOSS_SLAB), element);
+    if (rows * items * element <= LOSS_D_SIZE)
+        memory->take((char **)&to->d, rows * items, element);
+}
+
 void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task = task_of(node, run);
     loss_factors factors = {};
-    row_states finish = {};
-    float *losses;
-    int rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int ranges = score_ranges(rows, items);
-    finish.capacity = rows;
-    for (loss_state &state : finish.state)
-        state = {LEAST_SCORE, 0};
-    loss_scratch scratch = {};
+    bool gradient = node->outputs[0]->gradient;
+    int items = lp_cuda_largest(run, node->inputs[1]), rows = lp_cuda_largest(run, node->inputs[0]);
+    int ranges = score_ranges(items);
+    float *sums, *losses;
+    loss_memory kept = {}, scratch = {};
     for (int pass = 0; pass < 2; pass++) {
-        take_factors(node, run, &scratch, &factors);
-        scratch.take(&finish.to, (size_t)ranges * (size_t)rows);
+        loss_memory *memory = gradient ? &kept : &scratch;
+        loss_take_factors(node, run, gradient, memory, &factors);
+        scratch.take(&sums, (size_t)ranges * (size_t)rows);
         scratch.take(&losses, (size_t)rows);
+        if (pass == 0 && gradient && !(kept.at = (char *)lp_cuda_side_buffer(run, node->outputs[1], kept.size)))
+            return;
         if (pass == 0 && !(scratch.at = (char *)lp_cuda_scratch(run, scratch.size)))
             return;
-        scratch.size = 0;
+        kept.size = scratch.size = 0;
     }
-    pack(run, task, factors);
-    packed_launch<true, true, packed_wide>(run, scores_of(node, run, task, factors, 0, items), factors.terms, finish,
-                                           rows, ranges);
-    LP_LAUNCH(run, merge_ranges, lp_blocks(rows, WARPS), 32 * WARPS, 0, task, finish.to, finish.capacity, ranges,
-              LP_OUTPUT(1), losses);
+    product_with_precision(run, [&](auto constant) {
+        constexpr int precision = decltype(constant)::value;
+        LP_LAUNCH(run, pack_factors<precision>, lp_blocks(rows + factors.item_rows, WARPS), 32 * WARPS, 0, task,
+                  factors, losses);
+        exponentials(node, run, task, factors, 0, items, factors.d, factors.item_rows, sums);
+        LP_LAUNCH(run, finish_rows<precision>, lp_blocks(round_up(rows, LOSS_SLAB), WARPS), 32 * WARPS, 0, task,
+                  factors, sums, ranges, LP_OUTPUT(1), losses);
+    });
     lp_cuda_loss_sum(run, node->inputs[0], losses, LP_OUTPUT(0));
 }
 
-void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
+void loss_compute_d(const lp_node *node, const lp_cuda_run *run, const loss_factors &factors, int first, int count,
+                    void *d, int stride)
 {
-    loss_gradient g = {};
-    g.loss = task_of(node, run);
-    g.loss.lse = LP_INPUT(5);
-    g.loss.dloss = LP_INPUT(6);
-    int rows = lp_cuda_largest(run, node->inputs[0]), items = lp_cuda_largest(run, node->inputs[1]);
-    int64_t most = (int64_t)(DSCORES_SIZE / element_size(run)) / (rows < 1 ? 1 : rows) / packed_wide::cols;
-    int64_t tiles = lp_blocks(items, packed_wide::cols);
-    g.chunk = (int)(most < 1 ? 1 : most < tiles ? most : tiles) * packed_wide::cols;
-    int count = items < g.chunk ? items : g.chunk;
-    size_t of_z = partial_size(run, rows, g.loss.cols, count), of_items = partial_size(run, count, g.loss.cols, rows);
-    loss_scratch scratch = {};
-    for (int pass = 0; pass < 2; pass++) {
-        take_factors(node, run, &scratch, &g.factors);
-        scratch.take((char **)&g.dscores, (size_t)rows * (size_t)g.chunk, element_size(run));
-        scratch.take(&g.partial, of_z > of_items ? of_z : of_items);
-        if (pass == 0 && !(scratch.at = (char *)lp_cuda_scratch(run, scratch.size)))
-            return;
-        scratch.size = 0;
-    }
-    pack(run, g.loss, g.factors);
-    for (int first = 0; first < items; first += g.chunk, count = items - first < count ? items - first : count) {
-        store_dscores store = {};
-        store.loss = g.loss;
-        store.to = g.dscores;
-        store.stride = g.chunk;
-        store.first = first;
-        packed_launch<true, true, packed_wide>(run, scores_of(node, run, g.loss, g.factors, first, count),
-                                               g.factors.terms + first, store, rows, score_ranges(rows, count));
-        multiply_dscores<false>(node, run, g, first, count);
-        multiply_dscores<true>(node, run, g, first, count);
-    }
+    loss_task task = task_of(node, run);
+    exponentials(node, run, task, factors, first, count, d, stride, NULL);
+    product_with_precision(run, [&](auto precision) {
+        LP_LAUNCH(run, finish_chunk<decltype(precision)::value>, lp_blocks(factors.rows, 256), 256, 0, task, factors, d,
+                  stride, first, count);
+    });
 }
