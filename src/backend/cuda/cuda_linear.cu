@@ -19,7 +19,7 @@ static void launch_rows(const lp_cuda_run *run, const product_task &task, const 
         lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add, task.cols.most) == 4;
     int blocks = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
     int tiles = (int)lp_blocks(largest, shape::cols), ranges = blocks < 1 ? 1 : blocks < tiles ? blocks : tiles;
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, transposed, NULL, store, heads,
+    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, transposed, store, heads,
                                                                               task.cols.most, ranges);
 }
 

@@ -585,8 +585,7 @@ typedef struct product_store : product_finish {
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *,
-                        const float * = NULL) const
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
     {
         if (to && pairs)
             finish<true, precision, a_deep>(place, sums);
@@ -661,7 +660,7 @@ typedef struct product_outer : product_finish {
 
     template <int precision, bool a_deep, typename shape>
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
-                        float *memory, const float * = NULL) const
+                        float *memory) const
     {
         store.run<precision, a_deep, shape>(task, place, sums_of, memory);
         if (!wanted(place))

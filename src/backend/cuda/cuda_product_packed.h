@@ -42,13 +42,12 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     static constexpr int depth = 128 / (int)sizeof(type);
     typedef product_layout<precision, a_deep, shape::rows, depth> a;
     typedef product_layout<precision, b_deep, shape::cols, depth> b;
-    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. The terms of
-     * the columns end a buffer. */
+    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. */
     static constexpr int most_resident = 4;
 
     __host__ __device__ static int buffer(bool resident)
     {
-        return (resident ? 0 : a::size) + b::size + shape::cols;
+        return (resident ? 0 : a::size) + b::size;
     }
     static size_t bytes(int resident, int buffers)
     {
@@ -56,12 +55,10 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     }
 };
 
-/* width: floats of a copy. terms: one for each column, padded to whole tiles; may be NULL. buffers: at least the slabs of
- * the block, or shape::buffers; shape::alone for B alone. */
+/* width: floats of a copy. buffers: at least the slabs of the block, or shape::buffers; shape::alone for B alone. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
-    packed_kernel(const __grid_constant__ product_task task, const float *terms, int resident, int buffers,
-                  finish_type finish)
+    packed_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
@@ -98,8 +95,6 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                 copy_a(to + slab_b::size, next_k);
             next_k += slabs::depth;
             if (next_k >= end) {
-                if (terms && 4 * (int)threadIdx.x < shape::cols)
-                    tile_cp_async<4>(to + size - shape::cols + 4 * threadIdx.x, terms + col + 4 * threadIdx.x);
                 next_k = begin;
                 next_tile++;
             }
@@ -135,7 +130,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
             finish.template copied<shape, slab_a, slab_b>(place, left, from);
             buffer = buffer + size == stop ? ring : buffer + size;
         }
-        finish.template run<precision, a_deep, shape>(task, place, sums, from, from + size - shape::cols);
+        finish.template run<precision, a_deep, shape>(task, place, sums, from);
     }
     __syncthreads();
     finish.template done<precision, a_deep, shape>(place, memory);
@@ -143,8 +138,8 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 
 /* rows: of the largest shard; ranges: of the column tiles. */
 template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
-static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const float *terms,
-                                           const finish_type &finish, int heads, int rows, int ranges)
+static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                           int heads, int rows, int ranges)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
@@ -157,16 +152,16 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
         buffers = depth;
     }
     LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
-                  slabs::bytes(resident, buffers), task, terms, resident, buffers, finish);
+                  slabs::bytes(resident, buffers), task, resident, buffers, finish);
 }
 
 /* In the precision of the run. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const float *terms,
-                                 const finish_type &finish, int rows, int ranges)
+static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
+                                 int ranges)
 {
     product_with_precision(run, [&](auto precision) {
-        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, 4, shape>(run, task, terms, finish, 1, rows,
+        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, 4, shape>(run, task, finish, 1, rows,
                                                                                       ranges);
     });
 }
@@ -307,8 +302,8 @@ template <typename shape> struct product_store_rows : product_store {
     }
 
     template <int precision, bool a_deep, typename any>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory,
-                        const float *) const
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums,
+                        float *memory) const
     {
         static_assert(shape::warps * 8 * pitch <= packed_slabs<precision, a_deep, true, shape>::b::size, "of B");
         float *staged = memory + tile_lane_now().warp * 8 * pitch;
@@ -346,7 +341,7 @@ static inline void packed_launch_copies(const lp_cuda_run *run, const product_ta
     auto launch = [&](auto width, auto shape) {
         typedef decltype(shape) tile;
         packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, decltype(width)::value, tile>(
-            run, task, NULL, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
+            run, task, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
     };
     if (task.a.width < 4 || task.b.width < 4)
         launch(lp_constant<1>(), narrow());

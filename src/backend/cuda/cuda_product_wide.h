@@ -255,7 +255,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
             stage = stage + 1 == shape::stages ? 0 : stage + 1;
         }
         wide_wait<0>();
-        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory, NULL);
+        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory);
     }
     __syncthreads();
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);

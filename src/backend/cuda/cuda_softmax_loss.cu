@@ -170,8 +170,7 @@ typedef struct store_exponentials : product_finish {
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &products, float *,
-                        const float *)
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &products, float *)
     {
         constexpr bool bf16 = precision == LP_PRECISION_BF16;
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
@@ -259,7 +258,7 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     if (wide_supported(run))
         wide_launch<true, true, wide_scores>(run, task, finish, factors.rows, ranges);
     else
-        packed_launch<true, true, packed_wide>(run, task, NULL, finish, factors.rows, ranges);
+        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows, ranges);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */

@@ -16,8 +16,8 @@ typedef struct store_scaled : product_store {
     const float *scale, *sum;
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums, float *memory,
-                        const float *terms) const
+    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
+                        float *memory) const
     {
         tile_lane me = tile_lane_now();
         int row = place.row + me.warp / shape::warps_across * shape::own_rows;
@@ -31,7 +31,7 @@ typedef struct store_scaled : product_store {
                 sums.pair(i, j)[1] *= factor;
             }
         }
-        product_store::run<precision, a_deep, shape>(task, place, sums, memory, terms);
+        product_store::run<precision, a_deep, shape>(task, place, sums, memory);
     }
 } store_scaled;
 
@@ -105,11 +105,11 @@ typedef struct store_items : store_scaled {
     }
 
     template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums, float *memory,
-                        const float *terms) const
+    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
+                        float *memory) const
     {
         tile_lane me = tile_lane_now();
-        store_scaled::run<precision, a_deep, shape>(task, place, sums, memory, terms);
+        store_scaled::run<precision, a_deep, shape>(task, place, sums, memory);
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
             int row =
@@ -240,7 +240,7 @@ void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient
         if constexpr (is_wide<shape>)
             wide_launch<!by_items, false, shape>(run, task, store, rows, tiles);
         else
-            packed_launch<!by_items, false, shape>(run, task, NULL, store, rows, tiles);
+            packed_launch<!by_items, false, shape>(run, task, store, rows, tiles);
     });
     if (parts)
         LP_LAUNCH(run, add_parts, lp_blocks(matrix.step + vector.step, 256), 256, 0, task.shard, task.rows, task.chunks,
