@@ -13,8 +13,8 @@ namespace
 enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
 enum { MOST_EACH = 4 }; /* vectors of a lane */
 
-/* A row has lanes of a warp or all threads of a block. The steps of PAIRS are those of cosines and sines (lp_cuda_row_chain_pairs). */
-enum row_kind { NARROW, WIDE, PAIRS };
+/* A row has lanes of a warp or all threads of a block. */
+enum row_kind { NARROW, WIDE };
 
 typedef struct row_task {
     const lp_cuda_shard *shard;
@@ -53,12 +53,12 @@ typedef struct row_source {
     }
 } row_source;
 
-/* Row of the team in input i of a step, with `cols` columns: main, or one of the others. */
-__device__ inline row_source source_of(const row_team &me, const row_step &step, int i, int cols)
+/* A row of input i of a step, with `cols` columns: main, or one of the others. */
+__device__ inline row_source source_of(int row, const row_step &step, int i, int cols)
 {
     const lp_cuda_copy &copy = step.from[i];
-    return {(i ? step.other[i - 1] : step.main) + (size_t)me.row * cols,
-            copy.data ? copy.data + (size_t)me.row * copy.stride : NULL};
+    return {(i ? step.other[i - 1] : step.main) + (size_t)row * cols,
+            copy.data ? copy.data + (size_t)row * copy.stride : NULL};
 }
 
 template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
@@ -83,10 +83,12 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
                 x.at[m].at[i] = change(m, i);
 }
 
-/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored. */
-template <int n> __device__ inline void store_result(const row_team &me, const row_step &step, int c, lp_vector<n> &x)
+/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored.
+ * gaps: zeros before the column in the copy. */
+template <int n>
+__device__ inline void store_result(int row, int cols, const row_step &step, int c, lp_vector<n> &x, int gaps = 0)
 {
-    float *to = step.result[0] + (size_t)me.row * me.cols + c;
+    float *to = step.result[0] + (size_t)row * cols + c;
     if (step.result[0] && step.flags & LP_ROW_ADDS) {
         lp_vector<n> old = lp_vector_load<n>(to);
 #pragma unroll
@@ -97,7 +99,7 @@ template <int n> __device__ inline void store_result(const row_team &me, const r
         *(lp_vector<n> *)to = x;
     if (!step.copy.data)
         return;
-    uint16_t *packed = step.copy.data + (size_t)me.row * step.copy.stride + c;
+    uint16_t *packed = step.copy.data + (size_t)row * step.copy.stride + c + gaps;
     if constexpr (n == 1) {
         tile_store_two<false>(packed, x.at[0], 0, false);
     } else {
@@ -234,58 +236,81 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-__device__ inline void basis(const row_team &me, const row_step &step)
+template <int n> __device__ inline void basis(int row, int f, const row_step &step)
 {
     const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
-    double at = step.time[me.row];
-#pragma unroll 1
-    for (int f = me.lane; f < count; f += me.lanes) {
-        double cycles = at * frequency[f] * (1 / TWO_PI);
+    double at = step.time[row];
+    lp_vector<n> sine, cosine;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        double cycles = at * frequency[f + i] * (1 / TWO_PI);
         float half_cycles = (float)(2 * (cycles - rint(cycles)));
-        lp_vector<1> sine, cosine;
-        sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
-        store_result<1>(me, step, f, cosine);
-        store_result<1>(me, step, count + f, sine);
+        sincospif(half_cycles, &sine.at[i], &cosine.at[i]);
     }
+    store_result<n>(row, 2 * count, step, f, cosine);
+    store_result<n>(row, 2 * count, step, count + f, sine);
 }
 
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
- * has that of cosines and sines. Stores dx before it: both can be the same matrix, and the second then accumulates. */
-template <int n> __device__ inline void reflect(const row_team &me, const row_step &step)
+ * has that of cosines and sines. Stores dx before it: both can be the same matrix, and the second then accumulates.
+ * copied: dy and x are copies, whose loads need no branches: those of several heads are under way at once. */
+template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const row_step &step)
 {
-    int count = step.frequencies, heads = me.cols / (2 * count);
-    const size_t angle = (size_t)me.row * 2 * count;
-    row_source dy = source_of(me, step, 0, me.cols), x = source_of(me, step, 2, me.cols);
-    const float *u = step.other[0] + angle;
+    constexpr int together = n == 4 ? 2 : 4;
+    int count = step.frequencies, heads = cols / (2 * count);
+    const size_t angle = (size_t)row * 2 * count + f;
+    bool both = step.result[1], early = step.flags & LP_ROW_ADDS_SECOND && step.result[1] != step.result[0];
+    row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
+    auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
+        c += f + h * 2 * count;
+        if constexpr (copied)
+            return lp_vector_load_bf16<n>(from.copy + c + h * gap);
+        else
+            return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
+    };
+    lp_vector<n> cosine = lp_vector_load<n>(step.other[0] + angle),
+                 sine = lp_vector_load<n>(step.other[0] + angle + count), dcosine = {}, dsine = {}, old[2] = {};
+    for (int i = 0; early && i < 2; i++)
+        old[i] = lp_vector_load<n>(step.result[1] + angle + i * count);
 #pragma unroll 1
-    for (int f = n * me.lane; f < count; f += n * me.lanes) {
-        lp_vector<n> cosine = lp_vector_load<n>(u + f), sine = lp_vector_load<n>(u + count + f), dcosine = {},
-                     dsine = {};
-#pragma unroll 1
-        for (int h = 0; h < heads; h++) {
-            int c = h * 2 * count + f, s = c + count;
-            lp_vector<n> dc = dy.at<n>(c), ds = dy.at<n>(s), dxc, dxs;
-            if (step.result[1]) {
-                lp_vector<n> xc = x.at<n>(c), xs = x.at<n>(s);
+    for (int first = 0; first < heads; first += together) {
+        lp_vector<n> dc[together], ds[together], xc[together], xs[together];
 #pragma unroll
-                for (int i = 0; i < n; i++) {
-                    dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
-                    dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
-                }
+        for (int k = 0; k < together; k++) {
+            int h = min(first + k, heads - 1);
+            dc[k] = load_pairs(dy, h, step.from[0].gap, 0);
+            ds[k] = load_pairs(dy, h, step.from[0].gap, count);
+            if (both) {
+                xc[k] = load_pairs(x, h, step.from[2].gap, 0);
+                xs[k] = load_pairs(x, h, step.from[2].gap, count);
             }
+        }
+#pragma unroll
+        for (int k = 0; k < together; k++) {
+            int h = first + k, c = h * 2 * count + f;
+            if (h >= heads)
+                continue;
+            lp_vector<n> dxc, dxs;
 #pragma unroll
             for (int i = 0; i < n; i++) {
-                dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
-                dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+                if (both) {
+                    dcosine.at[i] += xc[k].at[i] * dc[k].at[i] - xs[k].at[i] * ds[k].at[i];
+                    dsine.at[i] += xs[k].at[i] * dc[k].at[i] + xc[k].at[i] * ds[k].at[i];
+                }
+                dxc.at[i] = dc[k].at[i] * cosine.at[i] + ds[k].at[i] * sine.at[i];
+                dxs.at[i] = dc[k].at[i] * sine.at[i] - ds[k].at[i] * cosine.at[i];
             }
-            store_result<n>(me, step, c, dxc);
-            store_result<n>(me, step, s, dxs);
+            store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
+            store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
         }
-        if (step.result[1]) {
-            lp_vector_store<n>(step.result[1] + angle + f, dcosine, step.flags & LP_ROW_ADDS_SECOND);
-            lp_vector_store<n>(step.result[1] + angle + count + f, dsine, step.flags & LP_ROW_ADDS_SECOND);
-        }
+    }
+    for (int i = 0; both && i < 2; i++) {
+        lp_vector<n> sum = i ? dsine : dcosine;
+#pragma unroll
+        for (int k = 0; early && k < n; k++)
+            sum.at[k] = old[i].at[k] + sum.at[k];
+        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !early && step.flags & LP_ROW_ADDS_SECOND);
     }
 }
 
@@ -298,7 +323,7 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 #pragma unroll
     for (int m = 0; m < each; m++)
         if (me.exists && column_of<n>(me, m) < me.cols)
-            store_result<n>(me, step, column_of<n>(me, m), x.at[m]);
+            store_result<n>(me.row, me.cols, step, column_of<n>(me, m), x.at[m]);
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
@@ -308,9 +333,9 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
     if (step.ids)
         load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
     else if (step.flags & LP_ROW_MAIN)
-        load<n, each>(me, x, source_of(me, step, 0, me.cols));
+        load<n, each>(me, x, source_of(me.row, step, 0, me.cols));
     if (step.other[0] && !(step.flags & LP_ROW_EARLY))
-        load<n, each>(me, y, source_of(me, step, 1, me.cols));
+        load<n, each>(me, y, source_of(me.row, step, 1, me.cols));
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
@@ -329,23 +354,11 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
     if ((int)(blockIdx.x * blockDim.y) >= rows)
         return;
-    if constexpr (kind == PAIRS) {
-#pragma unroll 1
-        for (int i = 0; i < task.count; i++) {
-            if (i > 0)
-                team_sync<kind>();
-            if (me.exists && task.steps[i].op == LP_OP_BASIS)
-                basis(me, task.steps[i]);
-            else if (me.exists)
-                reflect<n>(me, task.steps[i]);
-        }
-        return;
-    }
     row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
         if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-            load<n, each>(me, ahead, source_of(me, task.steps[i + 1], 1, me.cols));
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
         if (i > 0)
             team_sync<kind>();
         if (i >= 0)
@@ -355,9 +368,26 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
         me.first += n * each * me.lanes;
         if (task.steps[0].other[0])
-            load<n, each>(me, y, source_of(me, task.steps[0], 1, me.cols));
+            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
         run_step<n, each, kind>(me, task.steps[0], x, y);
     }
+}
+
+/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
+template <int n> __global__ void __launch_bounds__(THREADS) pair_chain_kernel(const __grid_constant__ row_task task)
+{
+    uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
+    int row = (int)(i / vectors), f = n * (int)(i % vectors);
+    if (row >= lp_rows_now(task.rows, task.shard))
+        return;
+#pragma unroll 1
+    for (int k = 0; k < task.count; k++)
+        if (task.steps[k].op == LP_OP_BASIS)
+            basis<n>(row, f, task.steps[k]);
+        else if (task.steps[k].from[0].data && (task.steps[k].from[2].data || !task.steps[k].result[1]))
+            reflect<n, true>(row, f, task.cols, task.steps[k]);
+        else
+            reflect<n, false>(row, f, task.cols, task.steps[k]);
 }
 
 /* ---- steps of a stage ---------------------------------------------------------------------------------------- */
@@ -507,6 +537,8 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         other = rule->main;
     }
     row_step step = {};
+    step.frequencies = frequencies_of(node, rule);
+    int heads = step.frequencies ? shape_of(node)->cols / (2 * step.frequencies) : 1;
     step.op = (int)node->op->id;
     if (main >= 0 && state->in_memory[order[at]][main])
         step.flags |= LP_ROW_MAIN;
@@ -527,7 +559,7 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i], run))
             step.result[i] = (float *)lp_run_data(run->run, node->outputs[i]);
     if (node->outputs[0] && lp_part_computes(part, 0))
-        step.copy = lp_cuda_copy_to(run, node->outputs[0]);
+        step.copy = lp_cuda_copy_to(run, node->outputs[0], heads);
     step.factors = data_of(run, node, rule->factors);
     step.shifts = (const float *)data_of(run, node, rule->shifts);
     step.time = (const double *)data_of(run, node, rule->time);
@@ -539,7 +571,6 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         step.purpose = lp_dropout_purpose(node->attributes.stream);
         step.scale = (float)(65536.0 / (65536.0 - step.threshold));
     }
-    step.frequencies = frequencies_of(node, rule);
     return step;
 }
 
@@ -567,12 +598,14 @@ void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int la
 
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
 {
-    int frequencies = task.steps[0].frequencies, lanes = 8;
-    int vectors = (int)lp_blocks(frequencies ? frequencies : task.cols, n);
+    int vectors = (int)lp_blocks(task.cols, n), lanes = 8;
+    if (task.steps[0].frequencies) {
+        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * task.steps[0].frequencies / n, THREADS),
+                  THREADS, 0, task);
+        return;
+    }
     while (lanes < 32 && lanes < vectors)
         lanes *= 2;
-    if (frequencies)
-        return launch_kind<n, 1, PAIRS>(run, task, lanes, largest);
     if (vectors <= lanes)
         return launch_kind<n, 1, NARROW>(run, task, lanes, largest);
     if (vectors <= 2 * lanes)
@@ -607,9 +640,9 @@ void launch_parts(const lp_stage_part *parts, int count, const int *uses, const 
 
 } // namespace
 
-bool lp_cuda_row_chain_pairs(const lp_node *node)
+int lp_cuda_row_chain_frequencies(const lp_node *node)
 {
-    return is_pair_step(rule_of(node));
+    return frequencies_of(node, rule_of(node));
 }
 
 unsigned lp_cuda_row_chain_supports(const lp_node *node)

@@ -49,9 +49,10 @@ value_use use_of(const candidate *one, const lp_value *value)
 
 bool same_row_kernel(const candidate *a, const candidate *b)
 {
-    bool same = is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
+    bool same =
+        is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
     return same && (a->type == LP_STAGE_FUSED ||
-                    lp_cuda_row_chain_pairs(a->part.node) == lp_cuda_row_chain_pairs(b->part.node));
+                    lp_cuda_row_chain_frequencies(a->part.node) == lp_cuda_row_chain_frequencies(b->part.node));
 }
 
 bool same_loss(const candidate *loss, const candidate *gradient)
