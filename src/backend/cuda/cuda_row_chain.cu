@@ -11,7 +11,8 @@ namespace
 #define TWO_PI 6.283185307179586476925
 
 enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
-enum { MOST_EACH = 4 }; /* vectors of a lane */
+enum { MOST_EACH = 4 };       /* vectors of a lane */
+enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
 
 /* Blocks of a chain that sums over rows. Constant, so that results do not depend on the device. */
 #ifdef LP_CUDA_EMULATED
@@ -265,15 +266,35 @@ template <int n> __device__ inline void basis(int row, int f, const row_step &st
     store_result<n>(row, 2 * count, step, count + f, sine);
 }
 
+/* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
+ * been stored. */
+template <int n> struct pair_angles {
+    lp_vector<n> cosine, sine, old[2];
+    bool early; /* old has been loaded */
+};
+
+template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, const row_step &step)
+{
+    const size_t angle = (size_t)row * 2 * step.frequencies + f;
+    pair_angles<n> mine = {lp_vector_load<n>(step.other[0] + angle),
+                           lp_vector_load<n>(step.other[0] + angle + step.frequencies),
+                           {},
+                           step.flags & LP_ROW_ADDS_SECOND && step.result[1] && step.result[1] != step.result[0]};
+    for (int i = 0; mine.early && i < 2; i++)
+        mine.old[i] = lp_vector_load<n>(step.result[1] + angle + i * step.frequencies);
+    return mine;
+}
+
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
- * has that of cosines and sines. Stores dx before it: both can be the same matrix, and the second then accumulates.
+ * has that of cosines and sines.
  * copied: dy and x are copies, whose loads need no branches: those of several heads are under way at once. */
-template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const row_step &step)
+template <int n, bool copied>
+__device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
 {
     constexpr int together = n == 4 ? 2 : 4;
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
-    bool both = step.result[1], early = step.flags & LP_ROW_ADDS_SECOND && step.result[1] != step.result[0];
+    bool both = step.result[1];
     row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
     auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
         c += f + h * 2 * count;
@@ -282,10 +303,7 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
         else
             return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
     };
-    lp_vector<n> cosine = lp_vector_load<n>(step.other[0] + angle),
-                 sine = lp_vector_load<n>(step.other[0] + angle + count), dcosine = {}, dsine = {}, old[2] = {};
-    for (int i = 0; early && i < 2; i++)
-        old[i] = lp_vector_load<n>(step.result[1] + angle + i * count);
+    lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
     for (int first = 0; first < heads; first += together) {
         lp_vector<n> dc[together], ds[together], xc[together], xs[together];
@@ -321,9 +339,9 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
     for (int i = 0; both && i < 2; i++) {
         lp_vector<n> sum = i ? dsine : dcosine;
 #pragma unroll
-        for (int k = 0; early && k < n; k++)
-            sum.at[k] = old[i].at[k] + sum.at[k];
-        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !early && step.flags & LP_ROW_ADDS_SECOND);
+        for (int k = 0; angles.early && k < n; k++)
+            sum.at[k] = angles.old[i].at[k] + sum.at[k];
+        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !angles.early && step.flags & LP_ROW_ADDS_SECOND);
     }
 }
 
@@ -433,9 +451,41 @@ template <int n> __global__ void __launch_bounds__(THREADS) pair_chain_kernel(co
         if (task.steps[k].op == LP_OP_BASIS)
             basis<n>(row, f, task.steps[k]);
         else if (task.steps[k].from[0].data && (task.steps[k].from[2].data || !task.steps[k].result[1]))
-            reflect<n, true>(row, f, task.cols, task.steps[k]);
+            reflect<n, true>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
         else
-            reflect<n, false>(row, f, task.cols, task.steps[k]);
+            reflect<n, false>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+}
+
+/* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
+ * keeps them in shared memory. A thread has a pair of each head. */
+__global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_constant__ row_task task)
+{
+    LP_SHARED(float, memory);
+    row_step step = task.steps[0];
+    int count = step.frequencies, stride = step.copy.stride / 2, each = THREADS / count, first = (int)blockIdx.x * each;
+    int rows = min(lp_rows_now(task.rows, task.shard) - first, each);
+    int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
+    size_t begin = (size_t)first * stride;
+    float *to = (float *)step.copy.data + begin;
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
+        tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
+        if (step.result[1])
+            tile_cp_async<4>(memory + each * stride + i, (const float *)step.from[2].data + begin + i);
+    }
+    step.other[0] += (size_t)first * 2 * count;
+    step.result[1] += step.result[1] ? (size_t)first * 2 * count : 0;
+    pair_angles<1> angles = {};
+    if (row < rows)
+        angles = load_angles<1>(row, f, step);
+    step.from[0].data = step.copy.data = (uint16_t *)memory;
+    step.from[2].data = (uint16_t *)(memory + each * stride);
+    tile_cp_async_wait();
+    __syncthreads();
+    if (row < rows)
+        reflect<1, true>(row, f, task.cols, step, angles);
+    __syncthreads();
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS)
+        *(float4 *)(to + i) = *(const float4 *)(memory + i);
 }
 
 /* ---- steps of a stage ---------------------------------------------------------------------------------------- */
@@ -648,14 +698,33 @@ void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int la
         LP_LAUNCH(run, (row_chain_kernel<n, each, kind, false>), blocks, block, 0, task);
 }
 
+/* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
+size_t staged_size(const row_task &task)
+{
+    const row_step &step = task.steps[0];
+    auto like = [&](const lp_cuda_copy &copy) {
+        return copy.data && copy.stride == step.copy.stride && copy.gap == step.copy.gap;
+    };
+    bool able = task.count == 1 && !step.time && !step.result[0] && like(step.copy) && like(step.from[0]) &&
+                (!step.result[1] || like(step.from[2]));
+    size_t size = sizeof(uint16_t) * 2 * (size_t)(THREADS / step.frequencies) * (size_t)step.copy.stride;
+    return able && size <= MOST_STAGED ? size : 0;
+}
+
+template <int n> void launch_pairs(const lp_cuda_run *run, const row_task &task, int largest)
+{
+    int frequencies = task.steps[0].frequencies;
+    if (size_t size = n == 1 ? staged_size(task) : 0)
+        LP_LAUNCH(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
+    else
+        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0, task);
+}
+
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
 {
     int vectors = (int)lp_blocks(task.cols, n), lanes = 8;
-    if (task.steps[0].frequencies) {
-        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * task.steps[0].frequencies / n, THREADS),
-                  THREADS, 0, task);
-        return;
-    }
+    if (task.steps[0].frequencies)
+        return launch_pairs<n>(run, task, largest);
     while (lanes < 32 && lanes < vectors)
         lanes *= 2;
     if (vectors <= lanes)
