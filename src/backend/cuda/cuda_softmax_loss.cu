@@ -26,7 +26,7 @@ enum { WARPS = 8, BLOCK_TILES = 2 };
 enum { WARPS = 8, BLOCK_TILES = 4 };
 #endif
 
-typedef wide_shape<128, 3, 2> wide_scores;
+typedef wide_shape<128, 2> wide_scores;
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -100,8 +100,8 @@ __global__ void __launch_bounds__(32 * WARPS)
             return;
         for (int c = 4 * lane; c < to.stride; c += 128) {
             float4 x = product_load(task.table + (int64_t)row * cols + c, row < count ? cols - c : 0, task.width);
-            store_four<precision>(to.items, (int64_t)row * to.stride + c, x);
-            store_four<precision>(to.columns, (int64_t)column * to.stride + c, x);
+            store_four<precision>(to.items, loss_at(to, to.stride, row, c), x);
+            store_four<precision>(to.columns, loss_at(to, to.stride, column, c), x);
         }
         if (lane == 0)
             to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
@@ -114,7 +114,7 @@ __global__ void __launch_bounds__(32 * WARPS)
             score += dot<LP_PRECISION_FP32>(x, y);
             x = times(x, TILE_LOG2_E);
             by_packed += dot<precision>(x, y);
-            store_four<precision>(to.z, (int64_t)row * to.stride + c, x);
+            store_four<precision>(to.z, loss_at(to, to.stride, row, c), x);
         }
         score = lp_warp_sum(score);
         by_packed = lp_warp_sum(by_packed);
@@ -176,7 +176,10 @@ typedef struct store_exponentials : product_finish {
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
         tile_lane me = tile_lane_now();
         int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        int col = me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        /* In blocks there are zeros up to the last line of one. */
+        constexpr int whole = is_wide<shape> ? WIDE_BLOCK : 1;
+        int rows = (place.rows + whole - 1) / whole * whole;
         if (precision == LP_PRECISION_FP32)
             add_terms<precision, a_deep>(place, products);
 #pragma unroll
@@ -197,9 +200,13 @@ typedef struct store_exponentials : product_finish {
                         all[2 * n + 1] = rounded<precision>(two.y);
                     }
                 }
-                if (to && r < place.rows)
-                    *(float4 *)((float *)to + (r * stride + col + 8 * j) / (bf16 ? 2 : 1)) =
-                        make_float4(all[0], all[1], all[2], all[3]);
+                int64_t at = r * stride + place.col + col + 8 * j;
+                if constexpr (is_wide<shape>)
+                    at = wide_at(stride, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
+                         8 * (((j % 8 + me.member) ^ me.group) - me.group);
+                if (to && r < rows)
+                    *(float4 *)((float *)to + at / (bf16 ? 2 : 1)) =
+                        r < place.rows ? make_float4(all[0], all[1], all[2], all[3]) : make_float4(0, 0, 0, 0);
             }
         }
     }
@@ -294,14 +301,14 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
         for (int item = lane; item < count; item += 32) {
             float score = 0;
             for (int c = 0; c < task.cols; c++)
-                score += packed_at<precision>(factors.z, (int64_t)row * factors.stride + c) *
-                         packed_at<precision>(factors.items, (int64_t)item * factors.stride + c);
+                score += packed_at<precision>(factors.z, loss_at(factors, factors.stride, row, c)) *
+                         packed_at<precision>(factors.items, loss_at(factors, factors.stride, item, c));
             score += item_term(task, item);
             float power = tile_exp2(score - origin);
             if (pass == 0)
                 origin = fmaxf(origin, score);
             else if (factors.d)
-                packed_store<precision>(factors.d, (int64_t)row * factors.item_rows + item, power);
+                packed_store<precision>(factors.d, loss_at(factors, factors.item_rows, row, item), power);
             sum += pass == 0 ? 0 : power;
         }
         origin = lp_warp_max(origin);
@@ -321,15 +328,19 @@ __global__ void __launch_bounds__(32 * WARPS)
                 int ranges, float *lse, float *losses)
 {
     int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
-    if (row >= lp_rows_now(task.targets, task.shard)) {
-        if (factors.inverse && row < (factors.rows + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB && lane == 0)
+    int count = lp_rows_now(task.targets, task.shard);
+    if (row >= count) { /* zeros up to a whole slab */
+        bool zeros = factors.inverse && row < (count + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB;
+        if (zeros && lane == 0)
             packed_store<precision>(factors.inverse, row, 0);
+        for (int c = 4 * lane; zeros && factors.blocked && c < factors.stride; c += 128)
+            store_four<precision>(factors.scaled, loss_at(factors, factors.stride, row, c), make_float4(0, 0, 0, 0));
         return;
     }
     /* All loads come first, so that none waits for another. */
     const float *z = task.z + (int64_t)row * cols;
     float origin = factors.origin[row], score = factors.target[row], exact = losses[row], sum = 0;
-    int64_t at = (int64_t)row * factors.item_rows + task.target[row];
+    int64_t at = loss_at(factors, factors.item_rows, row, task.target[row]);
     float4 x = product_load(z + 4 * lane, cols - 4 * lane, task.width);
     for (int i = lane; i < ranges; i += 32)
         sum += sums[(int64_t)i * factors.rows + row];
@@ -338,7 +349,7 @@ __global__ void __launch_bounds__(32 * WARPS)
         sum = row_again<precision>(task, factors, row, lane, &origin);
     float inverse = 1 / sum;
     for (int c = 4 * lane; factors.scaled && c < factors.stride; c += 128) {
-        store_four<precision>(factors.scaled, (int64_t)row * factors.stride + c, times(x, inverse));
+        store_four<precision>(factors.scaled, loss_at(factors, factors.stride, row, c), times(x, inverse));
         x = product_load(z + c + 128, cols - c - 128, task.width);
     }
     if (lane > 0)
@@ -362,7 +373,7 @@ __global__ void __launch_bounds__(256)
     int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     int item = row < lp_rows_now(task.targets, task.shard) ? task.target[row] - first : -1;
     if (item >= 0 && item < count)
-        store_target<precision>(d, (int64_t)row * stride + item, factors.target[row], factors.origin[row],
+        store_target<precision>(d, loss_at(factors, stride, row, item), factors.target[row], factors.origin[row],
                                 factors.sum[row]);
 }
 
@@ -390,9 +401,11 @@ void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradien
     size_t element = loss_element_size(run);
     to->rows = lp_cuda_largest(run, node->inputs[0]);
     to->item_rows = round_up(lp_cuda_largest(run, node->inputs[1]), packed_wide::cols);
-    to->stride = round_up(node->inputs[0]->cols, packed_unit(run));
+    to->blocked = wide_supported(run);
+    to->stride = round_up(node->inputs[0]->cols, to->blocked ? (int)WIDE_BLOCK : packed_unit(run));
     size_t rows = (size_t)to->rows, items = (size_t)to->item_rows, stride = (size_t)to->stride;
-    memory->take((char **)&to->z, rows * stride, element);
+    size_t lines = to->blocked ? (size_t)round_up(to->rows, wide_scores::rows) : rows;
+    memory->take((char **)&to->z, lines * stride, element);
     memory->take((char **)&to->items, items * stride, element);
     memory->take((char **)&to->columns, items * stride, element);
     memory->take(&to->terms, items);
@@ -401,10 +414,10 @@ void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradien
     memory->take(&to->sum, rows);
     if (!gradient)
         return;
-    memory->take((char **)&to->scaled, rows * stride, element);
+    memory->take((char **)&to->scaled, lines * stride, element);
     memory->take((char **)&to->inverse, (size_t)round_up(to->rows, LOSS_SLAB), element);
-    if (rows * items * element <= LOSS_D_SIZE)
-        memory->take((char **)&to->d, rows * items, element);
+    if (lines * items * element <= LOSS_D_SIZE)
+        memory->take((char **)&to->d, lines * items, element);
 }
 
 void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
