@@ -187,6 +187,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                   wide_memory use)
 {
     int index = (int)blockIdx.x;
+    lp_pdl_wait();
     lp_pdl_trigger();
     if (index < blocks_of_dz)
         wide_product<false, shape>(dz, index, use);
@@ -330,8 +331,8 @@ void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient
                                   lp_blocks(ditems.rows, shape::rows) * (unsigned)(tiles * ditems.task.chunks)};
             size_t bytes;
             wide_memory use = wide_memory_of<shape>(0, true, &bytes);
-            LP_LAUNCH(run, wide_gradient<shape>, blocks[0] + blocks[1], shape::threads, bytes, dz, ditems,
-                      (int)blocks[0], use);
+            LP_LAUNCH_PDL(run, wide_gradient<shape>, blocks[0] + blocks[1], shape::threads, bytes, dz, ditems,
+                          (int)blocks[0], use);
         } else {
             if (dz.rows)
                 packed_launch<true, false, shape>(run, dz.task, (const store_scaled &)dz.store, dz.rows, tiles);
