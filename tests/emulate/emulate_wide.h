@@ -21,6 +21,16 @@ __device__ static inline void wide_multiply(float (&sums)[count], const float *a
     }
 }
 
+template <bool a_deep>
+__device__ static inline void wide_weigh(float (&sums)[4], const float *a, const uint16_t *weights)
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i += 2)
+        for (int k = 0; k < WIDE_BLOCK; k++)
+            sums[i] += emulate_wide_at(a, a_deep, me.warp % 4 * 16 + i / 2 * 8 + me.group, k) *
+                       __uint_as_float((uint32_t)weights[k] << 16);
+}
+
 template <int later> __device__ static inline void wide_wait(void)
 {
 }

@@ -7,8 +7,8 @@
  * lines may be the rows of C (`deep`: each has 64 depths) or the depth. Lines and columns up to whole blocks exist, and are
  * zeros where they belong to the depth.
  *
- * A tile has 128 rows; a warp has 16 of them and all columns, so what is done with a tile is a type `finish` as in
- * cuda_product_packed.h. A slab is 64 deep.
+ * A warp has 16 rows of a tile and all columns, so what is done with a tile is a type `finish` as in cuda_product_packed.h. A
+ * slab is 64 deep.
  *
  * The emulation adds up the same numbers one by one.
  */
@@ -19,15 +19,16 @@
 #include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 
-enum { WIDE_BLOCK = 64 }; /* rows and columns of a block, and the depth of a slab */
+/* Rows and columns of a block, and the depth of a slab; bytes of a block. */
+enum { WIDE_BLOCK = 64, WIDE_BYTES = 2 * WIDE_BLOCK * WIDE_BLOCK };
 
 /* Blocks: that run on a multiprocessor. */
-template <int cols, int resident_blocks> struct wide_shape : product_shape<128, cols, 16, cols> {
+template <int rows, int cols, int resident_blocks> struct wide_shape : product_shape<rows, cols, 16, cols> {
     static constexpr int blocks = resident_blocks;
 };
 
 template <typename shape> constexpr bool is_wide = false;
-template <int cols, int blocks> constexpr bool is_wide<wide_shape<cols, blocks>> = true;
+template <int rows, int cols, int blocks> constexpr bool is_wide<wide_shape<rows, cols, blocks>> = true;
 
 /* Floats of a line, and of `count` lines. */
 enum { WIDE_LINE = 32 };
@@ -43,21 +44,26 @@ __device__ static inline int64_t wide_at(int64_t stride, int row, int col)
     return (row - line) * stride + (col - col % WIDE_BLOCK) * WIDE_BLOCK + line * WIDE_BLOCK + 8 * vector + col % 8;
 }
 
+/* Whole blocks of at most `most` rows or columns from `first` on, of `count`. */
+__device__ static inline int wide_blocks(int first, int count, int most)
+{
+    return (min(count - first, most) + WIDE_BLOCK - 1) / WIDE_BLOCK;
+}
+
 /* By one thread: starts to copy the blocks of a slab, `count` of them from row `first` on. */
 template <bool deep>
 __device__ static inline void wide_copy(float *to, const product_operand &from, int first, int k, int count,
                                         reduction_barrier *barrier)
 {
-    constexpr uint32_t bytes = WIDE_BLOCK * WIDE_BLOCK * 2;
     const uint16_t *data = (const uint16_t *)from.data;
     if constexpr (deep)
         for (int i = 0; i < count; i++)
             reduction_copy_bulk(to + i * wide_size(WIDE_BLOCK),
-                                (const float *)(data + (first + i * WIDE_BLOCK) * from.stride + k * WIDE_BLOCK), bytes,
-                                barrier);
+                                (const float *)(data + (first + i * WIDE_BLOCK) * from.stride + k * WIDE_BLOCK),
+                                WIDE_BYTES, barrier);
     else
-        reduction_copy_bulk(to, (const float *)(data + k * from.stride + first * WIDE_BLOCK), (uint32_t)count * bytes,
-                            barrier);
+        reduction_copy_bulk(to, (const float *)(data + k * from.stride + first * WIDE_BLOCK),
+                            (uint32_t)count * WIDE_BYTES, barrier);
 }
 
 /* ---- tensor cores -------------------------------------------------------------------------------------------- */
@@ -130,6 +136,18 @@ __device__ static inline void wide_multiply(float (&sums)[count], const float *a
                                  wide_operand(b + (b_deep ? k / 2 : k * WIDE_LINE), b_deep));
 }
 
+/* The same with a B of 8 columns, of which the first are the weights; the others are whatever follows: a block of 8 x 8 numbers
+ * begins every 16 bytes. */
+template <bool a_deep>
+__device__ static inline void wide_weigh(float (&sums)[4], const float *a, const uint16_t *weights)
+{
+    uint64_t at = (uint64_t)__cvta_generic_to_shared(weights);
+#pragma unroll
+    for (int k = 0; k < WIDE_BLOCK; k += 16)
+        wide_mma<a_deep, true>(sums, wide_operand(a + (a_deep ? k / 2 : k * WIDE_LINE), a_deep),
+                               (at + 2 * k & 0x3FFFF) >> 4 | (uint64_t)1 << 16 | (uint64_t)1 << 32);
+}
+
 /* Until the products of at most `later` slabs are unfinished. */
 template <int later> __device__ static inline void wide_wait(void)
 {
@@ -141,6 +159,9 @@ template <int later> __device__ static inline void wide_wait(void)
 /* Not launched (wide_supported). */
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
+{
+}
+template <bool a_deep> __device__ static inline void wide_weigh(float (&)[4], const float *, const uint16_t *)
 {
 }
 template <int later> __device__ static inline void wide_wait(void)
@@ -175,18 +196,19 @@ typedef struct wide_memory {
     int resident, stages;
 } wide_memory;
 
-enum { WIDE_STAGES = 8, WIDE_BARRIERS = 1024 }; /* the most stages; bytes of the barriers */
+/* The most stages; bytes of the barriers and of the weights of stages. */
+enum { WIDE_STAGES = 6, WIDE_BARRIERS = 1024 };
 
-/* Column sums of A times weights of the depth, by tensor cores: 8 columns of B, of which the first has the weights. */
+/* Sums of A over the depth, times weights. */
 struct wide_weights {
-    const uint16_t *weights; /* NULL: none */
-    float sums[4];           /* of the lane's rows: 0 and 2, in the first lane of each four */
+    const uint16_t *weights;
+    float sums[4]; /* of the lane's rows: 0 and 2, in the first lane of each four */
 };
 
 /* Floats of a stage. */
-template <typename shape> __host__ __device__ constexpr int wide_stage(bool resident, bool weighs)
+template <typename shape> __host__ __device__ constexpr int wide_stage(bool resident)
 {
-    return wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows)) + (weighs ? wide_size(8) : 0);
+    return wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows));
 }
 
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
@@ -200,7 +222,9 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     /* Lines repeat after 1,024 bytes. */
     float *memory = shared + (WIDE_BARRIERS - ((uintptr_t)shared & (WIDE_BARRIERS - 1))) / 4;
     float *ring = memory + use.resident * size_a;
-    int size = wide_stage<shape>(use.resident, weighs), first = tile, begin, end;
+    uint16_t *weights_of = (uint16_t *)shared + WIDE_BLOCK; /* by stage, behind the barriers */
+    int size = wide_stage<shape>(use.resident), first = tile, begin, end;
+    int left_blocks = wide_blocks(place.row, place.rows, shape::rows);
     product_chunk<WIDE_BLOCK>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
 
     /* By one thread: copies the slabs of all tiles in their order. */
@@ -210,17 +234,16 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
             return;
         reduction_barrier *barrier = barriers + next_stage;
         float *to = ring + next_stage * size;
-        int col = next_tile * shape::cols, blocks = (min(place.cols - col, shape::cols) + WIDE_BLOCK - 1) / WIDE_BLOCK;
-        bool left = !use.resident || next_tile == first;
-        reduction_barrier_expect(barrier, (uint32_t)(blocks + (left ? shape::rows / WIDE_BLOCK : 0)) * 8192 +
-                                              (weighs ? 2 * WIDE_BLOCK : 0));
-        wide_copy<b_deep>(to, task.b, col, next_k, blocks, barrier);
+        int col = next_tile * shape::cols, right = wide_blocks(col, place.cols, shape::cols);
+        int left = !use.resident || next_tile == first ? left_blocks : 0;
+        reduction_barrier_expect(barrier, (uint32_t)(left + right) * WIDE_BYTES + (weighs ? 2 * WIDE_BLOCK : 0));
+        wide_copy<b_deep>(to, task.b, col, next_k, right, barrier);
         if (left)
             wide_copy<a_deep>(use.resident ? memory + next_k / WIDE_BLOCK * size_a : to + size_b, task.a, place.row,
-                              next_k, shape::rows / WIDE_BLOCK, barrier);
+                              next_k, left, barrier);
         if (weighs)
-            reduction_copy_bulk(to + size_b + size_a, (const float *)(weights.weights + next_k), 2 * WIDE_BLOCK,
-                                barrier);
+            reduction_copy_bulk((float *)(weights_of + next_stage * WIDE_BLOCK),
+                                (const float *)(weights.weights + next_k), 2 * WIDE_BLOCK, barrier);
         next_k += WIDE_BLOCK;
         if (next_k >= end) {
             next_k = begin;
@@ -252,7 +275,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
             wide_begin();
             wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left, right);
             if (weighs)
-                wide_multiply<a_deep, true>(weights.sums, left, right + size_b + size_a);
+                wide_weigh<a_deep>(weights.sums, left, weights_of + stage * WIDE_BLOCK);
             wide_end();
             wide_wait<1>();
             __syncthreads();
@@ -288,9 +311,9 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 }
 
 /* As many stages as fit beside `resident` slabs of A; *bytes: of the shared memory of a block. */
-template <typename shape> static inline wide_memory wide_memory_of(int resident, bool weighs, size_t *bytes)
+template <typename shape> static inline wide_memory wide_memory_of(int resident, size_t *bytes)
 {
-    size_t stage = sizeof(float) * (size_t)wide_stage<shape>(resident, weighs);
+    size_t stage = sizeof(float) * (size_t)wide_stage<shape>(resident);
     size_t fixed = WIDE_BARRIERS + sizeof(float) * (size_t)(resident * wide_size(shape::rows));
     size_t most = shape::blocks == 1 ? (size_t)TILE_MAX_SHARED : (size_t)TILE_HALF_SHARED,
            stages = (most - fixed) / stage;
@@ -307,7 +330,7 @@ static inline void wide_launch(const lp_cuda_run *run, const product_task &task,
     int depth = (int)lp_blocks(task.depth.most, WIDE_BLOCK);
     bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);
     size_t bytes;
-    wide_memory use = wide_memory_of<shape>(several && depth <= 4 ? depth : 0, false, &bytes);
+    wide_memory use = wide_memory_of<shape>(several && depth <= 4 ? depth : 0, &bytes);
     LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, shape, finish_type>),
                   dim3((unsigned)ranges, lp_blocks(rows, shape::rows)), shape::threads, bytes, task, use, finish);
 }

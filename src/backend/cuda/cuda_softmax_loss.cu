@@ -26,7 +26,7 @@ enum { WARPS = 8, BLOCK_TILES = 2 };
 enum { WARPS = 8, BLOCK_TILES = 4 };
 #endif
 
-typedef wide_shape<128, 2> wide_scores;
+typedef wide_shape<128, 128, 2> wide_scores;
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -452,7 +452,7 @@ void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradien
     to->blocked = wide_supported(run);
     to->stride = round_up(node->inputs[0]->cols, to->blocked ? (int)WIDE_BLOCK : packed_unit(run));
     size_t rows = (size_t)to->rows, items = (size_t)to->item_rows, stride = (size_t)to->stride;
-    size_t lines = to->blocked ? (size_t)round_up(to->rows, wide_scores::rows) : rows;
+    size_t lines = to->blocked ? (size_t)round_up(to->rows, WIDE_BLOCK) : rows;
     memory->take((char **)&to->z, lines * stride, element);
     memory->take((char **)&to->items, items * stride, element);
     memory->take((char **)&to->columns, items * stride, element);

@@ -207,13 +207,13 @@ template <typename action> void with_gradient_shape(const lp_cuda_run *run, int 
     }
     switch (tile_width(cols, 256, WIDE_BLOCK)) {
     case 64:
-        return act(wide_shape<64, 2>());
+        return act(wide_shape<128, 64, 2>());
     case 128:
-        return act(wide_shape<128, 2>());
+        return act(wide_shape<128, 128, 2>());
     case 192:
-        return act(wide_shape<192, 1>());
+        return act(wide_shape<128, 192, 1>());
     default:
-        return act(wide_shape<256, 1>());
+        return act(wide_shape<128, 256, 1>());
     }
 }
 
@@ -330,7 +330,7 @@ void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient
             unsigned blocks[2] = {lp_blocks(dz.rows, shape::rows) * (unsigned)(tiles * dz.task.chunks),
                                   lp_blocks(ditems.rows, shape::rows) * (unsigned)(tiles * ditems.task.chunks)};
             size_t bytes;
-            wide_memory use = wide_memory_of<shape>(0, true, &bytes);
+            wide_memory use = wide_memory_of<shape>(0, &bytes);
             LP_LAUNCH_PDL(run, wide_gradient<shape>, blocks[0] + blocks[1], shape::threads, bytes, dz, ditems,
                           (int)blocks[0], use);
         } else {
@@ -356,8 +356,8 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     if (!(kept.at = (char *)lp_cuda_side_buffer(run, node->inputs[5], 0)))
         return;
     loss_take_factors(node, run, true, &kept, &g.factors);
-    /* A row of blocks, or of tiles, is whole. */
-    int rows = g.factors.rows, lines = (int)lp_blocks(rows, 128) * 128, items = lp_cuda_largest(run, node->inputs[1]);
+    int rows = g.factors.rows, lines = (int)lp_blocks(rows, WIDE_BLOCK) * WIDE_BLOCK,
+        items = lp_cuda_largest(run, node->inputs[1]);
     size_t column = (size_t)(lines < 1 ? 1 : lines) * packed_wide::cols * loss_element_size(run);
     size_t most = LOSS_D_SIZE / column < 1 ? 1 : LOSS_D_SIZE / column;
     g.chunk = g.factors.d ? g.factors.item_rows : (int)most * packed_wide::cols;
