@@ -1,9 +1,11 @@
-/* group.h: shared by group.c, which groups rows by sequence, group_move.c, which moves their columns, and group_fields.c,
- * which does so for their fields. */
+/* group.h: shared by group.c, which groups rows by sequence, group_move.c, which moves their columns, group_append.c, which
+ * writes them to partitions, and group_fields.c, which does so for their fields. */
 #ifndef LP_GROUP_H
 #define LP_GROUP_H
 
 #include "data/import/rows.h"
+
+enum { LP_APPEND_LINE = 64 }; /* bytes of a cache line */
 
 /* Ranges of sequences, each of which has one sequence, or about as many rows as fit the cache of the CPU. */
 typedef struct lp_partitions {
@@ -18,6 +20,7 @@ typedef struct lp_partitions {
     uint16_t **index; /* owned; [worker][local id]: the index of the sequence in its partition */
     /* Owned; [part][partition]: index of the first row of this part in the partition, and that of the next one. */
     uint64_t *begin, *next;
+    void *lines; /* owned; [thread][partition][LP_APPEND_LINE bytes]: the values that are not yet in the column */
 } lp_partitions;
 
 typedef struct lp_grouping {
@@ -83,14 +86,22 @@ const lp_rows_chunk *lp_group_next(const lp_grouping *a, int64_t *at, int64_t la
 /* The values of a column of the rows of a chunk. */
 const void *lp_group_values(const lp_grouping *a, int worker, const lp_rows_chunk *chunk, int column);
 
-/* Appends the values of a chunk's rows to their partitions in `column`; ids are replaced by number[id]. */
-void lp_group_append_ids(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *values,
+/* Appends the ids of a chunk's rows, replaced by number[id], to their partitions in `column`. */
+void lp_group_append_ids(const lp_grouping *a, int worker, int part, const lp_rows_chunk *chunk, const uint32_t *values,
                          const uint32_t *number, int32_t *column);
-void lp_group_append_numbers(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const double *values,
-                             double *column);
 
 /* The values of a chunk are copied: frees the column of its segment if they were the last. */
 void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int column);
+
+/* ------------------------------------------------------------------------------------------ group_append.c ---- */
+
+/* Appends values of `size` bytes (1, 4 or 8), of the rows from `row` on, to their partitions in `column`, which is aligned to
+ * a line. The rows of a part come in order. */
+void lp_group_append(const lp_grouping *a, int worker, int part, uint64_t row, const void *values, int64_t count,
+                     void *column, size_t size);
+
+/* Ends a part: only now are all of its values in the column. */
+void lp_group_append_end(const lp_grouping *a, int worker, int part, void *column, size_t size);
 
 /* ------------------------------------------------------------------------------------------ group_fields.c ---- */
 

@@ -13,11 +13,12 @@ static void move_field(void *context, int part, int worker)
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
         const void *values = lp_group_values(a, worker, chunk, a->field);
         if (number)
-            lp_group_append_numbers(a, part, chunk, values, a->moved);
+            lp_group_append(a, worker, part, (uint64_t)chunk->row, values, chunk->count, a->moved, sizeof(double));
         else
-            lp_group_append_ids(a, part, chunk, values, a->category_number[chunk->worker], a->moved);
+            lp_group_append_ids(a, worker, part, chunk, values, a->category_number[chunk->worker], a->moved);
         lp_group_copied(a, chunk, a->field);
     }
+    lp_group_append_end(a, worker, part, a->moved, number ? sizeof(double) : sizeof(uint32_t));
 }
 
 bool lp_group_field(lp_grouping *a, int f)

@@ -34,6 +34,7 @@ void lp_partitions_clear(lp_partitions *partitions, int worker_count)
     lp_free(partitions->first);
     lp_free(partitions->begin);
     lp_free(partitions->next);
+    lp_free(partitions->lines);
     *partitions = (lp_partitions){0};
 }
 
@@ -159,7 +160,8 @@ static bool assign_rows(lp_grouping *a)
     all->of_row = lp_alloc_raw((size_t)a->row_count, (size_t)all->size);
     all->begin = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->begin);
     all->next = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->next);
-    if (!all->of_row || !all->begin || !all->next)
+    all->lines = lp_alloc((size_t)a->threads * (size_t)all->count, LP_APPEND_LINE);
+    if (!all->of_row || !all->begin || !all->next || !all->lines)
         return false;
     lp_threads_run(a->threads, a->parts, assign_part, a);
     uint64_t at = 0;
@@ -228,41 +230,15 @@ void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int colum
 
 /* ---------------------------------------------------------------------------------- 1. rows to partitions ---- */
 
-/* The places of the next rows of a chunk in their partitions, at most BLOCK, from row `done` of the chunk on. Returns
- * their number. */
-static int places(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int64_t done, uint64_t *place)
-{
-    uint64_t *next = a->partitions.next + part * a->partitions.count;
-    int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
-#define NEXT(element)                                                                         \
-    {                                                                                         \
-        const element *partition = (const element *)a->partitions.of_row + chunk->row + done; \
-        for (int i = 0; i < few; i++)                                                         \
-            place[i] = next[partition[i]]++;                                                  \
-    }
-    FOR_SIZE(a->partitions.size, NEXT);
-    return few;
-}
-
-void lp_group_append_ids(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *values,
+void lp_group_append_ids(const lp_grouping *a, int worker, int part, const lp_rows_chunk *chunk, const uint32_t *values,
                          const uint32_t *number, int32_t *column)
 {
-    uint64_t place[BLOCK];
+    uint32_t block[BLOCK];
     for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
+        int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
         for (int i = 0; i < few; i++)
-            column[place[i]] = (int32_t)number[values[done + i]];
-    }
-}
-
-void lp_group_append_numbers(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const double *values,
-                             double *column)
-{
-    uint64_t place[BLOCK];
-    for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
-        for (int i = 0; i < few; i++)
-            column[place[i]] = values[done + i];
+            block[i] = number[values[done + i]];
+        lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, column, sizeof *column);
     }
 }
 
@@ -272,44 +248,63 @@ static void move_times(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        lp_group_append_numbers(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_TIME), a->time);
+        const void *times = lp_group_values(a, worker, chunk, LP_COLUMN_TIME);
+        lp_group_append(a, worker, part, (uint64_t)chunk->row, times, chunk->count, a->time, sizeof *a->time);
         lp_group_copied(a, chunk, LP_COLUMN_TIME);
     }
+    lp_group_append_end(a, worker, part, a->time, sizeof *a->time);
+}
+
+static void move_splits(void *context, int part, int worker)
+{
+    lp_grouping *a = context;
+    uint8_t block[BLOCK];
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        const uint32_t *type = lp_group_values(a, worker, chunk, LP_COLUMN_TYPE);
+        for (int64_t done = 0; done < chunk->count; done += BLOCK) {
+            int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
+            for (int i = 0; i < few; i++)
+                block[i] = type[done + i] & 3;
+            lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, a->split, sizeof *a->split);
+        }
+    }
+    lp_group_append_end(a, worker, part, a->split, sizeof *a->split);
 }
 
 /* Also counts the rows of each event type. Short loops, so that cache misses overlap. */
-static void append_types(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *sequence,
-                         const uint32_t *type, int64_t *count)
+static void append_types(const lp_grouping *a, int worker, int part, const lp_rows_chunk *chunk,
+                         const uint32_t *sequence, const uint32_t *type)
 {
     const uint32_t *number = a->type_number[chunk->worker];
     const uint16_t *sequence_index = a->partitions.index[chunk->worker];
-    uint64_t place[BLOCK];
-    uint32_t element[BLOCK];
+    int64_t *count = a->type_count + (size_t)worker * a->types.count;
+    uint32_t block[BLOCK];
     for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
+        int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
         for (int i = 0; i < few; i++)
-            element[i] = (uint32_t)((uint64_t)sequence_index[sequence[done + i]] << a->type_bits);
+            block[i] = (uint32_t)((uint64_t)sequence_index[sequence[done + i]] << a->type_bits);
         for (int i = 0; i < few; i++) {
             uint32_t id = number[type[done + i] >> 2];
-            a->type[place[i]] = (int32_t)(element[i] | id);
+            block[i] |= id;
             count[id]++;
         }
-        for (int i = 0; a->split && i < few; i++)
-            a->split[place[i]] = type[done + i] & 3;
+        lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, a->type, sizeof *a->type);
     }
 }
 
 static void move_types(void *context, int part, int worker)
 {
     lp_grouping *a = context;
-    int64_t *count = a->type_count + (size_t)worker * a->types.count;
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        append_types(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE),
-                     lp_group_values(a, worker, chunk, LP_COLUMN_TYPE), count);
+        append_types(a, worker, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE),
+                     lp_group_values(a, worker, chunk, LP_COLUMN_TYPE));
         lp_group_copied(a, chunk, LP_COLUMN_TYPE);
     }
+    lp_group_append_end(a, worker, part, a->type, sizeof *a->type);
 }
 
 void lp_group_move(lp_grouping *a, void (*move)(void *grouping, int part, int worker))
@@ -330,6 +325,8 @@ static bool move_to_partitions(lp_grouping *a)
     a->type_count = lp_alloc((size_t)a->threads * types, sizeof *a->type_count);
     if (!a->type || (a->with_split && !a->split) || !a->type_count)
         return false;
+    if (a->split)
+        lp_group_move(a, move_splits);
     lp_group_move(a, move_types);
     for (size_t i = types; i < (size_t)a->threads * types; i++)
         a->type_count[i % types] += a->type_count[i];
