@@ -50,6 +50,10 @@ typedef struct lp_grouping {
     double *time;
     int32_t *type; /* global ids; sorted by count after the last step */
     uint8_t *split;
+    uint32_t *type_rank;         /* owned; [global id]: what the rows of an event type get when they are grouped */
+    lp_sequence_columns columns; /* of all rows, with the next two: set by lp_group_place_rows */
+    void *field_column[LP_FIELD_LIMIT];
+    size_t field_size[LP_FIELD_LIMIT];
 } lp_grouping;
 
 /* ------------------------------------------------------------------------------------------------- group.c ---- */
@@ -61,10 +65,12 @@ bool lp_group_names(lp_grouping *a, lp_intern *common, uint32_t **numbers, int c
 /* Frees the ids that lp_group_names gave. */
 void lp_group_numbers_free(const lp_grouping *a, uint32_t **numbers);
 
-/* Assigns ids to the names that occur, by descending count, and maps those of the column to them. The names are copied
- * into two buffers, which the caller owns. False when out of memory. */
-bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *counts, int32_t *column, void **buffers,
-                   lp_names *names);
+/* Assigns ids to the names that occur, by descending count: ids[i] becomes that of name i. The names are copied into two
+ * buffers, which the caller owns. False when out of memory. */
+bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *ids, void **buffers, lp_names *names);
+
+/* Maps a column of all events by ids. */
+void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *ids);
 
 /* -------------------------------------------------------------------------------------------- group_move.c ---- */
 
@@ -72,8 +78,13 @@ bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *
 bool lp_group_partition(lp_grouping *a);
 void lp_partitions_clear(lp_partitions *partitions, int worker_count);
 
-/* Moves all columns of the rows to their sequences; the names of the workers are not needed. False when out of memory. */
+/* Moves all columns of the rows to their partitions, and counts the rows of each event type; the names of the workers are
+ * not needed. False when out of memory. */
 bool lp_group_move_rows(lp_grouping *a);
+
+/* Groups the rows of each partition by sequence, sorts them by time, and maps their event types by type_rank. False when out
+ * of memory. */
+bool lp_group_place_rows(lp_grouping *a);
 
 /* Moves a column to the partitions by `move`, one task per part. */
 void lp_group_move(lp_grouping *a, void (*move)(void *grouping, int part, int worker));

@@ -54,11 +54,15 @@ bool lp_group_categories(lp_grouping *a, int f)
         return true;
     }
     int64_t *count = lp_alloc(categories->count, sizeof *count);
-    bool good = count != NULL;
+    uint32_t *ids = lp_alloc(categories->count, sizeof *ids);
+    bool good = count && ids;
     for (int64_t i = 0; good && i < a->dataset->event_count; i++)
         count[column[i]]++;
-    good = good && lp_group_rank(a, categories, count, column, &field->buffers[1], &field->categories);
+    good = good && lp_group_rank(categories, count, ids, &field->buffers[1], &field->categories);
+    if (good)
+        lp_group_renumber(a, column, ids);
     lp_free(count);
+    lp_free(ids);
     field->category = column;
     return good;
 }

@@ -347,11 +347,19 @@ static bool move_to_partitions(lp_grouping *a)
 
 /* ------------------------------------------------------------------------------- 2. partitions to sequences ---- */
 
+/* What a thread groups a partition with. */
+struct placer {
+    uint32_t *next;  /* owned; [widest]: index in the partition of the next row of each sequence */
+    uint32_t *index; /* owned; [longest]: index in the partition of each row */
+    double *spare;   /* owned; [longest]: copy of a column */
+    lp_sort_space space;
+    int64_t late;
+    bool out_of_memory;
+};
+
 struct placing {
     lp_grouping *grouping;
-    uint32_t *next;  /* owned; [thread][widest] */
-    uint32_t *index; /* owned; [thread][longest] */
-    double *spare;   /* owned; [thread][longest] */
+    struct placer *placers; /* owned; [thread] */
 };
 
 #define PLACE(element)                   \
@@ -370,19 +378,13 @@ static void place(void *column, size_t size, uint64_t count, const uint32_t *ind
     memcpy(column, spare, count * size);
 }
 
-static void place_partition(void *context, int task, int worker)
+/* Groups the rows of a partition that has several sequences; p->next becomes the end of each sequence. */
+static void place_sequences(lp_grouping *a, struct placer *p, uint64_t first, uint64_t sequences, uint64_t begin,
+                            uint64_t count)
 {
-    struct placing *p = context;
-    lp_grouping *a = p->grouping;
-    const lp_partitions *all = &a->partitions;
-    uint64_t first = all->first[task], sequences = all->first[task + 1] - first, begin = all->begin[task];
-    uint64_t count = (task + 1 < all->count ? all->begin[task + 1] : (uint64_t)a->row_count) - begin, at = 0;
-    a->start[first] = begin;
-    if (sequences == 1)
-        return; /* its rows are in order, and its index is 0 */
-    uint32_t *next = p->next + worker * all->widest, *index = p->index + worker * all->longest;
-    uint32_t *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)(p->spare + worker * all->longest);
-    uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1);
+    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)p->spare;
+    const uint32_t *rank = a->type_rank;
+    uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1), at = 0;
     int bits = a->type_bits;
     memset(next, 0, sequences * sizeof *next);
     for (uint64_t i = 0; i < count; i++)
@@ -390,40 +392,89 @@ static void place_partition(void *context, int task, int worker)
     for (uint64_t s = 0; s < sequences; s++) {
         uint32_t rows = next[s];
         a->start[first + s] = begin + at;
-        next[s] = (uint32_t)at;
+        next[s] = at;
         at += rows;
     }
     for (uint64_t i = 0; i < count; i++) {
         index[i] = next[(uint64_t)type[i] >> bits]++;
-        placed[index[i]] = type[i] & mask;
+        placed[index[i]] = rank[type[i] & mask];
     }
     memcpy(type, placed, count * sizeof *type);
-    place(a->time + begin, sizeof *a->time, count, index, placed);
+    place(a->time + begin, sizeof *a->time, count, index, p->spare);
     if (a->split)
-        place(a->split + begin, sizeof *a->split, count, index, placed);
-    for (int f = 0; f < a->dataset->field_count; f++) {
-        size_t size = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
-        place((char *)a->dataset->fields[f].buffers[0] + begin * size, size, count, index, placed);
+        place(a->split + begin, sizeof *a->split, count, index, p->spare);
+    for (int f = 0; f < a->columns.field_count; f++)
+        place((char *)a->field_column[f] + begin * a->field_size[f], a->field_size[f], count, index, p->spare);
+}
+
+static void place_partition(void *context, int task, int worker)
+{
+    const struct placing *all = context;
+    lp_grouping *a = all->grouping;
+    struct placer *p = &all->placers[worker];
+    const lp_partitions *partitions = &a->partitions;
+    uint64_t first = partitions->first[task], sequences = partitions->first[task + 1] - first;
+    uint64_t begin = partitions->begin[task], at = begin;
+    uint64_t end = task + 1 < partitions->count ? partitions->begin[task + 1] : (uint64_t)a->row_count;
+    if (sequences > 1) {
+        place_sequences(a, p, first, sequences, begin, end - begin);
+    } else { /* its rows are in order, and its index is 0 */
+        a->start[first] = begin;
+        for (uint64_t i = begin; i < end; i++)
+            a->type[i] = (int32_t)a->type_rank[a->type[i]];
+    }
+    for (uint64_t s = 0; s < sequences && !p->out_of_memory; s++) {
+        uint64_t next = sequences > 1 ? begin + p->next[s] : end;
+        p->out_of_memory = !lp_sort_sequence(&a->columns, at, next - at, &p->space, &p->late);
+        at = next;
     }
 }
 
-static bool place_rows(lp_grouping *a)
+static void set_columns(lp_grouping *a)
 {
-    const lp_partitions *all = &a->partitions;
-    size_t threads = (size_t)a->threads;
-    struct placing p = {.grouping = a,
-                        .next = lp_grow(NULL, threads * (size_t)all->widest, sizeof *p.next),
-                        .index = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.index),
-                        .spare = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.spare)};
+    lapse_dataset *dataset = a->dataset;
+    for (int f = 0; f < dataset->field_count; f++) {
+        a->field_column[f] = dataset->fields[f].buffers[0];
+        a->field_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+    }
+    a->columns = (lp_sequence_columns){a->start, a->sequences.count,   a->time,         a->type,
+                                       a->split, dataset->field_count, a->field_column, a->field_size};
+}
+
+static bool placer_init(struct placer *p, const lp_partitions *all)
+{
+    p->next = lp_grow(NULL, (size_t)all->widest, sizeof *p->next);
+    p->index = lp_alloc_raw((size_t)all->longest, sizeof *p->index);
+    p->spare = lp_alloc_raw((size_t)all->longest, sizeof *p->spare);
+    return p->next && p->index && p->spare;
+}
+
+static void placer_clear(struct placer *p)
+{
+    lp_free(p->next);
+    lp_free(p->index);
+    lp_free(p->spare);
+    lp_free(p->space.events);
+}
+
+bool lp_group_place_rows(lp_grouping *a)
+{
+    struct placing all = {a, lp_alloc((size_t)a->threads, sizeof *all.placers)};
     a->start = lp_alloc_raw(a->sequences.count + (size_t)1, sizeof *a->start);
-    bool good = p.next && p.index && p.spare && a->start && all->longest <= UINT32_MAX; /* the limit of index */
-    if (good)
+    bool good = all.placers && a->start && a->partitions.longest <= UINT32_MAX; /* the limit of an index */
+    for (int t = 0; good && t < a->threads; t++)
+        good = placer_init(&all.placers[t], &a->partitions);
+    if (good) {
         a->start[a->sequences.count] = (uint64_t)a->row_count;
-    if (good)
-        lp_threads_run(a->threads, (int)all->count, place_partition, &p);
-    lp_free(p.next);
-    lp_free(p.index);
-    lp_free(p.spare);
+        set_columns(a);
+        lp_threads_run(a->threads, (int)a->partitions.count, place_partition, &all);
+    }
+    for (int t = 0; all.placers && t < a->threads; t++) {
+        a->preparation->report->moved_rows += all.placers[t].late;
+        good = good && !all.placers[t].out_of_memory;
+        placer_clear(&all.placers[t]);
+    }
+    lp_free(all.placers);
     return good;
 }
 
@@ -432,9 +483,8 @@ bool lp_group_move_rows(lp_grouping *a)
     a->parts = a->chunk_count < 8 * a->threads ? (int)a->chunk_count : 8 * a->threads;
     if (a->loader)
         a->scratch = lp_alloc_raw((size_t)a->threads * (size_t)a->longest, sizeof *a->scratch);
-    if ((a->loader && !a->scratch) || !assign_rows(a) || !move_to_partitions(a))
-        return false;
+    bool good = (!a->loader || a->scratch) && assign_rows(a) && move_to_partitions(a);
     lp_free(a->partitions.of_row);
     a->partitions.of_row = NULL;
-    return place_rows(a);
+    return good;
 }
