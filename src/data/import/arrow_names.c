@@ -19,7 +19,7 @@ enum {
 
 enum {
     FIRST_SLOTS = 256,
-    AHEAD = 32,
+    AHEAD = LP_ARROW_STEP,
     WORDS = 16,       /* bytes of the texts that are cached */
     RECENT_BITS = 12, /* the cache has 1 << RECENT_BITS entries */
     TRIED = 512,      /* rows after which a cache that misses many is given up for this batch and PAUSE others */
@@ -368,7 +368,8 @@ static uint32_t add_recent(lp_rows_names *table, lp_arrow_recent *pair, const ui
 /* Ids of few names, or of rows with the same name: through the cache. Stops if it misses many. Returns the number of
  * rows done; -1 when out of memory. */
 static int64_t ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
-                            const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                            const int32_t *row, int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead,
+                            uint32_t *ids)
 {
     struct texts texts;
     int64_t done = 0, misses = 0;
@@ -379,6 +380,7 @@ static int64_t ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const l
         memset(names->recent, 0xFF, sizeof *names->recent << RECENT_BITS);
     }
     while (done < count && (done < TRIED || misses * 4 <= done)) {
+        lp_arrow_ahead_step(ahead);
         take_texts(values, row, first, done, count, &texts);
         for (int t = 0; t < texts.count; t++, done++) {
             uint64_t low = texts.word[t][0], high = texts.word[t][1];
@@ -413,7 +415,7 @@ static void begin_texts(const lp_rows_names *table, struct texts *texts)
 /* Ids of many names, whose table exceeds the cache of the CPU: the slots of the next rows are prefetched before those of
  * these rows are read. */
 static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
-                         int64_t count, uint64_t position, uint32_t *ids)
+                         int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     struct texts texts[2];
     take_texts(values, row, first, 0, count, &texts[0]);
@@ -421,6 +423,7 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
     for (int64_t done = 0; done < count; done += AHEAD) {
         const struct texts *these = &texts[done / AHEAD % 2];
         struct texts *next = &texts[(done / AHEAD + 1) % 2];
+        lp_arrow_ahead_step(ahead);
         take_texts(values, row, first, done + AHEAD, count, next);
         begin_texts(table, next);
         bool all = lp_intern_find(&table->intern, these->query, these->count, ids + done);
@@ -520,13 +523,15 @@ static inline bool find_numbers(const lp_arrow_names *names, const lp_rows_names
 /* Ids of texts that are small numbers, by the number: the table is much smaller than that of names. Stops if many are
  * not. Returns the number of rows done; -1 when out of memory. */
 static int64_t ids_by_number(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
-                             const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                             const int32_t *row, int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead,
+                             uint32_t *ids)
 {
     struct numbers texts;
     int64_t done = 0, misses = 0;
     while (done < count && misses * 8 <= done) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
         bool all;
+        lp_arrow_ahead_step(ahead);
         if (values->type.kind == LP_ARROW_VIEW)
             all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_VIEW}, row + done, first, few,
                                &texts, ids + done);
@@ -557,13 +562,13 @@ static int64_t ids_by_number(lp_arrow_names *names, lp_rows_names *table, const 
 }
 
 static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                         int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     int64_t done = 0;
     if (names->number_pause > 0)
         names->number_pause--;
     else
-        done = ids_by_number(names, table, values, row, first, count, position, ids);
+        done = ids_by_number(names, table, values, row, first, count, position, ahead, ids);
     if (done < 0 || done == count)
         return done == count;
     row += done;
@@ -574,9 +579,9 @@ static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_a
     if (names->pause > 0)
         names->pause--;
     else
-        done = ids_by_cache(names, table, values, row, first, count, position, ids);
+        done = ids_by_cache(names, table, values, row, first, count, position, ahead, ids);
     return done == count || (done >= 0 && ids_by_table(table, values, row + done, first, count - done,
-                                                       position + (uint64_t)done, ids + done));
+                                                       position + (uint64_t)done, ahead, ids + done));
 }
 
 static uint32_t id_of_term(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, int64_t i,
@@ -634,13 +639,14 @@ static void known_ids(const lp_arrow_names *names, const lp_arrow_values *values
 }
 
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                        int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                        int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     if (!values->terms && lp_arrow_is_text(values))
-        return ids_of_texts(names, table, values, row, first, count, position, ids);
+        return ids_of_texts(names, table, values, row, first, count, position, ahead, ids);
     int64_t integer[AHEAD];
     for (int64_t done = 0; done < count; done += AHEAD) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        lp_arrow_ahead_step(ahead);
         bool adjacent = row[done + few - 1] - row[done] == few - 1;
         if (adjacent && !values->valid && lp_arrow_integers(values, first + row[done], few, integer))
             known_ids(names, values, integer, few, ids + done);
