@@ -134,13 +134,16 @@ static inline bool take_spans(const lp_arrow_values *values, const int32_t *row,
     if (values->type.kind != LP_ARROW_TEXT || values->valid || row[few - 1] - row[0] != few - 1)
         return false;
     const uint8_t *offsets = values->data + (values->offset + first + row[0]) * values->type.size;
-    for (int t = 0; values->type.size == 4 && t <= few; t++) {
-        int32_t narrow;
-        memcpy(&narrow, offsets + t * 4, sizeof narrow);
-        at[t] = narrow;
+    if (values->type.size == 4) {
+        for (int t = 0; t <= few; t++) {
+            int32_t narrow;
+            memcpy(&narrow, offsets + t * 4, sizeof narrow);
+            at[t] = narrow;
+        }
+    } else {
+        for (int t = 0; t <= few; t++)
+            memcpy(&at[t], offsets + t * 8, sizeof *at);
     }
-    for (int t = 0; values->type.size == 8 && t <= few; t++)
-        memcpy(&at[t], offsets + t * 8, sizeof *at);
     return values->text_size - at[few - 1] >= WORDS;
 }
 

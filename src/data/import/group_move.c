@@ -352,7 +352,7 @@ static bool move_to_partitions(lp_grouping *a)
 struct placer {
     uint32_t *next;  /* owned; [widest]: index in the partition of the next row of each sequence */
     uint32_t *index; /* owned; [longest]: index in the partition of each row */
-    double *spare;   /* owned; [longest]: copy of a column */
+    void *spare;     /* owned; [longest]: copy of a column, of up to 8 bytes each */
     lp_sort_space space;
     int64_t late;
     bool out_of_memory;
@@ -383,7 +383,7 @@ static void place(void *column, size_t size, uint64_t count, const uint32_t *ind
 static void place_sequences(lp_grouping *a, struct placer *p, uint64_t first, uint64_t sequences, uint64_t begin,
                             uint64_t count)
 {
-    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)p->spare;
+    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = p->spare;
     const uint32_t *rank = a->type_rank;
     uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1), at = 0;
     int bits = a->type_bits;
@@ -446,7 +446,7 @@ static bool placer_init(struct placer *p, const lp_partitions *all)
 {
     p->next = lp_grow(NULL, (size_t)all->widest, sizeof *p->next);
     p->index = lp_alloc_raw((size_t)all->longest, sizeof *p->index);
-    p->spare = lp_alloc_raw((size_t)all->longest, sizeof *p->spare);
+    p->spare = lp_alloc_raw((size_t)all->longest, sizeof(double));
     return p->next && p->index && p->spare;
 }
 
