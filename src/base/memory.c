@@ -15,7 +15,7 @@ static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
+enum { PAGE = 4096, LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)
@@ -45,6 +45,26 @@ void *lp_alloc_raw(size_t count, size_t size)
     if (block && bytes >= LARGE)
         madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
     return block;
+}
+
+void *lp_alloc_small_pages(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN || must_fail())
+        return NULL;
+    return aligned_alloc(LP_ALIGN, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN);
+}
+
+void lp_memory_populate(void *part, size_t size)
+{
+#ifdef MADV_POPULATE_WRITE
+    uintptr_t begin = ((uintptr_t)part + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)part + size) / PAGE * PAGE;
+    if (begin < end)
+        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+#else
+    (void)part;
+    (void)size;
+#endif
 }
 
 void *lp_alloc(size_t count, size_t size)
@@ -86,7 +106,6 @@ void lp_free(void *block)
 void lp_free_large(void *block)
 {
 #ifdef __GLIBC__
-    enum { PAGE = 4096 };
     size_t size = malloc_usable_size(block);
     uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
     if (size >= LARGE_FREED)

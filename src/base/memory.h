@@ -17,8 +17,13 @@
 
 /* A zeroed, 64-byte aligned block of count * size bytes (at least 1), or NULL. */
 void *lp_alloc(size_t count, size_t size);
-void *lp_alloc_raw(size_t count, size_t size); /* the same, not zeroed */
+void *lp_alloc_raw(size_t count, size_t size);         /* the same, not zeroed */
+void *lp_alloc_small_pages(size_t count, size_t size); /* like lp_alloc_raw; does not ask for huge pages */
 void lp_free(void *block);
+
+/* Lets the system provide the pages of a part of a block, as far as they are whole and it can, so that writes to them do not
+ * fault one by one. Does not change what is in the block. */
+void lp_memory_populate(void *part, size_t size);
 
 /* Frees a block, and if it has 1 MB or more returns its pages to the system at once: the C library may keep freed blocks of
  * any size, and at the top of a thread's heap even malloc_trim leaves them. For tables that are not soon made again. */

@@ -3,7 +3,7 @@
 #include "base/memory.h"
 #include "base/random.h"
 #include "data/import/arrow.h"
-#include "data/import/arrow_column.h"
+#include "data/import/arrow_ahead.h"
 #include "support/arrow_stream.h"
 #include "support/table_text.h"
 
@@ -99,6 +99,99 @@ static void same_as(const char *csv, const char *text, const char *const *format
 static const char plain[] = "user,time,event\n7,100,3\n8,90,5\n7,50,3\n8,120,-4\n9,10,100\n7,50,5\n";
 static const char words[] = "user,time,event\nanna,100,view\nb,90,a name of more than twelve bytes\nanna,50,view\n"
                             "\xc3\xa9t\xc3\xa9,120,buy\nb,10,view\nb,10,buy\n";
+
+/* Names of every length and form, in an order at random: numbers that have ids by their value, texts that are almost such,
+ * texts that are cached, and longer ones. Some rows are dropped, so that the others are not adjacent. */
+static void names_at_random_give_the_dataset_of_the_text(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"0",
+                                        "00",
+                                        "007",
+                                        "7",
+                                        "10",
+                                        "255",
+                                        "65535",
+                                        "65536",
+                                        "1048577",
+                                        "12345678",
+                                        "123456789",
+                                        "99999999",
+                                        "00000000",
+                                        "1234567a",
+                                        "a1234567",
+                                        "-5",
+                                        "1.5",
+                                        "x",
+                                        "a b",
+                                        "/",
+                                        ":",
+                                        "12:4",
+                                        "12/4",
+                                        "eight to",
+                                        "nine by",
+                                        "sixteen of bytes",
+                                        "seventeen of them",
+                                        "a name that is far longer than all others",
+                                        "\xc3\xa9t\xc3\xa9",
+                                        "\xe2\x82\xac 5",
+                                        "~"};
+    enum { COUNT = sizeof names / sizeof *names, ROWS = 600 };
+    static const char *const formats[] = {"u", "U", "vu"};
+    const uint64_t seed = 20261117;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    lp_random random = lp_random_start(seed, 0, 0);
+    for (int bad = 0; bad < 2; bad++) {
+        lp_buffer text = {0};
+        lapse_import_options options = defaults();
+        options.skip_bad_rows = bad;
+        options.sequence = "user";
+        options.event = "event";
+        assert_true(lp_buffer_print(&text, "user,time,event\n"));
+        for (int i = 0; i < ROWS; i++) {
+            const char *user = bad && lp_random_below(&random, 9) == 0 ? "" : names[lp_random_below(&random, COUNT)];
+            const char *event = names[lp_random_below(&random, i < ROWS / 2 ? 3 : COUNT)];
+            assert_true(lp_buffer_print(&text, "%s,%d,%s\n", user, (int)lp_random_below(&random, 1000), event));
+        }
+        assert_true(lp_buffer_add(&text, "", 1));
+        for (int f = 0; f < 3; f++)
+            same_as(text.data, text.data, FORMATS(formats[f], "l", formats[2 - f]), options);
+        lp_buffer_clear(&text);
+    }
+}
+
+/* The ranges of a batch, which are requested before it is checked. */
+static void memory_of_a_batch_is_requested_once(void **state)
+{
+    (void)state;
+    static const int32_t offsets[] = {0, 100, 250, 1000, 990};
+    static const char text[1000];
+    lp_arrow_values values = {.type = {.kind = LP_ARROW_TEXT, .size = 4},
+                              .length = 4,
+                              .data = (const uint8_t *)offsets,
+                              .text = text,
+                              .text_size = 1000};
+    lp_arrow_range ranges[LP_ARROW_RANGES];
+    assert_int_equal(lp_arrow_ranges(&values, 1, 2, ranges), 2);
+    assert_ptr_equal(ranges[0].begin, offsets + 1);
+    assert_ptr_equal(ranges[0].end, offsets + 3);
+    assert_ptr_equal(ranges[1].begin, text + 100);
+    assert_ptr_equal(ranges[1].end, text + 1000);
+    for (int steps = 0; steps < 40; steps++) {
+        assert_int_equal(lp_arrow_ranges(&values, 0, 3, ranges), 2);
+        lp_arrow_ahead ahead = {.ranges = ranges, .count = 2};
+        lp_arrow_ahead_begin(&ahead, steps);
+        for (int i = 0; i <= steps; i++)
+            lp_arrow_ahead_step(&ahead);
+        assert_int_equal(ahead.current, 2);
+    }
+    assert_int_equal(lp_arrow_ranges(&values, 3, 1, ranges), 1); /* the offset falls */
+    values.text_size = 999;
+    assert_int_equal(lp_arrow_ranges(&values, 1, 2, ranges), 1); /* it is outside the text */
+    assert_int_equal(lp_arrow_ranges(&values, 1, 0, ranges), 0);
+    values.type = (lp_arrow_type){.kind = LP_ARROW_BOOL};
+    assert_int_equal(lp_arrow_ranges(&values, 0, 4, ranges), 0);
+}
 
 static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
 {
@@ -580,6 +673,8 @@ static void every_failed_allocation_is_an_error(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(names_at_random_give_the_dataset_of_the_text),
+        cmocka_unit_test(memory_of_a_batch_is_requested_once),
         cmocka_unit_test(every_type_of_name_gives_the_dataset_of_the_text),
         cmocka_unit_test(names_of_every_size_stay_apart),
         cmocka_unit_test(texts_of_numbers_stay_apart),

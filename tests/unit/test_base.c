@@ -187,6 +187,24 @@ static void test_free_large_returns_memory(void **state)
 }
 #endif
 
+static void test_pages_are_populated_without_a_change(void **state)
+{
+    (void)state;
+    enum { SIZE = 5 * 4096 + 100 };
+    char *block = lp_alloc_small_pages(SIZE, 1);
+    assert_true((uintptr_t)block % LP_ALIGN == 0);
+    memset(block, 7, SIZE);
+    lp_memory_populate(block, SIZE);
+    lp_memory_populate(block + 5000, 10);
+    lp_memory_populate(block + SIZE, 0);
+    for (int i = 0; i < SIZE; i++)
+        assert_int_equal(block[i], 7);
+    lp_free(block);
+    lp_free(lp_alloc_small_pages(0, 8));
+    assert_null(lp_alloc_small_pages(SIZE_MAX / 4, 8));
+    assert_null(lp_alloc_small_pages(SIZE_MAX, 1));
+}
+
 static void test_the_nth_allocation_fails_once(void **state)
 {
     (void)state;
@@ -485,6 +503,7 @@ int main(void)
 #ifdef __GLIBC__
         cmocka_unit_test(test_free_large_returns_memory),
 #endif
+        cmocka_unit_test(test_pages_are_populated_without_a_change),
         cmocka_unit_test(test_the_nth_allocation_fails_once),
         cmocka_unit_test(test_text_copy),
         cmocka_unit_test(test_arena_holds_many_blocks),

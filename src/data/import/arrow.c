@@ -5,6 +5,7 @@
 #include "base/threads.h"
 #include "data/import/arrow_reader.h"
 #include "data/import/arrow_sample.h"
+#include "data/import/column_memory.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -105,17 +106,17 @@ static lapse_status make_batches(lp_arrow_shared *shared, int64_t batch_rows, la
     return LAPSE_OK;
 }
 
-static lapse_status allocate_ids(struct import *all, lapse_error *error)
+static lapse_status allocate_ids(struct import *all, int threads, lapse_error *error)
 {
     lp_segment *ids = &all->shared.ids;
     const lp_columns *columns = &all->reader.columns;
     size_t rows = (size_t)all->shared.table.row_count;
-    bool good = (ids->time = lp_alloc_raw(rows, sizeof *ids->time));
+    bool good = (ids->time = lp_column_alloc(rows, sizeof *ids->time, threads));
     ids->sequence = (uint32_t *)ids->time;
     ids->type = ids->sequence + rows;
     for (int f = 0; good && f < columns->field_count; f++)
         if (columns->field_type[f] != LAPSE_FIELD_NUMBER)
-            good = (ids->field[f] = lp_alloc_raw(rows, sizeof(uint32_t)));
+            good = (ids->field[f] = lp_column_alloc(rows, sizeof(uint32_t), threads));
     return good ? LAPSE_OK : lp_fail_memory(error, "the rows", rows * sizeof *ids->time);
 }
 
@@ -181,7 +182,7 @@ static lapse_status read_rows(struct import *all, int threads, const lp_arrow_tu
     all->rows = lp_alloc((size_t)threads, sizeof *all->rows);
     if (!all->readers || !all->rows)
         return lp_fail_memory(error, "the workers", (size_t)threads * sizeof *all->readers);
-    LP_TRY(allocate_ids(all, error));
+    LP_TRY(allocate_ids(all, threads, error));
     atomic_store(&shared->stop, INT64_MAX);
     while (all->count < threads) {
         all->count++; /* a reader is cleared even if its initialization fails */

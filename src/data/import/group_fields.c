@@ -2,6 +2,8 @@
  * merged at once. */
 #include "data/import/group.h"
 
+#include "data/import/column_memory.h"
+
 #include <string.h>
 
 static void move_field(void *context, int part, int worker)
@@ -28,7 +30,7 @@ bool lp_group_field(lp_grouping *a, int f)
     size_t rows = (size_t)a->row_count;
     /* A loader's ids are where the column will be: they move to the memory of the times, which is free, and back. */
     if (!stored)
-        field->buffers[0] = lp_alloc_raw(rows, number ? sizeof(double) : sizeof(int32_t));
+        field->buffers[0] = lp_column_alloc(rows, number ? sizeof(double) : sizeof(int32_t), a->threads);
     a->field = f;
     a->moved = stored ? (void *)a->time : field->buffers[0];
     a->category_number = lp_alloc((size_t)a->worker_count, sizeof *a->category_number);

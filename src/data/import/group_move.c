@@ -11,6 +11,7 @@
 #include "data/import/group.h"
 
 #include "base/threads.h"
+#include "data/import/column_memory.h"
 
 #include <string.h>
 
@@ -157,7 +158,7 @@ static void assign_part(void *context, int part, int worker)
 static bool assign_rows(lp_grouping *a)
 {
     lp_partitions *all = &a->partitions;
-    all->of_row = lp_alloc_raw((size_t)a->row_count, (size_t)all->size);
+    all->of_row = lp_column_alloc((size_t)a->row_count, (size_t)all->size, a->threads);
     all->begin = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->begin);
     all->next = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->next);
     all->lines = lp_alloc((size_t)a->threads * (size_t)all->count, LP_APPEND_LINE);
@@ -320,8 +321,8 @@ void lp_group_move(lp_grouping *a, void (*move)(void *grouping, int part, int wo
 static bool move_to_partitions(lp_grouping *a)
 {
     size_t rows = (size_t)a->row_count, types = a->types.count;
-    a->type = lp_alloc_raw(rows, sizeof *a->type);
-    a->split = a->with_split ? lp_alloc_raw(rows, sizeof *a->split) : NULL;
+    a->type = lp_column_alloc(rows, sizeof *a->type, a->threads);
+    a->split = a->with_split ? lp_column_alloc(rows, sizeof *a->split, a->threads) : NULL;
     a->type_count = lp_alloc((size_t)a->threads * types, sizeof *a->type_count);
     if (!a->type || (a->with_split && !a->split) || !a->type_count)
         return false;
@@ -338,7 +339,7 @@ static bool move_to_partitions(lp_grouping *a)
     for (int f = 0; f < a->dataset->field_count; f++)
         if (!lp_group_field(a, f))
             return false;
-    a->time = a->time ? a->time : lp_alloc_raw(rows, sizeof *a->time);
+    a->time = a->time ? a->time : lp_column_alloc(rows, sizeof *a->time, a->threads);
     if (!a->time)
         return false;
     lp_group_move(a, move_times);
@@ -351,7 +352,7 @@ static bool move_to_partitions(lp_grouping *a)
 struct placer {
     uint32_t *next;  /* owned; [widest]: index in the partition of the next row of each sequence */
     uint32_t *index; /* owned; [longest]: index in the partition of each row */
-    double *spare;   /* owned; [longest]: copy of a column */
+    void *spare;     /* owned; [longest]: copy of a column, of up to 8 bytes each */
     lp_sort_space space;
     int64_t late;
     bool out_of_memory;
@@ -382,7 +383,7 @@ static void place(void *column, size_t size, uint64_t count, const uint32_t *ind
 static void place_sequences(lp_grouping *a, struct placer *p, uint64_t first, uint64_t sequences, uint64_t begin,
                             uint64_t count)
 {
-    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)p->spare;
+    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = p->spare;
     const uint32_t *rank = a->type_rank;
     uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1), at = 0;
     int bits = a->type_bits;
@@ -445,7 +446,7 @@ static bool placer_init(struct placer *p, const lp_partitions *all)
 {
     p->next = lp_grow(NULL, (size_t)all->widest, sizeof *p->next);
     p->index = lp_alloc_raw((size_t)all->longest, sizeof *p->index);
-    p->spare = lp_alloc_raw((size_t)all->longest, sizeof *p->spare);
+    p->spare = lp_alloc_raw((size_t)all->longest, sizeof(double));
     return p->next && p->index && p->spare;
 }
 
