@@ -14,13 +14,6 @@ enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
 enum { MOST_EACH = 4 };       /* vectors of a lane */
 enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
 
-/* Blocks of a chain that sums over rows. Constant, so that results do not depend on the device. */
-#ifdef LP_CUDA_EMULATED
-enum { SUM_BLOCKS = 3 };
-#else
-enum { SUM_BLOCKS = 1056 };
-#endif
-
 /* A row has lanes of a warp or all threads of a block. */
 enum row_kind { NARROW, WIDE };
 
@@ -29,7 +22,6 @@ typedef struct row_task {
     lp_cuda_rows rows;
     int cols, count;
     int passes; /* over the columns: one, but for single steps of very wide rows */
-    lp_row_sums sums;
     row_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
@@ -221,11 +213,10 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
         *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
-/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)). Adds z dy and dy to sums, unless it is
- * NULL. */
+/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
 template <int n, int each, row_kind kind>
 __device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
-                                           row_part<n, each> &x, row_part<n, each> *sums)
+                                           row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
     row_part<n, each> gain;
@@ -235,10 +226,6 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
         moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
     each_column<n, each>(me, dy, [&](int m, int i) {
         x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
-        if (sums && step.flags & LP_ROW_SUMS && me.exists) {
-            sums[0].at[m].at[i] += x.at[m].at[i] * dy.at[m].at[i];
-            sums[1].at[m].at[i] += dy.at[m].at[i];
-        }
         float g = dy.at[m].at[i] * gain.at[m].at[i];
         sum.x += g;
         sum.y += g * x.at[m].at[i];
@@ -359,8 +346,7 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
 template <int n, int each, row_kind kind>
-__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y,
-                                row_part<n, each> *sums)
+__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     if (step.ids)
         load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
@@ -371,72 +357,38 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
-        layer_norm_gradient<n, each, kind>(me, step, x, y, sums);
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
     else
         apply<n, each>(me, step, x, y);
     store<n, each>(me, step, x);
 }
 
-/* Adds the sums of all teams of the block in their order, and stores them. */
+/* The second input of a step is loaded during the step before it, where that is possible. */
 template <int n, int each, row_kind kind>
-__device__ inline void store_sums(const row_team &me, const lp_row_sums &to, row_part<n, each> (&sums)[2])
-{
-    __shared__ float2 shared[kind == WIDE ? 1 : 32 * n * each];
-    int teams = (int)blockDim.y;
-#pragma unroll 1
-    for (int team = 0; team < teams; team++) {
-#pragma unroll
-        for (int k = 0; k < n * each; k++) {
-            int m = k / n, i = k % n, c = column_of<n>(me, m) + i;
-            if ((int)threadIdx.y != team || c >= me.cols)
-                continue;
-            float2 sum = make_float2(sums[0].at[m].at[i], sums[1].at[m].at[i]);
-            if (kind == NARROW && team > 0)
-                sum = make_float2(shared[c].x + sum.x, shared[c].y + sum.y);
-            if (kind == NARROW)
-                shared[c] = sum;
-            if (team == teams - 1) {
-                to.of[0][(size_t)blockIdx.x * me.cols + c] = sum.x;
-                to.of[1][(size_t)blockIdx.x * me.cols + c] = sum.y;
-            }
-        }
-        __syncthreads();
-    }
-}
-
-/* The second input of a step is loaded during the step before it, where that is possible. sums: the blocks divide the rows, and store
- * task.sums. */
-template <int n, int each, row_kind kind, bool sums>
 __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     row_chain_kernel(const __grid_constant__ row_task task)
 {
-    int rows = lp_rows_now(task.rows, task.shard), first = (int)(blockIdx.x * blockDim.y);
-    row_team me = {0, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, false, task.shard};
-    row_part<n, each> sum[2] = {};
+    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
+    row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
+    if ((int)(blockIdx.x * blockDim.y) >= rows)
+        return;
+    row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
-    for (; first < rows; first += sums ? (int)(gridDim.x * blockDim.y) : rows) {
-        me.row = first + (int)threadIdx.y;
-        me.exists = me.row < rows;
-        row_part<n, each> x = {}, y = {}, ahead = {};
-#pragma unroll 1
-        for (int i = -1; i < task.count; i++) {
-            if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-                load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
-            if (i > 0)
-                team_sync<kind>();
-            if (i >= 0)
-                run_step<n, each, kind>(me, task.steps[i], x, y, sums ? sum : NULL);
-            y = ahead;
-        }
-        for (int pass = 1; !sums && kind == WIDE && pass < task.passes; pass++) {
-            me.first += n * each * me.lanes;
-            if (task.steps[0].other[0])
-                load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
-            run_step<n, each, kind>(me, task.steps[0], x, y, NULL);
-        }
+    for (int i = -1; i < task.count; i++) {
+        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
+        if (i > 0)
+            team_sync<kind>();
+        if (i >= 0)
+            run_step<n, each, kind>(me, task.steps[i], x, y);
+        y = ahead;
     }
-    if constexpr (sums)
-        store_sums<n, each, kind>(me, task.sums, sum);
+    for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
+        me.first += n * each * me.lanes;
+        if (task.steps[0].other[0])
+            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
+        run_step<n, each, kind>(me, task.steps[0], x, y);
+    }
 }
 
 /* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
@@ -691,11 +643,7 @@ template <int n, int each, row_kind kind>
 void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
-    unsigned blocks = lp_blocks(largest, block.y), most = (unsigned)task.sums.count;
-    if (task.sums.of[0])
-        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, true>), blocks < most ? blocks : most, block, 0, task);
-    else
-        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, false>), blocks, block, 0, task);
+    LP_LAUNCH(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
 }
 
 /* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
@@ -753,14 +701,8 @@ void launch_parts(const lp_stage_part *parts, int count, const int *uses, const 
     task.rows = lp_cuda_rows_of(like);
     task.cols = like->cols;
     task.count = count;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         task.steps[i] = step_of(&state, order, i, run);
-        lp_row_sums sums = lp_cuda_row_sums(parts[order[i]].node, run, uses && !task.sums.of[0]);
-        if (!uses || task.sums.of[0] || !sums.of[0])
-            continue;
-        task.sums = sums;
-        task.steps[i].flags |= LP_ROW_SUMS;
-    }
     int largest = lp_cuda_largest(run, like);
     lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
 }
@@ -778,20 +720,6 @@ unsigned lp_cuda_row_chain_supports(const lp_node *node)
     bool fits = rule->weight < 0 && rule->outputs && shape_of(node)->rows_of != LP_ROWS_FIXED &&
                 shape_of(node)->cols <= WIDE_THREADS * MOST_EACH;
     return fits ? rule->outputs : 0;
-}
-
-lp_row_sums lp_cuda_row_sums(const lp_node *node, const lp_cuda_run *run, bool make)
-{
-    const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
-    lp_row_sums sums = {};
-    if (rule->type != LP_REDUCTION_NORM || !(node->outputs[1] || node->outputs[2]))
-        return sums;
-    int rows = lp_cuda_largest(run, node->inputs[0]);
-    sums.count = rows < SUM_BLOCKS ? rows : (int)SUM_BLOCKS;
-    size_t each = ((size_t)sums.count * (size_t)node->inputs[0]->cols + 3) / 4 * 4;
-    sums.of[0] = (float *)lp_cuda_side_buffer(run, node->inputs[rule->extra], make ? 2 * each * sizeof(float) : 0);
-    sums.of[1] = sums.of[0] ? sums.of[0] + each : NULL;
-    return sums;
 }
 
 void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)
