@@ -237,20 +237,15 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-template <int n> __device__ inline void basis(int row, int f, const row_step &step)
+__device__ inline void basis(int row, int f, const row_step &step)
 {
-    const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
-    double at = step.time[row];
-    lp_vector<n> sine, cosine;
-#pragma unroll
-    for (int i = 0; i < n; i++) {
-        double cycles = at * frequency[f + i] * (1 / TWO_PI);
-        float half_cycles = (float)(2 * (cycles - rint(cycles)));
-        sincospif(half_cycles, &sine.at[i], &cosine.at[i]);
-    }
-    store_result<n>(row, 2 * count, step, f, cosine);
-    store_result<n>(row, 2 * count, step, count + f, sine);
+    double cycles = step.time[row] * ((const double *)step.factors)[f] * (1 / TWO_PI);
+    float half_cycles = (float)(2 * (cycles - rint(cycles)));
+    lp_vector<1> sine, cosine;
+    sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
+    store_result<1>(row, 2 * count, step, f, cosine);
+    store_result<1>(row, 2 * count, step, count + f, sine);
 }
 
 /* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
@@ -274,11 +269,10 @@ template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, co
 
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
  * has that of cosines and sines.
- * copied: dy and x are copies, whose loads need no branches: those of several heads are under way at once. */
+ * copied: dy and x are copies, whose loads need no branches. */
 template <int n, bool copied>
 __device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
 {
-    constexpr int together = n == 4 ? 2 : 4;
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
     bool both = step.result[1];
@@ -292,36 +286,25 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
     };
     lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
-    for (int first = 0; first < heads; first += together) {
-        lp_vector<n> dc[together], ds[together], xc[together], xs[together];
-#pragma unroll
-        for (int k = 0; k < together; k++) {
-            int h = min(first + k, heads - 1);
-            dc[k] = load_pairs(dy, h, step.from[0].gap, 0);
-            ds[k] = load_pairs(dy, h, step.from[0].gap, count);
-            if (both) {
-                xc[k] = load_pairs(x, h, step.from[2].gap, 0);
-                xs[k] = load_pairs(x, h, step.from[2].gap, count);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < together; k++) {
-            int h = first + k, c = h * 2 * count + f;
-            if (h >= heads)
-                continue;
-            lp_vector<n> dxc, dxs;
+    for (int h = 0; h < heads; h++) {
+        int c = h * 2 * count + f;
+        lp_vector<n> dc = load_pairs(dy, h, step.from[0].gap, 0), ds = load_pairs(dy, h, step.from[0].gap, count), dxc,
+                     dxs;
+        if (both) {
+            lp_vector<n> xc = load_pairs(x, h, step.from[2].gap, 0), xs = load_pairs(x, h, step.from[2].gap, count);
 #pragma unroll
             for (int i = 0; i < n; i++) {
-                if (both) {
-                    dcosine.at[i] += xc[k].at[i] * dc[k].at[i] - xs[k].at[i] * ds[k].at[i];
-                    dsine.at[i] += xs[k].at[i] * dc[k].at[i] + xc[k].at[i] * ds[k].at[i];
-                }
-                dxc.at[i] = dc[k].at[i] * cosine.at[i] + ds[k].at[i] * sine.at[i];
-                dxs.at[i] = dc[k].at[i] * sine.at[i] - ds[k].at[i] * cosine.at[i];
+                dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
             }
-            store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
-            store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
         }
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
+            dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+        }
+        store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
+        store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
     }
     for (int i = 0; both && i < 2; i++) {
         lp_vector<n> sum = i ? dsine : dcosine;
@@ -365,7 +348,9 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
 
 /* The second input of a step is loaded during the step before it, where that is possible. */
 template <int n, int each, row_kind kind>
-__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, kind == WIDE   ? 1
+                                                                         : n * each > 8 ? 3
+                                                                                        : 5)
     row_chain_kernel(const __grid_constant__ row_task task)
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
@@ -391,21 +376,24 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     }
 }
 
-/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
-template <int n> __global__ void __launch_bounds__(THREADS) pair_chain_kernel(const __grid_constant__ row_task task)
+/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row, of a basis one. */
+template <int n>
+__global__ void __launch_bounds__(THREADS, n == 4 ? 4 : 5) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
 #pragma unroll 1
-    for (int k = 0; k < task.count; k++)
-        if (task.steps[k].op == LP_OP_BASIS)
-            basis<n>(row, f, task.steps[k]);
-        else if (task.steps[k].from[0].data && (task.steps[k].from[2].data || !task.steps[k].result[1]))
-            reflect<n, true>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+    for (int k = 0; k < task.count; k++) {
+        const row_step &step = task.steps[k];
+        if (n == 1 && step.time)
+            basis(row, f, step);
+        else if (step.from[0].data && (step.from[2].data || !step.result[1]))
+            reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
         else
-            reflect<n, false>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+            reflect<n, false>(row, f, task.cols, step, load_angles<n>(row, f, step));
+    }
 }
 
 /* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
@@ -630,10 +618,10 @@ int width_of(const row_task &task)
     uintptr_t all = 4 * (uintptr_t)task.cols;
     for (int i = 0; i < task.count; i++) {
         const row_step &step = task.steps[i];
-        bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM, basis = step.time != NULL;
+        bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM;
         all |= (uintptr_t)step.main | (uintptr_t)step.other[0] | (uintptr_t)step.result[0] | (uintptr_t)step.shifts;
-        all |=
-            (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (basis ? 0 : (uintptr_t)step.factors);
+        all |= (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (uintptr_t)step.factors;
+        all |= step.time ? 4 : 0; /* a basis has doubles, and one pair at a time */
         all |= 4 * (uintptr_t)step.frequencies;
     }
     return lp_vector_width(all, 0);
