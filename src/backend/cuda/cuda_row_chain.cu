@@ -237,15 +237,18 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-__device__ inline void basis(int row, int f, const row_step &step)
+template <int n> __device__ inline void basis(int row, int f, const row_step &step)
 {
     int count = step.frequencies;
-    double cycles = step.time[row] * ((const double *)step.factors)[f] * (1 / TWO_PI);
-    float half_cycles = (float)(2 * (cycles - rint(cycles)));
-    lp_vector<1> sine, cosine;
-    sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
-    store_result<1>(row, 2 * count, step, f, cosine);
-    store_result<1>(row, 2 * count, step, count + f, sine);
+    double at = step.time[row] * (1 / TWO_PI);
+    lp_vector<n> sine, cosine;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        double cycles = at * ((const double *)step.factors)[f + i];
+        sincospif((float)(2 * (cycles - rint(cycles))), &sine.at[i], &cosine.at[i]);
+    }
+    store_result<n>(row, 2 * count, step, f, cosine);
+    store_result<n>(row, 2 * count, step, count + f, sine);
 }
 
 /* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
@@ -355,6 +358,8 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, kind ==
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
     row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
+    lp_pdl_wait();
+    lp_pdl_trigger();
     if ((int)(blockIdx.x * blockDim.y) >= rows)
         return;
     row_part<n, each> x = {}, y = {}, ahead = {};
@@ -376,19 +381,23 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, kind ==
     }
 }
 
-/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row, of a basis one. */
+/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
 template <int n>
-__global__ void __launch_bounds__(THREADS, n == 4 ? 4 : 5) pair_chain_kernel(const __grid_constant__ row_task task)
+__global__ void __launch_bounds__(THREADS, n == 4   ? 4
+                                           : n == 2 ? 5
+                                                    : 6) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
+    lp_pdl_wait();
+    lp_pdl_trigger();
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
 #pragma unroll 1
     for (int k = 0; k < task.count; k++) {
         const row_step &step = task.steps[k];
-        if (n == 1 && step.time)
-            basis(row, f, step);
+        if (n < 4 && step.time)
+            basis<n>(row, f, step);
         else if (step.from[0].data && (step.from[2].data || !step.result[1]))
             reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
         else
@@ -407,6 +416,8 @@ __global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_co
     int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
     size_t begin = (size_t)first * stride;
     float *to = (float *)step.copy.data + begin;
+    lp_pdl_wait();
+    lp_pdl_trigger();
     for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
         tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
         if (step.result[1])
@@ -621,7 +632,7 @@ int width_of(const row_task &task)
         bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM;
         all |= (uintptr_t)step.main | (uintptr_t)step.other[0] | (uintptr_t)step.result[0] | (uintptr_t)step.shifts;
         all |= (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (uintptr_t)step.factors;
-        all |= step.time ? 4 : 0; /* a basis has doubles, and one pair at a time */
+        all |= step.time ? 8 : 0; /* four pairs of a basis would need too many registers */
         all |= 4 * (uintptr_t)step.frequencies;
     }
     return lp_vector_width(all, 0);
@@ -631,7 +642,7 @@ template <int n, int each, row_kind kind>
 void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
-    LP_LAUNCH(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
+    LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
 }
 
 /* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
@@ -651,9 +662,10 @@ template <int n> void launch_pairs(const lp_cuda_run *run, const row_task &task,
 {
     int frequencies = task.steps[0].frequencies;
     if (size_t size = n == 1 ? staged_size(task) : 0)
-        LP_LAUNCH(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
+        LP_LAUNCH_PDL(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
     else
-        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0, task);
+        LP_LAUNCH_PDL(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0,
+                      task);
 }
 
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
