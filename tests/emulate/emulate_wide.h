@@ -6,7 +6,7 @@
 static inline float emulate_wide_at(const float *slab, bool deep, int row, int k)
 {
     int line = deep ? row : row / 64 * 64 + k, at = deep ? k : row % 64;
-    uint16_t bits = ((const uint16_t *)(slab + wide_slab::at(line, at / 8)))[at % 8];
+    uint16_t bits = ((const uint16_t *)slab)[wide_at(WIDE_BLOCK, line, at)];
     return __uint_as_float((uint32_t)bits << 16);
 }
 
@@ -16,16 +16,30 @@ __device__ static inline void wide_multiply(float (&sums)[count], const float *a
     tile_lane me = tile_lane_now();
     for (int i = 0; i < count; i++) {
         int row = me.warp % 4 * 16 + i / 2 % 2 * 8 + me.group, col = i / 4 * 8 + 2 * me.member + i % 2;
-        for (int k = 0; k < wide_slab::depth; k++)
+        for (int k = 0; k < WIDE_BLOCK; k++)
             sums[i] += emulate_wide_at(a, a_deep, row, k) * emulate_wide_at(b, b_deep, col, k);
     }
+}
+
+template <bool a_deep>
+__device__ static inline void wide_weigh(float (&sums)[4], const float *a, const uint16_t *weights)
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i += 2)
+        for (int k = 0; k < WIDE_BLOCK; k++)
+            sums[i] += emulate_wide_at(a, a_deep, me.warp % 4 * 16 + i / 2 * 8 + me.group, k) *
+                       __uint_as_float((uint32_t)weights[k] << 16);
 }
 
 template <int later> __device__ static inline void wide_wait(void)
 {
 }
 
-__device__ static inline void wide_fence(void)
+__device__ static inline void wide_begin(void)
+{
+}
+
+__device__ static inline void wide_end(void)
 {
 }
 

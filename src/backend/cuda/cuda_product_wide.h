@@ -1,10 +1,14 @@
-/* cuda_product_wide.h: products of packed operands (cuda_product_packed.h) in bf16 by warpgroups, on devices of compute
- * capability 9.0. Its tensor cores read both operands from shared memory (wgmma): a product reads less of it, and is up to
- * twice as fast.
+/* cuda_product_wide.h: products in bf16 by warpgroups, on devices of compute capability 9.0. Their tensor cores read both
+ * operands from shared memory (wgmma).
  *
- * Grid and order of tiles are those of packed_kernel. A tile has 128 rows; a warp has 16 of them and all columns, so what is done with a
- * tile is the same type `finish`. A slab is 64 deep. Shared memory has lines of 128 bytes: 64 depths of a row where the
- * operand is deep, otherwise 64 rows of a depth, in blocks of 64 rows. Vector v of line l is at v ^ (l & 7), as wgmma reads it.
+ * Operands lie in device memory as tensor cores read them from shared memory: in blocks of 64 x 64 numbers, 8,192 bytes each,
+ * row by row (wide_at). A block has 64 lines of 128 bytes; vector v of line l, of 16 bytes, is at v ^ (l & 7). So one thread
+ * starts a copy of whole blocks (cp.async.bulk), and an mbarrier tells when it is complete. A matrix serves in either role: its
+ * lines may be the rows of C (`deep`: each has 64 depths) or the depth. Lines and columns up to whole blocks exist, and are
+ * zeros where they belong to the depth.
+ *
+ * A warp has 16 rows of a tile and all columns, so what is done with a tile is a type `finish` as in cuda_product_packed.h. A
+ * slab is 64 deep.
  *
  * The emulation adds up the same numbers one by one.
  */
@@ -13,43 +17,53 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_reduction_copy.h"
 
-/* Stages: slabs in shared memory, at least 3. Blocks: that run on a multiprocessor. */
-template <int cols, int slab_stages, int resident_blocks> struct wide_shape : product_shape<128, cols, 16, cols> {
-    static constexpr int stages = slab_stages, blocks = resident_blocks;
+/* Rows and columns of a block, and the depth of a slab; bytes of a block. */
+enum { WIDE_BLOCK = 64, WIDE_BYTES = 2 * WIDE_BLOCK * WIDE_BLOCK };
+
+/* Blocks: that run on a multiprocessor. */
+template <int rows, int cols, int resident_blocks> struct wide_shape : product_shape<rows, cols, 16, cols> {
+    static constexpr int blocks = resident_blocks;
 };
 
 template <typename shape> constexpr bool is_wide = false;
-template <int cols, int stages, int blocks> constexpr bool is_wide<wide_shape<cols, stages, blocks>> = true;
+template <int rows, int cols, int blocks> constexpr bool is_wide<wide_shape<rows, cols, blocks>> = true;
 
-/* The layout of a slab, for product_finish::copied. */
-struct wide_slab {
-    static constexpr int precision = LP_PRECISION_BF16, depth = 64, line = 32; /* floats of a line */
-
-    /* Offset in floats of vector v of a line. */
-    __device__ static int at(int l, int v)
-    {
-        return line * l + 4 * (v ^ (l & 7));
-    }
-};
-
-/* Floats of a slab of `count` rows. */
+/* Floats of a line, and of `count` lines. */
+enum { WIDE_LINE = 32 };
 __host__ __device__ constexpr int wide_size(int count)
 {
-    return count * wide_slab::line;
+    return count * WIDE_LINE;
 }
 
-/* from: the first row and depth; rows, depth: present from there on. */
-template <bool deep, int count, int threads>
-__device__ static inline void wide_copy(float *to, const uint16_t *from, int64_t stride, int rows, int depth)
+/* Offset of a number in a matrix of `stride` columns, a multiple of WIDE_BLOCK. */
+__device__ static inline int64_t wide_at(int64_t stride, int row, int col)
 {
-    int v = (int)threadIdx.x % 8;
-#pragma unroll
-    for (int i = 0; i < count; i += threads / 8) {
-        int l = i + (int)threadIdx.x / 8, row = deep ? l : l / 64 * 64 + 8 * v, k = deep ? 8 * v : l % 64;
-        tile_cp_async<4>(to + wide_slab::at(l, v), (const float *)(from + (deep ? row * stride + k : k * stride + row)),
-                         row < rows && k < depth);
-    }
+    int line = row % WIDE_BLOCK, vector = col % WIDE_BLOCK / 8 ^ (line & 7);
+    return (row - line) * stride + (col - col % WIDE_BLOCK) * WIDE_BLOCK + line * WIDE_BLOCK + 8 * vector + col % 8;
+}
+
+/* Whole blocks of at most `most` rows or columns from `first` on, of `count`. */
+__device__ static inline int wide_blocks(int first, int count, int most)
+{
+    return (min(count - first, most) + WIDE_BLOCK - 1) / WIDE_BLOCK;
+}
+
+/* By one thread: starts to copy the blocks of a slab, `count` of them from row `first` on. */
+template <bool deep>
+__device__ static inline void wide_copy(float *to, const product_operand &from, int first, int k, int count,
+                                        reduction_barrier *barrier)
+{
+    const uint16_t *data = (const uint16_t *)from.data;
+    if constexpr (deep)
+        for (int i = 0; i < count; i++)
+            reduction_copy_bulk(to + i * wide_size(WIDE_BLOCK),
+                                (const float *)(data + (first + i * WIDE_BLOCK) * from.stride + k * WIDE_BLOCK),
+                                WIDE_BYTES, barrier);
+    else
+        reduction_copy_bulk(to, (const float *)(data + k * from.stride + first * WIDE_BLOCK),
+                            (uint32_t)count * WIDE_BYTES, barrier);
 }
 
 /* ---- tensor cores -------------------------------------------------------------------------------------------- */
@@ -57,71 +71,41 @@ __device__ static inline void wide_copy(float *to, const uint16_t *from, int64_t
 #if defined(__CUDACC__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
 
 /* d [64 x 2 * count] += a [64 x 16] b [16 x 2 * count], in the fragment layout of mma by warps of 16 rows. */
-template <bool a_deep, bool b_deep> __device__ static inline void wide_mma(float (&d)[32], uint64_t a, uint64_t b)
-{
-    asm volatile("wgmma.mma_async.sync.aligned.m64n64k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-                 "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-                 "}, %32, %33, 1, 1, 1, %34, %35;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                   "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                   "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-                   "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31])
-                 : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));
-}
-
-template <bool a_deep, bool b_deep> __device__ static inline void wide_mma(float (&d)[64], uint64_t a, uint64_t b)
-{
-    asm volatile("wgmma.mma_async.sync.aligned.m64n128k16.f32.bf16.bf16 {"
-                 "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-                 "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
-                 "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-                 "%62, %63"
-                 "}, %64, %65, 1, 1, 1, %66, %67;"
-                 : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]),
-                   "+f"(d[8]), "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]),
-                   "+f"(d[16]), "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]),
-                   "+f"(d[23]), "+f"(d[24]), "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]),
-                   "+f"(d[30]), "+f"(d[31]), "+f"(d[32]), "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]),
-                   "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]), "+f"(d[41]), "+f"(d[42]), "+f"(d[43]),
-                   "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]), "+f"(d[49]), "+f"(d[50]),
-                   "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]), "+f"(d[57]),
-                   "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63])
-                 : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));
-}
-
-template <bool a_deep, bool b_deep> __device__ static inline void wide_mma(float (&d)[128], uint64_t a, uint64_t b)
-{
-    asm volatile(
-        "wgmma.mma_async.sync.aligned.m64n256k16.f32.bf16.bf16 {"
-        "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, %20, %21, "
-        "%22, %23, %24, %25, %26, %27, %28, %29, %30, %31, %32, %33, %34, %35, %36, %37, %38, %39, %40, %41, "
-        "%42, %43, %44, %45, %46, %47, %48, %49, %50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, "
-        "%62, %63, %64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, "
-        "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95, %96, %97, %98, %99, %100, %101, "
-        "%102, %103, %104, %105, %106, %107, %108, %109, %110, %111, %112, %113, %114, %115, %116, %117, %118, "
-        "%119, %120, %121, %122, %123, %124, %125, %126, %127"
-        "}, %128, %129, 1, 1, 1, %130, %131;"
-        : "+f"(d[0]), "+f"(d[1]), "+f"(d[2]), "+f"(d[3]), "+f"(d[4]), "+f"(d[5]), "+f"(d[6]), "+f"(d[7]), "+f"(d[8]),
-          "+f"(d[9]), "+f"(d[10]), "+f"(d[11]), "+f"(d[12]), "+f"(d[13]), "+f"(d[14]), "+f"(d[15]), "+f"(d[16]),
-          "+f"(d[17]), "+f"(d[18]), "+f"(d[19]), "+f"(d[20]), "+f"(d[21]), "+f"(d[22]), "+f"(d[23]), "+f"(d[24]),
-          "+f"(d[25]), "+f"(d[26]), "+f"(d[27]), "+f"(d[28]), "+f"(d[29]), "+f"(d[30]), "+f"(d[31]), "+f"(d[32]),
-          "+f"(d[33]), "+f"(d[34]), "+f"(d[35]), "+f"(d[36]), "+f"(d[37]), "+f"(d[38]), "+f"(d[39]), "+f"(d[40]),
-          "+f"(d[41]), "+f"(d[42]), "+f"(d[43]), "+f"(d[44]), "+f"(d[45]), "+f"(d[46]), "+f"(d[47]), "+f"(d[48]),
-          "+f"(d[49]), "+f"(d[50]), "+f"(d[51]), "+f"(d[52]), "+f"(d[53]), "+f"(d[54]), "+f"(d[55]), "+f"(d[56]),
-          "+f"(d[57]), "+f"(d[58]), "+f"(d[59]), "+f"(d[60]), "+f"(d[61]), "+f"(d[62]), "+f"(d[63]), "+f"(d[64]),
-          "+f"(d[65]), "+f"(d[66]), "+f"(d[67]), "+f"(d[68]), "+f"(d[69]), "+f"(d[70]), "+f"(d[71]), "+f"(d[72]),
-          "+f"(d[73]), "+f"(d[74]), "+f"(d[75]), "+f"(d[76]), "+f"(d[77]), "+f"(d[78]), "+f"(d[79]), "+f"(d[80]),
-          "+f"(d[81]), "+f"(d[82]), "+f"(d[83]), "+f"(d[84]), "+f"(d[85]), "+f"(d[86]), "+f"(d[87]), "+f"(d[88]),
-          "+f"(d[89]), "+f"(d[90]), "+f"(d[91]), "+f"(d[92]), "+f"(d[93]), "+f"(d[94]), "+f"(d[95]), "+f"(d[96]),
-          "+f"(d[97]), "+f"(d[98]), "+f"(d[99]), "+f"(d[100]), "+f"(d[101]), "+f"(d[102]), "+f"(d[103]), "+f"(d[104]),
-          "+f"(d[105]), "+f"(d[106]), "+f"(d[107]), "+f"(d[108]), "+f"(d[109]), "+f"(d[110]), "+f"(d[111]),
-          "+f"(d[112]), "+f"(d[113]), "+f"(d[114]), "+f"(d[115]), "+f"(d[116]), "+f"(d[117]), "+f"(d[118]),
-          "+f"(d[119]), "+f"(d[120]), "+f"(d[121]), "+f"(d[122]), "+f"(d[123]), "+f"(d[124]), "+f"(d[125]),
-          "+f"(d[126]), "+f"(d[127])
-        : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));
-}
+#define WIDE_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
+#define WIDE_F32(i)                                                                                                 \
+    WIDE_F4(i), WIDE_F4(i + 4), WIDE_F4(i + 8), WIDE_F4(i + 12), WIDE_F4(i + 16), WIDE_F4(i + 20), WIDE_F4(i + 24), \
+        WIDE_F4(i + 28)
+/* Numbers of the operands. */
+#define WIDE_N32                                                                                 \
+    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
+    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
+#define WIDE_N64                                                                                          \
+    WIDE_N32 ", "                                                                                         \
+             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
+             "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
+#define WIDE_N96                                                                                          \
+    WIDE_N64 ", "                                                                                         \
+             "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
+             "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
+#define WIDE_N128                                                                                           \
+    WIDE_N96 ", "                                                                                           \
+             "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
+             "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "   \
+             "%127"
+#define WIDE_MMA(count, cols, numbers, a_number, b_number, a_order, b_order, ...)                          \
+    template <bool a_deep, bool b_deep>                                                                    \
+    __device__ static inline void wide_mma(float(&d)[count], uint64_t a, uint64_t b)                       \
+    {                                                                                                      \
+        asm volatile("wgmma.mma_async.sync.aligned.m64n" cols "k16.f32.bf16.bf16 {" numbers "}, " a_number \
+                     ", " b_number ", 1, 1, 1, " a_order ", " b_order ";"                                  \
+                     : __VA_ARGS__                                                                         \
+                     : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));                                        \
+    }
+WIDE_MMA(4, "8", "%0, %1, %2, %3", "%4", "%5", "%6", "%7", WIDE_F4(0))
+WIDE_MMA(32, "64", WIDE_N32, "%32", "%33", "%34", "%35", WIDE_F32(0))
+WIDE_MMA(64, "128", WIDE_N64, "%64", "%65", "%66", "%67", WIDE_F32(0), WIDE_F32(32))
+WIDE_MMA(96, "192", WIDE_N96, "%96", "%97", "%98", "%99", WIDE_F32(0), WIDE_F32(32), WIDE_F32(64))
+WIDE_MMA(128, "256", WIDE_N128, "%128", "%129", "%130", "%131", WIDE_F32(0), WIDE_F32(32), WIDE_F32(64), WIDE_F32(96))
 
 /* Descriptor of an operand: 8 lines of 128 bytes are 1,024 bytes, and blocks of 64 rows of an operand that is not deep are
  * 8,192 bytes apart. */
@@ -132,28 +116,42 @@ __device__ static inline uint64_t wide_operand(const float *shared, bool deep)
            (uint64_t)1 << 62;
 }
 
+/* Before the products of a slab, and after them. */
+__device__ static inline void wide_begin(void)
+{
+    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+}
+__device__ static inline void wide_end(void)
+{
+    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+}
+
 /* sums += a b for a slab, asynchronously. a: of the warpgroup. */
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-    for (int k = 0; k < wide_slab::depth; k += 16)
-        wide_mma<a_deep, b_deep>(sums, wide_operand(a + (a_deep ? k / 2 : k * wide_slab::line), a_deep),
-                                 wide_operand(b + (b_deep ? k / 2 : k * wide_slab::line), b_deep));
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    for (int k = 0; k < WIDE_BLOCK; k += 16)
+        wide_mma<a_deep, b_deep>(sums, wide_operand(a + (a_deep ? k / 2 : k * WIDE_LINE), a_deep),
+                                 wide_operand(b + (b_deep ? k / 2 : k * WIDE_LINE), b_deep));
 }
 
-/* Until at most `later` of the products are unfinished. */
+/* The same with a B of 8 columns, of which the first are the weights; the others are whatever follows: a block of 8 x 8 numbers
+ * begins every 16 bytes. */
+template <bool a_deep>
+__device__ static inline void wide_weigh(float (&sums)[4], const float *a, const uint16_t *weights)
+{
+    uint64_t at = (uint64_t)__cvta_generic_to_shared(weights);
+#pragma unroll
+    for (int k = 0; k < WIDE_BLOCK; k += 16)
+        wide_mma<a_deep, true>(sums, wide_operand(a + (a_deep ? k / 2 : k * WIDE_LINE), a_deep),
+                               (at + 2 * k & 0x3FFFF) >> 4 | (uint64_t)1 << 16 | (uint64_t)1 << 32);
+}
+
+/* Until the products of at most `later` slabs are unfinished. */
 template <int later> __device__ static inline void wide_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(later) : "memory");
-}
-
-/* What the thread has copied becomes visible to wgmma. */
-__device__ static inline void wide_fence(void)
-{
-    asm volatile("fence.proxy.async;" ::: "memory");
 }
 
 #elif defined(__CUDACC__)
@@ -163,10 +161,16 @@ template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
 {
 }
+template <bool a_deep> __device__ static inline void wide_weigh(float (&)[4], const float *, const uint16_t *)
+{
+}
 template <int later> __device__ static inline void wide_wait(void)
 {
 }
-__device__ static inline void wide_fence(void)
+__device__ static inline void wide_begin(void)
+{
+}
+__device__ static inline void wide_end(void)
 {
 }
 
@@ -187,72 +191,101 @@ static inline bool wide_supported(const lp_cuda_run *run)
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    wide_kernel(const __grid_constant__ product_task task, int resident, finish_type finish)
-{
-    constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols), depth = wide_slab::depth;
-    LP_SHARED(float, shared);
-    /* Lines repeat after 1,024 bytes. */
-    float *memory = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4;
-    product_place place = {
-        (int)blockIdx.y * shape::rows,       0, 0, (int)blockIdx.z, product_count(task.rows, task.shard),
-        product_count(task.cols, task.shard)};
-    if (place.row >= place.rows)
-        return;
-    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
-    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
-    product_sides<uint16_t> sides = product_sides_of<a_deep, b_deep, depth, uint16_t>(task, place);
-    int begin = sides.begin, end = sides.end, size = size_b + (resident ? 0 : size_a);
-    float *ring = memory + resident * size_a;
+/* Shared memory: barriers; slabs of A that stay there for all tiles; a ring of slabs. */
+typedef struct wide_memory {
+    int resident, stages;
+} wide_memory;
 
-    /* Copies the slabs of all tiles in their order. */
+/* The most stages; bytes of the barriers and of the weights of stages. */
+enum { WIDE_STAGES = 6, WIDE_BARRIERS = 1024 };
+
+/* Sums of A over the depth, times weights. */
+struct wide_weights {
+    const uint16_t *weights;
+    float sums[4]; /* of the lane's rows: 0 and 2, in the first lane of each four */
+};
+
+/* Floats of a stage. */
+template <typename shape> __host__ __device__ constexpr int wide_stage(bool resident)
+{
+    return wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows));
+}
+
+/* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
+template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
+__device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
+                                         wide_memory use, finish_type &finish, wide_weights &weights)
+{
+    constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols);
+    LP_SHARED(float, shared);
+    reduction_barrier *barriers = (reduction_barrier *)shared;
+    /* Lines repeat after 1,024 bytes. */
+    float *memory = shared + (WIDE_BARRIERS - ((uintptr_t)shared & (WIDE_BARRIERS - 1))) / 4;
+    float *ring = memory + use.resident * size_a;
+    uint16_t *weights_of = (uint16_t *)shared + WIDE_BLOCK; /* by stage, behind the barriers */
+    int size = wide_stage<shape>(use.resident), first = tile, begin, end;
+    int left_blocks = wide_blocks(place.row, place.rows, shape::rows);
+    product_chunk<WIDE_BLOCK>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
+
+    /* By one thread: copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_stage = 0;
-    auto copy_a = [&](float *to, int k) {
-        wide_copy<a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                       end - k);
-    };
     auto copy_next = [&]() {
-        if (next_tile < last && next_k < end) {
-            float *to = ring + next_stage * size;
-            int col = next_tile * shape::cols;
-            wide_copy<b_deep, shape::cols, shape::threads>(
-                to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
-                place.cols - col, end - next_k);
-            if (!resident)
-                copy_a(to + size_b, next_k);
-            next_k += depth;
-            if (next_k >= end) {
-                next_k = begin;
-                next_tile++;
-            }
-            next_stage = next_stage + 1 == shape::stages ? 0 : next_stage + 1;
+        if (next_tile >= last || next_k >= end)
+            return;
+        reduction_barrier *barrier = barriers + next_stage;
+        float *to = ring + next_stage * size;
+        int col = next_tile * shape::cols, right = wide_blocks(col, place.cols, shape::cols);
+        int left = !use.resident || next_tile == first ? left_blocks : 0;
+        reduction_barrier_expect(barrier, (uint32_t)(left + right) * WIDE_BYTES + (weighs ? 2 * WIDE_BLOCK : 0));
+        wide_copy<b_deep>(to, task.b, col, next_k, right, barrier);
+        if (left)
+            wide_copy<a_deep>(use.resident ? memory + next_k / WIDE_BLOCK * size_a : to + size_b, task.a, place.row,
+                              next_k, left, barrier);
+        if (weighs)
+            reduction_copy_bulk((float *)(weights_of + next_stage * WIDE_BLOCK),
+                                (const float *)(weights.weights + next_k), 2 * WIDE_BLOCK, barrier);
+        next_k += WIDE_BLOCK;
+        if (next_k >= end) {
+            next_k = begin;
+            next_tile++;
         }
-        product_copies_end();
+        next_stage = next_stage + 1 == use.stages ? 0 : next_stage + 1;
     };
-    for (int i = 0; i < resident; i++)
-        copy_a(memory + i * size_a, begin + i * depth);
-    for (int i = 2; i < shape::stages; i++)
-        copy_next();
+    if (threadIdx.x == 0) {
+        for (int i = 0; i < use.stages; i++)
+            reduction_barrier_init(barriers + i, 1);
+        reduction_barriers_fence();
+        for (int i = 1; i < use.stages; i++)
+            copy_next();
+    }
+    __syncthreads();
     int stage = 0;
+    uint32_t phase = 0;
 #pragma unroll 1
     for (; tile < last; tile++) {
         product_sums<shape> sums = {};
-        const float *a = memory;
+        const float *a = memory + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
         place.col = tile * shape::cols;
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
 #pragma unroll 1
-        for (int k = begin; k < end; k += depth, a += size_a) {
-            product_copies_wait<shape::stages - 3>();
-            wide_fence();
-            __syncthreads();
-            copy_next(); /* to the stage of the slab before the last, whose product is finished */
-            const float *right = ring + stage * size, *left = resident ? a : right + size_b;
-            wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums,
-                                          left + (int)threadIdx.x / 128 * wide_size(64), right);
-            finish.template copied<shape, wide_slab, wide_slab>(place, left, right);
+        for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
+            const float *right = ring + stage * size;
+            const float *left = use.resident ? a : right + size_b + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
+            reduction_wait(barriers + stage, phase);
+            wide_begin();
+            wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left, right);
+            if (weighs)
+                wide_weigh<a_deep>(weights.sums, left, weights_of + stage * WIDE_BLOCK);
+            wide_end();
             wide_wait<1>();
-            stage = stage + 1 == shape::stages ? 0 : stage + 1;
+            __syncthreads();
+            if (threadIdx.x == 0)
+                copy_next(); /* to the stage of the slab before, whose product is finished */
+            stage++;
+            if (stage == use.stages) {
+                stage = 0;
+                phase ^= 1;
+            }
         }
         wide_wait<0>();
         finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory);
@@ -261,19 +294,45 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
 }
 
+/* Grid: (ranges of column tiles, row tiles). */
+template <bool a_deep, bool b_deep, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    wide_kernel(const __grid_constant__ product_task task, wide_memory use, finish_type finish)
+{
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,       0, 0, 0, product_count(task.rows, task.shard),
+                           product_count(task.cols, task.shard)};
+    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
+    wide_weights none = {};
+    if (place.row < place.rows)
+        wide_tiles<a_deep, b_deep, false, shape>(task, place, (int)(tiles * blockIdx.x / gridDim.x),
+                                                 (int)(tiles * (blockIdx.x + 1) / gridDim.x), use, finish, none);
+}
+
+/* As many stages as fit beside `resident` slabs of A; *bytes: of the shared memory of a block. */
+template <typename shape> static inline wide_memory wide_memory_of(int resident, size_t *bytes)
+{
+    size_t stage = sizeof(float) * (size_t)wide_stage<shape>(resident);
+    size_t fixed = WIDE_BARRIERS + sizeof(float) * (size_t)(resident * wide_size(shape::rows));
+    size_t most = shape::blocks == 1 ? (size_t)TILE_MAX_SHARED : (size_t)TILE_HALF_SHARED,
+           stages = (most - fixed) / stage;
+    stages = stages > WIDE_STAGES ? (size_t)WIDE_STAGES : stages;
+    *bytes = fixed + stages * stage;
+    return {resident, (int)stages};
+}
+
 /* rows: of the largest shard; ranges: of the column tiles. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
 static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
                                int ranges)
 {
-    int depth = (int)lp_blocks(task.depth.most, wide_slab::depth);
+    int depth = (int)lp_blocks(task.depth.most, WIDE_BLOCK);
     bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);
-    int resident = several && task.chunks == 1 && depth <= 4 ? depth : 0;
-    size_t floats = (size_t)(resident * wide_size(shape::rows) +
-                             shape::stages * (wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows))));
-    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)task.chunks);
-    LP_LAUNCH(run, (wide_kernel<a_deep, b_deep, shape, finish_type>), grid, shape::threads,
-              floats * sizeof(float) + 1024, task, resident, finish);
+    size_t bytes;
+    wide_memory use = wide_memory_of<shape>(several && depth <= 4 ? depth : 0, &bytes);
+    LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, shape, finish_type>),
+                  dim3((unsigned)ranges, lp_blocks(rows, shape::rows)), shape::threads, bytes, task, use, finish);
 }
 
 #endif

@@ -26,7 +26,7 @@ enum { WARPS = 8, BLOCK_TILES = 2 };
 enum { WARPS = 8, BLOCK_TILES = 4 };
 #endif
 
-typedef wide_shape<128, 3, 2> wide_scores;
+typedef wide_shape<128, 128, 2> wide_scores;
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -40,6 +40,11 @@ typedef struct loss_task {
     int width;                   /* of a load of z and table */
     const float *z, *table, *bias, *logq;
     const int32_t *target;
+    float *loss, *lse;
+    float *exact;      /* scores of the targets in fp32 */
+    double *losses;    /* sums of row tiles */
+    unsigned *arrived; /* blocks of each row tile that have added up their sums; then tiles that are finished */
+    int tiles;         /* of the largest shard */
 } loss_task;
 
 __device__ float item_term(const loss_task &task, int item)
@@ -87,12 +92,17 @@ template <int precision> __device__ int column_of(int item)
     return item - at + at % unit / 2 * 8 + at / unit * 2 + at % 2;
 }
 
-/* One warp for each row of z, then of items. exact: the targets' scores in fp32. */
+/* One warp for each row of z, then of items. */
 template <int precision>
 __global__ void __launch_bounds__(32 * WARPS)
-    pack_factors(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors to, float *exact)
+    pack_factors(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors to)
 {
     int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
+    lp_pdl_trigger();
+    if (row <= task.tiles && lane == 0)
+        task.arrived[row] = 0;
+    if (row == 0 && lane == 0)
+        *task.loss = 0;
     if (row >= to.rows) {
         row -= to.rows;
         int count = lp_rows_now(task.items, task.shard), column = column_of<precision>(row);
@@ -100,8 +110,8 @@ __global__ void __launch_bounds__(32 * WARPS)
             return;
         for (int c = 4 * lane; c < to.stride; c += 128) {
             float4 x = product_load(task.table + (int64_t)row * cols + c, row < count ? cols - c : 0, task.width);
-            store_four<precision>(to.items, (int64_t)row * to.stride + c, x);
-            store_four<precision>(to.columns, (int64_t)column * to.stride + c, x);
+            store_four<precision>(to.items, loss_at(to, to.stride, row, c), x);
+            store_four<precision>(to.columns, loss_at(to, to.stride, column, c), x);
         }
         if (lane == 0)
             to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
@@ -114,12 +124,12 @@ __global__ void __launch_bounds__(32 * WARPS)
             score += dot<LP_PRECISION_FP32>(x, y);
             x = times(x, TILE_LOG2_E);
             by_packed += dot<precision>(x, y);
-            store_four<precision>(to.z, (int64_t)row * to.stride + c, x);
+            store_four<precision>(to.z, loss_at(to, to.stride, row, c), x);
         }
         score = lp_warp_sum(score);
         by_packed = lp_warp_sum(by_packed);
         if (lane == 0) {
-            exact[row] = score + term * TILE_LN_2;
+            task.exact[row] = score + term * TILE_LN_2;
             to.target[row] = to.origin[row] = by_packed + term;
         }
     }
@@ -130,10 +140,62 @@ int round_up(int64_t count, int unit)
     return (int)((count + unit - 1) / unit * unit);
 }
 
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
+
+/* Element of a packed matrix. */
+template <int precision> __device__ float packed_at(const void *from, int64_t at)
+{
+    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
+                                          : ((const float *)from)[at];
+}
+
+template <int precision> __device__ void packed_store(void *to, int64_t at, float x)
+{
+    if constexpr (precision == LP_PRECISION_BF16)
+        ((uint16_t *)to)[at] = (uint16_t)(__float_as_uint(tile_round_bf16(x)) >> 16);
+    else
+        ((float *)to)[at] = rounded<precision>(x);
+}
+
+/* d at the target of a row. */
+template <int precision> __device__ void store_target(void *d, int64_t at, float score, float origin, float sum)
+{
+    packed_store<precision>(d, at, tile_exp2(score - origin) - sum);
+}
+
+/* By a warp: exponentials of a row relative to its maximum. Returns their sum. */
+template <int precision>
+__device__ float row_again(const loss_task &task, const loss_factors &factors, int row, int lane)
+{
+    int count = lp_rows_now(task.items, task.shard);
+    float origin = LEAST_SCORE, sum = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int item = lane; item < count; item += 32) {
+            float score = 0;
+            for (int c = 0; c < task.cols; c++)
+                score += packed_at<precision>(factors.z, loss_at(factors, factors.stride, row, c)) *
+                         packed_at<precision>(factors.items, loss_at(factors, factors.stride, item, c));
+            score += item_term(task, item);
+            float power = tile_exp2(score - origin);
+            if (pass == 0)
+                origin = fmaxf(origin, score);
+            else if (factors.d)
+                packed_store<precision>(factors.d, loss_at(factors, factors.item_rows, row, item), power);
+            sum += pass == 0 ? 0 : power;
+        }
+        origin = lp_warp_max(origin);
+    }
+    if (lane == 0)
+        factors.origin[row] = origin;
+    return lp_warp_sum(sum);
+}
+
 /* ---- exponentials -------------------------------------------------------------------------------------------- */
 
-/* Stores exponentials, and their sums over the tiles of a block. */
+/* Stores exponentials, and their sums over the tiles of a block. The last block of a row tile finishes its rows. */
 typedef struct store_exponentials : product_finish {
+    loss_task task;
+    loss_factors factors;
     const float *terms, *origin;
     void *to; /* [rows x stride]; NULL: not stored */
     int64_t stride, capacity;
@@ -176,7 +238,10 @@ typedef struct store_exponentials : product_finish {
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
         tile_lane me = tile_lane_now();
         int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        int col = me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        /* In blocks there are zeros up to the last line of one. */
+        constexpr int whole = is_wide<shape> ? WIDE_BLOCK : 1;
+        int rows = (place.rows + whole - 1) / whole * whole;
         if (precision == LP_PRECISION_FP32)
             add_terms<precision, a_deep>(place, products);
 #pragma unroll
@@ -197,9 +262,13 @@ typedef struct store_exponentials : product_finish {
                         all[2 * n + 1] = rounded<precision>(two.y);
                     }
                 }
-                if (to && r < place.rows)
-                    *(float4 *)((float *)to + (r * stride + col + 8 * j) / (bf16 ? 2 : 1)) =
-                        make_float4(all[0], all[1], all[2], all[3]);
+                int64_t at = r * stride + place.col + col + 8 * j;
+                if constexpr (is_wide<shape>)
+                    at = wide_at(stride, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
+                         8 * (((j % 8 + me.member) ^ me.group) - me.group);
+                if (to && r < rows)
+                    *(float4 *)((float *)to + at / (bf16 ? 2 : 1)) =
+                        r < place.rows ? make_float4(all[0], all[1], all[2], all[3]) : make_float4(0, 0, 0, 0);
             }
         }
     }
@@ -208,6 +277,7 @@ typedef struct store_exponentials : product_finish {
     __device__ void done(const product_place &place, float *memory) const
     {
         tile_lane me = tile_lane_now();
+        unsigned *arrived = (unsigned *)memory + shape::warps_across * shape::rows;
         if (!sums)
             return;
 #pragma unroll
@@ -220,13 +290,90 @@ typedef struct store_exponentials : product_finish {
         __syncthreads();
         static_assert(shape::threads >= shape::rows, "a thread for each row");
         int r = (int)threadIdx.x;
-        if (r >= shape::rows || place.row + r >= place.rows)
-            return;
-        float row = memory[r];
+        if (r < shape::rows && place.row + r < place.rows) {
+            float row = memory[r];
 #pragma unroll
-        for (int i = 1; i < shape::warps_across; i++)
-            row += memory[i * shape::rows + r];
-        sums[blockIdx.x * capacity + place.row + r] = row;
+            for (int i = 1; i < shape::warps_across; i++)
+                row += memory[i * shape::rows + r];
+            sums[blockIdx.x * capacity + place.row + r] = row;
+        }
+        __threadfence();
+        __syncthreads();
+        if (r == 0)
+            *arrived = atomicAdd(task.arrived + place.row / shape::rows, 1u);
+        __syncthreads();
+        if (*arrived + 1 == gridDim.x) {
+            __threadfence();
+            finish_rows<precision, shape>(place, memory);
+        }
+    }
+
+    /* Of a row tile: merges the ranges, and computes losses, z_t / sum_t, and d at the targets. */
+    template <int precision, typename shape>
+    __device__ void finish_rows(const product_place &place, float *memory) const
+    {
+        int thread = (int)threadIdx.x, row = place.row + thread, count = place.rows, lane = tile_lane_now().lane;
+        int whole = (count + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB; /* zeros follow up to a whole slab */
+        double *losses = (double *)(memory + shape::rows), loss = 0;
+        if (thread < shape::rows) {
+            float sum = 0;
+            for (unsigned i = 0; row < count && i < gridDim.x; i++)
+                sum += sums[i * capacity + row];
+            memory[thread] = sum;
+        }
+        __syncthreads();
+        for (int i = thread / 32; i < min(shape::rows, count - place.row); i += shape::warps)
+            if (!(memory[i] < MOST_SUM)) {
+                float sum = row_again<precision>(task, factors, place.row + i, lane);
+                if (lane == 0)
+                    memory[i] = sum;
+            }
+        __syncthreads();
+        if (thread < shape::rows) {
+            float sum = memory[thread], inverse = row < count ? 1 / sum : 0;
+            if (row < count) {
+                float from = factors.origin[row], all = TILE_LN_2 * from + logf(sum);
+                factors.sum[row] = sum;
+                task.lse[row] = all;
+                loss = (double)all - (double)task.exact[row];
+                if (factors.d)
+                    store_target<precision>(factors.d, loss_at(factors, factors.item_rows, row, task.target[row]),
+                                            factors.target[row], from, sum);
+            }
+            if (factors.inverse && row < whole)
+                packed_store<precision>(factors.inverse, row, inverse);
+            memory[thread] = inverse;
+            losses[thread] = loss;
+        }
+        __syncthreads();
+        int vectors = factors.stride / 4, lines = min(shape::rows, (factors.blocked ? whole : count) - place.row);
+#pragma unroll 4
+        for (int i = thread; factors.scaled && i < lines * vectors; i += shape::threads) {
+            int line = i / vectors, r = place.row + line, c = 4 * (i - line * vectors);
+            float4 x = product_load(task.z + (int64_t)r * task.cols + c, r < count ? task.cols - c : 0, task.width);
+            store_four<precision>(factors.scaled, loss_at(factors, factors.stride, r, c), times(x, memory[line]));
+        }
+        if (thread >= 32)
+            return;
+        /* The loss of the tile, and of all tiles by the block that comes last. */
+        for (int i = 32; i < shape::rows; i += 32)
+            loss += losses[i + lane];
+        loss = lp_warp_sum(loss);
+        int tiles = (count + shape::rows - 1) / shape::rows, last = 0;
+        if (lane == 0) {
+            task.losses[place.row / shape::rows] = loss;
+            __threadfence();
+            last = atomicAdd(task.arrived + task.tiles, 1u) + 1 == (unsigned)tiles;
+        }
+        if (!__shfl_sync(0xFFFFFFFFu, last, 0))
+            return;
+        __threadfence();
+        loss = 0;
+        for (int i = lane; i < tiles; i += 32)
+            loss += task.losses[i];
+        loss = lp_warp_sum(loss);
+        if (lane == 0)
+            *task.loss = (float)loss;
     }
 } store_exponentials;
 
@@ -248,6 +395,8 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     task.a = loss_operand(run, factors.z, factors.stride, 0);
     task.b = loss_operand(run, factors.columns, factors.stride, first);
     store_exponentials finish = {};
+    finish.task = loss;
+    finish.factors = factors;
     finish.terms = factors.terms + first;
     finish.origin = factors.origin;
     finish.to = to;
@@ -261,97 +410,7 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
         packed_launch<true, true, packed_wide>(run, task, finish, factors.rows, ranges);
 }
 
-/* ---- rows ---------------------------------------------------------------------------------------------------- */
-
-/* Element of a packed matrix. */
-template <int precision> __device__ float packed_at(const void *from, int64_t at)
-{
-    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
-                                          : ((const float *)from)[at];
-}
-
-template <int precision> __device__ void packed_store(void *to, int64_t at, float x)
-{
-    if constexpr (precision == LP_PRECISION_BF16)
-        ((uint16_t *)to)[at] = (uint16_t)(__float_as_uint(tile_round_bf16(x)) >> 16);
-    else
-        ((float *)to)[at] = rounded<precision>(x);
-}
-
-/* d at the target of a row. */
-template <int precision> __device__ void store_target(void *d, int64_t at, float score, float origin, float sum)
-{
-    packed_store<precision>(d, at, tile_exp2(score - origin) - sum);
-}
-
-/* By a warp: exponentials of a row relative to its maximum, *of_row. Returns their sum. */
-template <int precision>
-__device__ float row_again(const loss_task &task, const loss_factors &factors, int row, int lane, float *of_row)
-{
-    int count = lp_rows_now(task.items, task.shard);
-    float origin = LEAST_SCORE, sum = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int item = lane; item < count; item += 32) {
-            float score = 0;
-            for (int c = 0; c < task.cols; c++)
-                score += packed_at<precision>(factors.z, (int64_t)row * factors.stride + c) *
-                         packed_at<precision>(factors.items, (int64_t)item * factors.stride + c);
-            score += item_term(task, item);
-            float power = tile_exp2(score - origin);
-            if (pass == 0)
-                origin = fmaxf(origin, score);
-            else if (factors.d)
-                packed_store<precision>(factors.d, (int64_t)row * factors.item_rows + item, power);
-            sum += pass == 0 ? 0 : power;
-        }
-        origin = lp_warp_max(origin);
-    }
-    if (lane == 0)
-        factors.origin[row] = origin;
-    *of_row = origin;
-    __syncwarp();
-    return lp_warp_sum(sum);
-}
-
-/* One warp for each row: merges its ranges, and computes its loss, z_t / sum_t, and d at its target. losses: the target's
- * exact score before. */
-template <int precision>
-__global__ void __launch_bounds__(32 * WARPS)
-    finish_rows(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors factors, const float *sums,
-                int ranges, float *lse, float *losses)
-{
-    int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
-    if (row >= lp_rows_now(task.targets, task.shard)) {
-        if (factors.inverse && row < (factors.rows + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB && lane == 0)
-            packed_store<precision>(factors.inverse, row, 0);
-        return;
-    }
-    /* All loads come first, so that none waits for another. */
-    const float *z = task.z + (int64_t)row * cols;
-    float origin = factors.origin[row], score = factors.target[row], exact = losses[row], sum = 0;
-    int64_t at = (int64_t)row * factors.item_rows + task.target[row];
-    float4 x = product_load(z + 4 * lane, cols - 4 * lane, task.width);
-    for (int i = lane; i < ranges; i += 32)
-        sum += sums[(int64_t)i * factors.rows + row];
-    sum = lp_warp_sum(sum);
-    if (!(sum < MOST_SUM))
-        sum = row_again<precision>(task, factors, row, lane, &origin);
-    float inverse = 1 / sum;
-    for (int c = 4 * lane; factors.scaled && c < factors.stride; c += 128) {
-        store_four<precision>(factors.scaled, (int64_t)row * factors.stride + c, times(x, inverse));
-        x = product_load(z + c + 128, cols - c - 128, task.width);
-    }
-    if (lane > 0)
-        return;
-    float total = TILE_LN_2 * origin + logf(sum);
-    factors.sum[row] = sum;
-    lse[row] = total;
-    losses[row] = total - exact;
-    if (factors.inverse)
-        packed_store<precision>(factors.inverse, row, inverse);
-    if (factors.d)
-        store_target<precision>(factors.d, at, score, origin, sum);
-}
+/* ---- the gradient's chunks ----------------------------------------------------------------------------------------- */
 
 /* d at targets among the items of a chunk. */
 template <int precision>
@@ -362,7 +421,7 @@ __global__ void __launch_bounds__(256)
     int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     int item = row < lp_rows_now(task.targets, task.shard) ? task.target[row] - first : -1;
     if (item >= 0 && item < count)
-        store_target<precision>(d, (int64_t)row * stride + item, factors.target[row], factors.origin[row],
+        store_target<precision>(d, loss_at(factors, stride, row, item), factors.target[row], factors.origin[row],
                                 factors.sum[row]);
 }
 
@@ -390,9 +449,11 @@ void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradien
     size_t element = loss_element_size(run);
     to->rows = lp_cuda_largest(run, node->inputs[0]);
     to->item_rows = round_up(lp_cuda_largest(run, node->inputs[1]), packed_wide::cols);
-    to->stride = round_up(node->inputs[0]->cols, packed_unit(run));
+    to->blocked = wide_supported(run);
+    to->stride = round_up(node->inputs[0]->cols, to->blocked ? (int)WIDE_BLOCK : packed_unit(run));
     size_t rows = (size_t)to->rows, items = (size_t)to->item_rows, stride = (size_t)to->stride;
-    memory->take((char **)&to->z, rows * stride, element);
+    size_t lines = to->blocked ? (size_t)round_up(to->rows, WIDE_BLOCK) : rows;
+    memory->take((char **)&to->z, lines * stride, element);
     memory->take((char **)&to->items, items * stride, element);
     memory->take((char **)&to->columns, items * stride, element);
     memory->take(&to->terms, items);
@@ -401,10 +462,10 @@ void loss_take_factors(const lp_node *node, const lp_cuda_run *run, bool gradien
     memory->take(&to->sum, rows);
     if (!gradient)
         return;
-    memory->take((char **)&to->scaled, rows * stride, element);
+    memory->take((char **)&to->scaled, lines * stride, element);
     memory->take((char **)&to->inverse, (size_t)round_up(to->rows, LOSS_SLAB), element);
-    if (rows * items * element <= LOSS_D_SIZE)
-        memory->take((char **)&to->d, rows * items, element);
+    if (lines * items * element <= LOSS_D_SIZE)
+        memory->take((char **)&to->d, lines * items, element);
 }
 
 void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
@@ -413,29 +474,29 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     loss_factors factors = {};
     bool gradient = node->outputs[0]->gradient;
     int items = lp_cuda_largest(run, node->inputs[1]), rows = lp_cuda_largest(run, node->inputs[0]);
-    int ranges = score_ranges(items);
-    float *sums, *losses;
+    float *sums;
     loss_memory kept = {}, scratch = {};
+    task.loss = LP_OUTPUT(0);
+    task.lse = LP_OUTPUT(1);
+    task.tiles = (int)lp_blocks(rows, packed_wide::rows);
     for (int pass = 0; pass < 2; pass++) {
         loss_memory *memory = gradient ? &kept : &scratch;
         loss_take_factors(node, run, gradient, memory, &factors);
-        scratch.take(&sums, (size_t)ranges * (size_t)rows);
-        scratch.take(&losses, (size_t)rows);
+        scratch.take(&sums, (size_t)score_ranges(items) * (size_t)rows);
+        scratch.take(&task.exact, (size_t)rows);
+        scratch.take(&task.losses, (size_t)task.tiles);
+        scratch.take(&task.arrived, (size_t)task.tiles + 1);
         if (pass == 0 && gradient && !(kept.at = (char *)lp_cuda_side_buffer(run, node->outputs[1], kept.size)))
             return;
         if (pass == 0 && !(scratch.at = (char *)lp_cuda_scratch(run, scratch.size)))
             return;
         kept.size = scratch.size = 0;
     }
-    product_with_precision(run, [&](auto constant) {
-        constexpr int precision = decltype(constant)::value;
-        LP_LAUNCH(run, pack_factors<precision>, lp_blocks(rows + factors.item_rows, WARPS), 32 * WARPS, 0, task,
-                  factors, losses);
-        exponentials(node, run, task, factors, 0, items, factors.d, factors.item_rows, sums);
-        LP_LAUNCH(run, finish_rows<precision>, lp_blocks(round_up(rows, LOSS_SLAB), WARPS), 32 * WARPS, 0, task,
-                  factors, sums, ranges, LP_OUTPUT(1), losses);
+    product_with_precision(run, [&](auto precision) {
+        LP_LAUNCH(run, pack_factors<decltype(precision)::value>, lp_blocks(rows + factors.item_rows, WARPS), 32 * WARPS,
+                  0, task, factors);
     });
-    lp_cuda_loss_sum(run, node->inputs[0], losses, LP_OUTPUT(0));
+    exponentials(node, run, task, factors, 0, items, factors.d, factors.item_rows, sums);
 }
 
 void loss_compute_d(const lp_node *node, const lp_cuda_run *run, const loss_factors &factors, int first, int count,

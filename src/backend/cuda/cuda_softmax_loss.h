@@ -27,7 +27,14 @@ typedef struct loss_factors {
     void *d;       /* [rows x item_rows] if it is kept; otherwise NULL */
     int stride;    /* numbers from row to row */
     int rows, item_rows;
+    bool blocked; /* packed matrices, and d, are in blocks (cuda_product_wide.h) */
 } loss_factors;
+
+/* Offset of an element of a packed matrix, or of d. */
+__device__ static inline int64_t loss_at(const loss_factors &factors, int64_t stride, int row, int col)
+{
+    return factors.blocked ? wide_at(stride, row, col) : row * stride + col;
+}
 
 static inline size_t loss_element_size(const lp_cuda_run *run)
 {

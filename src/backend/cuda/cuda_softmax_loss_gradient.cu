@@ -5,11 +5,7 @@ namespace
 {
 
 enum { GRADIENT_EXTRA = 16 }; /* cost of a part of the slabs (packed_parts) */
-
-/* Tiles of warpgroups, for up to 64, up to 128 and more columns. */
-typedef wide_shape<64, 4, 2> wide_64;
-typedef wide_shape<128, 6, 1> wide_128;
-typedef wide_shape<256, 4, 1> wide_256;
+enum { BLOCK_EXTRA = 4 };     /* cost of a block of wide_gradient, in slabs */
 
 /* Multiplies the product by *scale, and its rows by 1 / sum where there is one. */
 typedef struct store_scaled : product_store {
@@ -73,22 +69,13 @@ typedef struct store_items : store_scaled {
             if (!mine<shape>(place, m))
                 continue;
             if constexpr (precision == LP_PRECISION_BF16) {
-                constexpr bool wide = std::is_same_v<slab_a, wide_slab>;
                 const float *weight = (const float *)((const uint16_t *)weights + at) + me.member;
-                int line = 8 * (me.lane >> 4) + (me.lane & 7), first = row + 16 * m + 8 * (me.lane >> 3 & 1), step,
-                    offset;
-                if constexpr (wide) {
-                    offset = wide_slab::at(first / 64 * 64 + line, first % 64 / 8);
-                    step = wide_slab::line;
-                } else {
-                    offset = line * slab_a::stride + slab_a::at(first);
-                    step = slab_a::stride;
-                }
-                tile_address from = tile_address_of(a + offset);
+                int line = 8 * (me.lane >> 4) + (me.lane & 7), first = row + 16 * m + 8 * (me.lane >> 3 & 1);
+                tile_address from = tile_address_of(a + line * slab_a::stride + slab_a::at(first));
                 float left[4], sum[4] = {total[2 * m], total[2 * m], total[2 * m + 1], total[2 * m + 1]};
 #pragma unroll
                 for (int k = 0; k < slab_a::depth; k += 16) {
-                    tile_ldmatrix_trans(left, from, k * step);
+                    tile_ldmatrix_trans(left, from, k * slab_a::stride);
                     tile_mma_bf16(sum, left, weight[k / 2], weight[k / 2 + 4]);
                 }
                 total[2 * m] = sum[0];
@@ -121,64 +108,113 @@ typedef struct store_items : store_scaled {
     }
 } store_items;
 
-/* A matrix or the vector of sums beside it: the sum over [parts x step], in their order. */
+/* ---- sums of parts ------------------------------------------------------------------------------------------- */
+
+/* A matrix, or the vector of sums beside it: the sum over [parts x step], in their order. */
 typedef struct parts_sum {
-    const float *parts;
-    float *out; /* NULL: nothing */
+    const float *from;
+    float *out;
     int64_t step;
-    int cols, accumulate;
+    product_extent rows;
+    int cols, parts, accumulate;
 } parts_sum;
 
-__device__ void add_element(const parts_sum &sum, int parts, int64_t i, int rows)
-{
-    if (!sum.out || i >= (int64_t)rows * sum.cols)
-        return;
-    float total = 0;
-    for (int part = 0; part < parts; part++)
-        total += sum.parts[part * sum.step + i];
-    lp_store(sum.out + i, total, sum.accumulate);
-}
+/* dz, ditems and dbias. */
+typedef struct parts_sums {
+    parts_sum of[3];
+    int count;
+} parts_sums;
 
-__global__ void __launch_bounds__(256)
-    add_parts(const lp_cuda_shard *shard, product_extent rows, int parts, const __grid_constant__ parts_sum matrix,
-              const __grid_constant__ parts_sum vector)
+__global__ void __launch_bounds__(256) add_parts(const lp_cuda_shard *shard, const __grid_constant__ parts_sums sums)
 {
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
-    int count = product_count(rows, shard);
-    if (i < matrix.step)
-        add_element(matrix, parts, i, count);
+    lp_pdl_wait();
+    for (int n = 0; n < sums.count; i -= sums.of[n].step, n++) {
+        const parts_sum &sum = sums.of[n];
+        if (i >= sum.step)
+            continue;
+        if (i >= (int64_t)product_count(sum.rows, shard) * sum.cols)
+            return;
+        float total = 0;
+#pragma unroll 4
+        for (int part = 0; part < sum.parts; part++)
+            total += sum.from[part * sum.step + i];
+        lp_store(sum.out + i, total, sum.accumulate);
+        return;
+    }
+}
+
+/* ---- the products -------------------------------------------------------------------------------------------- */
+
+/* dz += d items, or ditems and dbias, of a chunk of items. */
+typedef struct d_product {
+    product_task task;
+    store_items store;
+    int rows; /* of the largest shard; 0: nothing to compute */
+} d_product;
+
+/* Grid: tiles of columns, then of rows, then parts: of dz, and after that of ditems. So the long blocks of dz start first, and
+ * the short ones of ditems fill the rest. */
+template <bool by_items, typename shape>
+__device__ void wide_product(const d_product &product, int index, wide_memory use)
+{
+    int cols = (product.task.cols.most + shape::cols - 1) / shape::cols;
+    int rows = (product.rows + shape::rows - 1) / shape::rows;
+    product_place place = {index / cols % rows * shape::rows,
+                           0,
+                           0,
+                           index / cols / rows,
+                           product_count(product.task.rows, product.task.shard),
+                           product.task.cols.most};
+    if (place.row >= place.rows)
+        return;
+    wide_weights sums = {(const uint16_t *)product.store.weights, {}};
+    store_scaled store = product.store;
+    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store,
+                                                  sums);
+    tile_lane me = tile_lane_now();
+    for (int i = 0; by_items && product.store.out && index % cols == 0 && i < 2; i++) {
+        int row = place.row + 16 * me.warp + 8 * i + me.group;
+        if (me.member == 0 && row < place.rows)
+            lp_store(product.store.out + place.chunk * product.store.out_step + row,
+                     *product.store.scale * sums.sums[2 * i], product.store.out_adds);
+    }
+}
+
+template <typename shape>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    wide_gradient(const __grid_constant__ d_product dz, const __grid_constant__ d_product ditems, int blocks_of_dz,
+                  wide_memory use)
+{
+    int index = (int)blockIdx.x;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    if (index < blocks_of_dz)
+        wide_product<false, shape>(dz, index, use);
     else
-        add_element(vector, parts, i - matrix.step, count);
+        wide_product<true, shape>(ditems, index - blocks_of_dz, use);
 }
 
 /* Calls act(shape) with the tile of a gradient. */
 template <typename action> void with_gradient_shape(const lp_cuda_run *run, int cols, const action &act)
 {
-    if (!wide_supported(run) && cols > packed_narrow::cols)
-        act(packed_wide());
-    else if (!wide_supported(run))
-        act(packed_narrow());
-    else if (cols > wide_128::cols)
-        act(wide_256());
-    else if (cols > wide_64::cols)
-        act(wide_128());
-    else
-        act(wide_64());
-}
-
-/* Parts of the depth of dz, or of ditems and dbias, for `count` items. */
-int gradient_parts(const lp_cuda_run *run, bool by_items, int targets, int count, int cols)
-{
-    int rows = by_items ? count : loss_usual_rows(targets), depth = by_items ? loss_usual_rows(targets) : count,
-        parts = 1;
-    with_gradient_shape(run, cols, [&](auto chosen) {
-        typedef decltype(chosen) shape;
-        int64_t blocks = (int64_t)lp_blocks(rows, shape::rows) * lp_blocks(cols, shape::cols);
-        /* PACKED_BLOCKS is two on a multiprocessor. */
-        parts = packed_parts(2 / shape::blocks * blocks, (int)lp_blocks(depth, 128 / (int)loss_element_size(run)),
-                             GRADIENT_EXTRA);
-    });
-    return parts;
+    if (!wide_supported(run)) {
+        if (cols > packed_narrow::cols)
+            act(packed_wide());
+        else
+            act(packed_narrow());
+        return;
+    }
+    switch (tile_width(cols, 256, WIDE_BLOCK)) {
+    case 64:
+        return act(wide_shape<128, 64, 2>());
+    case 128:
+        return act(wide_shape<128, 128, 2>());
+    case 192:
+        return act(wide_shape<128, 192, 1>());
+    default:
+        return act(wide_shape<128, 256, 1>());
+    }
 }
 
 typedef struct loss_gradient {
@@ -187,64 +223,127 @@ typedef struct loss_gradient {
     int chunk;    /* items of a chunk */
     int parts[2]; /* of the depth of dz, and of ditems */
     void *d;      /* [rows x chunk] */
-    float *partial;
+    float *partial[2];
 } loss_gradient;
 
-/* dz += d items, or ditems and dbias of a chunk of items. */
-template <bool by_items>
-void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient &g, int first, int count)
+/* Time of a launch, in slabs of a tile, if `slots` blocks run at once: `count` blocks of `slabs` slabs, then `more` of `less`. */
+int64_t launch_time(int slots, int64_t count, int slabs, int64_t more, int less)
+{
+    /* Two groups of slots, with the time when they are free. */
+    int64_t free[2] = {count / slots * slabs, (count / slots + 1) * slabs},
+            of[2] = {slots - count % slots, count % slots};
+    while (more > 0) {
+        int first = of[1] && free[1] < free[0];
+        more -= of[first];
+        free[first] += less;
+    }
+    return of[1] && free[1] > free[0] ? free[1] : free[0];
+}
+
+/* Chooses the parts of both products, for `count` items. Constant, so that results do not depend on the device. */
+void choose_parts(const lp_cuda_run *run, int count, loss_gradient *g)
+{
+    with_gradient_shape(run, g->cols, [&](auto chosen) {
+        typedef decltype(chosen) shape;
+        int usual = loss_usual_rows(g->factors.rows), slab = 128 / (int)loss_element_size(run);
+        int64_t across = lp_blocks(g->cols, shape::cols),
+                tiles[2] = {across * lp_blocks(usual, shape::rows), across * lp_blocks(count, shape::rows)};
+        int slabs[2] = {(int)lp_blocks(count, slab), (int)lp_blocks(usual, slab)};
+        if constexpr (is_wide<shape>) {
+            int slots = PACKED_BLOCKS / 2 * shape::blocks;
+            int64_t least = INT64_MAX;
+            for (int z = 1; z <= slabs[0] && (z == 1 || tiles[0] * z <= slots); z++)
+                for (int items = 1; items <= slabs[1] && (items == 1 || tiles[1] * items <= 4 * slots); items++) {
+                    /* What a block costs beside its slabs, and what parts cost beside their blocks. */
+                    int64_t time = 8 * launch_time(slots, tiles[0] * z, (int)lp_blocks(slabs[0], z) + BLOCK_EXTRA,
+                                                   tiles[1] * items, (int)lp_blocks(slabs[1], items) + BLOCK_EXTRA);
+                    time += (z > 1) * z * tiles[0] + (items > 1) * items * tiles[1];
+                    if (time < least) {
+                        least = time;
+                        g->parts[0] = z;
+                        g->parts[1] = items;
+                    }
+                }
+        } else {
+            for (int by_items = 0; by_items < 2; by_items++)
+                g->parts[by_items] = packed_parts(2 / shape::blocks * tiles[by_items], slabs[by_items], GRADIENT_EXTRA);
+        }
+    });
+}
+
+/* Adds the sums of its parts to *sums. */
+d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_gradient &g, bool by_items, int first,
+                     int count, parts_sums *sums)
 {
     int cols = g.cols, rows = by_items ? count : g.factors.rows;
-    float *to = LP_OUTPUT(by_items), *sums = by_items ? LP_OUTPUT(2) : NULL;
-    int adds = by_items ? LP_ADDS(1) : first > 0 || LP_ADDS(0);
-    if (!to && !sums)
-        return;
+    float *to = LP_OUTPUT(by_items), *out = by_items ? LP_OUTPUT(2) : NULL;
+    int adds = by_items ? LP_ADDS(1) : first > 0 || LP_ADDS(0), out_adds = out ? LP_ADDS(2) : 0;
+    if (by_items) {
+        to = to ? to + (int64_t)first * cols : NULL;
+        out = out ? out + first : NULL;
+    }
     product_extent items = {lp_cuda_rows_of(node->inputs[1]), first, count, 0},
                    targets = product_whole(node->inputs[0]);
-    product_task task = {};
-    task.shard = run->shard;
-    task.rows = by_items ? items : targets;
-    task.depth = by_items ? targets : items;
-    task.cols = product_fixed(cols);
-    task.chunks = g.parts[by_items];
-    task.a = loss_operand(run, g.d, g.chunk, 0);
-    task.b = loss_operand(run, by_items ? g.factors.scaled : g.factors.items, g.factors.stride, by_items ? 0 : first);
-    bool parts = task.chunks > 1;
-    parts_sum matrix = {g.partial, to, (int64_t)rows * cols, cols, adds};
-    parts_sum vector = {g.partial + task.chunks * matrix.step, sums, rows, 1, sums ? LP_ADDS(2) : 0};
-    if (by_items) {
-        matrix.out = to ? to + (int64_t)first * cols : NULL;
-        vector.out = sums ? sums + first : NULL;
-    }
-    std::conditional_t<by_items, store_items, store_scaled> store = {};
-    store.to = !to ? NULL : parts ? g.partial : matrix.out;
-    store.stride = cols;
-    store.chunk_step = matrix.step;
-    store.accumulate = parts ? 0 : adds;
-    store.pairs = lp_vector_width((uintptr_t)store.to, cols) > 1;
-    store.scale = LP_INPUT(6);
-    if constexpr (by_items) {
-        store.shard = task.shard;
-        store.depth = task.depth;
-        store.chunks = task.chunks;
-        store.weights = g.factors.inverse;
-        store.out = !sums ? NULL : parts ? (float *)vector.parts : vector.out;
-        store.out_step = vector.step;
-        store.out_adds = parts ? 0 : vector.accumulate;
-    } else {
-        store.sum = g.factors.sum;
-    }
-    with_gradient_shape(run, cols, [&](auto chosen) {
+    d_product p = {};
+    p.rows = to || out ? rows : 0;
+    p.task.shard = run->shard;
+    p.task.rows = by_items ? items : targets;
+    p.task.depth = by_items ? targets : items;
+    p.task.cols = product_fixed(cols);
+    p.task.chunks = g.parts[by_items];
+    p.task.a = loss_operand(run, g.d, g.chunk, 0);
+    p.task.b = loss_operand(run, by_items ? g.factors.scaled : g.factors.items, g.factors.stride, by_items ? 0 : first);
+    bool parts = p.task.chunks > 1;
+    parts_sum matrix = {g.partial[by_items], to, (int64_t)rows * cols, p.task.rows, cols, p.task.chunks, adds};
+    parts_sum vector = {matrix.from + p.task.chunks * matrix.step, out, rows, p.task.rows, 1, p.task.chunks, out_adds};
+    if (parts && to)
+        sums->of[sums->count++] = matrix;
+    if (parts && out)
+        sums->of[sums->count++] = vector;
+    p.store.to = to && parts ? (float *)matrix.from : to;
+    p.store.stride = cols;
+    p.store.chunk_step = matrix.step;
+    p.store.accumulate = parts ? 0 : adds;
+    p.store.pairs = lp_vector_width((uintptr_t)p.store.to, cols) > 1;
+    p.store.scale = LP_INPUT(6);
+    p.store.sum = by_items ? NULL : g.factors.sum;
+    p.store.shard = p.task.shard;
+    p.store.depth = p.task.depth;
+    p.store.chunks = p.task.chunks;
+    p.store.weights = g.factors.inverse;
+    p.store.out = out && parts ? (float *)vector.from : out;
+    p.store.out_step = vector.step;
+    p.store.out_adds = parts ? 0 : out_adds;
+    return p;
+}
+
+/* For `count` items from `first` on. */
+void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient &g, int first, int count)
+{
+    parts_sums sums = {};
+    d_product dz = product_of(node, run, g, false, first, count, &sums);
+    d_product ditems = product_of(node, run, g, true, first, count, &sums);
+    with_gradient_shape(run, g.cols, [&](auto chosen) {
         typedef decltype(chosen) shape;
-        int tiles = (int)lp_blocks(cols, shape::cols);
-        if constexpr (is_wide<shape>)
-            wide_launch<!by_items, false, shape>(run, task, store, rows, tiles);
-        else
-            packed_launch<!by_items, false, shape>(run, task, store, rows, tiles);
+        int tiles = (int)lp_blocks(g.cols, shape::cols);
+        if constexpr (is_wide<shape>) {
+            unsigned blocks[2] = {lp_blocks(dz.rows, shape::rows) * (unsigned)(tiles * dz.task.chunks),
+                                  lp_blocks(ditems.rows, shape::rows) * (unsigned)(tiles * ditems.task.chunks)};
+            size_t bytes;
+            wide_memory use = wide_memory_of<shape>(0, &bytes);
+            LP_LAUNCH_PDL(run, wide_gradient<shape>, blocks[0] + blocks[1], shape::threads, bytes, dz, ditems,
+                          (int)blocks[0], use);
+        } else {
+            if (dz.rows)
+                packed_launch<true, false, shape>(run, dz.task, (const store_scaled &)dz.store, dz.rows, tiles);
+            if (ditems.rows)
+                packed_launch<false, false, shape>(run, ditems.task, ditems.store, ditems.rows, tiles);
+        }
     });
-    if (parts)
-        LP_LAUNCH(run, add_parts, lp_blocks(matrix.step + vector.step, 256), 256, 0, task.shard, task.rows, task.chunks,
-                  matrix, vector);
+    int64_t all = 0;
+    for (int i = 0; i < sums.count; i++)
+        all += sums.of[i].step;
+    LP_LAUNCH_PDL(run, add_parts, lp_blocks(all, 256), 256, 0, run->shard, sums);
 }
 
 } // namespace
@@ -257,21 +356,21 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     if (!(kept.at = (char *)lp_cuda_side_buffer(run, node->inputs[5], 0)))
         return;
     loss_take_factors(node, run, true, &kept, &g.factors);
-    int rows = g.factors.rows, items = lp_cuda_largest(run, node->inputs[1]);
-    size_t column = (size_t)(rows < 1 ? 1 : rows) * packed_wide::cols * loss_element_size(run);
+    int rows = g.factors.rows, lines = (int)lp_blocks(rows, WIDE_BLOCK) * WIDE_BLOCK,
+        items = lp_cuda_largest(run, node->inputs[1]);
+    size_t column = (size_t)(lines < 1 ? 1 : lines) * packed_wide::cols * loss_element_size(run);
     size_t most = LOSS_D_SIZE / column < 1 ? 1 : LOSS_D_SIZE / column;
     g.chunk = g.factors.d ? g.factors.item_rows : (int)most * packed_wide::cols;
     int count = items < g.chunk ? items : g.chunk;
-    size_t partial = 0;
-    for (int by_items = 0; by_items < 2; by_items++) {
-        g.parts[by_items] = gradient_parts(run, by_items, rows, count, g.cols);
-        /* Each has a matrix and a vector. */
-        size_t size = (size_t)g.parts[by_items] * (size_t)(by_items ? count : rows) * (size_t)(g.cols + 1);
-        partial = size > partial ? size : partial;
-    }
+    choose_parts(run, count, &g);
     for (int pass = 0; pass < 2; pass++) {
-        scratch.take((char **)&g.d, g.factors.d ? 0 : (size_t)rows * (size_t)g.chunk, loss_element_size(run));
-        scratch.take(&g.partial, partial);
+        scratch.take((char **)&g.d, g.factors.d ? 0 : (size_t)lines * (size_t)g.chunk, loss_element_size(run));
+        /* Each has a matrix and a vector. */
+        for (int by_items = 0; by_items < 2; by_items++)
+            scratch.take(&g.partial[by_items],
+                         g.parts[by_items] == 1
+                             ? 0
+                             : (size_t)g.parts[by_items] * (size_t)(by_items ? count : rows) * (size_t)(g.cols + 1));
         if (pass == 0 && !(scratch.at = (char *)lp_cuda_scratch(run, scratch.size)))
             return;
         scratch.size = 0;
@@ -280,7 +379,6 @@ void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     for (int first = 0; first < items; first += g.chunk, count = items - first < count ? items - first : count) {
         if (!g.factors.d)
             loss_compute_d(node, run, g.factors, first, count, g.d, g.chunk);
-        multiply_d<false>(node, run, g, first, count);
-        multiply_d<true>(node, run, g, first, count);
+        multiply_d(node, run, g, first, count);
     }
 }
