@@ -240,11 +240,11 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
 template <int n> __device__ inline void basis(int row, int f, const row_step &step)
 {
     int count = step.frequencies;
-    double at = step.time[row] * (1 / TWO_PI);
+    double at = step.time[row];
     lp_vector<n> sine, cosine;
 #pragma unroll
     for (int i = 0; i < n; i++) {
-        double cycles = at * ((const double *)step.factors)[f + i];
+        double cycles = at * ((const double *)step.factors)[f + i] * (1 / TWO_PI);
         sincospif((float)(2 * (cycles - rint(cycles))), &sine.at[i], &cosine.at[i]);
     }
     store_result<n>(row, 2 * count, step, f, cosine);
