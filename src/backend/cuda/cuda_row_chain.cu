@@ -318,7 +318,18 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
     }
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+/* ---- the kernels --------------------------------------------------------------------------------------------- */
+
+/* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
+constexpr int row_blocks(int n, int each, row_kind kind)
+{
+    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
+}
+
+constexpr int pair_blocks(int n)
+{
+    return n == 1 ? 6 : n == 2 ? 5 : 4;
+}
 
 template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
 {
@@ -351,9 +362,7 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
 
 /* The second input of a step is loaded during the step before it, where that is possible. */
 template <int n, int each, row_kind kind>
-__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, kind == WIDE   ? 1
-                                                                         : n * each > 8 ? 3
-                                                                                        : 5)
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind))
     row_chain_kernel(const __grid_constant__ row_task task)
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
@@ -383,9 +392,7 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, kind ==
 
 /* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
 template <int n>
-__global__ void __launch_bounds__(THREADS, n == 4   ? 4
-                                           : n == 2 ? 5
-                                                    : 6) pair_chain_kernel(const __grid_constant__ row_task task)
+__global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
