@@ -14,13 +14,6 @@ enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
 enum { MOST_EACH = 4 };       /* vectors of a lane */
 enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
 
-/* Blocks of a chain that sums over rows. Constant, so that results do not depend on the device. */
-#ifdef LP_CUDA_EMULATED
-enum { SUM_BLOCKS = 3 };
-#else
-enum { SUM_BLOCKS = 1056 };
-#endif
-
 /* A row has lanes of a warp or all threads of a block. */
 enum row_kind { NARROW, WIDE };
 
@@ -29,7 +22,6 @@ typedef struct row_task {
     lp_cuda_rows rows;
     int cols, count;
     int passes; /* over the columns: one, but for single steps of very wide rows */
-    lp_row_sums sums;
     row_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
@@ -221,11 +213,10 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
         *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
-/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)). Adds z dy and dy to sums, unless it is
- * NULL. */
+/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
 template <int n, int each, row_kind kind>
 __device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
-                                           row_part<n, each> &x, row_part<n, each> *sums)
+                                           row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
     row_part<n, each> gain;
@@ -235,10 +226,6 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
         moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
     each_column<n, each>(me, dy, [&](int m, int i) {
         x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
-        if (sums && step.flags & LP_ROW_SUMS && me.exists) {
-            sums[0].at[m].at[i] += x.at[m].at[i] * dy.at[m].at[i];
-            sums[1].at[m].at[i] += dy.at[m].at[i];
-        }
         float g = dy.at[m].at[i] * gain.at[m].at[i];
         sum.x += g;
         sum.y += g * x.at[m].at[i];
@@ -252,15 +239,13 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
 
 template <int n> __device__ inline void basis(int row, int f, const row_step &step)
 {
-    const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
     double at = step.time[row];
     lp_vector<n> sine, cosine;
 #pragma unroll
     for (int i = 0; i < n; i++) {
-        double cycles = at * frequency[f + i] * (1 / TWO_PI);
-        float half_cycles = (float)(2 * (cycles - rint(cycles)));
-        sincospif(half_cycles, &sine.at[i], &cosine.at[i]);
+        double cycles = at * ((const double *)step.factors)[f + i] * (1 / TWO_PI);
+        sincospif((float)(2 * (cycles - rint(cycles))), &sine.at[i], &cosine.at[i]);
     }
     store_result<n>(row, 2 * count, step, f, cosine);
     store_result<n>(row, 2 * count, step, count + f, sine);
@@ -287,11 +272,10 @@ template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, co
 
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
  * has that of cosines and sines.
- * copied: dy and x are copies, whose loads need no branches: those of several heads are under way at once. */
+ * copied: dy and x are copies, whose loads need no branches. */
 template <int n, bool copied>
 __device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
 {
-    constexpr int together = n == 4 ? 2 : 4;
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
     bool both = step.result[1];
@@ -305,36 +289,25 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
     };
     lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
-    for (int first = 0; first < heads; first += together) {
-        lp_vector<n> dc[together], ds[together], xc[together], xs[together];
-#pragma unroll
-        for (int k = 0; k < together; k++) {
-            int h = min(first + k, heads - 1);
-            dc[k] = load_pairs(dy, h, step.from[0].gap, 0);
-            ds[k] = load_pairs(dy, h, step.from[0].gap, count);
-            if (both) {
-                xc[k] = load_pairs(x, h, step.from[2].gap, 0);
-                xs[k] = load_pairs(x, h, step.from[2].gap, count);
-            }
-        }
-#pragma unroll
-        for (int k = 0; k < together; k++) {
-            int h = first + k, c = h * 2 * count + f;
-            if (h >= heads)
-                continue;
-            lp_vector<n> dxc, dxs;
+    for (int h = 0; h < heads; h++) {
+        int c = h * 2 * count + f;
+        lp_vector<n> dc = load_pairs(dy, h, step.from[0].gap, 0), ds = load_pairs(dy, h, step.from[0].gap, count), dxc,
+                     dxs;
+        if (both) {
+            lp_vector<n> xc = load_pairs(x, h, step.from[2].gap, 0), xs = load_pairs(x, h, step.from[2].gap, count);
 #pragma unroll
             for (int i = 0; i < n; i++) {
-                if (both) {
-                    dcosine.at[i] += xc[k].at[i] * dc[k].at[i] - xs[k].at[i] * ds[k].at[i];
-                    dsine.at[i] += xs[k].at[i] * dc[k].at[i] + xc[k].at[i] * ds[k].at[i];
-                }
-                dxc.at[i] = dc[k].at[i] * cosine.at[i] + ds[k].at[i] * sine.at[i];
-                dxs.at[i] = dc[k].at[i] * sine.at[i] - ds[k].at[i] * cosine.at[i];
+                dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
             }
-            store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
-            store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
         }
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
+            dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+        }
+        store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
+        store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
     }
     for (int i = 0; both && i < 2; i++) {
         lp_vector<n> sum = i ? dsine : dcosine;
@@ -345,7 +318,18 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
     }
 }
 
-/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+/* ---- the kernels --------------------------------------------------------------------------------------------- */
+
+/* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
+constexpr int row_blocks(int n, int each, row_kind kind)
+{
+    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
+}
+
+constexpr int pair_blocks(int n)
+{
+    return n == 1 ? 6 : n == 2 ? 5 : 4;
+}
 
 template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
 {
@@ -359,8 +343,7 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
 template <int n, int each, row_kind kind>
-__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y,
-                                row_part<n, each> *sums)
+__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     if (step.ids)
         load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
@@ -371,89 +354,62 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
-        layer_norm_gradient<n, each, kind>(me, step, x, y, sums);
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
     else
         apply<n, each>(me, step, x, y);
     store<n, each>(me, step, x);
 }
 
-/* Adds the sums of all teams of the block in their order, and stores them. */
+/* The second input of a step is loaded during the step before it, where that is possible. */
 template <int n, int each, row_kind kind>
-__device__ inline void store_sums(const row_team &me, const lp_row_sums &to, row_part<n, each> (&sums)[2])
-{
-    __shared__ float2 shared[kind == WIDE ? 1 : 32 * n * each];
-    int teams = (int)blockDim.y;
-#pragma unroll 1
-    for (int team = 0; team < teams; team++) {
-#pragma unroll
-        for (int k = 0; k < n * each; k++) {
-            int m = k / n, i = k % n, c = column_of<n>(me, m) + i;
-            if ((int)threadIdx.y != team || c >= me.cols)
-                continue;
-            float2 sum = make_float2(sums[0].at[m].at[i], sums[1].at[m].at[i]);
-            if (kind == NARROW && team > 0)
-                sum = make_float2(shared[c].x + sum.x, shared[c].y + sum.y);
-            if (kind == NARROW)
-                shared[c] = sum;
-            if (team == teams - 1) {
-                to.of[0][(size_t)blockIdx.x * me.cols + c] = sum.x;
-                to.of[1][(size_t)blockIdx.x * me.cols + c] = sum.y;
-            }
-        }
-        __syncthreads();
-    }
-}
-
-/* The second input of a step is loaded during the step before it, where that is possible. sums: the blocks divide the rows, and store
- * task.sums. */
-template <int n, int each, row_kind kind, bool sums>
-__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind))
     row_chain_kernel(const __grid_constant__ row_task task)
 {
-    int rows = lp_rows_now(task.rows, task.shard), first = (int)(blockIdx.x * blockDim.y);
-    row_team me = {0, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, false, task.shard};
-    row_part<n, each> sum[2] = {};
+    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
+    row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    if ((int)(blockIdx.x * blockDim.y) >= rows)
+        return;
+    row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
-    for (; first < rows; first += sums ? (int)(gridDim.x * blockDim.y) : rows) {
-        me.row = first + (int)threadIdx.y;
-        me.exists = me.row < rows;
-        row_part<n, each> x = {}, y = {}, ahead = {};
-#pragma unroll 1
-        for (int i = -1; i < task.count; i++) {
-            if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-                load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
-            if (i > 0)
-                team_sync<kind>();
-            if (i >= 0)
-                run_step<n, each, kind>(me, task.steps[i], x, y, sums ? sum : NULL);
-            y = ahead;
-        }
-        for (int pass = 1; !sums && kind == WIDE && pass < task.passes; pass++) {
-            me.first += n * each * me.lanes;
-            if (task.steps[0].other[0])
-                load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
-            run_step<n, each, kind>(me, task.steps[0], x, y, NULL);
-        }
+    for (int i = -1; i < task.count; i++) {
+        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
+        if (i > 0)
+            team_sync<kind>();
+        if (i >= 0)
+            run_step<n, each, kind>(me, task.steps[i], x, y);
+        y = ahead;
     }
-    if constexpr (sums)
-        store_sums<n, each, kind>(me, task.sums, sum);
+    for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
+        me.first += n * each * me.lanes;
+        if (task.steps[0].other[0])
+            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
+        run_step<n, each, kind>(me, task.steps[0], x, y);
+    }
 }
 
 /* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
-template <int n> __global__ void __launch_bounds__(THREADS) pair_chain_kernel(const __grid_constant__ row_task task)
+template <int n>
+__global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
+    lp_pdl_wait();
+    lp_pdl_trigger();
     if (row >= lp_rows_now(task.rows, task.shard))
         return;
 #pragma unroll 1
-    for (int k = 0; k < task.count; k++)
-        if (task.steps[k].op == LP_OP_BASIS)
-            basis<n>(row, f, task.steps[k]);
-        else if (task.steps[k].from[0].data && (task.steps[k].from[2].data || !task.steps[k].result[1]))
-            reflect<n, true>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+    for (int k = 0; k < task.count; k++) {
+        const row_step &step = task.steps[k];
+        if (n < 4 && step.time)
+            basis<n>(row, f, step);
+        else if (step.from[0].data && (step.from[2].data || !step.result[1]))
+            reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
         else
-            reflect<n, false>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+            reflect<n, false>(row, f, task.cols, step, load_angles<n>(row, f, step));
+    }
 }
 
 /* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
@@ -467,6 +423,8 @@ __global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_co
     int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
     size_t begin = (size_t)first * stride;
     float *to = (float *)step.copy.data + begin;
+    lp_pdl_wait();
+    lp_pdl_trigger();
     for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
         tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
         if (step.result[1])
@@ -678,10 +636,10 @@ int width_of(const row_task &task)
     uintptr_t all = 4 * (uintptr_t)task.cols;
     for (int i = 0; i < task.count; i++) {
         const row_step &step = task.steps[i];
-        bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM, basis = step.time != NULL;
+        bool norm = step.op == LP_OP_LAYER_NORM_GRADIENT || step.op == LP_OP_LAYER_NORM;
         all |= (uintptr_t)step.main | (uintptr_t)step.other[0] | (uintptr_t)step.result[0] | (uintptr_t)step.shifts;
-        all |=
-            (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (basis ? 0 : (uintptr_t)step.factors);
+        all |= (norm ? 0 : (uintptr_t)step.other[1] | (uintptr_t)step.result[1]) | (uintptr_t)step.factors;
+        all |= step.time ? 8 : 0; /* four pairs of a basis would need too many registers */
         all |= 4 * (uintptr_t)step.frequencies;
     }
     return lp_vector_width(all, 0);
@@ -691,11 +649,7 @@ template <int n, int each, row_kind kind>
 void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
-    unsigned blocks = lp_blocks(largest, block.y), most = (unsigned)task.sums.count;
-    if (task.sums.of[0])
-        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, true>), blocks < most ? blocks : most, block, 0, task);
-    else
-        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, false>), blocks, block, 0, task);
+    LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
 }
 
 /* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
@@ -715,9 +669,10 @@ template <int n> void launch_pairs(const lp_cuda_run *run, const row_task &task,
 {
     int frequencies = task.steps[0].frequencies;
     if (size_t size = n == 1 ? staged_size(task) : 0)
-        LP_LAUNCH(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
+        LP_LAUNCH_PDL(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
     else
-        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0, task);
+        LP_LAUNCH_PDL(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0,
+                      task);
 }
 
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
@@ -753,14 +708,8 @@ void launch_parts(const lp_stage_part *parts, int count, const int *uses, const 
     task.rows = lp_cuda_rows_of(like);
     task.cols = like->cols;
     task.count = count;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < count; i++)
         task.steps[i] = step_of(&state, order, i, run);
-        lp_row_sums sums = lp_cuda_row_sums(parts[order[i]].node, run, uses && !task.sums.of[0]);
-        if (!uses || task.sums.of[0] || !sums.of[0])
-            continue;
-        task.sums = sums;
-        task.steps[i].flags |= LP_ROW_SUMS;
-    }
     int largest = lp_cuda_largest(run, like);
     lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
 }
@@ -778,20 +727,6 @@ unsigned lp_cuda_row_chain_supports(const lp_node *node)
     bool fits = rule->weight < 0 && rule->outputs && shape_of(node)->rows_of != LP_ROWS_FIXED &&
                 shape_of(node)->cols <= WIDE_THREADS * MOST_EACH;
     return fits ? rule->outputs : 0;
-}
-
-lp_row_sums lp_cuda_row_sums(const lp_node *node, const lp_cuda_run *run, bool make)
-{
-    const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
-    lp_row_sums sums = {};
-    if (rule->type != LP_REDUCTION_NORM || !(node->outputs[1] || node->outputs[2]))
-        return sums;
-    int rows = lp_cuda_largest(run, node->inputs[0]);
-    sums.count = rows < SUM_BLOCKS ? rows : (int)SUM_BLOCKS;
-    size_t each = ((size_t)sums.count * (size_t)node->inputs[0]->cols + 3) / 4 * 4;
-    sums.of[0] = (float *)lp_cuda_side_buffer(run, node->inputs[rule->extra], make ? 2 * each * sizeof(float) : 0);
-    sums.of[1] = sums.of[0] ? sums.of[0] + each : NULL;
-    return sums;
 }
 
 void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)

@@ -19,8 +19,7 @@ enum {
     LP_ROW_MAIN = 1,  /* loads the main input; otherwise it is in the registers */
     LP_ROW_EARLY = 2, /* `other[0]` is a row of the same columns that no earlier step writes */
     LP_ROW_ADDS = 4,  /* to result[0] */
-    LP_ROW_ADDS_SECOND = 8,
-    LP_ROW_SUMS = 16 /* the step whose sums over rows the launch computes, too */
+    LP_ROW_ADDS_SECOND = 8
 };
 
 typedef struct row_step {
@@ -47,16 +46,6 @@ unsigned lp_cuda_row_chain_supports(const lp_node *node);
 /* Pairs of a cosine and a sine that the node reads or writes, for each head; 0: none. A chain has only nodes with the same number: a
  * thread has the same pairs in all of them. */
 int lp_cuda_row_chain_frequencies(const lp_node *node);
-
-/* Sums over rows of the gradient of a layer norm that blocks of a chain leave in a side buffer: those of dy times the normalized x, and
- * those of dy. A reduction adds them, which need not read x and dy then. */
-typedef struct lp_row_sums {
-    float *of[2]; /* [count x cols]; NULL: there are none */
-    int count;
-} lp_row_sums;
-
-/* Of this node. make: the chain that writes them asks. */
-lp_row_sums lp_cuda_row_sums(const lp_node *node, const lp_cuda_run *run, bool make);
 
 /* Launches the parts of a stage as one chain. */
 void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);

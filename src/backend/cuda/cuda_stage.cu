@@ -83,9 +83,8 @@ void find_level(candidate *all, int at)
     const lp_node *node = mine->part.node;
     for (int i = 0; i < at; i++) {
         if (all[i].part.node == node) {
-            /* Parts of one node write different outputs, but may read a side buffer that another part leaves, such as the sums
-             * of a chain (lp_cuda_row_sums). */
-            if ((lp_cuda_rule_of(node)->ordered || all[i].type == LP_STAGE_ROWS) && mine->level <= all[i].level)
+            /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
+            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
