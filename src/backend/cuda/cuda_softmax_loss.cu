@@ -196,7 +196,9 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
 typedef struct store_exponentials : product_finish {
     loss_task task;
     loss_factors factors;
-    const float *terms, *origin;
+    static constexpr bool has_terms = true;
+    const float *terms, *tile_terms; /* tile_terms: of a tile; NULL: they are where all terms are */
+    const float *origin;
     void *to; /* [rows x stride]; NULL: not stored */
     int64_t stride, capacity;
     float *sums;                        /* [ranges x capacity]; NULL: not stored */
@@ -208,7 +210,8 @@ typedef struct store_exponentials : product_finish {
     {
         tile_lane me = tile_lane_now();
         int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        const float *term = terms + place.col + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
+        const float *term = tile_terms ? tile_terms : terms + place.col;
+        term += me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
         float from[2 * shape::down];
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++)
@@ -295,14 +298,14 @@ typedef struct store_exponentials : product_finish {
 #pragma unroll
             for (int i = 1; i < shape::warps_across; i++)
                 row += memory[i * shape::rows + r];
-            sums[blockIdx.x * capacity + place.row + r] = row;
+            sums[place.range * capacity + place.row + r] = row;
         }
         __threadfence();
         __syncthreads();
         if (r == 0)
             *arrived = atomicAdd(task.arrived + place.row / shape::rows, 1u);
         __syncthreads();
-        if (*arrived + 1 == gridDim.x) {
+        if (*arrived + 1 == (unsigned)place.ranges) {
             __threadfence();
             finish_rows<precision, shape>(place, memory);
         }
@@ -317,7 +320,7 @@ typedef struct store_exponentials : product_finish {
         double *losses = (double *)(memory + shape::rows), loss = 0;
         if (thread < shape::rows) {
             float sum = 0;
-            for (unsigned i = 0; row < count && i < gridDim.x; i++)
+            for (int i = 0; row < count && i < place.ranges; i++)
                 sum += sums[i * capacity + row];
             memory[thread] = sum;
         }
@@ -377,12 +380,7 @@ typedef struct store_exponentials : product_finish {
     }
 } store_exponentials;
 
-int score_ranges(int items)
-{
-    return (int)lp_blocks(items, BLOCK_TILES * packed_wide::cols);
-}
-
-/* For `count` items from `first` on. to: [rows x stride] or NULL; sums: [score_ranges x rows] or NULL. */
+/* For `count` items from `first` on. to: [rows x stride] or NULL; sums: [column tiles x rows] or NULL. */
 void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, const loss_factors &factors,
                   int first, int count, void *to, int stride, float *sums)
 {
@@ -403,11 +401,11 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     finish.stride = stride;
     finish.capacity = factors.rows;
     finish.sums = sums;
-    int ranges = score_ranges(count);
     if (wide_supported(run))
-        wide_launch<true, true, wide_scores>(run, task, finish, factors.rows, ranges);
+        wide_launch<true, true, wide_scores>(run, task, finish, factors.rows);
     else
-        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows, ranges);
+        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows,
+                                               (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
 }
 
 /* ---- the gradient's chunks ----------------------------------------------------------------------------------------- */
@@ -482,7 +480,7 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     for (int pass = 0; pass < 2; pass++) {
         loss_memory *memory = gradient ? &kept : &scratch;
         loss_take_factors(node, run, gradient, memory, &factors);
-        scratch.take(&sums, (size_t)score_ranges(items) * (size_t)rows);
+        scratch.take(&sums, (size_t)factors.item_rows / packed_wide::cols * (size_t)rows);
         scratch.take(&task.exact, (size_t)rows);
         scratch.take(&task.losses, (size_t)task.tiles);
         scratch.take(&task.arrived, (size_t)task.tiles + 1);

@@ -170,8 +170,9 @@ __device__ void wide_product(const d_product &product, int index, wide_memory us
         return;
     wide_weights sums = {(const uint16_t *)product.store.weights, {}};
     store_scaled store = product.store;
-    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store,
-                                                  sums);
+    wide_state state = wide_start(use);
+    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store, sums,
+                                                  state);
     tile_lane me = tile_lane_now();
     for (int i = 0; by_items && product.store.out && index % cols == 0 && i < 2; i++) {
         int row = place.row + 16 * me.warp + 8 * i + me.group;
