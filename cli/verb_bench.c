@@ -220,7 +220,7 @@ static const cli_option options[] = {
      .choices = lapse_device_names, .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)"},
     {.name = "precision", .type = CLI_CHOICE, .offset = offsetof(bench_settings, bench.precision), .placeholder = "NAME",
      .choices = lapse_precision_names, .help = "precision of matrix products on a GPU",
-     .unset = "tf32 on a GPU, fp32 on the CPU"},
+     .unset = "bf16 on a GPU, fp32 on the CPU"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(bench_settings, json), .help = "JSON output: one object"},
     {0},
 };

@@ -133,7 +133,7 @@ const lp_option lp_run_options[] = {
      .choices = lapse_device_names, .initial = "cpu", .applies = trains,
      .help = "device: cpu, cuda (an NVIDIA GPU), or auto (a GPU where one can be used)"},
     {.name = "precision", .type = LAPSE_OPTION_CHOICE, AT(precision), RUN, .placeholder = "NAME",
-     .choices = lapse_precision_names, .rule = "tf32 on a GPU, fp32 on the CPU", .applies = on_gpu, .advanced = true,
+     .choices = lapse_precision_names, .rule = "bf16 on a GPU, fp32 on the CPU", .applies = on_gpu, .advanced = true,
      .help = "precision of matrix products on a GPU; the CPU's are fp32"},
     {.name = "threads", .type = LAPSE_OPTION_INTEGER, AT(threads), RUN, .placeholder = "N", .least = 1,
      .most = LP_THREADS_MAX, .rule = "all cores", .help = "number of threads; does not change the result"},
@@ -473,8 +473,8 @@ static lapse_status resolve_select(lapse_train_options *options, lapse_error *er
                    config->task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
 }
 
-/* Opens the device; on a GPU a batch is one shard, and products are in tf32, the fastest precision there whose scores are within
- * the noise of fp32 (docs/performance.md). Baselines need none. */
+/* Opens the device; on a GPU a batch is one shard, and products are in bf16, the fastest precision there whose scores are within
+ * the noise of fp32 (docs/cuda.md). Baselines need none. */
 static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
 {
     lp_run_settings *run = &options->run;
@@ -486,7 +486,7 @@ static lapse_status resolve_device(lapse_train_options *options, lapse_error *er
     if (!backend->host)
         run->shards = 1;
     if (run->precision == LP_UNSET)
-        run->precision = backend->host ? LP_PRECISION_FP32 : LP_PRECISION_TF32;
+        run->precision = backend->host ? LP_PRECISION_FP32 : LP_PRECISION_BF16;
     return LAPSE_OK;
 }
 

@@ -1,6 +1,7 @@
 /* emulate_reduction.cpp: runs a group of reductions without a program; scratch memory has a guard behind it. */
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_row_chain.h"
 #include "emulate/emulate_reduction.h"
 
 #include <stdlib.h>
@@ -28,6 +29,12 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
     scratch_size = size;
     scratch = (char *)malloc(size + GUARD);
     return scratch ? memset(scratch, 0xFF, size + GUARD) : NULL;
+}
+
+/* There are no chains. */
+lp_row_sums lp_cuda_row_sums(const lp_node *, const lp_cuda_run *, bool)
+{
+    return lp_row_sums();
 }
 
 int lp_emulate_reduction_max(void)

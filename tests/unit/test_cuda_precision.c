@@ -32,10 +32,10 @@ typedef struct bounds {
 
 static const bounds precisions[] = {{"fp32", 1e-4, 1e-4, 1e-5}, {"tf32", 2e-2, 5e-3, 2e-3}, {"bf16", 6e-2, 2e-2, 3e-3}};
 
-/* 6 heads of 32 columns, widths of fused kernels, and an odd one. */
+/* 6 heads of 32 columns, widths of fused kernels, and odd ones. */
 static const struct size {
     int dims, heads, periods, harmonics;
-} sizes[] = {{192, 6, 16, 5}, {50, 1, 10, 5}, {63, 3, 2, 7}};
+} sizes[] = {{192, 6, 16, 5}, {50, 1, 10, 5}, {63, 3, 2, 7}, {100, 4, 3, 7}};
 
 /* The gradients after one step; fills `trainer` for the names of parameters. The caller frees both. */
 static float *gradients_of(lp_trainer *trainer, const lapse_dataset *dataset, const struct size *size,
@@ -99,7 +99,7 @@ static void test_gradients(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(1);
-    for (int s = 0; s < 3; s++) {
+    for (size_t s = 0; s < sizeof sizes / sizeof sizes[0]; s++) {
         lp_trainer reference;
         float *wanted = gradients_of(&reference, dataset, &sizes[s], "cpu", "fp32");
         const lp_graph *graph = &reference.network.graph;

@@ -422,7 +422,7 @@ static void test_resolved(void **state)
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
     assert_int_equal(options.run.device, LP_DEVICE_CUDA);
     assert_int_equal(options.run.shards, 1);
-    assert_int_equal(options.run.precision, LP_PRECISION_TF32);
+    assert_int_equal(options.run.precision, LP_PRECISION_BF16);
     options = small_train_options();
     small_set(&options, "device", "cuda");
     small_set(&options, "precision", "fp32");

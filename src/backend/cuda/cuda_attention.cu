@@ -208,7 +208,7 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     rescale_sums(rescale, sum);
     if (shape::basis(task))
         attention_store<shape>(task->time_out ? task->time_out + first * basis_stride + head * task->basis_dim : NULL,
-                               basis_stride, attention_copy_at(task->copies[3], first, head * task->basis_dim), present,
+                               basis_stride, attention_copy_at(task->copies[3], first, head, task->basis_dim), present,
                                task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
     attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, {}, present, task->head_dim,
                            shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
@@ -347,6 +347,27 @@ template <lp_precision precision> void launch_any(const lp_cuda_run *run, const 
 
 } // namespace
 
+attention_part attention_part_of(const lp_node *node, const lp_cuda_run *run, int i, bool by_head)
+{
+    const lp_value *value = node->inputs[i];
+    if (!value)
+        return {};
+    int cols = by_head ? value->cols / node->attributes.heads : value->cols;
+    lp_cuda_copy copy = lp_cuda_copy_from(run, node, i);
+    if (copy.data)
+        return {
+            (const float *)copy.data, copy.stride / 2, by_head ? (cols + copy.gap) / 2 : 0, (cols + 7) / 8 * 4, 4, 0};
+    const float *from = LP_INPUT(i);
+    attention_part part = {from, value->cols, by_head ? cols : 0, cols, 1, 0};
+    if (attention_aligned(from, cols, 4))
+        part.vector = 4;
+    else if (attention_aligned(from, cols, 2))
+        part.vector = 2;
+    while (part.shift < 5 && part.vector << part.shift < tile_pad(cols))
+        part.shift++;
+    return part;
+}
+
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run)
 {
     attention_task task = {};
@@ -364,48 +385,12 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run)
     task.dropout_threshold = lp_dropout_threshold(node->attributes.rate);
     task.dropout_purpose = lp_dropout_purpose(node->attributes.stream);
     task.dropout_scale = (float)(65536.0 / (65536.0 - task.dropout_threshold));
-    task.queries[0] = attention_part_of(LP_INPUT(0), task.head_dim, heads, true);
-    task.keys[0] = attention_part_of(LP_INPUT(1), task.head_dim, heads, true);
-    task.keys[2] = attention_part_of(LP_INPUT(2), task.head_dim, heads, true);
-    task.queries[1] = attention_part_of(LP_INPUT(3), task.basis_dim, heads, true);
-    task.keys[1] = attention_part_of(LP_INPUT(4), task.basis_dim, heads, false);
+    task.queries[0] = attention_part_of(node, run, 0, true);
+    task.keys[0] = attention_part_of(node, run, 1, true);
+    task.keys[2] = attention_part_of(node, run, 2, true);
+    task.queries[1] = attention_part_of(node, run, 3, true);
+    task.keys[1] = attention_part_of(node, run, 4, false);
     return task;
-}
-
-void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input, const attention_task *task,
-                          attention_part *part, lp_copy_list *list, float *to, size_t *used)
-{
-    const lp_value *value = node->inputs[input];
-    lp_cuda_copy copy = value ? lp_cuda_copy_from(run, node, input) : lp_cuda_copy();
-    int heads = input == 4 ? 1 : task->heads, cols = value ? value->cols / heads : 0, padded = (cols + 15) / 16 * 8;
-    if (!value)
-        return;
-    if (copy.data) {
-        *part = {(const float *)copy.data,
-                 copy.stride / 2,
-                 heads > 1 ? cols / 2 : 0,
-                 heads > 1 ? cols / 2 : copy.stride / 2,
-                 4,
-                 0};
-    } else if (to) {
-        int64_t tokens = lp_cuda_largest(run, value);
-        lp_cuda_copy_add(run, list,
-                         {(const float *)lp_run_data(run->run, value), (uint16_t *)(to + *used), lp_cuda_rows_of(value),
-                          heads, cols, 2 * padded},
-                         tokens);
-        *part = {to + *used, heads * padded, heads > 1 ? padded : 0, padded, 4, 0};
-    }
-    *used += copy.data ? 0 : (size_t)lp_cuda_largest(run, value) * (size_t)(heads * padded);
-}
-
-size_t attention_copy_inputs(const lp_node *node, const lp_cuda_run *run, attention_task *task, lp_copy_list *list,
-                             float *to)
-{
-    attention_part *parts[] = {&task->queries[0], &task->keys[0], &task->keys[2], &task->queries[1], &task->keys[1]};
-    size_t used = 0;
-    for (int i = 0; i < 5; i++)
-        attention_copy_input(node, run, i, task, parts[i], list, to, &used);
-    return used;
 }
 
 void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
@@ -416,7 +401,7 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.lse = LP_OUTPUT(1);
     task.time_out = node->outputs[2] && lp_cuda_stores_floats(run, node->outputs[2]) ? LP_OUTPUT(2) : NULL;
     if (node->outputs[2])
-        task.copies[3] = lp_cuda_copy_to(run, node->outputs[2]);
+        task.copies[3] = lp_cuda_copy_to(run, node->outputs[2], task.heads);
     task.vectorized =
         attention_aligned(task.out, task.head_dim, 2) | attention_aligned(task.time_out, task.basis_dim, 2) << 1;
     task.aligned = attention_parts_aligned(&task);
@@ -426,19 +411,6 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         task.mask = task.mask_stride > MAX_BLOCK_WORDS ? task.saved_mask : NULL;
         if (!task.saved_mask)
             return;
-    }
-    if (tile_bf16(run)) {
-        lp_copy_list list = {};
-        size_t floats = attention_copy_inputs(node, run, &task, &list, NULL);
-        /* The gradient reads the copies, too. */
-        float *to =
-            (float *)(!floats                      ? NULL
-                      : node->outputs[0]->gradient ? lp_cuda_side_buffer(run, node->outputs[0], floats * sizeof(float))
-                                                   : lp_cuda_scratch(run, floats * sizeof(float)));
-        if (floats && !to)
-            return;
-        attention_copy_inputs(node, run, &task, &list, to);
-        lp_cuda_copy_launch(run, &list);
     }
     attention_with_shape(run, &task, [&](auto chosen) {
         typedef decltype(chosen) shape;

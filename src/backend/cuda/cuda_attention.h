@@ -19,9 +19,7 @@
  * which rounding would avoid at the cost of a pass over shared memory; probabilities and dscores are rounded. The row
  * sum is that of the rounded probabilities, so that outputs are weighted means: the gradient of a peaked softmax is a
  * difference between a row of dp and its mean, which otherwise consists of the rounding error of the largest one. bf16
- * reads copies (cuda_packed.h); where those of a head would not begin at whole vectors, a kernel before it makes copies
- * with padded heads. fp32 is tf32 with operands in two parts
- * (tile_mma_fp32).
+ * reads copies (cuda_packed.h). fp32 is tf32 with operands in two parts (tile_mma_fp32).
  *
  * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the block while its
  * first tile is copied, or for long segments by a kernel of its own. Attention saves them for its gradient next to lse.
@@ -60,11 +58,10 @@ typedef struct attention_task {
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
-    const float *dout, *dtime_out;
-    float *out, *lse, *time_out; /* attention writes them, its gradient reads them */
-    const float *dlse;           /* of the gradient; NULL: the log-sum-exp has none */
-    float2 *row_stats;           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
-    const int32_t *order;        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
+    float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
+    const float *dlse;                           /* of the gradient; NULL: the log-sum-exp has none */
+    float2 *row_stats;    /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
+    const int32_t *order; /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     lp_cuda_copy
         copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */
@@ -399,11 +396,11 @@ attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present, int c
         });
 }
 
-/* The columns of a head of a matrix in bf16, from a token on. */
-__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int64_t token, int column)
+/* The `cols` columns of a head of a matrix in bf16, from a token on. */
+__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int64_t token, int head, int cols)
 {
     if (copy.data)
-        copy.data += token * copy.stride + column;
+        copy.data += token * copy.stride + head * (cols + copy.gap);
     return copy;
 }
 
@@ -561,19 +558,6 @@ static inline bool attention_aligned(const float *from, int cols, int vector)
     return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* A part of `cols` floats; by_head: every head has its own, otherwise all heads use the same. */
-static inline attention_part attention_part_of(const float *from, int cols, int heads, bool by_head)
-{
-    attention_part part = {from, by_head ? heads * cols : cols, by_head ? cols : 0, from ? cols : 0, 1, 0};
-    if (attention_aligned(from, cols, 4))
-        part.vector = 4;
-    else if (attention_aligned(from, cols, 2))
-        part.vector = 2;
-    while (part.shift < 5 && part.vector << part.shift < tile_pad(cols))
-        part.shift++;
-    return part;
-}
-
 /* An instance with fixed widths, in k-steps. */
 template <lp_precision precision, int head, int basis>
 using attention_fixed =
@@ -668,15 +652,10 @@ static inline int attention_divide(int tiles, int sums, int *each)
 /* The fields that attention and its gradient share: inputs 0 to 4 of both. */
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run);
 
-/* bf16: the source of a part becomes the copy of input `input` of the node, or where it has none a copy with padded heads
- * that `list` makes, `used` floats from `to` on; adds its size to `used`. to NULL: only that. */
-void attention_copy_input(const lp_node *node, const lp_cuda_run *run, int input, const attention_task *task,
-                          attention_part *part, lp_copy_list *list, float *to, size_t *used);
-/* The same for inputs 0 to 4. Returns the floats from `to` on. */
-size_t attention_copy_inputs(const lp_node *node, const lp_cuda_run *run, attention_task *task, lp_copy_list *list,
-                             float *to);
+/* Input i of the node as a part; in bf16 its copy. by_head: every head has its own columns. */
+attention_part attention_part_of(const lp_node *node, const lp_cuda_run *run, int i, bool by_head);
 
-/* Computes row_stats (cuda_attention_delta.cu). copied, time_copied: queries[3] and [2] are copies that exist. */
-void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens, bool copied, bool time_copied);
+/* Computes row_stats (cuda_attention_delta.cu). */
+void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens);
 
 #endif

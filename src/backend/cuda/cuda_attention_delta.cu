@@ -1,6 +1,5 @@
 /* cuda_attention_delta.cu: what the gradient of attention needs of every query and head before it starts: the
- * log-sum-exp, and delta = dout . out + dtime_out . time_out - dlse (cuda_attention_gradient.cu). Where bf16 has no
- * copies of dout and dtime_out, it makes them.
+ * log-sum-exp, and delta = dout . out + dtime_out . time_out - dlse (cuda_attention_gradient.cu).
  */
 #include "backend/cuda/cuda_attention.h"
 #include "backend/cuda/cuda_rows.h"
@@ -19,18 +18,16 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
                                             : x;
 }
 
-/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
- * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
+/* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: dout is a copy, and out where
+ * out_copy is not NULL. */
 template <lp_precision precision, int vector>
-__device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out,
-                                        const uint16_t *out_copy, int cols, float *packed, int padded)
+__device__ __forceinline__ float dot_by(const float *dout, const float *out, const uint16_t *out_copy, int cols)
 {
     constexpr bool bf16 = precision == LP_PRECISION_BF16;
     constexpr int each = bf16 ? 4 : vector, together = 4;
-    int part = (int)threadIdx.x & 7, end = bf16 && !copy ? 2 * padded : cols;
     float sum = 0;
 #pragma unroll 1
-    for (int first = each * part; first < end; first += 8 * each * together) {
+    for (int first = each * ((int)threadIdx.x & 7); first < cols; first += 8 * each * together) {
         float x[together][each] = {}, y[together][each] = {};
 #pragma unroll
         for (int n = 0; n < together; n++)
@@ -40,7 +37,7 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
                 if (c >= cols)
                     continue;
                 lp_vector<vector> both[2] = {
-                    bf16 && copy ? lp_vector_load_bf16<vector>(copy + c) : lp_vector_load<vector>(dout + c),
+                    bf16 ? lp_vector_load_bf16<vector>((const uint16_t *)dout + c) : lp_vector_load<vector>(dout + c),
                     bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
 #pragma unroll
                 for (int i = 0; i < vector; i++) {
@@ -49,53 +46,42 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
                 }
             }
 #pragma unroll
-        for (int n = 0; n < together; n++) {
+        for (int n = 0; n < together; n++)
 #pragma unroll
             for (int k = 0; k < each; k++)
                 sum += rounded<precision>(x[n][k]) * y[n][k];
-            if constexpr (bf16) {
-                int c = first + 8 * each * n;
-                if (!copy && c < end)
-                    *(float2 *)(packed + c / 2) =
-                        make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
-            }
-        }
     }
     return sum;
 }
 
-/* i: number of the token and head. packed: rows of dout in bf16, to be read or written. */
+/* i: number of the token and head. */
 template <lp_precision precision>
-__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const float *dout, bool copied,
-                                     const float *out, lp_cuda_copy out_copy, int cols, int vector,
-                                     const attention_part &packed)
+__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const attention_part &part,
+                                     const float *out, lp_cuda_copy out_copy, int cols, int vector)
 {
-    dout += i * cols;
-    out += i * cols;
     uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
-    int64_t at = (int64_t)token * packed.stride + head * packed.head_step;
-    const uint16_t *copy = copied ? (const uint16_t *)(packed.from + at) : NULL;
-    float *to = (float *)packed.from + at;
-    const uint16_t *second = attention_copy_at(out_copy, token, (int)head * cols).data;
-    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, second, cols, to, packed.cols)
-           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, second, cols, to, packed.cols)
-                         : dot_by<precision, 1>(dout, copy, out, second, cols, to, packed.cols);
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
+    const uint16_t *second = attention_copy_at(out_copy, token, (int)head, cols).data;
+    out += i * cols;
+    return vector == 4   ? dot_by<precision, 4>(dout, out, second, cols)
+           : vector == 2 ? dot_by<precision, 2>(dout, out, second, cols)
+                         : dot_by<precision, 1>(dout, out, second, cols);
 }
 
-/* 8 threads for each token and head. In bf16 the gradients are those of queries[2] and [3], which have copies or get them. */
+/* 8 threads for each token and head. */
 template <lp_precision precision>
-__global__ void __launch_bounds__(THREADS, 4) compute_delta(const __grid_constant__ attention_task task, int vector,
-                                                            int time_vector, bool copied, bool time_copied)
+__global__ void __launch_bounds__(THREADS, 4)
+    compute_delta(const __grid_constant__ attention_task task, int vector, int time_vector)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
     bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
     float sum = 0;
     if (valid) {
-        sum = dot<precision>(task, i, task.dout, copied, task.out, {}, task.head_dim, vector, task.queries[3]);
+        sum = dot<precision>(task, i, task.queries[3], task.out, {}, task.head_dim, vector);
         if (task.basis_dim)
-            sum += dot<precision>(task, i, task.dtime_out, time_copied, task.time_out, task.time_out_copy,
-                                  task.basis_dim, time_vector, task.queries[2]);
+            sum += dot<precision>(task, i, task.queries[2], task.time_out, task.time_out_copy, task.basis_dim,
+                                  time_vector);
     }
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
@@ -103,8 +89,7 @@ __global__ void __launch_bounds__(THREADS, 4) compute_delta(const __grid_constan
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * task.scale);
 }
 
-template <lp_precision precision>
-void launch(const lp_cuda_run *run, const attention_task &task, int64_t tokens, bool copied, bool time_copied)
+template <lp_precision precision> void launch(const lp_cuda_run *run, const attention_task &task, int64_t tokens)
 {
     auto vector_of = [](const float *x, const float *y, int cols) {
         int vector = 4;
@@ -113,18 +98,18 @@ void launch(const lp_cuda_run *run, const attention_task &task, int64_t tokens, 
         return vector;
     };
     LP_LAUNCH(run, (compute_delta<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
-              vector_of(task.dout, task.out, task.head_dim), vector_of(task.dtime_out, task.time_out, task.basis_dim),
-              copied, time_copied);
+              vector_of(task.queries[3].from, task.out, task.head_dim),
+              vector_of(task.queries[2].from, task.time_out, task.basis_dim));
 }
 
 } // namespace
 
-void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens, bool copied, bool time_copied)
+void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
     if (tile_bf16(run))
-        launch<LP_PRECISION_BF16>(run, *task, tokens, copied, time_copied);
+        launch<LP_PRECISION_BF16>(run, *task, tokens);
     else if (tile_tensor(run))
-        launch<LP_PRECISION_TF32>(run, *task, tokens, false, false);
+        launch<LP_PRECISION_TF32>(run, *task, tokens);
     else
-        launch<LP_PRECISION_FP32>(run, *task, tokens, false, false);
+        launch<LP_PRECISION_FP32>(run, *task, tokens);
 }

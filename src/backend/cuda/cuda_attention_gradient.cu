@@ -221,8 +221,8 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
     int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
     int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
     int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
-    lp_cuda_copy dkey = attention_copy_at(task->copies[1], key, head * cols);
-    lp_cuda_copy dvalue = attention_copy_at(task->copies[2], key, head * cols);
+    lp_cuda_copy dkey = attention_copy_at(task->copies[1], key, head, cols);
+    lp_cuda_copy dvalue = attention_copy_at(task->copies[2], key, head, cols);
     if (task->dkey || dkey.data)
         attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0,
                                min(rest, tiles), 0, task->vectorized & 2, task->accumulate & 2, sum);
@@ -454,8 +454,8 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
     int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
             query = first + group_row;
     int present = end - (int)query, begin = shape::columns(shape::head(task));
-    lp_cuda_copy dquery = attention_copy_at(task->copies[0], query, head * task->head_dim);
-    lp_cuda_copy dtime_query = attention_copy_at(task->copies[3], query, head * task->basis_dim);
+    lp_cuda_copy dquery = attention_copy_at(task->copies[0], query, head, task->head_dim);
+    lp_cuda_copy dtime_query = attention_copy_at(task->copies[3], query, head, task->basis_dim);
     if (task->dquery || dquery.data)
         attention_store<shape>(task->dquery ? task->dquery + query * head_stride + head * task->head_dim : NULL,
                                head_stride, dquery, present, task->head_dim, begin, tile, 0, tiles, 0,
@@ -575,49 +575,34 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     for (int i = 0; i < 5; i++) {
         outputs[i] = node->outputs[i] && lp_cuda_stores_floats(run, node->outputs[i]) ? LP_OUTPUT(i) : NULL;
         if (i < 4 && node->outputs[i])
-            task.copies[i] = lp_cuda_copy_to(run, node->outputs[i]);
+            task.copies[i] = lp_cuda_copy_to(run, node->outputs[i], task.heads);
     }
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     task.order = lp_cuda_attention_order_of(run);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
     task.out = (float *)LP_INPUT(6);
-    task.dout = LP_INPUT(7);
     task.time_out = (float *)LP_INPUT(8);
-    task.dtime_out = LP_INPUT(9);
     if (node->inputs[8])
         task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.accumulate = (int)node->accumulate;
-    task.queries[2] = attention_part_of(task.dtime_out, task.basis_dim, task.heads, true);
-    task.queries[3] = attention_part_of(task.dout, task.head_dim, task.heads, true);
+    task.queries[2] = attention_part_of(node, run, 9, true);
+    task.queries[3] = attention_part_of(node, run, 7, true);
     task.aligned = attention_parts_aligned(&task);
     attention_mask_size(&task, run, tokens);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
 
     /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
-     * floats: row_stats, dbasis of every head otherwise, and in bf16 gradients that have no copies. */
+     * floats: row_stats, and dbasis of every head otherwise. */
     bool by_head =
         outputs[4] && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
-    size_t dbasis = by_head ? ((size_t)tokens * (size_t)(task.heads * task.basis_dim) + 63) / 64 * 64 : 0;
-    lp_copy_list inputs = {}, gradients = {}; /* both are made by other kernels */
-    auto copy_gradients = [&](float *to) {
-        size_t used = 0;
-        attention_copy_input(node, run, 9, &task, &task.queries[2], &gradients, to, &used);
-        attention_copy_input(node, run, 7, &task, &task.queries[3], &gradients, to, &used);
-        return used;
-    };
-    size_t packed = tile_bf16(run) ? copy_gradients(NULL) : 0;
-    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + dbasis + packed) * sizeof(float));
+    size_t dbasis = by_head ? (size_t)tokens * (size_t)(task.heads * task.basis_dim) : 0;
+    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + dbasis) * sizeof(float));
     if (!scratch)
         return;
     task.row_stats = (float2 *)scratch;
-    if (tile_bf16(run)) {
-        attention_copy_inputs(node, run, &task, &inputs, (float *)lp_cuda_side_buffer(run, node->inputs[6], 0));
-        copy_gradients(scratch + row_stats + dbasis);
-    }
-    attention_delta(run, &task, tokens, tile_bf16(run) && lp_cuda_copy_from(run, node, 7).data,
-                    tile_bf16(run) && node->inputs[9] && lp_cuda_copy_from(run, node, 9).data);
+    attention_delta(run, &task, tokens);
     lp_cuda_release_low_priority(run);
     /* Gradients into the same matrix are computed one after another. */
     bool alias = outputs_alias(outputs);

@@ -3,7 +3,7 @@
 #include "backend/cuda/cuda_product_packed.h"
 
 /* In bf16: the transpose of y, features by tokens. */
-template <bool transpose, int width, typename shape>
+template <bool transpose, typename shape>
 static void launch_rows(const lp_cuda_run *run, const product_task &task, const product_store &given, lp_cuda_copy copy,
                         int heads, int largest)
 {
@@ -15,12 +15,14 @@ static void launch_rows(const lp_cuda_run *run, const product_task &task, const 
     product_store_rows<shape> store = {};
     (product_store &)store = given;
     store.copy = copy;
-    store.quads =
-        lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add, task.cols.most) == 4;
+    bool floats = given.to || given.bias || given.add;
+    store.quads = (given.head + copy.gap) % 4 == 0 &&
+                  lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add,
+                                  floats ? task.cols.most : 0) == 4;
     int blocks = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
     int tiles = (int)lp_blocks(largest, shape::cols), ranges = blocks < 1 ? 1 : blocks < tiles ? blocks : tiles;
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, transposed, store, heads,
-                                                                              task.cols.most, ranges);
+    packed_launch_precision<LP_PRECISION_BF16, transpose, true, shape>(run, transposed, store, heads, task.cols.most,
+                                                                       ranges);
 }
 
 template <bool transpose> static void launch(const lp_node *node, const lp_cuda_run *run)
@@ -29,7 +31,7 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     int heads = node->attributes.heads, largest = lp_cuda_largest(run, y);
     int in = transpose ? weight->cols : weight->rows / heads, out = transpose ? weight->rows / heads : weight->cols;
     lp_cuda_copy x = lp_cuda_copy_from(run, node, 0), w = lp_cuda_copy_from(run, node, 1),
-                 copy = lp_cuda_copy_to(run, y);
+                 copy = lp_cuda_copy_to(run, y, heads);
     product_task task = {};
     task.shard = run->shard;
     task.rows = product_whole(y);
@@ -50,14 +52,12 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
         product_launch<true, transpose>(run, task, store, heads, largest, out);
         return;
     }
-    task.a = packed_operand(x, in, in, heads);
-    task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride, 0, heads);
-    if (task.a.width < 4)
-        launch_rows<transpose, 1, packed_linear_narrow>(run, task, store, copy, heads, largest);
-    else if (lp_blocks(out, packed_linear_narrow::rows) % 2) /* half of the last wide tile would be empty */
-        launch_rows<transpose, 4, packed_linear_narrow>(run, task, store, copy, heads, largest);
+    task.a = packed_operand(x, in + x.gap);
+    task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride);
+    if (lp_blocks(out, packed_linear_narrow::rows) % 2) /* half of the last wide tile would be empty */
+        launch_rows<transpose, packed_linear_narrow>(run, task, store, copy, heads, largest);
     else
-        launch_rows<transpose, 4, packed_linear>(run, task, store, copy, heads, largest);
+        launch_rows<transpose, packed_linear>(run, task, store, copy, heads, largest);
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)

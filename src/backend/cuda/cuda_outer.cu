@@ -38,8 +38,8 @@ void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const red
     outer.sums_step = given.step[1];
     outer.sums_b = given.q_summed;
     if (p.data) {
-        task.a = packed_operand(p, given.a, given.a, given.heads);
-        task.b = packed_operand(q, given.b, given.b, given.heads);
+        task.a = packed_operand(p, given.a + p.gap);
+        task.b = packed_operand(q, given.b + q.gap);
         packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,
                                                                         given.b);
     } else {

@@ -2,15 +2,34 @@
 #include "backend/cuda/cuda_packed.h"
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_row_chain.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
 {
 
+/* A matrix to be copied: rows of `cols` floats to rows of `stride` numbers. */
+typedef struct copy_task {
+    const float *from;
+    uint16_t *to;
+    lp_cuda_rows rows;
+    int heads; /* rows of each row */
+    int cols, stride;
+} copy_task;
+
+enum { COPY_TASKS = 64 };
+
+typedef struct copy_list {
+    copy_task task[COPY_TASKS];
+    const lp_cuda_shard *shard;
+    int count;
+    int64_t most; /* vectors of 8 numbers of the largest */
+} copy_list;
+
 /* A thread copies 8 numbers. blockIdx.y: the matrix. */
-__global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ lp_copy_list list)
+__global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_list list)
 {
-    const lp_copy_task *task = &list.task[blockIdx.y];
+    const copy_task *task = &list.task[blockIdx.y];
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     int each = task->stride / 8, c = (int)(i % each) * 8, cols = task->cols;
     int64_t row = i / each;
@@ -45,12 +64,21 @@ bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
-    return stage->type == LP_STAGE_ROWS                                       ? lp_cuda_row_node
+    return stage->type == LP_STAGE_ROWS                                        ? lp_cuda_row_node
            : stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION ? lp_cuda_kernel_of(node->op->id)
-                                                                              : NULL;
+                                                                               : NULL;
 }
 
-/* Whether the launch of a stage can write the copy of an output. */
+/* Heads of an output, as the launch of its stage divides the columns. */
+int heads_of(const lp_cuda_stage *stage, const lp_node *node, const lp_value *value)
+{
+    int frequencies = lp_cuda_row_chain_frequencies(node);
+    return kernel_of(stage, node) != lp_cuda_row_node ? node->attributes.heads
+           : frequencies                              ? value->cols / (2 * frequencies)
+                                                      : 1;
+}
+
+/* Whether the launch of a stage can write a copy of an output. */
 bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
 {
     lp_cuda_kernel kernel = kernel_of(stage, node);
@@ -58,47 +86,129 @@ bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
         return output < 4;
     if (kernel == lp_cuda_attention)
         return output == 2;
-    if (kernel == lp_cuda_linear)
-        return lp_cuda_copy_use(node, 0) == LP_READS_COPY;
-    return kernel == lp_cuda_row_node && output == 0;
+    return kernel == lp_cuda_linear || (kernel == lp_cuda_row_node && output == 0);
 }
 
-void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *node, int at)
+/* ---- the plan ------------------------------------------------------------------------------------------------ */
+
+typedef struct copy_plan {
+    lp_value_copy *of;
+    lp_arena *arena;
+    bool good; /* there was enough memory */
+} copy_plan;
+
+lp_copy_layout *layout_of(copy_plan *plan, const lp_value *value, int heads)
 {
+    lp_copy_layout **at = &plan->of[value->id].layouts;
+    while (*at && (*at)->heads != heads)
+        at = &(*at)->next;
+    if (!*at && (*at = (lp_copy_layout *)lp_arena_alloc(plan->arena, sizeof **at))) {
+        (*at)->heads = heads;
+        (*at)->copy.stride = (value->cols / heads + 7) / 8 * 8 * heads;
+        (*at)->copy.gap = heads > 1 ? ((*at)->copy.stride - value->cols) / heads : 0;
+    }
+    plan->good = plan->good && *at;
+    return *at;
+}
+
+/* The stages that write a copy for a reader in stage `at`. */
+void extend(int *first, int *last, int written, int at)
+{
+    *first = *last ? *first : written;
+    *last = at + 1;
+}
+
+void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
+{
+    const lp_node *node = part->node;
     lp_cuda_kernel kernel = kernel_of(stage, node);
     for (int i = 0; i < node->op->input_count; i++) {
-        lp_value_copy *mine = node->inputs[i] ? &of[node->inputs[i]->id] : NULL;
+        const lp_value *value = node->inputs[i];
+        lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
         if (!mine)
             continue;
         lp_copy_use use = kernel ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
+        lp_copy_layout *layout =
+            use == LP_READS_COPY ? layout_of(plan, value, lp_cuda_copy_input_heads(node, i)) : NULL;
         /* A chain reads most of its own results from registers. */
         bool able = (kernel == lp_cuda_row_node && mine->written != at) || kernel == lp_cuda_attention_gradient;
-        if (use == LP_READS_FLOATS || (use == LP_READS_EITHER && !able)) {
+        if (layout)
+            extend(&layout->first, &layout->last, mine->written, at);
+        else if (use == LP_READS_EITHER && able)
+            extend(&mine->first, &mine->last, mine->written, at);
+        else
             mine->floats = true;
-            continue;
-        }
-        mine->wanted = mine->wanted || use == LP_READS_COPY;
-        mine->first = mine->last ? mine->first : mine->written;
-        mine->last = at + 1;
     }
 }
 
-void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
+void plan_writes(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
 {
     for (int i = 0; i < part->node->op->output_count; i++) {
         const lp_value *value = part->node->outputs[i];
         if (!value || !lp_part_computes(part, i))
             continue;
-        lp_value_copy *mine = &of[value->id];
+        lp_value_copy *mine = &plan->of[value->id];
         mine->written = at;
+        mine->heads = heads_of(stage, part->node, value);
         mine->floats = mine->floats || part->node->accumulate >> i & 1 || !writes_copy(stage, part->node, i);
     }
 }
 
-lp_copy_task task_of(const lp_cuda_run *run, const lp_value *value, lp_cuda_copy copy)
+/* When all layouts are known: which values a launch cannot write or read in theirs. */
+void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int)
 {
-    return {(const float *)lp_run_data(run->run, value), copy.data, lp_cuda_rows_of(value), 1, value->cols,
-            copy.stride};
+    const lp_node *node = part->node;
+    for (int i = 0; i < node->op->output_count; i++) {
+        lp_value_copy *mine = node->outputs[i] ? &plan->of[node->outputs[i]->id] : NULL;
+        if (mine && mine->layouts && lp_part_computes(part, i))
+            mine->floats = mine->floats ||
+                           !lp_cuda_copy_fits(mine->layouts, node->outputs[i], heads_of(stage, node, node->outputs[i]));
+    }
+    for (int i = 0; i < node->op->input_count; i++) {
+        lp_value_copy *mine = node->inputs[i] ? &plan->of[node->inputs[i]->id] : NULL;
+        if (mine && mine->layouts && mine->layouts->heads > 1 && kernel_of(stage, node) == lp_cuda_row_node)
+            mine->floats = mine->floats || !lp_cuda_row_chain_frequencies(node);
+    }
+}
+
+typedef void plan_pass(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at);
+
+/* Calls pass for the parts that run, with the number of their stage. */
+void for_parts(copy_plan *plan, const lp_cuda_stages *stages, bool fused, plan_pass *pass)
+{
+    for (int s = 0; s < stages->count; s++) {
+        const lp_cuda_stage *stage = &stages->all[s];
+        for (int p = 0; !lp_stage_skipped(stage, fused) && p < stage->count; p++)
+            if (runs_node(stage, &stage->parts[p]))
+                pass(plan, stage, &stage->parts[p], s);
+    }
+}
+
+/* ---- copies by a kernel of their own ------------------------------------------------------------------------- */
+
+void launch(const lp_cuda_run *run, copy_list *list)
+{
+    if (list->count)
+        LP_LAUNCH(run, copy_kernel, dim3(lp_blocks(list->most, 256), (unsigned)list->count), 256, 0, *list);
+    list->count = 0;
+    list->most = 0;
+}
+
+/* Adds the copy of a value, and launches the list when it is full. */
+void add(const lp_cuda_run *run, copy_list *list, const lp_value *value, const lp_copy_layout *layout)
+{
+    int heads = layout->heads;
+    int64_t vectors = (int64_t)lp_cuda_largest(run, value) * (layout->copy.stride / 8);
+    list->shard = run->shard;
+    list->most = vectors > list->most ? vectors : list->most;
+    list->task[list->count++] = {(const float *)lp_run_data(run->run, value),
+                                 layout->copy.data,
+                                 lp_cuda_rows_of(value),
+                                 heads,
+                                 value->cols / heads,
+                                 layout->copy.stride / heads};
+    if (list->count == COPY_TASKS)
+        launch(run, list);
 }
 
 } // namespace
@@ -109,86 +219,73 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
     const lp_graph *graph = run->run->plan->graph;
     if (!tile_bf16(run))
         return true;
-    lp_value_copy *of =
-        (lp_value_copy *)lp_arena_alloc(arena, ((size_t)graph->value_count + 1) * sizeof *copies->of);
+    copy_plan plan = {(lp_value_copy *)lp_arena_alloc(arena, ((size_t)graph->value_count + 1) * sizeof *copies->of),
+                      arena, true};
+    lp_value_copy *of = plan.of;
     if (!of)
         return false;
     for (int v = 0; v < graph->value_count; v++) {
         of[v].written = -1;
         of[v].floats = graph->values[v]->storage != LP_STORAGE_WORK || graph->values[v]->retained;
     }
-    for (int s = 0; s < stages->count; s++) {
-        const lp_cuda_stage *stage = &stages->all[s];
-        for (int p = 0; !lp_stage_skipped(stage, fused) && p < stage->count; p++)
-            if (runs_node(stage, &stage->parts[p])) {
-                plan_reads(of, stage, stage->parts[p].node, s);
-                plan_writes(of, stage, &stage->parts[p], s);
-            }
+    for_parts(&plan, stages, fused, [](copy_plan *all, const lp_cuda_stage *stage, const lp_stage_part *part, int at) {
+        plan_reads(all, stage, part, at);
+        plan_writes(all, stage, part, at);
+    });
+    for (int v = 0; v < graph->value_count; v++) {
+        if (of[v].last && !of[v].floats && !of[v].layouts)
+            layout_of(&plan, graph->values[v], lp_cuda_copy_heads(graph->values[v], of[v].heads));
+        of[v].floats = of[v].floats || (of[v].layouts && of[v].layouts->next);
     }
-    size_t size = 0;
+    for_parts(&plan, stages, fused, plan_layouts);
     for (int pass = 0; pass < 2; pass++) {
         size_t used = 0;
-        for (int v = 0; v < graph->value_count; v++) {
-            const lp_value *value = graph->values[v];
-            if (of[v].floats && !of[v].wanted)
-                of[v].last = 0;
-            if (!of[v].last)
-                continue;
-            of[v].copy.stride = (value->cols + 7) / 8 * 8;
-            of[v].copy.data = pass ? (uint16_t *)((char *)copies->memory + used) : NULL;
-            used += ((size_t)lp_cuda_largest(run, value) * (size_t)of[v].copy.stride * 2 + 255) / 256 * 256;
-        }
-        size = used;
-        if (!pass && !(copies->memory = lp_device_alloc(run->device, size + 1)))
+        for (int v = 0; v < graph->value_count; v++)
+            for (lp_copy_layout *layout = of[v].layouts; layout; layout = layout->next) {
+                if (!of[v].floats && of[v].last) {
+                    layout->first = layout->last && layout->first < of[v].first ? layout->first : of[v].first;
+                    layout->last = layout->last > of[v].last ? layout->last : of[v].last;
+                }
+                if (!layout->last)
+                    continue;
+                layout->copy.data = pass ? (uint16_t *)((char *)copies->memory + used) : NULL;
+                used += ((size_t)lp_cuda_largest(run, graph->values[v]) * (size_t)layout->copy.stride * 2 + 255) / 256 *
+                        256;
+            }
+        /* It is zeroed, and nothing writes what is between rows and heads. */
+        if (!pass && !(copies->memory = lp_device_alloc(run->device, used + 1)))
             return false;
     }
     copies->of = of;
-    return true;
-}
-
-void lp_cuda_copy_add(const lp_cuda_run *run, lp_copy_list *list, const lp_copy_task &task, int64_t largest)
-{
-    int64_t vectors = largest * task.heads * (task.stride / 8);
-    list->shard = run->shard;
-    list->most = vectors > list->most ? vectors : list->most;
-    list->task[list->count++] = task;
-    if (list->count == LP_COPY_TASKS)
-        lp_cuda_copy_launch(run, list);
-}
-
-void lp_cuda_copy_launch(const lp_cuda_run *run, lp_copy_list *list)
-{
-    if (list->count)
-        LP_LAUNCH(run, copy_kernel, dim3(lp_blocks(list->most, 256), (unsigned)list->count), 256, 0, *list);
-    list->count = 0;
-    list->most = 0;
+    return plan.good;
 }
 
 void lp_cuda_copies_begin(const lp_cuda_run *run)
 {
     const lp_graph *graph = run->run->plan->graph;
-    lp_copy_list list = {};
-    for (int v = 0; run->copies && v < graph->value_count; v++) {
-        const lp_value *value = graph->values[v];
-        const lp_value_copy *mine = &run->copies->of[v];
-        if (mine->copy.data && mine->first < 0)
-            lp_cuda_copy_add(run, &list, task_of(run, value, mine->copy), lp_cuda_largest(run, value));
-    }
-    lp_cuda_copy_launch(run, &list);
+    copy_list list = {};
+    for (int v = 0; run->copies && v < graph->value_count; v++)
+        for (const lp_copy_layout *layout = run->copies->of[v].layouts; layout; layout = layout->next)
+            if (layout->copy.data && layout->first < 0)
+                add(run, &list, graph->values[v], layout);
+    launch(run, &list);
 }
 
 void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
-    lp_copy_list list = {};
+    copy_list list = {};
     for (int p = 0; run->copies && p < stage->count; p++)
         for (int i = 0; i < stage->parts[p].node->op->output_count; i++) {
-            const lp_value *value = stage->parts[p].node->outputs[i];
-            if (!value || !lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]) ||
-                writes_copy(stage, stage->parts[p].node, i))
+            const lp_node *node = stage->parts[p].node;
+            const lp_value *value = node->outputs[i];
+            if (!value || !lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]))
                 continue;
-            lp_cuda_copy copy = lp_cuda_copy_to(run, value);
-            if (copy.data)
-                lp_cuda_copy_add(run, &list, task_of(run, value, copy), lp_cuda_largest(run, value));
+            lp_cuda_copy written = lp_cuda_copy();
+            if (writes_copy(stage, node, i))
+                written = lp_cuda_copy_to(run, value, heads_of(stage, node, value));
+            for (const lp_copy_layout *layout = run->copies->of[value->id].layouts; layout; layout = layout->next)
+                if (run->stage >= layout->first && run->stage < layout->last && layout->copy.data != written.data)
+                    add(run, &list, value, layout);
         }
-    lp_cuda_copy_launch(run, &list);
+    launch(run, &list);
 }

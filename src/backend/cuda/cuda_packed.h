@@ -15,14 +15,25 @@
 typedef struct lp_cuda_copy {
     uint16_t *data; /* NULL: there is none */
     int stride;     /* numbers from row to row, a multiple of 8; zeros beyond the columns */
+    int gap;        /* zeros after the columns of each head */
 } lp_cuda_copy;
 
-typedef struct lp_value_copy {
+/* A copy of a value. A launch that reads the columns of heads needs them to begin at multiples of 8 numbers: where their number is
+ * none, the copy has gaps between the heads. A value that is read with and without heads can have two copies. */
+typedef struct lp_copy_layout {
     lp_cuda_copy copy;
-    bool floats;     /* they are stored */
-    bool wanted;     /* something reads the copy even if they are */
+    int heads;       /* 1: there are no gaps */
     int first, last; /* stages first to last - 1 write the copy with the value; last 0: there is none */
-    int written;     /* the latest stage that writes the value, while the plan is made; -1: none */
+    struct lp_copy_layout *next;
+} lp_copy_layout;
+
+typedef struct lp_value_copy {
+    lp_copy_layout *layouts;
+    bool floats; /* they are stored */
+    /* While the plan is made: */
+    int first, last; /* as in lp_copy_layout, for what reads the copy if there are no floats */
+    int written;     /* the latest stage that writes the value; -1: none */
+    int heads;       /* of the node that does */
 } lp_value_copy;
 
 /* Of a program. */
@@ -33,35 +44,55 @@ typedef struct lp_cuda_copies {
 
 typedef enum lp_copy_use { LP_READS_FLOATS, LP_READS_COPY, LP_READS_EITHER } lp_copy_use;
 
-/* What the node reads of input i in bf16. Parts of heads must begin at whole words, and those of attention, which pads
- * them, at whole vectors. */
+/* What the node reads of input i in bf16. */
 static inline lp_copy_use lp_cuda_copy_use(const lp_node *node, int i)
 {
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    int heads = node->attributes.heads;
-    bool good = node->inputs[i] && ((rule->copies | rule->either) >> i & 1), whole = true;
+    bool good = node->inputs[i] && ((rule->copies | rule->either) >> i & 1);
     if (rule->reduction.type == LP_REDUCTION_OUTER)
         good = good && lp_cuda_outer_wide(node, true);
-    for (int k = 0; good && heads > 1 && k < 2; k++)
-        whole = whole && (node->inputs[k]->cols / heads % 2 == 0 || (k == 1 && rule->pack == LP_PACK_WEIGHT));
-    if (node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_GRADIENT)
-        whole = heads == 1 || i == 4 || (good && node->inputs[i]->cols / heads % 8 == 0);
-    return !good || !whole ? LP_READS_FLOATS : rule->either >> i & 1 ? LP_READS_EITHER : LP_READS_COPY;
+    return !good ? LP_READS_FLOATS : rule->either >> i & 1 ? LP_READS_EITHER : LP_READS_COPY;
+}
+
+/* Heads of the layout in which a launch reads or writes the value, of which it has `heads` heads. */
+static inline int lp_cuda_copy_heads(const lp_value *value, int heads)
+{
+    return heads > 1 && value->cols / heads % 8 ? heads : 1;
+}
+
+/* Heads of input i, of which the node reads a copy: the basis of attention and weights have none. */
+static inline int lp_cuda_copy_input_heads(const lp_node *node, int i)
+{
+    bool whole = i == 4 || (i == 1 && lp_cuda_rule_of(node)->pack == LP_PACK_WEIGHT);
+    return whole ? 1 : lp_cuda_copy_heads(node->inputs[i], node->attributes.heads);
 }
 
 /* The copy of an input that the node reads; none where it reads floats. */
 static inline lp_cuda_copy lp_cuda_copy_from(const lp_cuda_run *run, const lp_node *node, int i)
 {
     lp_copy_use use = run->copies ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
-    bool reads = use != LP_READS_FLOATS && (use == LP_READS_COPY || !run->copies->of[node->inputs[i]->id].floats);
-    return reads ? run->copies->of[node->inputs[i]->id].copy : lp_cuda_copy();
+    if (use == LP_READS_FLOATS || (use == LP_READS_EITHER && run->copies->of[node->inputs[i]->id].floats))
+        return lp_cuda_copy();
+    const lp_copy_layout *layout = run->copies->of[node->inputs[i]->id].layouts;
+    while (use == LP_READS_COPY && layout && layout->heads != lp_cuda_copy_input_heads(node, i))
+        layout = layout->next;
+    return layout ? layout->copy : lp_cuda_copy();
 }
 
-/* The copy that the current stage writes with the value; none: only the floats. */
-static inline lp_cuda_copy lp_cuda_copy_to(const lp_cuda_run *run, const lp_value *value)
+/* Whether a launch that has `heads` heads of the value can write this copy. */
+static inline bool lp_cuda_copy_fits(const lp_copy_layout *layout, const lp_value *value, int heads)
 {
-    const lp_value_copy *mine = run->copies ? &run->copies->of[value->id] : NULL;
-    return mine && run->stage >= mine->first && run->stage < mine->last ? mine->copy : lp_cuda_copy();
+    return layout->heads == 1 || layout->heads == lp_cuda_copy_heads(value, heads);
+}
+
+/* The copy that the current stage, with `heads` heads of the value, writes with it; none: only the floats. */
+static inline lp_cuda_copy lp_cuda_copy_to(const lp_cuda_run *run, const lp_value *value, int heads)
+{
+    const lp_copy_layout *layout = run->copies ? run->copies->of[value->id].layouts : NULL;
+    while (layout &&
+           !(run->stage >= layout->first && run->stage < layout->last && lp_cuda_copy_fits(layout, value, heads)))
+        layout = layout->next;
+    return layout ? layout->copy : lp_cuda_copy();
 }
 
 static inline bool lp_cuda_stores_floats(const lp_cuda_run *run, const lp_value *value)
@@ -76,27 +107,5 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
 /* Writes the copies of parameters and inputs; those of a stage's results that its launch has not written. */
 void lp_cuda_copies_begin(const lp_cuda_run *run);
 void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run);
-
-/* A matrix to be copied: rows of `cols` floats to rows of `stride` numbers. */
-typedef struct lp_copy_task {
-    const float *from;
-    uint16_t *to;
-    lp_cuda_rows rows;
-    int heads; /* rows of each row */
-    int cols, stride;
-} lp_copy_task;
-
-enum { LP_COPY_TASKS = 64 };
-
-typedef struct lp_copy_list {
-    lp_copy_task task[LP_COPY_TASKS];
-    const lp_cuda_shard *shard;
-    int count;
-    int64_t most; /* vectors of 8 numbers of the largest */
-} lp_copy_list;
-
-/* Adds a matrix, and launches the list when it is full. largest: rows of the largest shard. */
-void lp_cuda_copy_add(const lp_cuda_run *run, lp_copy_list *list, const lp_copy_task &task, int64_t largest);
-void lp_cuda_copy_launch(const lp_cuda_run *run, lp_copy_list *list);
 
 #endif

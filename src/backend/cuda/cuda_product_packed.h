@@ -55,8 +55,8 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     }
 };
 
-/* width: floats of a copy. buffers: at least the slabs of the block, or shape::buffers; shape::alone for B alone. */
-template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+/* buffers: at least the slabs of the block, or shape::buffers; shape::alone for B alone. */
+template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
     packed_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
 {
@@ -86,14 +86,14 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     /* Copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_buffer = 0;
     auto copy_a = [&](float *to, int k) {
-        product_copy_columns<slab_a, shape::threads, width>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                            end - k);
+        product_copy_columns<slab_a, shape::threads, 4>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
+                                                        end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
             float *to = ring + next_buffer * size;
             int col = next_tile * shape::cols;
-            product_copy_columns<slab_b, shape::threads, width>(
+            product_copy_columns<slab_b, shape::threads, 4>(
                 to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
                 place.cols - col, end - next_k);
             if (!resident)
@@ -142,7 +142,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 }
 
 /* rows: of the largest shard; ranges: of the column tiles. */
-template <int precision, bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
 static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                            int heads, int rows, int ranges)
 {
@@ -156,7 +156,7 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
     } else if (single && depth < buffers) {
         buffers = depth;
     }
-    LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
+    LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
                   slabs::bytes(resident, buffers), task, resident, buffers, finish);
 }
 
@@ -166,8 +166,7 @@ static inline void packed_launch(const lp_cuda_run *run, const product_task &tas
                                  int ranges)
 {
     product_with_precision(run, [&](auto precision) {
-        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, 4, shape>(run, task, finish, 1, rows,
-                                                                                      ranges);
+        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, shape>(run, task, finish, 1, rows, ranges);
     });
 }
 
@@ -201,7 +200,7 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
  * 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
 template <typename shape> struct product_store_rows : product_store {
     lp_cuda_copy copy; /* of y in bf16, of all heads; data NULL: none */
-    int quads;         /* features are a multiple of 4, and pointers aligned to four floats */
+    int quads;         /* features begin at multiples of 4 in floats and copy; zeros may be stored beyond the last */
 
     /* What is added to a lane's features of each 8 tokens. */
     static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
@@ -291,7 +290,7 @@ template <typename shape> struct product_store_rows : product_store {
                 if (row >= place.cols || col >= place.rows)
                     return;
                 float *line = to + place.head * head + row * stride;
-                uint16_t *copied = copy.data + place.head * head + (int64_t)row * copy.stride;
+                uint16_t *copied = copy.data + place.head * (head + copy.gap) + (int64_t)row * copy.stride;
                 if (to)
                     lp_vector_store<width>(line + col, y, 0);
                 if constexpr (width == 4) {
@@ -332,28 +331,26 @@ typedef struct product_outer_copy : product_outer {
     }
 } product_outer_copy;
 
-/* An operand in bf16; cols: those of a head, if there are several. */
-static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head, int cols, int heads)
+/* An operand in bf16; head: numbers from head to head. */
+static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head)
 {
-    return {copy.data, copy.stride, head, heads == 1 || cols % 8 == 0 ? 4 : 1};
+    return {copy.data, copy.stride, head, 4};
 }
 
-/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer or odd ones. */
+/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer. */
 template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
 static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                         int heads, int rows, int cols)
 {
-    auto launch = [&](auto width, auto shape) {
+    auto launch = [&](auto shape) {
         typedef decltype(shape) tile;
-        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, decltype(width)::value, tile>(
-            run, task, finish, heads, rows, (int)lp_blocks(cols, tile::cols));
+        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, tile>(run, task, finish, heads, rows,
+                                                                         (int)lp_blocks(cols, tile::cols));
     };
-    if (task.a.width < 4 || task.b.width < 4)
-        launch(lp_constant<1>(), narrow());
-    else if (cols <= narrow::cols)
-        launch(lp_constant<4>(), narrow());
+    if (cols <= narrow::cols)
+        launch(narrow());
     else
-        launch(lp_constant<4>(), wide());
+        launch(wide());
 }
 
 #endif

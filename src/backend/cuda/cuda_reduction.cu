@@ -9,6 +9,7 @@
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 #include "backend/cuda/cuda_reduction_task.h"
+#include "backend/cuda/cuda_row_chain.h"
 #include "backend/cuda/cuda_rows.h"
 
 /* Blocks of the first launch: two for each of 132 multiprocessors. Constant, so that results do not depend on the device. */
@@ -144,6 +145,13 @@ static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_r
     task->p = LP_INPUT(rule->p);
     task->q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
     task->extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
+    lp_row_sums sums = lp_cuda_row_sums(node, run, false);
+    if (sums.of[0]) {
+        task->rows = {LP_ROWS_FIXED, sums.count};
+        task->p = sums.of[0];
+        task->q = sums.of[1];
+        task->extra = NULL;
+    }
     if (rule->type == LP_REDUCTION_OUTER)
         fill_outer(run->device, task, node);
     else
@@ -383,7 +391,7 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
         int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
-        rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
+        rows[at] = task.rows.type == LP_ROWS_FIXED ? task.rows.fixed : lp_cuda_largest(run, rows_of(parts[i].node));
         if (at == wide)
             group->task[at].chunks = lp_cuda_outer_chunks(task, rows[at]);
     }

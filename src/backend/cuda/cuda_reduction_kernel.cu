@@ -247,6 +247,12 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
 #pragma unroll 4
         for (; p < end; p += apart, q += apart)
             sum.one += *p * *q;
+    } else if (task.type == LP_REDUCTION_NORM && !task.extra) {
+#pragma unroll 4
+        for (; p < end; p += apart, q += apart) {
+            sum.one += *p;
+            sum.other += *q;
+        }
     } else if (task.type == LP_REDUCTION_NORM) {
         const float2 *moments = (const float2 *)(rows + reduction_slot_extra(task)) + mine.first;
 #pragma unroll 4

@@ -11,16 +11,25 @@ namespace
 #define TWO_PI 6.283185307179586476925
 
 enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
-enum { MOST_EACH = 4 }; /* vectors of a lane */
+enum { MOST_EACH = 4 };       /* vectors of a lane */
+enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
 
-/* A row has lanes of a warp or all threads of a block. The steps of PAIRS are those of cosines and sines (lp_cuda_row_chain_pairs). */
-enum row_kind { NARROW, WIDE, PAIRS };
+/* Blocks of a chain that sums over rows. Constant, so that results do not depend on the device. */
+#ifdef LP_CUDA_EMULATED
+enum { SUM_BLOCKS = 3 };
+#else
+enum { SUM_BLOCKS = 1056 };
+#endif
+
+/* A row has lanes of a warp or all threads of a block. */
+enum row_kind { NARROW, WIDE };
 
 typedef struct row_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     int cols, count;
     int passes; /* over the columns: one, but for single steps of very wide rows */
+    lp_row_sums sums;
     row_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
@@ -53,12 +62,12 @@ typedef struct row_source {
     }
 } row_source;
 
-/* Row of the team in input i of a step, with `cols` columns: main, or one of the others. */
-__device__ inline row_source source_of(const row_team &me, const row_step &step, int i, int cols)
+/* A row of input i of a step, with `cols` columns: main, or one of the others. */
+__device__ inline row_source source_of(int row, const row_step &step, int i, int cols)
 {
     const lp_cuda_copy &copy = step.from[i];
-    return {(i ? step.other[i - 1] : step.main) + (size_t)me.row * cols,
-            copy.data ? copy.data + (size_t)me.row * copy.stride : NULL};
+    return {(i ? step.other[i - 1] : step.main) + (size_t)row * cols,
+            copy.data ? copy.data + (size_t)row * copy.stride : NULL};
 }
 
 template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
@@ -83,10 +92,12 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
                 x.at[m].at[i] = change(m, i);
 }
 
-/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored. */
-template <int n> __device__ inline void store_result(const row_team &me, const row_step &step, int c, lp_vector<n> &x)
+/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored.
+ * gaps: zeros before the column in the copy. */
+template <int n>
+__device__ inline void store_result(int row, int cols, const row_step &step, int c, lp_vector<n> &x, int gaps = 0)
 {
-    float *to = step.result[0] + (size_t)me.row * me.cols + c;
+    float *to = step.result[0] + (size_t)row * cols + c;
     if (step.result[0] && step.flags & LP_ROW_ADDS) {
         lp_vector<n> old = lp_vector_load<n>(to);
 #pragma unroll
@@ -97,7 +108,7 @@ template <int n> __device__ inline void store_result(const row_team &me, const r
         *(lp_vector<n> *)to = x;
     if (!step.copy.data)
         return;
-    uint16_t *packed = step.copy.data + (size_t)me.row * step.copy.stride + c;
+    uint16_t *packed = step.copy.data + (size_t)row * step.copy.stride + c + gaps;
     if constexpr (n == 1) {
         tile_store_two<false>(packed, x.at[0], 0, false);
     } else {
@@ -210,10 +221,11 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
         *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
-/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
+/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)). Adds z dy and dy to sums, unless it is
+ * NULL. */
 template <int n, int each, row_kind kind>
 __device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
-                                           row_part<n, each> &x)
+                                           row_part<n, each> &x, row_part<n, each> *sums)
 {
     float inverse_cols = 1.0f / (float)me.cols;
     row_part<n, each> gain;
@@ -223,6 +235,10 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
         moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
     each_column<n, each>(me, dy, [&](int m, int i) {
         x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
+        if (sums && step.flags & LP_ROW_SUMS && me.exists) {
+            sums[0].at[m].at[i] += x.at[m].at[i] * dy.at[m].at[i];
+            sums[1].at[m].at[i] += dy.at[m].at[i];
+        }
         float g = dy.at[m].at[i] * gain.at[m].at[i];
         sum.x += g;
         sum.y += g * x.at[m].at[i];
@@ -234,58 +250,98 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-__device__ inline void basis(const row_team &me, const row_step &step)
+template <int n> __device__ inline void basis(int row, int f, const row_step &step)
 {
     const double *frequency = (const double *)step.factors;
     int count = step.frequencies;
-    double at = step.time[me.row];
-#pragma unroll 1
-    for (int f = me.lane; f < count; f += me.lanes) {
-        double cycles = at * frequency[f] * (1 / TWO_PI);
+    double at = step.time[row];
+    lp_vector<n> sine, cosine;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        double cycles = at * frequency[f + i] * (1 / TWO_PI);
         float half_cycles = (float)(2 * (cycles - rint(cycles)));
-        lp_vector<1> sine, cosine;
-        sincospif(half_cycles, &sine.at[0], &cosine.at[0]);
-        store_result<1>(me, step, f, cosine);
-        store_result<1>(me, step, count + f, sine);
+        sincospif(half_cycles, &sine.at[i], &cosine.at[i]);
     }
+    store_result<n>(row, 2 * count, step, f, cosine);
+    store_result<n>(row, 2 * count, step, count + f, sine);
+}
+
+/* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
+ * been stored. */
+template <int n> struct pair_angles {
+    lp_vector<n> cosine, sine, old[2];
+    bool early; /* old has been loaded */
+};
+
+template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, const row_step &step)
+{
+    const size_t angle = (size_t)row * 2 * step.frequencies + f;
+    pair_angles<n> mine = {lp_vector_load<n>(step.other[0] + angle),
+                           lp_vector_load<n>(step.other[0] + angle + step.frequencies),
+                           {},
+                           step.flags & LP_ROW_ADDS_SECOND && step.result[1] && step.result[1] != step.result[0]};
+    for (int i = 0; mine.early && i < 2; i++)
+        mine.old[i] = lp_vector_load<n>(step.result[1] + angle + i * step.frequencies);
+    return mine;
 }
 
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
- * has that of cosines and sines. Stores dx before it: both can be the same matrix, and the second then accumulates. */
-template <int n> __device__ inline void reflect(const row_team &me, const row_step &step)
+ * has that of cosines and sines.
+ * copied: dy and x are copies, whose loads need no branches: those of several heads are under way at once. */
+template <int n, bool copied>
+__device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
 {
-    int count = step.frequencies, heads = me.cols / (2 * count);
-    const size_t angle = (size_t)me.row * 2 * count;
-    row_source dy = source_of(me, step, 0, me.cols), x = source_of(me, step, 2, me.cols);
-    const float *u = step.other[0] + angle;
+    constexpr int together = n == 4 ? 2 : 4;
+    int count = step.frequencies, heads = cols / (2 * count);
+    const size_t angle = (size_t)row * 2 * count + f;
+    bool both = step.result[1];
+    row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
+    auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
+        c += f + h * 2 * count;
+        if constexpr (copied)
+            return lp_vector_load_bf16<n>(from.copy + c + h * gap);
+        else
+            return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
+    };
+    lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
-    for (int f = n * me.lane; f < count; f += n * me.lanes) {
-        lp_vector<n> cosine = lp_vector_load<n>(u + f), sine = lp_vector_load<n>(u + count + f), dcosine = {},
-                     dsine = {};
-#pragma unroll 1
-        for (int h = 0; h < heads; h++) {
-            int c = h * 2 * count + f, s = c + count;
-            lp_vector<n> dc = dy.at<n>(c), ds = dy.at<n>(s), dxc, dxs;
-            if (step.result[1]) {
-                lp_vector<n> xc = x.at<n>(c), xs = x.at<n>(s);
+    for (int first = 0; first < heads; first += together) {
+        lp_vector<n> dc[together], ds[together], xc[together], xs[together];
 #pragma unroll
-                for (int i = 0; i < n; i++) {
-                    dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
-                    dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
-                }
+        for (int k = 0; k < together; k++) {
+            int h = min(first + k, heads - 1);
+            dc[k] = load_pairs(dy, h, step.from[0].gap, 0);
+            ds[k] = load_pairs(dy, h, step.from[0].gap, count);
+            if (both) {
+                xc[k] = load_pairs(x, h, step.from[2].gap, 0);
+                xs[k] = load_pairs(x, h, step.from[2].gap, count);
             }
+        }
+#pragma unroll
+        for (int k = 0; k < together; k++) {
+            int h = first + k, c = h * 2 * count + f;
+            if (h >= heads)
+                continue;
+            lp_vector<n> dxc, dxs;
 #pragma unroll
             for (int i = 0; i < n; i++) {
-                dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
-                dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+                if (both) {
+                    dcosine.at[i] += xc[k].at[i] * dc[k].at[i] - xs[k].at[i] * ds[k].at[i];
+                    dsine.at[i] += xs[k].at[i] * dc[k].at[i] + xc[k].at[i] * ds[k].at[i];
+                }
+                dxc.at[i] = dc[k].at[i] * cosine.at[i] + ds[k].at[i] * sine.at[i];
+                dxs.at[i] = dc[k].at[i] * sine.at[i] - ds[k].at[i] * cosine.at[i];
             }
-            store_result<n>(me, step, c, dxc);
-            store_result<n>(me, step, s, dxs);
+            store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
+            store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
         }
-        if (step.result[1]) {
-            lp_vector_store<n>(step.result[1] + angle + f, dcosine, step.flags & LP_ROW_ADDS_SECOND);
-            lp_vector_store<n>(step.result[1] + angle + count + f, dsine, step.flags & LP_ROW_ADDS_SECOND);
-        }
+    }
+    for (int i = 0; both && i < 2; i++) {
+        lp_vector<n> sum = i ? dsine : dcosine;
+#pragma unroll
+        for (int k = 0; angles.early && k < n; k++)
+            sum.at[k] = angles.old[i].at[k] + sum.at[k];
+        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !angles.early && step.flags & LP_ROW_ADDS_SECOND);
     }
 }
 
@@ -298,66 +354,138 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 #pragma unroll
     for (int m = 0; m < each; m++)
         if (me.exists && column_of<n>(me, m) < me.cols)
-            store_result<n>(me, step, column_of<n>(me, m), x.at[m]);
+            store_result<n>(me.row, me.cols, step, column_of<n>(me, m), x.at[m]);
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
 template <int n, int each, row_kind kind>
-__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y,
+                                row_part<n, each> *sums)
 {
     if (step.ids)
         load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
     else if (step.flags & LP_ROW_MAIN)
-        load<n, each>(me, x, source_of(me, step, 0, me.cols));
+        load<n, each>(me, x, source_of(me.row, step, 0, me.cols));
     if (step.other[0] && !(step.flags & LP_ROW_EARLY))
-        load<n, each>(me, y, source_of(me, step, 1, me.cols));
+        load<n, each>(me, y, source_of(me.row, step, 1, me.cols));
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
-        layer_norm_gradient<n, each, kind>(me, step, x, y);
+        layer_norm_gradient<n, each, kind>(me, step, x, y, sums);
     else
         apply<n, each>(me, step, x, y);
     store<n, each>(me, step, x);
 }
 
-/* The second input of a step is loaded during the step before it, where that is possible. */
+/* Adds the sums of all teams of the block in their order, and stores them. */
 template <int n, int each, row_kind kind>
+__device__ inline void store_sums(const row_team &me, const lp_row_sums &to, row_part<n, each> (&sums)[2])
+{
+    __shared__ float2 shared[kind == WIDE ? 1 : 32 * n * each];
+    int teams = (int)blockDim.y;
+#pragma unroll 1
+    for (int team = 0; team < teams; team++) {
+#pragma unroll
+        for (int k = 0; k < n * each; k++) {
+            int m = k / n, i = k % n, c = column_of<n>(me, m) + i;
+            if ((int)threadIdx.y != team || c >= me.cols)
+                continue;
+            float2 sum = make_float2(sums[0].at[m].at[i], sums[1].at[m].at[i]);
+            if (kind == NARROW && team > 0)
+                sum = make_float2(shared[c].x + sum.x, shared[c].y + sum.y);
+            if (kind == NARROW)
+                shared[c] = sum;
+            if (team == teams - 1) {
+                to.of[0][(size_t)blockIdx.x * me.cols + c] = sum.x;
+                to.of[1][(size_t)blockIdx.x * me.cols + c] = sum.y;
+            }
+        }
+        __syncthreads();
+    }
+}
+
+/* The second input of a step is loaded during the step before it, where that is possible. sums: the blocks divide the rows, and store
+ * task.sums. */
+template <int n, int each, row_kind kind, bool sums>
 __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS)
     row_chain_kernel(const __grid_constant__ row_task task)
 {
-    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
-    row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
-    if ((int)(blockIdx.x * blockDim.y) >= rows)
-        return;
-    if constexpr (kind == PAIRS) {
+    int rows = lp_rows_now(task.rows, task.shard), first = (int)(blockIdx.x * blockDim.y);
+    row_team me = {0, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, false, task.shard};
+    row_part<n, each> sum[2] = {};
 #pragma unroll 1
-        for (int i = 0; i < task.count; i++) {
+    for (; first < rows; first += sums ? (int)(gridDim.x * blockDim.y) : rows) {
+        me.row = first + (int)threadIdx.y;
+        me.exists = me.row < rows;
+        row_part<n, each> x = {}, y = {}, ahead = {};
+#pragma unroll 1
+        for (int i = -1; i < task.count; i++) {
+            if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
+                load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
             if (i > 0)
                 team_sync<kind>();
-            if (me.exists && task.steps[i].op == LP_OP_BASIS)
-                basis(me, task.steps[i]);
-            else if (me.exists)
-                reflect<n>(me, task.steps[i]);
+            if (i >= 0)
+                run_step<n, each, kind>(me, task.steps[i], x, y, sums ? sum : NULL);
+            y = ahead;
         }
+        for (int pass = 1; !sums && kind == WIDE && pass < task.passes; pass++) {
+            me.first += n * each * me.lanes;
+            if (task.steps[0].other[0])
+                load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
+            run_step<n, each, kind>(me, task.steps[0], x, y, NULL);
+        }
+    }
+    if constexpr (sums)
+        store_sums<n, each, kind>(me, task.sums, sum);
+}
+
+/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
+template <int n> __global__ void __launch_bounds__(THREADS) pair_chain_kernel(const __grid_constant__ row_task task)
+{
+    uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
+    int row = (int)(i / vectors), f = n * (int)(i % vectors);
+    if (row >= lp_rows_now(task.rows, task.shard))
         return;
-    }
-    row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
-    for (int i = -1; i < task.count; i++) {
-        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-            load<n, each>(me, ahead, source_of(me, task.steps[i + 1], 1, me.cols));
-        if (i > 0)
-            team_sync<kind>();
-        if (i >= 0)
-            run_step<n, each, kind>(me, task.steps[i], x, y);
-        y = ahead;
+    for (int k = 0; k < task.count; k++)
+        if (task.steps[k].op == LP_OP_BASIS)
+            basis<n>(row, f, task.steps[k]);
+        else if (task.steps[k].from[0].data && (task.steps[k].from[2].data || !task.steps[k].result[1]))
+            reflect<n, true>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+        else
+            reflect<n, false>(row, f, task.cols, task.steps[k], load_angles<n>(row, f, task.steps[k]));
+}
+
+/* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
+ * keeps them in shared memory. A thread has a pair of each head. */
+__global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_constant__ row_task task)
+{
+    LP_SHARED(float, memory);
+    row_step step = task.steps[0];
+    int count = step.frequencies, stride = step.copy.stride / 2, each = THREADS / count, first = (int)blockIdx.x * each;
+    int rows = min(lp_rows_now(task.rows, task.shard) - first, each);
+    int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
+    size_t begin = (size_t)first * stride;
+    float *to = (float *)step.copy.data + begin;
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
+        tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
+        if (step.result[1])
+            tile_cp_async<4>(memory + each * stride + i, (const float *)step.from[2].data + begin + i);
     }
-    for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
-        me.first += n * each * me.lanes;
-        if (task.steps[0].other[0])
-            load<n, each>(me, y, source_of(me, task.steps[0], 1, me.cols));
-        run_step<n, each, kind>(me, task.steps[0], x, y);
-    }
+    step.other[0] += (size_t)first * 2 * count;
+    step.result[1] += step.result[1] ? (size_t)first * 2 * count : 0;
+    pair_angles<1> angles = {};
+    if (row < rows)
+        angles = load_angles<1>(row, f, step);
+    step.from[0].data = step.copy.data = (uint16_t *)memory;
+    step.from[2].data = (uint16_t *)(memory + each * stride);
+    tile_cp_async_wait();
+    __syncthreads();
+    if (row < rows)
+        reflect<1, true>(row, f, task.cols, step, angles);
+    __syncthreads();
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS)
+        *(float4 *)(to + i) = *(const float4 *)(memory + i);
 }
 
 /* ---- steps of a stage ---------------------------------------------------------------------------------------- */
@@ -507,6 +635,8 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         other = rule->main;
     }
     row_step step = {};
+    step.frequencies = frequencies_of(node, rule);
+    int heads = step.frequencies ? shape_of(node)->cols / (2 * step.frequencies) : 1;
     step.op = (int)node->op->id;
     if (main >= 0 && state->in_memory[order[at]][main])
         step.flags |= LP_ROW_MAIN;
@@ -527,7 +657,7 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         if (node->outputs[i] && lp_part_computes(part, i) && must_store(state, part, node->outputs[i], run))
             step.result[i] = (float *)lp_run_data(run->run, node->outputs[i]);
     if (node->outputs[0] && lp_part_computes(part, 0))
-        step.copy = lp_cuda_copy_to(run, node->outputs[0]);
+        step.copy = lp_cuda_copy_to(run, node->outputs[0], heads);
     step.factors = data_of(run, node, rule->factors);
     step.shifts = (const float *)data_of(run, node, rule->shifts);
     step.time = (const double *)data_of(run, node, rule->time);
@@ -539,7 +669,6 @@ row_step step_of(const chain_state *state, const int *order, int at, const lp_cu
         step.purpose = lp_dropout_purpose(node->attributes.stream);
         step.scale = (float)(65536.0 / (65536.0 - step.threshold));
     }
-    step.frequencies = frequencies_of(node, rule);
     return step;
 }
 
@@ -562,17 +691,42 @@ template <int n, int each, row_kind kind>
 void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
-    LP_LAUNCH(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
+    unsigned blocks = lp_blocks(largest, block.y), most = (unsigned)task.sums.count;
+    if (task.sums.of[0])
+        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, true>), blocks < most ? blocks : most, block, 0, task);
+    else
+        LP_LAUNCH(run, (row_chain_kernel<n, each, kind, false>), blocks, block, 0, task);
+}
+
+/* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
+size_t staged_size(const row_task &task)
+{
+    const row_step &step = task.steps[0];
+    auto like = [&](const lp_cuda_copy &copy) {
+        return copy.data && copy.stride == step.copy.stride && copy.gap == step.copy.gap;
+    };
+    bool able = task.count == 1 && !step.time && !step.result[0] && like(step.copy) && like(step.from[0]) &&
+                (!step.result[1] || like(step.from[2]));
+    size_t size = sizeof(uint16_t) * 2 * (size_t)(THREADS / step.frequencies) * (size_t)step.copy.stride;
+    return able && size <= MOST_STAGED ? size : 0;
+}
+
+template <int n> void launch_pairs(const lp_cuda_run *run, const row_task &task, int largest)
+{
+    int frequencies = task.steps[0].frequencies;
+    if (size_t size = n == 1 ? staged_size(task) : 0)
+        LP_LAUNCH(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
+    else
+        LP_LAUNCH(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0, task);
 }
 
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
 {
-    int frequencies = task.steps[0].frequencies, lanes = 8;
-    int vectors = (int)lp_blocks(frequencies ? frequencies : task.cols, n);
+    int vectors = (int)lp_blocks(task.cols, n), lanes = 8;
+    if (task.steps[0].frequencies)
+        return launch_pairs<n>(run, task, largest);
     while (lanes < 32 && lanes < vectors)
         lanes *= 2;
-    if (frequencies)
-        return launch_kind<n, 1, PAIRS>(run, task, lanes, largest);
     if (vectors <= lanes)
         return launch_kind<n, 1, NARROW>(run, task, lanes, largest);
     if (vectors <= 2 * lanes)
@@ -599,17 +753,23 @@ void launch_parts(const lp_stage_part *parts, int count, const int *uses, const 
     task.rows = lp_cuda_rows_of(like);
     task.cols = like->cols;
     task.count = count;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         task.steps[i] = step_of(&state, order, i, run);
+        lp_row_sums sums = lp_cuda_row_sums(parts[order[i]].node, run, uses && !task.sums.of[0]);
+        if (!uses || task.sums.of[0] || !sums.of[0])
+            continue;
+        task.sums = sums;
+        task.steps[i].flags |= LP_ROW_SUMS;
+    }
     int largest = lp_cuda_largest(run, like);
     lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
 }
 
 } // namespace
 
-bool lp_cuda_row_chain_pairs(const lp_node *node)
+int lp_cuda_row_chain_frequencies(const lp_node *node)
 {
-    return is_pair_step(rule_of(node));
+    return frequencies_of(node, rule_of(node));
 }
 
 unsigned lp_cuda_row_chain_supports(const lp_node *node)
@@ -618,6 +778,20 @@ unsigned lp_cuda_row_chain_supports(const lp_node *node)
     bool fits = rule->weight < 0 && rule->outputs && shape_of(node)->rows_of != LP_ROWS_FIXED &&
                 shape_of(node)->cols <= WIDE_THREADS * MOST_EACH;
     return fits ? rule->outputs : 0;
+}
+
+lp_row_sums lp_cuda_row_sums(const lp_node *node, const lp_cuda_run *run, bool make)
+{
+    const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
+    lp_row_sums sums = {};
+    if (rule->type != LP_REDUCTION_NORM || !(node->outputs[1] || node->outputs[2]))
+        return sums;
+    int rows = lp_cuda_largest(run, node->inputs[0]);
+    sums.count = rows < SUM_BLOCKS ? rows : (int)SUM_BLOCKS;
+    size_t each = ((size_t)sums.count * (size_t)node->inputs[0]->cols + 3) / 4 * 4;
+    sums.of[0] = (float *)lp_cuda_side_buffer(run, node->inputs[rule->extra], make ? 2 * each * sizeof(float) : 0);
+    sums.of[1] = sums.of[0] ? sums.of[0] + each : NULL;
+    return sums;
 }
 
 void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)

@@ -1,7 +1,7 @@
 /* cuda_row_chain.h: nodes that work row by row, of any width and in every precision, as one launch.
  *
  * The kernel interprets a short list of steps, one for each node. A team of lanes takes a row through all of them: part of a warp, a warp,
- * or for wide rows a block. Every lane has the same columns of all values, so that the result of a step stays in its registers
+ * or for wide rows a block; nodes of cosines and sines take a thread for some pairs of a row. Every lane has the same columns of all values, so that the result of a step stays in its registers
  * for the next one. It is stored only if another kernel reads it, or a step that does not follow directly; the team synchronizes
  * between steps, so a step may read any column of the row that an earlier one stored.
  *
@@ -19,7 +19,8 @@ enum {
     LP_ROW_MAIN = 1,  /* loads the main input; otherwise it is in the registers */
     LP_ROW_EARLY = 2, /* `other[0]` is a row of the same columns that no earlier step writes */
     LP_ROW_ADDS = 4,  /* to result[0] */
-    LP_ROW_ADDS_SECOND = 8
+    LP_ROW_ADDS_SECOND = 8,
+    LP_ROW_SUMS = 16 /* the step whose sums over rows the launch computes, too */
 };
 
 typedef struct row_step {
@@ -29,12 +30,12 @@ typedef struct row_step {
     /* An addend; layer norm gradient: x, mean and inverse deviation; reflect: cosines and sines, x of the gradient. */
     const float *other[2];
     lp_cuda_copy from[3]; /* of main and others in bf16, which is read instead */
-    float *result[2];    /* NULL: not stored. Second: mean and inverse deviation; gradient of the cosines and sines */
-    lp_cuda_copy copy;   /* of result[0] in bf16 */
-    const void *factors; /* one for each column: scale, gain; basis: frequency */
-    const float *shifts; /* layer norm: one for each column */
-    const double *time;  /* basis: of each row */
-    const int32_t *ids;  /* embed: row of the table, for each row */
+    float *result[2];     /* NULL: not stored. Second: mean and inverse deviation; gradient of the cosines and sines */
+    lp_cuda_copy copy;    /* of result[0] in bf16 */
+    const void *factors;  /* one for each column: scale, gain; basis: frequency */
+    const float *shifts;  /* layer norm: one for each column */
+    const double *time;   /* basis: of each row */
+    const int32_t *ids;   /* embed: row of the table, for each row */
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
     int frequencies;             /* of basis and reflect */
@@ -43,8 +44,19 @@ typedef struct row_step {
 /* The outputs (bits) of a node that a chain can compute; 0: none. */
 unsigned lp_cuda_row_chain_supports(const lp_node *node);
 
-/* Whether the node reads and writes cosines and sines in pairs. A chain has only such nodes, or none: pairs need more registers. */
-bool lp_cuda_row_chain_pairs(const lp_node *node);
+/* Pairs of a cosine and a sine that the node reads or writes, for each head; 0: none. A chain has only nodes with the same number: a
+ * thread has the same pairs in all of them. */
+int lp_cuda_row_chain_frequencies(const lp_node *node);
+
+/* Sums over rows of the gradient of a layer norm that blocks of a chain leave in a side buffer: those of dy times the normalized x, and
+ * those of dy. A reduction adds them, which need not read x and dy then. */
+typedef struct lp_row_sums {
+    float *of[2]; /* [count x cols]; NULL: there are none */
+    int count;
+} lp_row_sums;
+
+/* Of this node. make: the chain that writes them asks. */
+lp_row_sums lp_cuda_row_sums(const lp_node *node, const lp_cuda_run *run, bool make);
 
 /* Launches the parts of a stage as one chain. */
 void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);

@@ -49,9 +49,10 @@ value_use use_of(const candidate *one, const lp_value *value)
 
 bool same_row_kernel(const candidate *a, const candidate *b)
 {
-    bool same = is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
+    bool same =
+        is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
     return same && (a->type == LP_STAGE_FUSED ||
-                    lp_cuda_row_chain_pairs(a->part.node) == lp_cuda_row_chain_pairs(b->part.node));
+                    lp_cuda_row_chain_frequencies(a->part.node) == lp_cuda_row_chain_frequencies(b->part.node));
 }
 
 bool same_loss(const candidate *loss, const candidate *gradient)
@@ -82,8 +83,9 @@ void find_level(candidate *all, int at)
     const lp_node *node = mine->part.node;
     for (int i = 0; i < at; i++) {
         if (all[i].part.node == node) {
-            /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
-            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
+            /* Parts of one node write different outputs, but may read a side buffer that another part leaves, such as the sums
+             * of a chain (lp_cuda_row_sums). */
+            if ((lp_cuda_rule_of(node)->ordered || all[i].type == LP_STAGE_ROWS) && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }

@@ -11,6 +11,8 @@
 
 static const char source_name[] = "Arrow stream";
 
+enum { BATCH_ROWS = 4096 }; /* two batches fit the L2 cache */
+
 struct import {
     lp_reader_shared reader;
     lp_arrow_shared shared;
@@ -248,7 +250,7 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
                              const lp_arrow_tuning *tuning, lapse_dataset **dataset, lapse_import_report *report,
                              lapse_error *error)
 {
-    static const lp_arrow_tuning usual = {LP_ARROW_BATCH};
+    static const lp_arrow_tuning usual = {BATCH_ROWS};
     if (!stream->release)
         return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream was already released");
     lapse_import_options with_header = *options;

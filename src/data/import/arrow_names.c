@@ -19,7 +19,7 @@ enum {
 
 enum {
     FIRST_SLOTS = 256,
-    AHEAD = 32,
+    AHEAD = LP_ARROW_STEP,
     WORDS = 16,       /* bytes of the texts that are cached */
     RECENT_BITS = 12, /* the cache has 1 << RECENT_BITS entries */
     TRIED = 512,      /* rows after which a cache that misses many is given up for this batch and PAUSE others */
@@ -353,12 +353,74 @@ static void take_texts(const lp_arrow_values *values, const int32_t *row, int64_
         take_of_type(values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 8}, row + done, first, few, texts);
 }
 
-/* Interns a text that is not in the cache, and caches it in the first entry of its pair. */
-static uint32_t add_recent(lp_rows_names *table, lp_arrow_recent *pair, const uint64_t word[2],
-                           const lp_intern_query *text, uint64_t position)
+/* The offsets of strings of adjacent rows row[0 .. few-1]: string t is text[at[t] .. at[t + 1] - 1], none is missing, and
+ * WORDS bytes can be read of each. False: the column or these rows are of another kind. */
+static inline bool take_spans(const lp_arrow_values *values, const int32_t *row, int64_t first, int few,
+                              int64_t at[AHEAD + 1])
 {
-    uint32_t id = intern(table, text->name, text->name + text->size, position);
-    if (text->size <= WORDS && id != LP_INTERN_NONE) {
+    if (values->type.kind != LP_ARROW_TEXT || values->valid || row[few - 1] - row[0] != few - 1)
+        return false;
+    const uint8_t *offsets = values->data + (values->offset + first + row[0]) * values->type.size;
+    for (int t = 0; values->type.size == 4 && t <= few; t++) {
+        int32_t narrow;
+        memcpy(&narrow, offsets + t * 4, sizeof narrow);
+        at[t] = narrow;
+    }
+    for (int t = 0; values->type.size == 8 && t <= few; t++)
+        memcpy(&at[t], offsets + t * 8, sizeof *at);
+    return values->text_size - at[few - 1] >= WORDS;
+}
+
+/* The pair of entries that a text may be in. */
+static inline lp_arrow_recent *recent_pair(lp_arrow_recent *recent, uint64_t low, uint64_t high)
+{
+    uint64_t hash = (low ^ high * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
+    return &recent[hash >> (65 - RECENT_BITS) << 1];
+}
+
+/* The id of a text in its pair. False: it is not there. */
+static inline bool recent_id(const lp_arrow_recent *pair, uint64_t low, uint64_t high, uint32_t *id)
+{
+    bool second = ((pair[1].word[0] ^ low) | (pair[1].word[1] ^ high)) == 0; /* no branch: unpredictable */
+    *id = pair[second].id;
+    return ((pair[second].word[0] ^ low) | (pair[second].word[1] ^ high)) == 0;
+}
+
+/* The ids of a few strings that are in the cache; the others become LP_INTERN_NONE. Returns the number of these. */
+static int find_recent(lp_arrow_recent *recent, const char *text, const int64_t *at, int few, uint32_t *ids)
+{
+    int missed = 0;
+    for (int t = 0; t < few; t++) {
+        int64_t size = at[t + 1] - at[t];
+        uint64_t low, high;
+        memcpy(&low, text + at[t], sizeof low);
+        memcpy(&high, text + at[t] + 8, sizeof high);
+        bool fits = size <= WORDS;
+        size = fits ? size : WORDS;
+        low = first_bytes(low, size);
+        high = first_bytes(high, size - 8);
+        bool found = recent_id(recent_pair(recent, low, high), low, high, &ids[t]) && fits;
+        ids[t] = found ? ids[t] : LP_INTERN_NONE;
+        missed += !found;
+    }
+    return missed;
+}
+
+/* Interns the text of a row that may not be in the cache, and caches it in the first entry of its pair. */
+static uint32_t add_recent(lp_arrow_recent *recent, lp_rows_names *table, const lp_arrow_values *values, int64_t i,
+                           uint64_t position)
+{
+    const char *begin;
+    size_t size;
+    uint64_t word[2];
+    uint32_t id;
+    take_text(values, i, &begin, &size);
+    take_rare(begin, size, word);
+    lp_arrow_recent *pair = recent_pair(recent, word[0], word[1]);
+    if (recent_id(pair, word[0], word[1], &id)) /* since another row of these few */
+        return id;
+    id = intern(table, begin, begin + size, position);
+    if (size <= WORDS && id != LP_INTERN_NONE) {
         pair[1] = pair[0];
         pair[0] = (lp_arrow_recent){{word[0], word[1]}, id};
     }
@@ -368,10 +430,11 @@ static uint32_t add_recent(lp_rows_names *table, lp_arrow_recent *pair, const ui
 /* Ids of few names, or of rows with the same name: through the cache. Stops if it misses many. Returns the number of
  * rows done; -1 when out of memory. */
 static int64_t ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
-                            const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                            const int32_t *row, int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead,
+                            uint32_t *ids)
 {
     struct texts texts;
-    int64_t done = 0, misses = 0;
+    int64_t done = 0, misses = 0, at[AHEAD + 1];
     if (!names->recent) {
         names->recent = lp_alloc((size_t)1 << RECENT_BITS, sizeof *names->recent);
         if (!names->recent)
@@ -379,20 +442,28 @@ static int64_t ids_by_cache(lp_arrow_names *names, lp_rows_names *table, const l
         memset(names->recent, 0xFF, sizeof *names->recent << RECENT_BITS);
     }
     while (done < count && (done < TRIED || misses * 4 <= done)) {
-        take_texts(values, row, first, done, count, &texts);
-        for (int t = 0; t < texts.count; t++, done++) {
-            uint64_t low = texts.word[t][0], high = texts.word[t][1];
-            uint64_t hash = (low ^ high * 0xD6E8FEB86659FD93u) * 0x9E3779B97F4A7C15u;
-            lp_arrow_recent *pair = &names->recent[hash >> (65 - RECENT_BITS) << 1];
-            bool second = ((pair[1].word[0] ^ low) | (pair[1].word[1] ^ high)) == 0; /* no branch: unpredictable */
-            ids[done] = pair[second].id;
-            if (((pair[second].word[0] ^ low) | (pair[second].word[1] ^ high)) == 0)
+        int few = (int)(count - done < AHEAD ? count - done : AHEAD), missed = 0;
+        lp_arrow_ahead_step(ahead);
+        if (take_spans(values, row + done, first, few, at)) {
+            missed = find_recent(names->recent, values->text, at, few, ids + done);
+        } else {
+            take_texts(values, row, first, done, count, &texts);
+            for (int t = 0; t < few; t++) {
+                uint64_t low = texts.word[t][0], high = texts.word[t][1];
+                bool found = recent_id(recent_pair(names->recent, low, high), low, high, &ids[done + t]);
+                ids[done + t] = found ? ids[done + t] : LP_INTERN_NONE;
+                missed += !found;
+            }
+        }
+        for (int64_t i = done; missed > 0 && i < done + few; i++) {
+            if (ids[i] != LP_INTERN_NONE)
                 continue;
-            misses++;
-            ids[done] = add_recent(table, pair, texts.word[t], &texts.query[t], position + (uint64_t)done);
-            if (ids[done] == LP_INTERN_NONE)
+            ids[i] = add_recent(names->recent, table, values, first + row[i], position + (uint64_t)i);
+            if (ids[i] == LP_INTERN_NONE)
                 return -1;
         }
+        misses += missed;
+        done += few;
     }
     if (misses * 4 > done)
         names->pause = PAUSE;
@@ -413,7 +484,7 @@ static void begin_texts(const lp_rows_names *table, struct texts *texts)
 /* Ids of many names, whose table exceeds the cache of the CPU: the slots of the next rows are prefetched before those of
  * these rows are read. */
 static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
-                         int64_t count, uint64_t position, uint32_t *ids)
+                         int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     struct texts texts[2];
     take_texts(values, row, first, 0, count, &texts[0]);
@@ -421,6 +492,7 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
     for (int64_t done = 0; done < count; done += AHEAD) {
         const struct texts *these = &texts[done / AHEAD % 2];
         struct texts *next = &texts[(done / AHEAD + 1) % 2];
+        lp_arrow_ahead_step(ahead);
         take_texts(values, row, first, done + AHEAD, count, next);
         begin_texts(table, next);
         bool all = lp_intern_find(&table->intern, these->query, these->count, ids + done);
@@ -440,18 +512,17 @@ static bool ids_by_table(lp_rows_names *table, const lp_arrow_values *values, co
 
 /* The number of a text of 1 to 8 digits without a leading zero, given its first 8 bytes; NO_TEXT: it is none. Digits are
  * joined to pairs, then all pairs to the number. */
-static inline uint64_t decimal(uint64_t word, size_t size)
+static inline uint64_t decimal(uint64_t word, uint64_t size)
 {
     const uint64_t zeros = 0x3030303030303030u, pairs = 0x000000FF000000FFu;
-    int shift = 64 - 8 * (int)size;
-    uint64_t digit = (word << shift | (zeros & ((UINT64_C(1) << shift) - 1))) ^ zeros;
-    bool other = (((digit + 0x0606060606060606u) | digit) & 0xF0F0F0F0F0F0F0F0u) != 0;
+    uint64_t digit = (word ^ zeros) << ((64 - 8 * size) & 63);
     bool leading = (word & 0xFF) == '0' && size > 1;
+    bool other = (((digit + 0x0606060606060606u) | digit) & 0xF0F0F0F0F0F0F0F0u) != 0 || size - 1 >= LP_INTERN_SHORT;
     digit = digit * 10 + (digit >> 8);
     uint64_t number =
         ((digit & pairs) * (100 + (UINT64_C(1000000) << 32)) + (digit >> 16 & pairs) * (1 + (UINT64_C(10000) << 32))) >>
         32;
-    return other || leading ? NO_TEXT : number;
+    return number | -(uint64_t)(other | leading); /* no branch, so that the loop is short */
 }
 
 /* Where the id of a number is; NULL: the number is too large for so few names. False when out of memory. */
@@ -475,74 +546,84 @@ static bool number_slot(lp_arrow_names *names, const lp_rows_names *table, uint6
     return true;
 }
 
-/* A few texts that may be numbers. */
-struct numbers {
-    uint64_t number[AHEAD];
-    const char *begin[AHEAD];
-    size_t size[AHEAD];
-};
-
-/* The ids that are known of a few texts that are small numbers; the others become LP_INTERN_NONE, and the slots of their
- * names are prefetched. False: there are some. The type is that of the column, as in take_of_type. */
-static inline bool find_numbers(const lp_arrow_names *names, const lp_rows_names *table, const lp_arrow_values *values,
-                                lp_arrow_type type, const int32_t *row, int64_t first, int few, struct numbers *texts,
-                                uint32_t *ids)
+/* The numbers of a few texts that may be such; NO_TEXT: it is none. */
+static inline void take_numbers(const lp_arrow_values *values, const int32_t *row, int64_t first, int few,
+                                uint64_t *number)
 {
-    lp_arrow_values column = *values; /* copies, because what is written might be in them */
-    const uint32_t *by_number = names->by_number;
-    size_t number_count = names->number_count;
-    bool views = type.kind == LP_ARROW_VIEW, all = true;
-    const char *limit = views ? NULL : column.text + column.text_size;
-    column.type = type;
+    bool views = values->type.kind == LP_ARROW_VIEW;
+    const char *text = values->text, *limit = views ? NULL : text + values->text_size, *begin;
+    int64_t at[AHEAD + 1];
+    uint64_t word;
+    size_t size;
+    if (take_spans(values, row, first, few, at)) {
+        for (int t = 0; t < few; t++) {
+            memcpy(&word, text + at[t], sizeof word);
+            number[t] = decimal(le64toh(word), (uint64_t)(at[t + 1] - at[t]));
+        }
+        return;
+    }
     for (int t = 0; t < few; t++) {
-        const char *begin;
-        size_t size;
-        uint64_t number = NO_TEXT, word = 0;
-        take_text(&column, first + row[t], &begin, &size);
+        take_text(values, first + row[t], &begin, &size);
+        number[t] = NO_TEXT;
         if (size - 1 < LP_INTERN_SHORT && (views || limit - begin >= LP_INTERN_SHORT)) {
             memcpy(&word, begin, sizeof word);
-            number = decimal(le64toh(word), size);
+            number[t] = decimal(le64toh(word), size);
         }
-        texts->number[t] = number;
-        texts->begin[t] = begin;
-        texts->size[t] = size;
     }
-    for (int t = 0; t < few; t++) { /* a short loop, so that cache misses overlap */
-        ids[t] = texts->number[t] < number_count ? by_number[texts->number[t]] : LP_INTERN_NONE;
+}
+
+/* The ids that are known of a few numbers; the others become LP_INTERN_NONE. False: there are some. A short loop, so that
+ * cache misses overlap. */
+static inline bool find_numbers(const lp_arrow_names *names, const uint64_t *number, int few, uint32_t *ids)
+{
+    const uint32_t *by_number = names->by_number; /* copies, because what is written might be in them */
+    size_t number_count = names->number_count;
+    bool all = true;
+    for (int t = 0; t < few; t++) {
+        ids[t] = number[t] < number_count ? by_number[number[t]] : LP_INTERN_NONE;
         all &= ids[t] != LP_INTERN_NONE;
     }
-    for (int t = 0; !all && t < few; t++)
-        if (ids[t] == LP_INTERN_NONE)
-            lp_intern_prefetch(&table->intern, lp_intern_key(texts->begin[t], texts->size[t]));
     return all;
+}
+
+/* Prefetches the slots of the names of rows without an id. */
+static void prefetch_names(const lp_rows_names *table, const lp_arrow_values *values, const int32_t *row, int64_t first,
+                           int few, const uint32_t *ids)
+{
+    const char *begin;
+    size_t size;
+    for (int t = 0; t < few; t++) {
+        if (ids[t] != LP_INTERN_NONE)
+            continue;
+        take_text(values, first + row[t], &begin, &size);
+        lp_intern_prefetch(&table->intern, lp_intern_key(begin, size));
+    }
 }
 
 /* Ids of texts that are small numbers, by the number: the table is much smaller than that of names. Stops if many are
  * not. Returns the number of rows done; -1 when out of memory. */
 static int64_t ids_by_number(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values,
-                             const int32_t *row, int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                             const int32_t *row, int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead,
+                             uint32_t *ids)
 {
-    struct numbers texts;
+    uint64_t number[AHEAD];
     int64_t done = 0, misses = 0;
     while (done < count && misses * 8 <= done) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
-        bool all;
-        if (values->type.kind == LP_ARROW_VIEW)
-            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_VIEW}, row + done, first, few,
-                               &texts, ids + done);
-        else if (values->type.size == 4)
-            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 4}, row + done,
-                               first, few, &texts, ids + done);
-        else
-            all = find_numbers(names, table, values, (lp_arrow_type){.kind = LP_ARROW_TEXT, .size = 8}, row + done,
-                               first, few, &texts, ids + done);
+        lp_arrow_ahead_step(ahead);
+        take_numbers(values, row + done, first, few, number);
+        bool all = find_numbers(names, number, few, ids + done);
+        if (!all)
+            prefetch_names(table, values, row + done, first, few, ids + done);
         for (int t = 0; !all && t < few; t++) {
             if (ids[done + t] != LP_INTERN_NONE)
                 continue;
-            const char *begin = texts.begin[t];
-            uint32_t id = intern(table, begin, begin + texts.size[t], position + (uint64_t)(done + t));
+            const char *begin;
+            size_t size;
             uint32_t *slot;
-            if (id == LP_INTERN_NONE || !number_slot(names, table, texts.number[t], &slot))
+            take_text(values, first + row[done + t], &begin, &size);
+            uint32_t id = intern(table, begin, begin + size, position + (uint64_t)(done + t));
+            if (id == LP_INTERN_NONE || !number_slot(names, table, number[t], &slot))
                 return -1;
             if (slot)
                 *slot = id;
@@ -557,13 +638,13 @@ static int64_t ids_by_number(lp_arrow_names *names, lp_rows_names *table, const 
 }
 
 static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                         int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                         int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     int64_t done = 0;
     if (names->number_pause > 0)
         names->number_pause--;
     else
-        done = ids_by_number(names, table, values, row, first, count, position, ids);
+        done = ids_by_number(names, table, values, row, first, count, position, ahead, ids);
     if (done < 0 || done == count)
         return done == count;
     row += done;
@@ -574,9 +655,9 @@ static bool ids_of_texts(lp_arrow_names *names, lp_rows_names *table, const lp_a
     if (names->pause > 0)
         names->pause--;
     else
-        done = ids_by_cache(names, table, values, row, first, count, position, ids);
+        done = ids_by_cache(names, table, values, row, first, count, position, ahead, ids);
     return done == count || (done >= 0 && ids_by_table(table, values, row + done, first, count - done,
-                                                       position + (uint64_t)done, ids + done));
+                                                       position + (uint64_t)done, ahead, ids + done));
 }
 
 static uint32_t id_of_term(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, int64_t i,
@@ -634,13 +715,14 @@ static void known_ids(const lp_arrow_names *names, const lp_arrow_values *values
 }
 
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                        int64_t first, int64_t count, uint64_t position, uint32_t *ids)
+                        int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids)
 {
     if (!values->terms && lp_arrow_is_text(values))
-        return ids_of_texts(names, table, values, row, first, count, position, ids);
+        return ids_of_texts(names, table, values, row, first, count, position, ahead, ids);
     int64_t integer[AHEAD];
     for (int64_t done = 0; done < count; done += AHEAD) {
         int few = (int)(count - done < AHEAD ? count - done : AHEAD);
+        lp_arrow_ahead_step(ahead);
         bool adjacent = row[done + few - 1] - row[done] == few - 1;
         if (adjacent && !values->valid && lp_arrow_integers(values, first + row[done], few, integer))
             known_ids(names, values, integer, few, ids + done);

@@ -6,10 +6,14 @@
 #ifndef LP_ARROW_NAMES_H
 #define LP_ARROW_NAMES_H
 
+#include "data/import/arrow_ahead.h"
 #include "data/import/arrow_column.h"
 #include "data/import/rows.h"
 
-enum { LP_ARROW_BATCH = 16384 }; /* rows that a worker takes at once */
+enum {
+    LP_ARROW_BATCH = 16384, /* rows that a worker takes at once, at most */
+    LP_ARROW_STEP = 32      /* rows that are looked up together */
+};
 
 typedef struct lp_arrow_slot {
     uint64_t key;
@@ -58,10 +62,10 @@ bool lp_arrow_names_check(lp_arrow_names *names, const lp_arrow_values *values, 
                           uint8_t *check);
 
 /* Fills ids[0 .. count-1] with the ids of the names of rows row[0 .. count-1] in `table`; a missing name is "". The
- * rows are checked. position is that of row 0 (see lp_rows_names); names are numbered from it by their index in `row`.
+ * rows are checked. ahead: what is requested meanwhile, a step for each LP_ARROW_STEP rows. position is that of row 0 (see lp_rows_names); names are numbered from it by their index in `row`.
  * False when out of memory. */
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
-                        int64_t first, int64_t count, uint64_t position, uint32_t *ids);
+                        int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids);
 
 /* Joins names by a space, unless one is empty: ids[i], of the table `left`, and further[i], of names->part, become the
  * id of the joined name in `table`. False when out of memory. */

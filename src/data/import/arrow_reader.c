@@ -11,8 +11,9 @@
 
 lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shared, lapse_error *error)
 {
-    *reader = (lp_arrow_reader){.shared = shared, .first_bad_batch = -1, .error_batch = INT64_MAX};
+    *reader = (lp_arrow_reader){.shared = shared, .next_batch = -1, .first_bad_batch = -1, .error_batch = INT64_MAX};
     reader->names = lp_alloc((size_t)shared->table.used_count, sizeof *reader->names);
+    reader->ahead.ranges = lp_alloc((size_t)shared->table.used_count * LP_ARROW_RANGES, sizeof *reader->ahead.ranges);
     reader->further = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->further);
     reader->row = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->row);
     reader->check = lp_grow(NULL, LP_ARROW_BATCH, 1);
@@ -22,8 +23,8 @@ lapse_status lp_arrow_reader_init(lp_arrow_reader *reader, lp_arrow_shared *shar
     reader->local = lp_grow(NULL, LP_ARROW_BATCH, 1);
     reader->numbers = lp_grow(NULL, LP_ARROW_BATCH, sizeof *reader->numbers);
     const lp_columns *columns = &shared->reader->columns;
-    if (!reader->names || !reader->further || !reader->row || !reader->check || !reader->bad || !reader->empty ||
-        !reader->splits || !reader->local || !reader->numbers ||
+    if (!reader->names || !reader->ahead.ranges || !reader->further || !reader->row || !reader->check || !reader->bad ||
+        !reader->empty || !reader->splits || !reader->local || !reader->numbers ||
         !lp_rows_fields(&reader->rows, columns->field_type, columns->field_count))
         return lp_fail_memory(error, "a batch of rows", (size_t)LP_ARROW_BATCH * 16);
     return LAPSE_OK;
@@ -34,6 +35,7 @@ void lp_arrow_reader_clear(lp_arrow_reader *reader)
     for (int u = 0; reader->names && u < reader->shared->table.used_count; u++)
         lp_arrow_names_clear(&reader->names[u]);
     lp_free(reader->names);
+    lp_free(reader->ahead.ranges);
     lp_free(reader->further);
     lp_free(reader->row);
     lp_free(reader->check);
@@ -309,7 +311,7 @@ static bool name_column(lp_arrow_reader *reader, const lp_arrow_batch *batch, in
 {
     const lp_arrow_values *values = lp_arrow_table_values(&reader->shared->table, batch->array, used);
     return lp_arrow_names_ids(&reader->names[used], table, values, reader->row, batch->first, count,
-                              (uint64_t)index << 32, ids);
+                              (uint64_t)index << 32, &reader->ahead, ids);
 }
 
 static bool name_events(lp_arrow_reader *reader, const lp_arrow_batch *batch, int64_t index, int64_t count,
@@ -393,16 +395,40 @@ static int64_t select_rows(lp_arrow_reader *reader, int64_t index)
     return count;
 }
 
+/* Lists the memory of the next batch, to be requested while the names of `count` rows are looked up. */
+static void look_ahead(lp_arrow_reader *reader, int64_t count)
+{
+    const lp_arrow_shared *shared = reader->shared;
+    lp_arrow_ahead *ahead = &reader->ahead;
+    ahead->count = 0;
+    if (reader->next_batch >= shared->batch_count)
+        return;
+    const lp_arrow_batch *batch = &shared->batches[reader->next_batch];
+    int columns = 0; /* of names */
+    for (int u = 0; u < shared->table.used_count; u++) {
+        const lp_arrow_values *values = lp_arrow_table_values(&shared->table, batch->array, u);
+        ahead->count += lp_arrow_ranges(values, batch->first, batch->count, ahead->ranges + ahead->count);
+        int field = u - shared->first_field;
+        columns += u < shared->first_event + shared->reader->columns.event_count ||
+                   (field >= 0 && shared->reader->columns.field_type[field] != LAPSE_FIELD_NUMBER);
+    }
+    lp_arrow_ahead_begin(ahead, columns * count / LP_ARROW_STEP);
+}
+
 bool lp_arrow_reader_step(lp_arrow_reader *reader)
 {
     lp_arrow_shared *shared = reader->shared;
-    int64_t index = atomic_fetch_add(&shared->next, 1);
+    int64_t index = reader->next_batch >= 0 ? reader->next_batch : atomic_fetch_add(&shared->next, 1);
+    reader->next_batch = atomic_fetch_add(&shared->next, 1);
     if (reader->status != LAPSE_OK || index >= shared->batch_count || index >= atomic_load(&shared->stop))
         return false;
     if (!check_batch(reader, index))
         return false;
     int64_t count = select_rows(reader, index);
-    if (count < 0 || !name_batch(reader, index, count))
+    if (count < 0)
+        return false;
+    look_ahead(reader, count);
+    if (!name_batch(reader, index, count))
         return false;
     lp_import_rows *rows = &reader->rows;
     if (!lp_reserve(&rows->chunks, &rows->chunk_capacity, (size_t)rows->chunk_count + 1, sizeof *rows->chunks))

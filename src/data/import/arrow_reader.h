@@ -37,6 +37,8 @@ typedef struct lp_arrow_reader {
     lp_arrow_shared *shared;
     lp_import_rows rows;   /* names and chunks; no segments */
     lp_arrow_names *names; /* owned; [used] */
+    int64_t next_batch;    /* that the worker has taken already; -1: none */
+    lp_arrow_ahead ahead;  /* its memory */
     uint32_t *further;     /* owned; scratch of LP_ARROW_BATCH elements, as are the next seven */
     double *numbers;
     int32_t *row;

@@ -1,17 +1,16 @@
 /* group.c: groups the rows of several workers by sequence and builds the sorted columns of a dataset.
  *
  *   1. names: merge the workers' string tables by first appearance
- *   2. move: event types, then fields, then times to their sequences, in the order of the text (group_move.c); segments
- *      are freed as they are used up
- *   3. sort: each sequence by time, where it is not sorted yet (sort.c)
+ *   2. move: event types, then fields, then times to partitions of sequences, in the order of the text (group_move.c);
+ *      segments are freed as they are used up
+ *   3. place: partition by partition, to their sequences (group_move.c), each of which is sorted by time (sort.c)
  *   4. prepare: split sessions, drop rows (prepare.c)
- *   5. rank: assign ids to event types and categories by descending count
+ *   5. rank: assign ids to event types and categories by descending count; to event types before 3, if 4 changes nothing
  */
 #include "data/import/group.h"
 
 #include "base/error.h"
 #include "base/threads.h"
-#include "data/import/sort.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -150,18 +149,17 @@ static void renumber_part(void *context, int task, int worker)
         r->column[i] = (int32_t)r->numbers[r->column[i]];
 }
 
-static void renumber(const lp_grouping *a, int32_t *column, const uint32_t *numbers)
+void lp_group_renumber(const lp_grouping *a, int32_t *column, const uint32_t *ids)
 {
-    struct renumbering all = {column, numbers, a->dataset->event_count};
+    struct renumbering all = {column, ids, a->dataset->event_count};
     lp_threads_run(a->threads, RENUMBER_TASKS, renumber_part, &all);
 }
 
-bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *counts, int32_t *column, void **buffers,
-                   lp_names *names)
+bool lp_group_rank(const lp_intern *table, const int64_t *counts, uint32_t *ids, void **buffers, lp_names *names)
 {
     name_rank *ranks = lp_alloc(table->count, sizeof *ranks);
-    uint32_t *order = lp_alloc(table->count, sizeof *order), *numbers = lp_alloc(table->count, sizeof *numbers);
-    bool good = ranks && order && numbers;
+    uint32_t *order = lp_alloc(table->count, sizeof *order);
+    bool good = ranks && order;
     int64_t count = 0;
     for (uint32_t k = 0; good && k < table->count; k++)
         if (counts[k] > 0)
@@ -170,15 +168,17 @@ bool lp_group_rank(const lp_grouping *a, const lp_intern *table, const int64_t *
         qsort(ranks, (size_t)count, sizeof *ranks, by_count);
     for (int64_t i = 0; good && i < count; i++) {
         order[i] = ranks[i].name;
-        numbers[ranks[i].name] = (uint32_t)i;
+        ids[ranks[i].name] = (uint32_t)i;
     }
     good = good && pick_names(table, order, count, buffers, names);
-    if (good)
-        renumber(a, column, numbers);
     lp_free(ranks);
     lp_free(order);
-    lp_free(numbers);
     return good;
+}
+
+static bool rank_types(lp_grouping *a)
+{
+    return lp_group_rank(&a->types, a->type_count, a->type_rank, &a->dataset->buffers[4], &a->dataset->types);
 }
 
 /* Names of the remaining sequences. With sessions every name ends in /<part>, so that names stay unique. */
@@ -214,10 +214,14 @@ static bool name_sequences(lp_grouping *a, const lp_origin *origins)
 
 static bool rank(lp_grouping *a, const lp_origin *origins)
 {
-    lapse_dataset *dataset = a->dataset;
-    bool good = lp_group_rank(a, &a->types, a->type_count, a->type, &dataset->buffers[4], &dataset->types) &&
-                name_sequences(a, origins);
-    for (int f = 0; good && f < dataset->field_count; f++)
+    bool good = true;
+    if (lp_prepares(a->preparation)) {
+        good = rank_types(a);
+        if (good)
+            lp_group_renumber(a, a->type, a->type_rank);
+    }
+    good = good && name_sequences(a, origins);
+    for (int f = 0; good && f < a->dataset->field_count; f++)
         good = lp_group_categories(a, f);
     return good;
 }
@@ -253,23 +257,27 @@ static bool gather_chunks(lp_grouping *a)
     return true;
 }
 
-static bool sort_and_prepare(lp_grouping *a)
+/* The ranks of event types that are counted; if events may yet be dropped, the ids that they have. */
+static bool begin_ranks(lp_grouping *a)
 {
-    void *field[LP_FIELD_LIMIT];
-    size_t field_size[LP_FIELD_LIMIT];
+    a->type_rank = lp_alloc(a->types.count, sizeof *a->type_rank);
+    if (!a->type_rank)
+        return false;
+    if (!lp_prepares(a->preparation))
+        return rank_types(a);
+    for (uint32_t k = 0; k < a->types.count; k++)
+        a->type_rank[k] = k;
+    return true;
+}
+
+static bool prepare_and_rank(lp_grouping *a)
+{
     lapse_dataset *dataset = a->dataset;
-    for (int f = 0; f < dataset->field_count; f++) {
-        field[f] = dataset->fields[f].buffers[0];
-        field_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
-    }
-    lp_sequence_columns columns = {a->start, a->sequences.count,   a->time, a->type,
-                                   a->split, dataset->field_count, field,   field_size};
     lp_origin *origins = NULL;
-    bool good = lp_sort_sequences(&columns, a->threads, &a->preparation->report->moved_rows) &&
-                lp_prepare(a->preparation, &columns, a->type_count, a->types.count, &origins);
-    a->start = columns.start;
-    dataset->sequence_count = columns.sequence_count;
-    dataset->event_count = (int64_t)a->start[columns.sequence_count];
+    bool good = lp_prepare(a->preparation, &a->columns, a->type_count, a->types.count, &origins);
+    a->start = a->columns.start;
+    dataset->sequence_count = a->columns.sequence_count;
+    dataset->event_count = (int64_t)a->start[dataset->sequence_count];
     good = good && (dataset->event_count == 0 || rank(a, origins));
     lp_free(origins);
     return good;
@@ -286,7 +294,7 @@ static bool group_rows(lp_grouping *a)
     bool good = lp_group_partition(a);
     drop_names(a);
     lp_memory_trim(); /* string tables, of which threads have freed many */
-    return good && lp_group_move_rows(a) && sort_and_prepare(a);
+    return good && lp_group_move_rows(a) && begin_ranks(a) && lp_group_place_rows(a) && prepare_and_rank(a);
 }
 
 lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, bool with_split,
@@ -310,6 +318,7 @@ lapse_status lp_rows_group(lp_import_rows *rows, int worker_count, int threads, 
     lp_group_numbers_free(&a, a.type_number);
     lp_free(a.chunks);
     lp_free(a.type_count);
+    lp_free(a.type_rank);
     lp_partitions_clear(&a.partitions, worker_count);
     lp_free(a.scratch);
     for (int f = 0; a.categories && f < fields; f++)

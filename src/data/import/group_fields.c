@@ -13,11 +13,12 @@ static void move_field(void *context, int part, int worker)
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
         const void *values = lp_group_values(a, worker, chunk, a->field);
         if (number)
-            lp_group_append_numbers(a, part, chunk, values, a->moved);
+            lp_group_append(a, worker, part, (uint64_t)chunk->row, values, chunk->count, a->moved, sizeof(double));
         else
-            lp_group_append_ids(a, part, chunk, values, a->category_number[chunk->worker], a->moved);
+            lp_group_append_ids(a, worker, part, chunk, values, a->category_number[chunk->worker], a->moved);
         lp_group_copied(a, chunk, a->field);
     }
+    lp_group_append_end(a, worker, part, a->moved, number ? sizeof(double) : sizeof(uint32_t));
 }
 
 bool lp_group_field(lp_grouping *a, int f)
@@ -53,11 +54,15 @@ bool lp_group_categories(lp_grouping *a, int f)
         return true;
     }
     int64_t *count = lp_alloc(categories->count, sizeof *count);
-    bool good = count != NULL;
+    uint32_t *ids = lp_alloc(categories->count, sizeof *ids);
+    bool good = count && ids;
     for (int64_t i = 0; good && i < a->dataset->event_count; i++)
         count[column[i]]++;
-    good = good && lp_group_rank(a, categories, count, column, &field->buffers[1], &field->categories);
+    good = good && lp_group_rank(categories, count, ids, &field->buffers[1], &field->categories);
+    if (good)
+        lp_group_renumber(a, column, ids);
     lp_free(count);
+    lp_free(ids);
     field->category = column;
     return good;
 }

@@ -34,6 +34,7 @@ void lp_partitions_clear(lp_partitions *partitions, int worker_count)
     lp_free(partitions->first);
     lp_free(partitions->begin);
     lp_free(partitions->next);
+    lp_free(partitions->lines);
     *partitions = (lp_partitions){0};
 }
 
@@ -159,7 +160,8 @@ static bool assign_rows(lp_grouping *a)
     all->of_row = lp_alloc_raw((size_t)a->row_count, (size_t)all->size);
     all->begin = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->begin);
     all->next = lp_alloc((size_t)a->parts * (size_t)all->count, sizeof *all->next);
-    if (!all->of_row || !all->begin || !all->next)
+    all->lines = lp_alloc((size_t)a->threads * (size_t)all->count, LP_APPEND_LINE);
+    if (!all->of_row || !all->begin || !all->next || !all->lines)
         return false;
     lp_threads_run(a->threads, a->parts, assign_part, a);
     uint64_t at = 0;
@@ -228,41 +230,15 @@ void lp_group_copied(const lp_grouping *a, const lp_rows_chunk *chunk, int colum
 
 /* ---------------------------------------------------------------------------------- 1. rows to partitions ---- */
 
-/* The places of the next rows of a chunk in their partitions, at most BLOCK, from row `done` of the chunk on. Returns
- * their number. */
-static int places(const lp_grouping *a, int part, const lp_rows_chunk *chunk, int64_t done, uint64_t *place)
-{
-    uint64_t *next = a->partitions.next + part * a->partitions.count;
-    int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
-#define NEXT(element)                                                                         \
-    {                                                                                         \
-        const element *partition = (const element *)a->partitions.of_row + chunk->row + done; \
-        for (int i = 0; i < few; i++)                                                         \
-            place[i] = next[partition[i]]++;                                                  \
-    }
-    FOR_SIZE(a->partitions.size, NEXT);
-    return few;
-}
-
-void lp_group_append_ids(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *values,
+void lp_group_append_ids(const lp_grouping *a, int worker, int part, const lp_rows_chunk *chunk, const uint32_t *values,
                          const uint32_t *number, int32_t *column)
 {
-    uint64_t place[BLOCK];
+    uint32_t block[BLOCK];
     for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
+        int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
         for (int i = 0; i < few; i++)
-            column[place[i]] = (int32_t)number[values[done + i]];
-    }
-}
-
-void lp_group_append_numbers(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const double *values,
-                             double *column)
-{
-    uint64_t place[BLOCK];
-    for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
-        for (int i = 0; i < few; i++)
-            column[place[i]] = values[done + i];
+            block[i] = number[values[done + i]];
+        lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, column, sizeof *column);
     }
 }
 
@@ -272,44 +248,63 @@ static void move_times(void *context, int part, int worker)
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        lp_group_append_numbers(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_TIME), a->time);
+        const void *times = lp_group_values(a, worker, chunk, LP_COLUMN_TIME);
+        lp_group_append(a, worker, part, (uint64_t)chunk->row, times, chunk->count, a->time, sizeof *a->time);
         lp_group_copied(a, chunk, LP_COLUMN_TIME);
     }
+    lp_group_append_end(a, worker, part, a->time, sizeof *a->time);
+}
+
+static void move_splits(void *context, int part, int worker)
+{
+    lp_grouping *a = context;
+    uint8_t block[BLOCK];
+    int64_t first, last;
+    lp_group_part(a, part, &first, &last);
+    for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
+        const uint32_t *type = lp_group_values(a, worker, chunk, LP_COLUMN_TYPE);
+        for (int64_t done = 0; done < chunk->count; done += BLOCK) {
+            int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
+            for (int i = 0; i < few; i++)
+                block[i] = type[done + i] & 3;
+            lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, a->split, sizeof *a->split);
+        }
+    }
+    lp_group_append_end(a, worker, part, a->split, sizeof *a->split);
 }
 
 /* Also counts the rows of each event type. Short loops, so that cache misses overlap. */
-static void append_types(const lp_grouping *a, int part, const lp_rows_chunk *chunk, const uint32_t *sequence,
-                         const uint32_t *type, int64_t *count)
+static void append_types(const lp_grouping *a, int worker, int part, const lp_rows_chunk *chunk,
+                         const uint32_t *sequence, const uint32_t *type)
 {
     const uint32_t *number = a->type_number[chunk->worker];
     const uint16_t *sequence_index = a->partitions.index[chunk->worker];
-    uint64_t place[BLOCK];
-    uint32_t element[BLOCK];
+    int64_t *count = a->type_count + (size_t)worker * a->types.count;
+    uint32_t block[BLOCK];
     for (int64_t done = 0; done < chunk->count; done += BLOCK) {
-        int few = places(a, part, chunk, done, place);
+        int few = (int)(chunk->count - done < BLOCK ? chunk->count - done : BLOCK);
         for (int i = 0; i < few; i++)
-            element[i] = (uint32_t)((uint64_t)sequence_index[sequence[done + i]] << a->type_bits);
+            block[i] = (uint32_t)((uint64_t)sequence_index[sequence[done + i]] << a->type_bits);
         for (int i = 0; i < few; i++) {
             uint32_t id = number[type[done + i] >> 2];
-            a->type[place[i]] = (int32_t)(element[i] | id);
+            block[i] |= id;
             count[id]++;
         }
-        for (int i = 0; a->split && i < few; i++)
-            a->split[place[i]] = type[done + i] & 3;
+        lp_group_append(a, worker, part, (uint64_t)(chunk->row + done), block, few, a->type, sizeof *a->type);
     }
 }
 
 static void move_types(void *context, int part, int worker)
 {
     lp_grouping *a = context;
-    int64_t *count = a->type_count + (size_t)worker * a->types.count;
     int64_t first, last;
     lp_group_part(a, part, &first, &last);
     for (const lp_rows_chunk *chunk; (chunk = lp_group_next(a, &first, last));) {
-        append_types(a, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE),
-                     lp_group_values(a, worker, chunk, LP_COLUMN_TYPE), count);
+        append_types(a, worker, part, chunk, lp_group_values(a, worker, chunk, LP_COLUMN_SEQUENCE),
+                     lp_group_values(a, worker, chunk, LP_COLUMN_TYPE));
         lp_group_copied(a, chunk, LP_COLUMN_TYPE);
     }
+    lp_group_append_end(a, worker, part, a->type, sizeof *a->type);
 }
 
 void lp_group_move(lp_grouping *a, void (*move)(void *grouping, int part, int worker))
@@ -330,6 +325,8 @@ static bool move_to_partitions(lp_grouping *a)
     a->type_count = lp_alloc((size_t)a->threads * types, sizeof *a->type_count);
     if (!a->type || (a->with_split && !a->split) || !a->type_count)
         return false;
+    if (a->split)
+        lp_group_move(a, move_splits);
     lp_group_move(a, move_types);
     for (size_t i = types; i < (size_t)a->threads * types; i++)
         a->type_count[i % types] += a->type_count[i];
@@ -350,11 +347,19 @@ static bool move_to_partitions(lp_grouping *a)
 
 /* ------------------------------------------------------------------------------- 2. partitions to sequences ---- */
 
+/* What a thread groups a partition with. */
+struct placer {
+    uint32_t *next;  /* owned; [widest]: index in the partition of the next row of each sequence */
+    uint32_t *index; /* owned; [longest]: index in the partition of each row */
+    double *spare;   /* owned; [longest]: copy of a column */
+    lp_sort_space space;
+    int64_t late;
+    bool out_of_memory;
+};
+
 struct placing {
     lp_grouping *grouping;
-    uint32_t *next;  /* owned; [thread][widest] */
-    uint32_t *index; /* owned; [thread][longest] */
-    double *spare;   /* owned; [thread][longest] */
+    struct placer *placers; /* owned; [thread] */
 };
 
 #define PLACE(element)                   \
@@ -373,19 +378,13 @@ static void place(void *column, size_t size, uint64_t count, const uint32_t *ind
     memcpy(column, spare, count * size);
 }
 
-static void place_partition(void *context, int task, int worker)
+/* Groups the rows of a partition that has several sequences; p->next becomes the end of each sequence. */
+static void place_sequences(lp_grouping *a, struct placer *p, uint64_t first, uint64_t sequences, uint64_t begin,
+                            uint64_t count)
 {
-    struct placing *p = context;
-    lp_grouping *a = p->grouping;
-    const lp_partitions *all = &a->partitions;
-    uint64_t first = all->first[task], sequences = all->first[task + 1] - first, begin = all->begin[task];
-    uint64_t count = (task + 1 < all->count ? all->begin[task + 1] : (uint64_t)a->row_count) - begin, at = 0;
-    a->start[first] = begin;
-    if (sequences == 1)
-        return; /* its rows are in order, and its index is 0 */
-    uint32_t *next = p->next + worker * all->widest, *index = p->index + worker * all->longest;
-    uint32_t *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)(p->spare + worker * all->longest);
-    uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1);
+    uint32_t *next = p->next, *index = p->index, *type = (uint32_t *)a->type + begin, *placed = (uint32_t *)p->spare;
+    const uint32_t *rank = a->type_rank;
+    uint32_t mask = (uint32_t)((UINT64_C(1) << a->type_bits) - 1), at = 0;
     int bits = a->type_bits;
     memset(next, 0, sequences * sizeof *next);
     for (uint64_t i = 0; i < count; i++)
@@ -393,40 +392,89 @@ static void place_partition(void *context, int task, int worker)
     for (uint64_t s = 0; s < sequences; s++) {
         uint32_t rows = next[s];
         a->start[first + s] = begin + at;
-        next[s] = (uint32_t)at;
+        next[s] = at;
         at += rows;
     }
     for (uint64_t i = 0; i < count; i++) {
         index[i] = next[(uint64_t)type[i] >> bits]++;
-        placed[index[i]] = type[i] & mask;
+        placed[index[i]] = rank[type[i] & mask];
     }
     memcpy(type, placed, count * sizeof *type);
-    place(a->time + begin, sizeof *a->time, count, index, placed);
+    place(a->time + begin, sizeof *a->time, count, index, p->spare);
     if (a->split)
-        place(a->split + begin, sizeof *a->split, count, index, placed);
-    for (int f = 0; f < a->dataset->field_count; f++) {
-        size_t size = a->dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
-        place((char *)a->dataset->fields[f].buffers[0] + begin * size, size, count, index, placed);
+        place(a->split + begin, sizeof *a->split, count, index, p->spare);
+    for (int f = 0; f < a->columns.field_count; f++)
+        place((char *)a->field_column[f] + begin * a->field_size[f], a->field_size[f], count, index, p->spare);
+}
+
+static void place_partition(void *context, int task, int worker)
+{
+    const struct placing *all = context;
+    lp_grouping *a = all->grouping;
+    struct placer *p = &all->placers[worker];
+    const lp_partitions *partitions = &a->partitions;
+    uint64_t first = partitions->first[task], sequences = partitions->first[task + 1] - first;
+    uint64_t begin = partitions->begin[task], at = begin;
+    uint64_t end = task + 1 < partitions->count ? partitions->begin[task + 1] : (uint64_t)a->row_count;
+    if (sequences > 1) {
+        place_sequences(a, p, first, sequences, begin, end - begin);
+    } else { /* its rows are in order, and its index is 0 */
+        a->start[first] = begin;
+        for (uint64_t i = begin; i < end; i++)
+            a->type[i] = (int32_t)a->type_rank[a->type[i]];
+    }
+    for (uint64_t s = 0; s < sequences && !p->out_of_memory; s++) {
+        uint64_t next = sequences > 1 ? begin + p->next[s] : end;
+        p->out_of_memory = !lp_sort_sequence(&a->columns, at, next - at, &p->space, &p->late);
+        at = next;
     }
 }
 
-static bool place_rows(lp_grouping *a)
+static void set_columns(lp_grouping *a)
 {
-    const lp_partitions *all = &a->partitions;
-    size_t threads = (size_t)a->threads;
-    struct placing p = {.grouping = a,
-                        .next = lp_grow(NULL, threads * (size_t)all->widest, sizeof *p.next),
-                        .index = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.index),
-                        .spare = lp_alloc_raw(threads * (size_t)all->longest, sizeof *p.spare)};
+    lapse_dataset *dataset = a->dataset;
+    for (int f = 0; f < dataset->field_count; f++) {
+        a->field_column[f] = dataset->fields[f].buffers[0];
+        a->field_size[f] = dataset->fields[f].type == LAPSE_FIELD_NUMBER ? sizeof(double) : sizeof(int32_t);
+    }
+    a->columns = (lp_sequence_columns){a->start, a->sequences.count,   a->time,         a->type,
+                                       a->split, dataset->field_count, a->field_column, a->field_size};
+}
+
+static bool placer_init(struct placer *p, const lp_partitions *all)
+{
+    p->next = lp_grow(NULL, (size_t)all->widest, sizeof *p->next);
+    p->index = lp_alloc_raw((size_t)all->longest, sizeof *p->index);
+    p->spare = lp_alloc_raw((size_t)all->longest, sizeof *p->spare);
+    return p->next && p->index && p->spare;
+}
+
+static void placer_clear(struct placer *p)
+{
+    lp_free(p->next);
+    lp_free(p->index);
+    lp_free(p->spare);
+    lp_free(p->space.events);
+}
+
+bool lp_group_place_rows(lp_grouping *a)
+{
+    struct placing all = {a, lp_alloc((size_t)a->threads, sizeof *all.placers)};
     a->start = lp_alloc_raw(a->sequences.count + (size_t)1, sizeof *a->start);
-    bool good = p.next && p.index && p.spare && a->start && all->longest <= UINT32_MAX; /* the limit of index */
-    if (good)
+    bool good = all.placers && a->start && a->partitions.longest <= UINT32_MAX; /* the limit of an index */
+    for (int t = 0; good && t < a->threads; t++)
+        good = placer_init(&all.placers[t], &a->partitions);
+    if (good) {
         a->start[a->sequences.count] = (uint64_t)a->row_count;
-    if (good)
-        lp_threads_run(a->threads, (int)all->count, place_partition, &p);
-    lp_free(p.next);
-    lp_free(p.index);
-    lp_free(p.spare);
+        set_columns(a);
+        lp_threads_run(a->threads, (int)a->partitions.count, place_partition, &all);
+    }
+    for (int t = 0; all.placers && t < a->threads; t++) {
+        a->preparation->report->moved_rows += all.placers[t].late;
+        good = good && !all.placers[t].out_of_memory;
+        placer_clear(&all.placers[t]);
+    }
+    lp_free(all.placers);
     return good;
 }
 
@@ -435,9 +483,8 @@ bool lp_group_move_rows(lp_grouping *a)
     a->parts = a->chunk_count < 8 * a->threads ? (int)a->chunk_count : 8 * a->threads;
     if (a->loader)
         a->scratch = lp_alloc_raw((size_t)a->threads * (size_t)a->longest, sizeof *a->scratch);
-    if ((a->loader && !a->scratch) || !assign_rows(a) || !move_to_partitions(a))
-        return false;
+    bool good = (!a->loader || a->scratch) && assign_rows(a) && move_to_partitions(a);
     lp_free(a->partitions.of_row);
     a->partitions.of_row = NULL;
-    return place_rows(a);
+    return good;
 }

@@ -376,13 +376,18 @@ static bool prepare(work *w)
     return true;
 }
 
+bool lp_prepares(const lp_preparation *preparation)
+{
+    return preparation->session_gap != 0 || preparation->deduplicate != LP_DEDUPLICATE_NONE ||
+           preparation->min_count > 1 || preparation->min_events > 1 || preparation->min_sequence_events > 1 ||
+           preparation->min_users > 1;
+}
+
 bool lp_prepare(const lp_preparation *preparation, lp_sequence_columns *columns, int64_t *type_count, int64_t types,
                 lp_origin **origins)
 {
     *origins = NULL;
-    if (preparation->session_gap == 0 && preparation->deduplicate == LP_DEDUPLICATE_NONE &&
-        preparation->min_count <= 1 && preparation->min_events <= 1 && preparation->min_sequence_events <= 1 &&
-        preparation->min_users <= 1)
+    if (!lp_prepares(preparation))
         return true;
     work w = {
         .preparation = preparation,

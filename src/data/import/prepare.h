@@ -30,6 +30,9 @@ typedef struct lp_origin {
     int64_t part;     /* session number from 1, counting dropped ones; 0: no sessions */
 } lp_origin;
 
+/* Whether lp_prepare may change anything. */
+bool lp_prepares(const lp_preparation *preparation);
+
 /* Preprocesses columns in place and updates type_count[0 .. types-1], the events of each type. *origins is NULL if
  * nothing was split or dropped; otherwise it has an entry per remaining sequence and the caller frees it with
  * lp_free. False when out of memory. */

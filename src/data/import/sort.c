@@ -1,14 +1,12 @@
-/* sort.c: sorts each sequence by time. Most sources are already sorted, which one pass over a sequence detects. The
+/* sort.c: sorts a sequence by time. Most sources are already sorted, which one pass over a sequence detects. The
  * others are merge-sorted, because that is stable; the scratch buffer is half a sequence. */
 #include "data/import/sort.h"
 
 #include "base/memory.h"
-#include "base/threads.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
-typedef struct event {
+typedef struct lp_sort_event {
     double time;
     int32_t type;
     uint8_t split;
@@ -66,7 +64,7 @@ static void sort_with_fields(const lp_sequence_columns *columns, size_t first, s
     }
 }
 
-static void sort_sequence(const lp_sequence_columns *columns, size_t first, size_t count, event *events)
+static void sort_plain(const lp_sequence_columns *columns, size_t first, size_t count, event *events)
 {
     for (size_t i = 0; i < count; i++)
         events[i] =
@@ -80,6 +78,15 @@ static void sort_sequence(const lp_sequence_columns *columns, size_t first, size
     }
 }
 
+/* A loop without branches, which the compiler vectorizes. */
+static bool is_sorted(const double *time, size_t count)
+{
+    int falls = 0;
+    for (size_t i = 1; i < count; i++)
+        falls |= time[i] < time[i - 1];
+    return !falls;
+}
+
 static int64_t count_late(const double *time, size_t count)
 {
     double latest = count ? time[0] : 0;
@@ -91,50 +98,24 @@ static int64_t count_late(const double *time, size_t count)
     return late;
 }
 
-enum { TASKS = 64 };
-
-struct job {
-    const lp_sequence_columns *columns;
-    _Atomic bool out_of_memory;
-    _Atomic int64_t late;
-};
-
-static void sort_part(void *context, int task, int worker)
+bool lp_sort_sequence(const lp_sequence_columns *columns, size_t first, size_t count, lp_sort_space *space,
+                      int64_t *late)
 {
-    (void)worker;
-    struct job *job = context;
-    const lp_sequence_columns *columns = job->columns;
-    int64_t late = 0, last = columns->sequence_count * (task + 1) / TASKS;
-    event *events = NULL;
-    size_t capacity = 0;
-    for (int64_t s = columns->sequence_count * task / TASKS; s < last; s++) {
-        size_t first = columns->start[s], count = columns->start[s + 1] - first, needed = count + count / 2 + 1;
-        int64_t found = count_late(columns->time + first, count);
-        if (found == 0)
-            continue;
-        late += found;
-        if (needed > capacity) {
-            lp_free(events);
-            capacity = needed;
-            events = lp_grow(NULL, capacity, sizeof *events);
-            if (!events) {
-                atomic_store(&job->out_of_memory, true);
-                return;
-            }
-        }
-        if (columns->field_count > 0)
-            sort_with_fields(columns, first, count, events);
-        else
-            sort_sequence(columns, first, count, events);
+    size_t needed = count + count / 2 + 1;
+    if (is_sorted(columns->time + first, count))
+        return true;
+    int64_t found = count_late(columns->time + first, count);
+    if (needed > space->capacity) {
+        lp_free(space->events);
+        space->events = lp_grow(NULL, needed, sizeof *space->events);
+        space->capacity = space->events ? needed : 0;
+        if (!space->events)
+            return false;
     }
-    lp_free(events);
-    atomic_fetch_add(&job->late, late);
-}
-
-bool lp_sort_sequences(const lp_sequence_columns *columns, int threads, int64_t *late)
-{
-    struct job sorting = {.columns = columns};
-    lp_threads_run(threads, TASKS, sort_part, &sorting);
-    *late = atomic_load(&sorting.late);
-    return !atomic_load(&sorting.out_of_memory);
+    if (columns->field_count > 0)
+        sort_with_fields(columns, first, count, space->events);
+    else
+        sort_plain(columns, first, count, space->events);
+    *late += found;
+    return true;
 }

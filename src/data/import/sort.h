@@ -1,4 +1,4 @@
-/* sort.h: sorts the events of each sequence by time. */
+/* sort.h: sorts the events of a sequence by time. */
 #ifndef LP_SORT_H
 #define LP_SORT_H
 
@@ -19,8 +19,15 @@ typedef struct lp_sequence_columns {
     const size_t *field_size; /* bytes of an element of each: 4 or 8 */
 } lp_sequence_columns;
 
-/* Sorts every sequence stably by time. *late is the number of events that came after a later one of their sequence.
- * False when out of memory: then some sequences are sorted and others not. */
-bool lp_sort_sequences(const lp_sequence_columns *columns, int threads, int64_t *late);
+/* Memory to sort a sequence in, which grows with the longest one. Initialize with {0}; freed by lp_free(events). */
+typedef struct lp_sort_space {
+    struct lp_sort_event *events; /* owned */
+    size_t capacity;
+} lp_sort_space;
+
+/* Sorts the events first .. first + count - 1, which are a sequence, stably by time, and adds to *late the number of those
+ * that came after a later one. Uses the columns without `start`. False when out of memory: then nothing is changed. */
+bool lp_sort_sequence(const lp_sequence_columns *columns, size_t first, size_t count, lp_sort_space *space,
+                      int64_t *late);
 
 #endif
