@@ -218,8 +218,9 @@ typedef struct store_exponentials : product_finish {
             float2 two = *(const float2 *)(term + 8 * j);
 #pragma unroll
             for (int i = 0; i < 2 * shape::down; i++) {
-                products.pair(i, j)[0] += two.x - from[i];
-                products.pair(i, j)[1] += two.y - from[i];
+                float *x = products.pair(i, j);
+                x[0] = precision == LP_PRECISION_FP32 ? x[0] + (two.x - from[i]) : two.x - from[i];
+                x[1] = precision == LP_PRECISION_FP32 ? x[1] + (two.y - from[i]) : two.y - from[i];
             }
         }
     }

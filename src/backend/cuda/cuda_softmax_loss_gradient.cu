@@ -266,10 +266,14 @@ void choose_parts(const lp_cuda_run *run, int count, loss_gradient *g)
         typedef decltype(chosen) shape;
         int rows = g->factors.rows, usual = loss_usual_rows(rows);
         if constexpr (is_wide<shape>) {
-            int most[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)}, parts[2];
-            int64_t least = INT64_MAX;
-            for (parts[0] = 1; parts[0] <= most[0] && parts[0] <= PACKED_BLOCKS; parts[0] += 1 + parts[0] / 6)
-                for (parts[1] = 1; parts[1] <= most[1] && parts[1] <= PACKED_BLOCKS; parts[1] += 1 + parts[1] / 6) {
+            /* Parts of at least a slab, and of at most two blocks for each that runs at once. */
+            int64_t tiles[2] = {lp_blocks(rows, shape::rows), lp_blocks(count, shape::rows)}, least = INT64_MAX;
+            int parts[2], slabs[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)};
+            auto more = [&](int i) {
+                return parts[i] == 1 || (parts[i] <= slabs[i] && tiles[i] * parts[i] <= 2 * PACKED_BLOCKS);
+            };
+            for (parts[0] = 1; more(0); parts[0] += 1 + parts[0] / 6)
+                for (parts[1] = 1; more(1); parts[1] += 1 + parts[1] / 6) {
                     int64_t time = gradient_time<shape>(rows, count, g->cols, parts);
                     if (time >= least)
                         continue;
