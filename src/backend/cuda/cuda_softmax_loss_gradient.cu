@@ -268,7 +268,7 @@ void choose_parts(const lp_cuda_run *run, int count, loss_gradient *g)
         if constexpr (is_wide<shape>) {
             /* Parts of at least a slab, and of at most two blocks for each that runs at once. */
             int64_t tiles[2] = {lp_blocks(rows, shape::rows), lp_blocks(count, shape::rows)}, least = INT64_MAX;
-            int parts[2], slabs[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)};
+            int parts[2] = {1, 1}, slabs[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)};
             auto more = [&](int i) {
                 return parts[i] == 1 || (parts[i] <= slabs[i] && tiles[i] * parts[i] <= 2 * PACKED_BLOCKS);
             };
