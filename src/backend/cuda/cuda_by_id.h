@@ -202,22 +202,28 @@ __device__ static inline void lp_sum_pieces(const lists_type &lists, const lp_by
                 float weights;
                 lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols,
                                                                      to.stride, first + n * lane, &weights);
+                bool single = starts[i + 1] - starts[i] == 1;
+                int c = first + n * lane, id = block + i * shape.blocks;
 #pragma unroll
                 for (int j = 0; j < n; j++)
                     sums[p][n * lane + j] = mine.vector[0].at[j];
+                if (single && c < cols)
+                    lp_vector_store<n>(to.out + (size_t)id * to.stride + c, mine.vector[0], to.accumulate);
                 weights = lp_warp_sum(weights);
                 if (lane == 0)
                     sums[p][WIDE] = weights;
+                if (single && lane == 0 && first == 0 && to.weights)
+                    lp_store(&to.weights[id], weights, to.weights_accumulate);
             }
             __syncthreads();
             for (int k = (int)threadIdx.x; k < each * (WIDE + 1); k += (int)blockDim.x) {
                 int i = k / (WIDE + 1), c = k - i * (WIDE + 1), id = block + i * shape.blocks;
                 int begin = max(starts[i], window), end = min(starts[i + 1], window + pieces), more = begin > starts[i];
                 float sum = 0;
+                if (begin >= end || starts[i + 1] - starts[i] == 1)
+                    continue;
                 for (int p = begin; p < end; p++)
                     sum += sums[p - window][c];
-                if (begin >= end)
-                    continue;
                 if (c < WIDE && first + c < cols)
                     lp_store(&to.out[(size_t)id * to.stride + first + c], sum, to.accumulate || more);
                 else if (c == WIDE && first == 0 && to.weights)
