@@ -76,7 +76,8 @@ typedef struct product_task {
 /* The part of C that a block computes. */
 typedef struct product_place {
     int row, col, head, chunk;
-    int rows, cols; /* of the whole product */
+    int rows, cols;            /* of the whole product */
+    int range = 0, ranges = 1; /* of the column tiles, where blocks divide them */
 } product_place;
 
 /* ---- loads --------------------------------------------------------------------------------------------------- */
@@ -520,6 +521,8 @@ static inline void product_launch(const lp_cuda_run *run, const product_task &ta
 
 /* What a finish does if it does not say otherwise. */
 struct product_finish {
+    static constexpr bool has_terms = false; /* of columns, which cuda_product_wide.h copies to `tile_terms` */
+
     template <int of_a, int of_b>
     __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
     {

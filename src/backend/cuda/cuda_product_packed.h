@@ -67,9 +67,14 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     LP_SHARED(float, memory);
     lp_pdl_wait();
     lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,        0,
-                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    product_place place = {(int)blockIdx.y * shape::rows,
+                           0,
+                           (int)blockIdx.z / task.chunks,
+                           (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard),
+                           product_count(task.cols, task.shard),
+                           (int)blockIdx.x,
+                           (int)gridDim.x};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;

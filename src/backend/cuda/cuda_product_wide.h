@@ -191,13 +191,19 @@ static inline bool wide_supported(const lp_cuda_run *run)
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Shared memory: barriers; slabs of A that stay there for all tiles; a ring of slabs. */
+/* Shared memory: barriers; slabs of A that stay there for all column tiles of their rows; a ring of slabs. */
 typedef struct wide_memory {
     int resident, stages;
 } wide_memory;
 
-/* The most stages; bytes of the barriers and of the weights of stages. */
+/* The most stages; bytes of the barriers, behind which there are weights by stage, or terms of columns. */
 enum { WIDE_STAGES = 6, WIDE_BARRIERS = 1024 };
+
+/* The next slab that a block computes, and the terms of its next tile. */
+typedef struct wide_state {
+    int stage;
+    uint32_t phase, terms_phase;
+} wide_state;
 
 /* Sums of A over the depth, times weights. */
 struct wide_weights {
@@ -211,24 +217,33 @@ template <typename shape> __host__ __device__ constexpr int wide_stage(bool resi
     return wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows));
 }
 
+/* Once for a block. */
+__device__ static inline wide_state wide_start(wide_memory use)
+{
+    LP_SHARED(reduction_barrier, barriers);
+    for (int i = 0; threadIdx.x == 0 && i <= use.stages; i++)
+        reduction_barrier_init(barriers + i, 1);
+    return {0, 0, 0};
+}
+
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
 template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
 __device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
-                                         wide_memory use, finish_type &finish, wide_weights &weights)
+                                         wide_memory use, finish_type &finish, wide_weights &weights, wide_state &state)
 {
     constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols);
     LP_SHARED(float, shared);
-    reduction_barrier *barriers = (reduction_barrier *)shared;
+    reduction_barrier *barriers = (reduction_barrier *)shared, *terms_barrier = barriers + use.stages;
     /* Lines repeat after 1,024 bytes. */
     float *memory = shared + (WIDE_BARRIERS - ((uintptr_t)shared & (WIDE_BARRIERS - 1))) / 4;
-    float *ring = memory + use.resident * size_a;
-    uint16_t *weights_of = (uint16_t *)shared + WIDE_BLOCK; /* by stage, behind the barriers */
+    float *ring = memory + use.resident * size_a, *terms = shared + 32;
+    uint16_t *weights_of = (uint16_t *)terms;
     int size = wide_stage<shape>(use.resident), first = tile, begin, end;
     int left_blocks = wide_blocks(place.row, place.rows, shape::rows);
     product_chunk<WIDE_BLOCK>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
 
-    /* By one thread: copies the slabs of all tiles in their order. */
-    int next_tile = tile, next_k = begin, next_stage = 0;
+    /* By one thread: copies the slabs of all tiles in their order, and the terms of a tile. */
+    int next_tile = tile, next_k = begin, next_stage = state.stage;
     auto copy_next = [&]() {
         if (next_tile >= last || next_k >= end)
             return;
@@ -251,40 +266,52 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         }
         next_stage = next_stage + 1 == use.stages ? 0 : next_stage + 1;
     };
+    auto copy_terms = [&](int of) {
+        if constexpr (finish_type::has_terms)
+            if (of < last) {
+                reduction_barrier_expect(terms_barrier, sizeof(float) * shape::cols);
+                reduction_copy_bulk(terms, finish.terms + of * shape::cols, sizeof(float) * shape::cols, terms_barrier);
+            }
+    };
+    reduction_barriers_fence(); /* shared memory was used for something else before */
+    __syncthreads();
     if (threadIdx.x == 0) {
-        for (int i = 0; i < use.stages; i++)
-            reduction_barrier_init(barriers + i, 1);
-        reduction_barriers_fence();
+        copy_terms(tile);
         for (int i = 1; i < use.stages; i++)
             copy_next();
     }
-    __syncthreads();
-    int stage = 0;
-    uint32_t phase = 0;
 #pragma unroll 1
     for (; tile < last; tile++) {
         product_sums<shape> sums = {};
         const float *a = memory + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
         place.col = tile * shape::cols;
+        if constexpr (finish_type::has_terms) {
+            finish.tile_terms = terms;
+            reduction_wait(terms_barrier, state.terms_phase);
+            state.terms_phase ^= 1;
+        }
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
-            const float *right = ring + stage * size;
+            const float *right = ring + state.stage * size;
             const float *left = use.resident ? a : right + size_b + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
-            reduction_wait(barriers + stage, phase);
+            reduction_wait(barriers + state.stage, state.phase);
             wide_begin();
             wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left, right);
             if (weighs)
-                wide_weigh<a_deep>(weights.sums, left, weights_of + stage * WIDE_BLOCK);
+                wide_weigh<a_deep>(weights.sums, left, weights_of + state.stage * WIDE_BLOCK);
             wide_end();
             wide_wait<1>();
             __syncthreads();
-            if (threadIdx.x == 0)
+            if (threadIdx.x == 0) {
                 copy_next(); /* to the stage of the slab before, whose product is finished */
-            stage++;
-            if (stage == use.stages) {
-                stage = 0;
-                phase ^= 1;
+                if (k == begin)
+                    copy_terms(tile + 1);
+            }
+            state.stage++;
+            if (state.stage == use.stages) {
+                state.stage = 0;
+                state.phase ^= 1;
             }
         }
         wide_wait<0>();
@@ -294,20 +321,35 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
 }
 
-/* Grid: (ranges of column tiles, row tiles). */
+/* All tiles of the product, by rows. Its blocks have equal numbers of them: a block computes the last ones of some rows and
+ * the first ones of others, so several blocks share the columns of a row tile. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
     wide_kernel(const __grid_constant__ product_task task, wide_memory use, finish_type finish)
 {
     lp_pdl_wait();
     lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,       0, 0, 0, product_count(task.rows, task.shard),
-                           product_count(task.cols, task.shard)};
-    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
+    product_place place = {0, 0, 0, 0, product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    int across = (place.cols + shape::cols - 1) / shape::cols, down = (place.rows + shape::rows - 1) / shape::rows;
+    int64_t tiles = (int64_t)across * down, blocks = min((int64_t)gridDim.x, tiles), index = blockIdx.x;
+    wide_state state = wide_start(use);
     wide_weights none = {};
-    if (place.row < place.rows)
-        wide_tiles<a_deep, b_deep, false, shape>(task, place, (int)(tiles * blockIdx.x / gridDim.x),
-                                                 (int)(tiles * (blockIdx.x + 1) / gridDim.x), use, finish, none);
+    if (index >= blocks)
+        return;
+    int64_t tile = tiles * index / blocks, last = tiles * (index + 1) / blocks;
+    while (tile < last) {
+        int64_t row = tile / across, first = row * across;
+        int64_t end = min(last, first + across);
+        finish_type finish_row = finish;
+        place.row = (int)row * shape::rows;
+        /* The blocks that have the first and the last tile of these rows. */
+        int64_t first_block = ((first + 1) * blocks - 1) / tiles, last_block = ((first + across) * blocks - 1) / tiles;
+        place.range = (int)(index - first_block);
+        place.ranges = (int)(last_block - first_block) + 1;
+        wide_tiles<a_deep, b_deep, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row,
+                                                 none, state);
+        tile = end;
+    }
 }
 
 /* As many stages as fit beside `resident` slabs of A; *bytes: of the shared memory of a block. */
@@ -322,17 +364,17 @@ template <typename shape> static inline wide_memory wide_memory_of(int resident,
     return {resident, (int)stages};
 }
 
-/* rows: of the largest shard; ranges: of the column tiles. */
+/* rows: of the largest shard. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
-                               int ranges)
+static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows)
 {
     int depth = (int)lp_blocks(task.depth.most, WIDE_BLOCK);
-    bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);
+    int64_t tiles = (int64_t)lp_blocks(rows, shape::rows) * lp_blocks(task.cols.most, shape::cols);
+    int64_t most = PACKED_BLOCKS / 2 * shape::blocks;
     size_t bytes;
-    wide_memory use = wide_memory_of<shape>(several && depth <= 4 ? depth : 0, &bytes);
-    LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, shape, finish_type>),
-                  dim3((unsigned)ranges, lp_blocks(rows, shape::rows)), shape::threads, bytes, task, use, finish);
+    wide_memory use = wide_memory_of<shape>(depth <= 4 ? depth : 0, &bytes);
+    LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, shape, finish_type>), (unsigned)(tiles < most ? tiles : most),
+                  shape::threads, bytes, task, use, finish);
 }
 
 #endif

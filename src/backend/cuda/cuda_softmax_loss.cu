@@ -14,6 +14,7 @@
  * overflow, because a target is exp(69) times less probable than some item, a warp computes the row relative to its maximum.
  * Scores are multiplied by log2 e inside of the kernels: exponentials are powers of 2.
  */
+#include "backend/cuda/cuda_reduce.h"
 #include "backend/cuda/cuda_softmax_loss.h"
 
 namespace
@@ -27,6 +28,7 @@ enum { WARPS = 8, BLOCK_TILES = 4 };
 #endif
 
 typedef wide_shape<128, 128, 2> wide_scores;
+enum { SCORE_ROWS = 128 }; /* of a tile, here and of packed_wide */
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -41,10 +43,10 @@ typedef struct loss_task {
     const float *z, *table, *bias, *logq;
     const int32_t *target;
     float *loss, *lse;
-    float *exact;      /* scores of the targets in fp32 */
-    double *losses;    /* sums of row tiles */
-    unsigned *arrived; /* blocks of each row tile that have added up their sums; then tiles that are finished */
-    int tiles;         /* of the largest shard */
+    float *exact;    /* scores of the targets in fp32 */
+    double *losses;  /* sums of the blocks of finish_rows */
+    float *sums;     /* of exponentials, [ranges x rows] */
+    int32_t *ranges; /* of each row tile */
 } loss_task;
 
 __device__ float item_term(const loss_task &task, int item)
@@ -99,10 +101,6 @@ __global__ void __launch_bounds__(32 * WARPS)
 {
     int row = (int)blockIdx.x * WARPS + (int)(threadIdx.x >> 5), lane = (int)threadIdx.x & 31, cols = task.cols;
     lp_pdl_trigger();
-    if (row <= task.tiles && lane == 0)
-        task.arrived[row] = 0;
-    if (row == 0 && lane == 0)
-        *task.loss = 0;
     if (row >= to.rows) {
         row -= to.rows;
         int count = lp_rows_now(task.items, task.shard), column = column_of<precision>(row);
@@ -192,14 +190,15 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
 
 /* ---- exponentials -------------------------------------------------------------------------------------------- */
 
-/* Stores exponentials, and their sums over the tiles of a block. The last block of a row tile finishes its rows. */
+/* Stores exponentials, and their sums over the tiles of a block. */
 typedef struct store_exponentials : product_finish {
-    loss_task task;
-    loss_factors factors;
-    const float *terms, *origin;
+    static constexpr bool has_terms = true;
+    const float *terms, *tile_terms; /* tile_terms: of a tile; NULL: they are where all terms are */
+    const float *origin;
     void *to; /* [rows x stride]; NULL: not stored */
     int64_t stride, capacity;
     float *sums;                        /* [ranges x capacity]; NULL: not stored */
+    int32_t *ranges;                    /* of each row tile */
     float total[2 * packed_wide::down]; /* of the lane's own columns */
 
     /* Exponents without the product; tensor cores add it to them. Sums of fp32 are exact to the end. */
@@ -208,7 +207,8 @@ typedef struct store_exponentials : product_finish {
     {
         tile_lane me = tile_lane_now();
         int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        const float *term = terms + place.col + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
+        const float *term = tile_terms ? tile_terms : terms + place.col;
+        term += me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
         float from[2 * shape::down];
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++)
@@ -218,8 +218,9 @@ typedef struct store_exponentials : product_finish {
             float2 two = *(const float2 *)(term + 8 * j);
 #pragma unroll
             for (int i = 0; i < 2 * shape::down; i++) {
-                products.pair(i, j)[0] += two.x - from[i];
-                products.pair(i, j)[1] += two.y - from[i];
+                float *x = products.pair(i, j);
+                x[0] = precision == LP_PRECISION_FP32 ? x[0] + (two.x - from[i]) : two.x - from[i];
+                x[1] = precision == LP_PRECISION_FP32 ? x[1] + (two.y - from[i]) : two.y - from[i];
             }
         }
     }
@@ -277,7 +278,6 @@ typedef struct store_exponentials : product_finish {
     __device__ void done(const product_place &place, float *memory) const
     {
         tile_lane me = tile_lane_now();
-        unsigned *arrived = (unsigned *)memory + shape::warps_across * shape::rows;
         if (!sums)
             return;
 #pragma unroll
@@ -288,103 +288,23 @@ typedef struct store_exponentials : product_finish {
                 memory[me.warp % shape::warps_across * shape::rows + r] = row;
         }
         __syncthreads();
-        static_assert(shape::threads >= shape::rows, "a thread for each row");
+        static_assert(shape::threads >= shape::rows && shape::rows == SCORE_ROWS, "a thread for each row");
         int r = (int)threadIdx.x;
-        if (r < shape::rows && place.row + r < place.rows) {
-            float row = memory[r];
-#pragma unroll
-            for (int i = 1; i < shape::warps_across; i++)
-                row += memory[i * shape::rows + r];
-            sums[blockIdx.x * capacity + place.row + r] = row;
-        }
-        __threadfence();
-        __syncthreads();
         if (r == 0)
-            *arrived = atomicAdd(task.arrived + place.row / shape::rows, 1u);
-        __syncthreads();
-        if (*arrived + 1 == gridDim.x) {
-            __threadfence();
-            finish_rows<precision, shape>(place, memory);
-        }
-    }
-
-    /* Of a row tile: merges the ranges, and computes losses, z_t / sum_t, and d at the targets. */
-    template <int precision, typename shape>
-    __device__ void finish_rows(const product_place &place, float *memory) const
-    {
-        int thread = (int)threadIdx.x, row = place.row + thread, count = place.rows, lane = tile_lane_now().lane;
-        int whole = (count + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB; /* zeros follow up to a whole slab */
-        double *losses = (double *)(memory + shape::rows), loss = 0;
-        if (thread < shape::rows) {
-            float sum = 0;
-            for (unsigned i = 0; row < count && i < gridDim.x; i++)
-                sum += sums[i * capacity + row];
-            memory[thread] = sum;
-        }
-        __syncthreads();
-        for (int i = thread / 32; i < min(shape::rows, count - place.row); i += shape::warps)
-            if (!(memory[i] < MOST_SUM)) {
-                float sum = row_again<precision>(task, factors, place.row + i, lane);
-                if (lane == 0)
-                    memory[i] = sum;
-            }
-        __syncthreads();
-        if (thread < shape::rows) {
-            float sum = memory[thread], inverse = row < count ? 1 / sum : 0;
-            if (row < count) {
-                float from = factors.origin[row], all = TILE_LN_2 * from + logf(sum);
-                factors.sum[row] = sum;
-                task.lse[row] = all;
-                loss = (double)all - (double)task.exact[row];
-                if (factors.d)
-                    store_target<precision>(factors.d, loss_at(factors, factors.item_rows, row, task.target[row]),
-                                            factors.target[row], from, sum);
-            }
-            if (factors.inverse && row < whole)
-                packed_store<precision>(factors.inverse, row, inverse);
-            memory[thread] = inverse;
-            losses[thread] = loss;
-        }
-        __syncthreads();
-        int vectors = factors.stride / 4, lines = min(shape::rows, (factors.blocked ? whole : count) - place.row);
-#pragma unroll 4
-        for (int i = thread; factors.scaled && i < lines * vectors; i += shape::threads) {
-            int line = i / vectors, r = place.row + line, c = 4 * (i - line * vectors);
-            float4 x = product_load(task.z + (int64_t)r * task.cols + c, r < count ? task.cols - c : 0, task.width);
-            store_four<precision>(factors.scaled, loss_at(factors, factors.stride, r, c), times(x, memory[line]));
-        }
-        if (thread >= 32)
+            ranges[place.row / SCORE_ROWS] = place.ranges;
+        if (r >= shape::rows || place.row + r >= place.rows)
             return;
-        /* The loss of the tile, and of all tiles by the block that comes last. */
-        for (int i = 32; i < shape::rows; i += 32)
-            loss += losses[i + lane];
-        loss = lp_warp_sum(loss);
-        int tiles = (count + shape::rows - 1) / shape::rows, last = 0;
-        if (lane == 0) {
-            task.losses[place.row / shape::rows] = loss;
-            __threadfence();
-            last = atomicAdd(task.arrived + task.tiles, 1u) + 1 == (unsigned)tiles;
-        }
-        if (!__shfl_sync(0xFFFFFFFFu, last, 0))
-            return;
-        __threadfence();
-        loss = 0;
-        for (int i = lane; i < tiles; i += 32)
-            loss += task.losses[i];
-        loss = lp_warp_sum(loss);
-        if (lane == 0)
-            *task.loss = (float)loss;
+        float row = memory[r];
+#pragma unroll
+        for (int i = 1; i < shape::warps_across; i++)
+            row += memory[i * shape::rows + r];
+        sums[place.range * capacity + place.row + r] = row;
     }
 } store_exponentials;
 
-int score_ranges(int items)
-{
-    return (int)lp_blocks(items, BLOCK_TILES * packed_wide::cols);
-}
-
-/* For `count` items from `first` on. to: [rows x stride] or NULL; sums: [score_ranges x rows] or NULL. */
+/* For `count` items from `first` on. to: [rows x stride] or NULL. Stores the sums where loss.sums is not NULL. */
 void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, const loss_factors &factors,
-                  int first, int count, void *to, int stride, float *sums)
+                  int first, int count, void *to, int stride)
 {
     product_task task = {};
     task.shard = loss.shard;
@@ -395,22 +315,107 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     task.a = loss_operand(run, factors.z, factors.stride, 0);
     task.b = loss_operand(run, factors.columns, factors.stride, first);
     store_exponentials finish = {};
-    finish.task = loss;
-    finish.factors = factors;
     finish.terms = factors.terms + first;
     finish.origin = factors.origin;
     finish.to = to;
     finish.stride = stride;
     finish.capacity = factors.rows;
-    finish.sums = sums;
-    int ranges = score_ranges(count);
+    finish.sums = loss.sums;
+    finish.ranges = loss.ranges;
     if (wide_supported(run))
-        wide_launch<true, true, wide_scores>(run, task, finish, factors.rows, ranges);
+        wide_launch<true, true, wide_scores>(run, task, finish, factors.rows);
     else
-        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows, ranges);
+        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows,
+                                               (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
 }
 
-/* ---- the gradient's chunks ----------------------------------------------------------------------------------------- */
+/* ---- rows ---------------------------------------------------------------------------------------------------- */
+
+enum { FINISH_THREADS = 256, FINISH_ROWS = 32, FINISH_AHEAD = 4 }; /* of a block, at most; vectors of z of a thread */
+
+/* For `each` rows: merges the ranges, and computes losses, z_t / sum_t, and d at the targets. The last block adds up the loss. */
+template <int precision>
+__global__ void __launch_bounds__(FINISH_THREADS)
+    finish_rows(const __grid_constant__ loss_task task, const __grid_constant__ loss_factors factors, int each,
+                int stream)
+{
+    __shared__ float inverses[FINISH_ROWS];
+    int thread = (int)threadIdx.x, lane = thread % 32, count = lp_rows_now(task.targets, task.shard);
+    int whole = (count + LOSS_SLAB - 1) / LOSS_SLAB * LOSS_SLAB; /* zeros follow up to a whole slab */
+    int first = (int)blockIdx.x * each, row = first + thread, vectors = factors.stride / 4;
+    int lines = factors.scaled ? min(each, (factors.blocked ? whole : count) - first) : 0;
+    auto load = [&](int i) {
+        int r = first + i / vectors, c = i % vectors * 4;
+        bool present = i < lines * vectors && r < count;
+        return product_load(task.z + (int64_t)r * task.cols + c, present ? task.cols - c : 0, task.width);
+    };
+    auto store = [&](int i, float4 x) {
+        int line = i / vectors;
+        if (i < lines * vectors)
+            store_four<precision>(factors.scaled, loss_at(factors, factors.stride, first + line, i % vectors * 4),
+                                  times(x, inverses[line]));
+    };
+    /* z is older than the exponentials, which this launch waits for. */
+    float4 ahead[FINISH_AHEAD];
+#pragma unroll
+    for (int i = 0; i < FINISH_AHEAD; i++)
+        ahead[i] = load(thread + i * FINISH_THREADS);
+    bool mine = thread < each && row < count;
+    int target = mine ? task.target[row] : 0;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    float sum = 0, exact = mine ? task.exact[row] : 0, score = mine ? factors.target[row] : 0;
+    int ranges = mine ? task.ranges[row / SCORE_ROWS] : 0;
+#pragma unroll 8
+    for (int i = 0; i < ranges; i++)
+        sum += task.sums[(int64_t)i * factors.rows + row];
+    if (thread < each)
+        inverses[thread] = sum;
+    if (__syncthreads_or(mine && !(sum < MOST_SUM))) {
+        for (int i = thread / 32; i < each && first + i < count; i += FINISH_THREADS / 32)
+            if (!(inverses[i] < MOST_SUM)) {
+                float again = row_again<precision>(task, factors, first + i, lane);
+                if (lane == 0)
+                    inverses[i] = again;
+            }
+        __syncthreads();
+    }
+    double loss = 0;
+    if (mine) {
+        sum = inverses[thread];
+        float origin = factors.origin[row], all = TILE_LN_2 * origin + logf(sum);
+        factors.sum[row] = sum;
+        task.lse[row] = all;
+        loss = (double)all - (double)exact;
+        if (factors.d)
+            store_target<precision>(factors.d, loss_at(factors, factors.item_rows, row, target), score, origin, sum);
+    }
+    if (thread < each) {
+        float inverse = mine ? 1 / sum : 0;
+        inverses[thread] = inverse;
+        if (factors.inverse && row < whole)
+            packed_store<precision>(factors.inverse, row, inverse);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int i = 0; i < FINISH_AHEAD; i++)
+        store(thread + i * FINISH_THREADS, ahead[i]);
+    for (int i = thread + FINISH_AHEAD * FINISH_THREADS; i < lines * vectors; i += FINISH_THREADS)
+        store(i, load(i));
+    if (thread < 32) {
+        loss = lp_warp_sum(loss);
+        if (thread == 0)
+            task.losses[blockIdx.x] = loss;
+    }
+    if (!lp_last_block(stream))
+        return;
+    loss = 0;
+    for (unsigned i = (unsigned)thread; i < gridDim.x; i += FINISH_THREADS)
+        loss += task.losses[i];
+    loss = lp_block_sum<FINISH_THREADS / 32>(loss);
+    if (thread == 0)
+        *task.loss = (float)loss;
+}
 
 /* d at targets among the items of a chunk. */
 template <int precision>
@@ -474,36 +479,39 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
     loss_factors factors = {};
     bool gradient = node->outputs[0]->gradient;
     int items = lp_cuda_largest(run, node->inputs[1]), rows = lp_cuda_largest(run, node->inputs[0]);
-    float *sums;
     loss_memory kept = {}, scratch = {};
-    task.loss = LP_OUTPUT(0);
-    task.lse = LP_OUTPUT(1);
-    task.tiles = (int)lp_blocks(rows, packed_wide::rows);
     for (int pass = 0; pass < 2; pass++) {
         loss_memory *memory = gradient ? &kept : &scratch;
         loss_take_factors(node, run, gradient, memory, &factors);
-        scratch.take(&sums, (size_t)score_ranges(items) * (size_t)rows);
+        scratch.take(&task.sums, (size_t)factors.item_rows / packed_wide::cols * (size_t)rows);
+        scratch.take(&task.ranges, lp_blocks(rows, SCORE_ROWS));
         scratch.take(&task.exact, (size_t)rows);
-        scratch.take(&task.losses, (size_t)task.tiles);
-        scratch.take(&task.arrived, (size_t)task.tiles + 1);
+        scratch.take(&task.losses, (size_t)round_up(rows + 1, LOSS_SLAB));
         if (pass == 0 && gradient && !(kept.at = (char *)lp_cuda_side_buffer(run, node->outputs[1], kept.size)))
             return;
         if (pass == 0 && !(scratch.at = (char *)lp_cuda_scratch(run, scratch.size)))
             return;
         kept.size = scratch.size = 0;
     }
-    product_with_precision(run, [&](auto precision) {
-        LP_LAUNCH(run, pack_factors<decltype(precision)::value>, lp_blocks(rows + factors.item_rows, WARPS), 32 * WARPS,
-                  0, task, factors);
+    task.loss = LP_OUTPUT(0);
+    task.lse = LP_OUTPUT(1);
+    int each = FINISH_AHEAD * FINISH_THREADS * 4 / factors.stride;
+    each = each < 1 ? 1 : each > FINISH_ROWS ? (int)FINISH_ROWS : each;
+    product_with_precision(run, [&](auto constant) {
+        constexpr int precision = decltype(constant)::value;
+        LP_LAUNCH(run, pack_factors<precision>, lp_blocks(rows + factors.item_rows, WARPS), 32 * WARPS, 0, task,
+                  factors);
+        exponentials(node, run, task, factors, 0, items, factors.d, factors.item_rows);
+        LP_LAUNCH_PDL(run, finish_rows<precision>, lp_blocks(round_up(rows + 1, LOSS_SLAB), each), FINISH_THREADS, 0,
+                      task, factors, each, run->stream);
     });
-    exponentials(node, run, task, factors, 0, items, factors.d, factors.item_rows, sums);
 }
 
 void loss_compute_d(const lp_node *node, const lp_cuda_run *run, const loss_factors &factors, int first, int count,
                     void *d, int stride)
 {
     loss_task task = task_of(node, run);
-    exponentials(node, run, task, factors, first, count, d, stride, NULL);
+    exponentials(node, run, task, factors, first, count, d, stride);
     product_with_precision(run, [&](auto precision) {
         LP_LAUNCH(run, finish_chunk<decltype(precision)::value>, lp_blocks(factors.rows, 256), 256, 0, task, factors, d,
                   stride, first, count);

@@ -5,7 +5,8 @@ namespace
 {
 
 enum { GRADIENT_EXTRA = 16 }; /* cost of a part of the slabs (packed_parts) */
-enum { BLOCK_EXTRA = 4 };     /* cost of a block of wide_gradient, in slabs */
+/* Of wide_gradient: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors. */
+enum { BLOCK_EXTRA = 6, PART_TILES = 20 };
 
 /* Multiplies the product by *scale, and its rows by 1 / sum where there is one. */
 typedef struct store_scaled : product_store {
@@ -170,8 +171,9 @@ __device__ void wide_product(const d_product &product, int index, wide_memory us
         return;
     wide_weights sums = {(const uint16_t *)product.store.weights, {}};
     store_scaled store = product.store;
-    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store,
-                                                  sums);
+    wide_state state = wide_start(use);
+    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store, sums,
+                                                  state);
     tile_lane me = tile_lane_now();
     for (int i = 0; by_items && product.store.out && index % cols == 0 && i < 2; i++) {
         int row = place.row + 16 * me.warp + 8 * i + me.group;
@@ -211,7 +213,7 @@ template <typename action> void with_gradient_shape(const lp_cuda_run *run, int 
     case 128:
         return act(wide_shape<128, 128, 2>());
     case 192:
-        return act(wide_shape<128, 192, 1>());
+        return act(wide_shape<192, 192, 1>());
     default:
         return act(wide_shape<128, 256, 1>());
     }
@@ -220,9 +222,9 @@ template <typename action> void with_gradient_shape(const lp_cuda_run *run, int 
 typedef struct loss_gradient {
     loss_factors factors;
     int cols;
-    int chunk;    /* items of a chunk */
-    int parts[2]; /* of the depth of dz, and of ditems */
-    void *d;      /* [rows x chunk] */
+    int chunk;             /* items of a chunk */
+    int parts[2] = {1, 1}; /* of the depth of dz, and of ditems */
+    void *d;               /* [rows x chunk] */
     float *partial[2];
 } loss_gradient;
 
@@ -230,8 +232,8 @@ typedef struct loss_gradient {
 int64_t launch_time(int slots, int64_t count, int slabs, int64_t more, int less)
 {
     /* Two groups of slots, with the time when they are free. */
-    int64_t free[2] = {count / slots * slabs, (count / slots + 1) * slabs},
-            of[2] = {slots - count % slots, count % slots};
+    int64_t free[2] = {count / slots * slabs, (count / slots + 1) * slabs};
+    int64_t of[2] = {slots - count % slots, count % slots};
     while (more > 0) {
         int first = of[1] && free[1] < free[0];
         more -= of[first];
@@ -240,33 +242,52 @@ int64_t launch_time(int slots, int64_t count, int slabs, int64_t more, int less)
     return of[1] && free[1] > free[0] ? free[1] : free[0];
 }
 
+/* Time of wide_gradient and of adding up the parts, for half of the largest shard to three quarters of it: windows of
+ * different lengths leave a part of it empty. */
+template <typename shape> int64_t gradient_time(int targets, int items, int cols, const int (&parts)[2])
+{
+    int64_t time = 0, across = lp_blocks(cols, shape::cols), of_items = across * lp_blocks(items, shape::rows);
+    for (int part = 8; part <= 12; part++) {
+        int rows = (int)((int64_t)targets * part / 16);
+        int64_t of_z = across * lp_blocks(rows, shape::rows);
+        int slabs[2] = {(int)lp_blocks(lp_blocks(items, WIDE_BLOCK), parts[0]) + BLOCK_EXTRA,
+                        (int)lp_blocks(lp_blocks(rows, WIDE_BLOCK), parts[1]) + BLOCK_EXTRA};
+        time += PART_TILES * launch_time(PACKED_BLOCKS / 2 * shape::blocks, of_z * parts[0], slabs[0],
+                                         of_items * parts[1], slabs[1]);
+        time += (parts[0] > 1 ? parts[0] * of_z : 0) + (parts[1] > 1 ? parts[1] * of_items : 0);
+    }
+    return time;
+}
+
 /* Chooses the parts of both products, for `count` items. Constant, so that results do not depend on the device. */
 void choose_parts(const lp_cuda_run *run, int count, loss_gradient *g)
 {
     with_gradient_shape(run, g->cols, [&](auto chosen) {
         typedef decltype(chosen) shape;
-        int usual = loss_usual_rows(g->factors.rows), slab = 128 / (int)loss_element_size(run);
-        int64_t across = lp_blocks(g->cols, shape::cols),
-                tiles[2] = {across * lp_blocks(usual, shape::rows), across * lp_blocks(count, shape::rows)};
-        int slabs[2] = {(int)lp_blocks(count, slab), (int)lp_blocks(usual, slab)};
+        int rows = g->factors.rows, usual = loss_usual_rows(rows);
         if constexpr (is_wide<shape>) {
-            int slots = PACKED_BLOCKS / 2 * shape::blocks;
-            int64_t least = INT64_MAX;
-            for (int z = 1; z <= slabs[0] && (z == 1 || tiles[0] * z <= slots); z++)
-                for (int items = 1; items <= slabs[1] && (items == 1 || tiles[1] * items <= 4 * slots); items++) {
-                    /* What a block costs beside its slabs, and what parts cost beside their blocks. */
-                    int64_t time = 8 * launch_time(slots, tiles[0] * z, (int)lp_blocks(slabs[0], z) + BLOCK_EXTRA,
-                                                   tiles[1] * items, (int)lp_blocks(slabs[1], items) + BLOCK_EXTRA);
-                    time += (z > 1) * z * tiles[0] + (items > 1) * items * tiles[1];
-                    if (time < least) {
-                        least = time;
-                        g->parts[0] = z;
-                        g->parts[1] = items;
-                    }
+            /* Parts of at least a slab, and of at most two blocks for each that runs at once. */
+            int64_t tiles[2] = {lp_blocks(rows, shape::rows), lp_blocks(count, shape::rows)}, least = INT64_MAX;
+            int parts[2] = {1, 1}, slabs[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)};
+            auto more = [&](int i) {
+                return parts[i] == 1 || (parts[i] <= slabs[i] && tiles[i] * parts[i] <= 2 * PACKED_BLOCKS);
+            };
+            for (parts[0] = 1; more(0); parts[0] += 1 + parts[0] / 6)
+                for (parts[1] = 1; more(1); parts[1] += 1 + parts[1] / 6) {
+                    int64_t time = gradient_time<shape>(rows, count, g->cols, parts);
+                    if (time >= least)
+                        continue;
+                    least = time;
+                    g->parts[0] = parts[0];
+                    g->parts[1] = parts[1];
                 }
         } else {
-            for (int by_items = 0; by_items < 2; by_items++)
-                g->parts[by_items] = packed_parts(2 / shape::blocks * tiles[by_items], slabs[by_items], GRADIENT_EXTRA);
+            int slab = 128 / (int)loss_element_size(run);
+            int64_t across = 2 / shape::blocks * lp_blocks(g->cols, shape::cols);
+            g->parts[0] =
+                packed_parts(across * lp_blocks(usual, shape::rows), (int)lp_blocks(count, slab), GRADIENT_EXTRA);
+            g->parts[1] =
+                packed_parts(across * lp_blocks(count, shape::rows), (int)lp_blocks(usual, slab), GRADIENT_EXTRA);
         }
     });
 }
