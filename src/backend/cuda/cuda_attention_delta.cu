@@ -20,31 +20,29 @@ template <lp_precision precision> __device__ __forceinline__ float rounded(float
 }
 
 /* `vector` numbers are read together, and 4 times that many loads are on their way at once. bf16: reads the copies of dout
- * and out, where they are not NULL; without one of dout also stores the packed row of it, `padded` floats. */
-template <lp_precision precision, int vector>
+ * and out, where they are (copied, out_copied); without one of dout also stores the packed row of it, `padded` floats. */
+template <lp_precision precision, int vector, bool copied, bool out_copied>
 __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy, const float *out,
                                         const uint16_t *out_copy, int cols, float *packed, int padded)
 {
     constexpr bool bf16 = precision == LP_PRECISION_BF16;
     constexpr int each = bf16 ? 4 : vector, together = 4;
-    int part = (int)threadIdx.x & 7, end = bf16 && !copy ? 2 * padded : cols;
+    int part = (int)threadIdx.x & 7, end = bf16 && !copied ? 2 * padded : cols;
     float sum = 0;
 #pragma unroll 1
     for (int first = each * part; first < end; first += 8 * each * together) {
-        float x[together][each] = {}, y[together][each] = {};
+        float x[together][each], y[together][each];
 #pragma unroll
         for (int n = 0; n < together; n++)
 #pragma unroll
             for (int k = 0; k < each; k += vector) {
-                int c = first + 8 * each * n + k;
-                if (c >= cols)
-                    continue;
+                int c = first + 8 * each * n + k, at = min(c, cols - vector); /* no branch that waits for the load */
                 lp_vector<vector> both[2] = {
-                    bf16 && copy ? lp_vector_load_bf16<vector>(copy + c) : lp_vector_load<vector>(dout + c),
-                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
+                    copied ? lp_vector_load_bf16<vector>(copy + at) : lp_vector_load<vector>(dout + at),
+                    out_copied ? lp_vector_load_bf16<vector>(out_copy + at) : lp_vector_load<vector>(out + at)};
 #pragma unroll
                 for (int i = 0; i < vector; i++) {
-                    x[n][k + i] = both[0].at[i];
+                    x[n][k + i] = c < cols ? both[0].at[i] : 0;
                     y[n][k + i] = both[1].at[i];
                 }
             }
@@ -52,10 +50,10 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
         for (int n = 0; n < together; n++) {
 #pragma unroll
             for (int k = 0; k < each; k++)
-                sum += rounded<precision>(x[n][k]) * y[n][k];
-            if constexpr (bf16) {
+                sum += (copied ? x[n][k] : rounded<precision>(x[n][k])) * y[n][k]; /* copies are rounded */
+            if constexpr (bf16 && !copied) {
                 int c = first + 8 * each * n;
-                if (!copy && c < end)
+                if (c < end)
                     *(float2 *)(packed + c / 2) =
                         make_float2(tile_pack_bf16(x[n][0], x[n][1]), tile_pack_bf16(x[n][2], x[n][3]));
             }
@@ -63,6 +61,13 @@ __device__ __forceinline__ float dot_by(const float *dout, const uint16_t *copy,
     }
     return sum;
 }
+
+struct yes {
+    static constexpr bool value = true;
+};
+struct no {
+    static constexpr bool value = false;
+};
 
 /* i: number of the token and head. packed: rows of dout in bf16, to be read or written. */
 template <lp_precision precision>
@@ -77,9 +82,16 @@ __device__ __forceinline__ float dot(const attention_task &task, int64_t i, cons
     const uint16_t *copy = copied ? (const uint16_t *)(packed.from + at) : NULL;
     float *to = (float *)packed.from + at;
     const uint16_t *second = attention_copy_at(out_copy, token, (int)head * cols).data;
-    return vector == 4   ? dot_by<precision, 4>(dout, copy, out, second, cols, to, packed.cols)
-           : vector == 2 ? dot_by<precision, 2>(dout, copy, out, second, cols, to, packed.cols)
-                         : dot_by<precision, 1>(dout, copy, out, second, cols, to, packed.cols);
+    auto by = [&](auto with_copy, auto with_second) {
+        constexpr bool one = decltype(with_copy)::value, two = decltype(with_second)::value;
+        return vector == 4   ? dot_by<precision, 4, one, two>(dout, copy, out, second, cols, to, packed.cols)
+               : vector == 2 ? dot_by<precision, 2, one, two>(dout, copy, out, second, cols, to, packed.cols)
+                             : dot_by<precision, 1, one, two>(dout, copy, out, second, cols, to, packed.cols);
+    };
+    if constexpr (precision == LP_PRECISION_BF16)
+        return copy ? (second ? by(yes(), yes()) : by(yes(), no())) : second ? by(no(), yes()) : by(no(), no());
+    else
+        return by(no(), no());
 }
 
 /* 8 threads for each token and head. In bf16 the gradients are those of queries[2] and [3], which have copies or get them. */
