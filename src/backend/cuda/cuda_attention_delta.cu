@@ -28,20 +28,18 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, con
     float sum = 0;
 #pragma unroll 1
     for (int first = each * ((int)threadIdx.x & 7); first < cols; first += 8 * each * together) {
-        float x[together][each] = {}, y[together][each] = {};
+        float x[together][each], y[together][each];
 #pragma unroll
         for (int n = 0; n < together; n++)
 #pragma unroll
             for (int k = 0; k < each; k += vector) {
-                int c = first + 8 * each * n + k;
-                if (c >= cols)
-                    continue;
+                int c = first + 8 * each * n + k, at = min(c, cols - vector); /* no branch that waits for the load */
                 lp_vector<vector> both[2] = {
-                    bf16 ? lp_vector_load_bf16<vector>((const uint16_t *)dout + c) : lp_vector_load<vector>(dout + c),
-                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + c) : lp_vector_load<vector>(out + c)};
+                    bf16 ? lp_vector_load_bf16<vector>((const uint16_t *)dout + at) : lp_vector_load<vector>(dout + at),
+                    bf16 && out_copy ? lp_vector_load_bf16<vector>(out_copy + at) : lp_vector_load<vector>(out + at)};
 #pragma unroll
                 for (int i = 0; i < vector; i++) {
-                    x[n][k + i] = both[0].at[i];
+                    x[n][k + i] = c < cols ? both[0].at[i] : 0;
                     y[n][k + i] = both[1].at[i];
                 }
             }
@@ -49,7 +47,7 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, con
         for (int n = 0; n < together; n++)
 #pragma unroll
             for (int k = 0; k < each; k++)
-                sum += rounded<precision>(x[n][k]) * y[n][k];
+                sum += (bf16 ? x[n][k] : rounded<precision>(x[n][k])) * y[n][k]; /* copies are rounded */
     }
     return sum;
 }
