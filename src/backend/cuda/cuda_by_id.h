@@ -1,10 +1,12 @@
 /* cuda_by_id.h: reduction of rows by id (gradients of embeddings): out[id] = sum of weight * row over the elements of
  * id. One launch, no atomics, fixed order.
  *
- * The host sorts the ids of the shard (cuda_lists.h). The elements of an id are divided into pieces that are loaded at once, and
- * the warps of a block reduce the pieces of all its ids: an id of many elements delays none. The sums of pieces are added in their
- * order. If most ids have at most one element, 8 lanes reduce one id, and those with more than LP_BY_ID_BLOCK_THRESHOLD elements
- * are reduced by all warps of the block together. An id without elements gets zeros, so outputs need no clearing.
+ * The host sorts the ids of the shard (cuda_lists.h). A warp reduces one id; 8 lanes do if most ids have at most one
+ * element. An id without elements gets zeros, so outputs need no clearing. An id with more than
+ * LP_BY_ID_BLOCK_THRESHOLD elements would delay its warp: all warps of the block reduce it together, and their sums
+ * are added in the order of the warps. Or (lists_type::in_pieces, for one list without weights) the elements of an id are
+ * divided into pieces, which are loaded at once, the warps of a block reduce the pieces of all its ids, and the sums of pieces
+ * are added in their order.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
@@ -175,13 +177,12 @@ __device__ static inline void lp_sum_pieces(const lists_type &lists, const lp_by
                                             const lp_id_elements *all, const float *source, lp_by_id_output to)
 {
     enum { WIDE = 32 * n };
-    __shared__ float sums[LP_BY_ID_PIECES][WIDE + 1];
+    __shared__ float sums[LP_BY_ID_PIECES][WIDE];
     __shared__ int starts[LP_BY_ID_MAX_WARPS + 1]; /* first pieces of ids */
     int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
-    int cols = to.out ? to.cols : 0;
     if (warp == 0) {
-        int count = lane < each ? all[lane].count[0] + all[lane].count[1] : 0;
-        int pieces = lane < each ? max((count + LP_BY_ID_PIECE - 1) / LP_BY_ID_PIECE, 1) : 0, end = pieces;
+        int count = lane < each ? all[lane].count[0] : 0, end;
+        int pieces = end = lane < each ? max((count + LP_BY_ID_PIECE - 1) / LP_BY_ID_PIECE, 1) : 0;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
             int before = __shfl_up_sync(0xFFFFFFFFu, end, step);
@@ -191,43 +192,31 @@ __device__ static inline void lp_sum_pieces(const lists_type &lists, const lp_by
             starts[lane] = end - pieces;
     }
     __syncthreads();
-    for (int first = 0; first == 0 || first < cols; first += WIDE)
+    for (int first = 0; first < to.cols; first += WIDE)
         for (int window = 0; window < starts[each]; window += LP_BY_ID_PIECES) {
             int pieces = min(starts[each] - window, (int)LP_BY_ID_PIECES);
             for (int p = warp; p < pieces; p += warps) {
                 int i = __popc(__ballot_sync(0xFFFFFFFFu, lane < each && starts[lane + 1] <= window + p));
                 lp_id_terms<lists_type> terms = {lists, all[i]};
                 int begin = (window + p - starts[i]) * LP_BY_ID_PIECE;
-                int end = min(begin + LP_BY_ID_PIECE, all[i].count[0] + all[i].count[1]);
+                int end = min(begin + LP_BY_ID_PIECE, all[i].count[0]);
                 float weights;
-                lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols,
+                lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, to.cols,
                                                                      to.stride, first + n * lane, &weights);
-                bool single = starts[i + 1] - starts[i] == 1;
-                int c = first + n * lane, id = block + i * shape.blocks;
 #pragma unroll
                 for (int j = 0; j < n; j++)
                     sums[p][n * lane + j] = mine.vector[0].at[j];
-                if (single && c < cols)
-                    lp_vector_store<n>(to.out + (size_t)id * to.stride + c, mine.vector[0], to.accumulate);
-                weights = lp_warp_sum(weights);
-                if (lane == 0)
-                    sums[p][WIDE] = weights;
-                if (single && lane == 0 && first == 0 && to.weights)
-                    lp_store(&to.weights[id], weights, to.weights_accumulate);
             }
             __syncthreads();
-            for (int k = (int)threadIdx.x; k < each * (WIDE + 1); k += (int)blockDim.x) {
-                int i = k / (WIDE + 1), c = k - i * (WIDE + 1), id = block + i * shape.blocks;
-                int begin = max(starts[i], window), end = min(starts[i + 1], window + pieces), more = begin > starts[i];
+            for (int k = (int)threadIdx.x; k < each * WIDE; k += (int)blockDim.x) {
+                int i = k / WIDE, c = k % WIDE, begin = max(starts[i], window),
+                    end = min(starts[i + 1], window + pieces);
                 float sum = 0;
-                if (begin >= end || starts[i + 1] - starts[i] == 1)
-                    continue;
                 for (int p = begin; p < end; p++)
                     sum += sums[p - window][c];
-                if (c < WIDE && first + c < cols)
-                    lp_store(&to.out[(size_t)id * to.stride + first + c], sum, to.accumulate || more);
-                else if (c == WIDE && first == 0 && to.weights)
-                    lp_store(&to.weights[id], sum, to.weights_accumulate || more);
+                if (begin < end && first + c < to.cols)
+                    lp_store(&to.out[(size_t)(block + i * shape.blocks) * to.stride + first + c], sum,
+                             to.accumulate || begin > starts[i]);
             }
             __syncthreads();
         }
@@ -243,7 +232,7 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, const lp_by_id
     lp_id_elements mine = {{0, 0}, {0, 0}};
     if (block >= count)
         return;
-    if (lanes == 32 && shape.each > 1) {
+    if (lists_type::in_pieces && lanes == 32 && shape.each > 1) {
         int each = min(shape.each, (count - block + shape.blocks - 1) / shape.blocks), i = (int)threadIdx.x;
         if (i < each)
             all[i] = lists.elements(block + i * shape.blocks);

@@ -5,6 +5,7 @@
 
 /* The tokens of each id. */
 struct token_lists {
+    static constexpr bool in_pieces = true;
     lp_cuda_lists tokens;
     __device__ lp_id_elements elements(int id) const
     {

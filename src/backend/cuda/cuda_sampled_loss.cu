@@ -376,6 +376,7 @@ void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, co
 
 /* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
 struct loss_lists {
+    static constexpr bool in_pieces = false;
     lp_cuda_lists targets, negatives;
     const float *dscores, *dloss;
     int count; /* dscores of a row */
