@@ -1,26 +1,29 @@
 /* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of cuda_product.h, or in bf16 of copies
  * (cuda_product_packed.h). Gradients of weights are reductions over rows (cuda_reduction.h). */
-#include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_product_wide.h"
 
-/* In bf16: the transpose of y, features by tokens. */
+/* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
+typedef wide_shape<64, 4, 2> linear_64;
+typedef wide_shape<128, 3, 2> linear_128;
+typedef wide_shape<192, 4, 1> linear_192;
+typedef wide_shape<256, 4, 1> linear_256;
+
+/* In bf16. width: floats of a copy to shared memory. */
 template <bool transpose, int width, typename shape>
 static void launch_rows(const lp_cuda_run *run, const product_task &task, const product_store &given, lp_cuda_copy copy,
                         int heads, int largest)
 {
-    product_task transposed = task;
-    transposed.rows = task.cols;
-    transposed.cols = task.rows;
-    transposed.a = task.b;
-    transposed.b = task.a;
     product_store_rows<shape> store = {};
     (product_store &)store = given;
     store.copy = copy;
-    store.quads =
-        lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add, task.cols.most) == 4;
-    int blocks = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
-    int tiles = (int)lp_blocks(largest, shape::cols), ranges = blocks < 1 ? 1 : blocks < tiles ? blocks : tiles;
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, width, shape>(run, transposed, store, heads,
-                                                                              task.cols.most, ranges);
+    uintptr_t pointers = (uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add;
+    store.quads = lp_vector_width(pointers, task.cols.most) == 4 && !(given.add && given.accumulate);
+    int tiles = (int)lp_blocks(task.cols.most, shape::cols);
+    if constexpr (is_wide<shape>)
+        wide_launch_heads<true, transpose, width, shape>(run, task, store, heads, largest, tiles);
+    else
+        packed_launch_precision<LP_PRECISION_BF16, true, transpose, width, shape>(run, task, store, heads, largest,
+                                                                                  tiles);
 }
 
 template <bool transpose> static void launch(const lp_node *node, const lp_cuda_run *run)
@@ -52,12 +55,23 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     }
     task.a = packed_operand(x, in, in, heads);
     task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride, 0, heads);
-    if (task.a.width < 4)
-        launch_rows<transpose, 1, packed_linear_narrow>(run, task, store, copy, heads, largest);
-    else if (lp_blocks(out, packed_linear_narrow::rows) % 2) /* half of the last wide tile would be empty */
-        launch_rows<transpose, 4, packed_linear_narrow>(run, task, store, copy, heads, largest);
+    auto with = [&](auto width, auto shape) {
+        launch_rows<transpose, decltype(width)::value, decltype(shape)>(run, task, store, copy, heads, largest);
+    };
+    if (!wide_supported(run) && task.a.width < 4)
+        with(lp_constant<1>(), packed_narrow());
+    else if (!wide_supported(run))
+        with(lp_constant<4>(), packed_narrow());
+    else if (task.a.width < 4)
+        with(lp_constant<1>(), linear_64());
+    else if (out <= linear_64::cols)
+        with(lp_constant<4>(), linear_64());
+    else if (out <= linear_128::cols)
+        with(lp_constant<4>(), linear_128());
+    else if (lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols))
+        with(lp_constant<4>(), linear_192());
     else
-        launch_rows<transpose, 4, packed_linear>(run, task, store, copy, heads, largest);
+        with(lp_constant<4>(), linear_256());
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)

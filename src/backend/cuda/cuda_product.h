@@ -127,10 +127,14 @@ template <int slab_precision, bool slab_deep, int slab_count, int slab_depth> st
     static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
     static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
 
-    /* Offset of number i of a line. */
+    /* Offset in floats of number i of a line. */
     __device__ static constexpr int at(int i)
     {
         return i / per_float;
+    }
+    __device__ static constexpr int offset(int line_index, int i)
+    {
+        return line_index * stride + at(i);
     }
 };
 
@@ -644,7 +648,7 @@ typedef struct product_outer : product_finish {
         constexpr int per_line = layout::count / 4;
 #pragma unroll
         for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
-            const float *from = slab + line * layout::stride + (layout::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
+            const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
             float4 four[1];
             if constexpr (layout::bf16) {
                 float2 both = *(const float2 *)from;

@@ -191,113 +191,103 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* product_store of y, which is C transposed: rows of C are features, its columns are tokens. So the weight stays in shared
- * memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it is stored:
- * 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
+/* product_store with a copy in bf16, for the only tile of a block. 16 rows of a warp at a time pass through shared memory, so
+ * that neighbouring lanes have neighbouring columns. What is added comes to the L2 cache while the tile is multiplied. */
 template <typename shape> struct product_store_rows : product_store {
-    lp_cuda_copy copy; /* of y in bf16, of all heads; data NULL: none */
-    int quads;         /* features are a multiple of 4, and pointers aligned to four floats */
+    lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none */
+    int quads;         /* columns are a multiple of 4, pointers aligned to four floats, and at most one is added */
 
-    /* What is added to a lane's features of each 8 tokens. */
-    static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
-    float held[shape::across][own];
+    /* Vectors of four columns: of a row, of a lane in 16 rows, and those that a lane loads at once. */
+    static constexpr int line = shape::own_cols / 4, vectors = 16 * line / 32, each = shape::blocks > 1 ? 4 : 8;
+    static constexpr int pitch = shape::own_cols + 8;
+    typedef lp_vector<4> quad;
 
-    /* Calls each(n, token, feature) for every `width` neighbours of the lane, which are its n-th ones of 8 tokens, relative
-     * to the tokens and features of the warp. */
-    template <int width, typename function> __device__ static void every(const function &each)
+    /* Where a lane is: first row and column of its warp, from those of the tile on. */
+    __device__ static int row_of(int m)
     {
-        constexpr int across = shape::own_rows / width;
-#pragma unroll
-        for (int n = 0; n < own; n += width) {
-            int vector = tile_lane_now().lane + 32 / width * n;
-            each(n, vector / across, width * (vector % across));
-        }
+        return tile_lane_now().warp / shape::warps_across * shape::own_rows + 16 * m;
     }
-
-    __device__ static int token_of(const product_place &place)
+    __device__ static int col_of(void)
     {
-        return place.col + tile_lane_now().warp % shape::warps_across * shape::own_cols;
-    }
-
-    __device__ static int feature_of(const product_place &place)
-    {
-        return place.row + tile_lane_now().warp / shape::warps_across * shape::own_rows;
-    }
-
-    /* Beyond the last token and feature it loads these again: loads under a condition would wait for each other. */
-    template <int width> __device__ void load(const product_place &place, const float *from, int64_t step)
-    {
-        int first = token_of(place), left = feature_of(place);
-#pragma unroll
-        for (int j = 0; j < shape::across; j++)
-            every<width>([&](int n, int token, int feature) {
-                const float *here = from + min(first + 8 * j + token, place.cols - 1) * step;
-                here += min(left + feature, place.rows - width);
-                lp_vector<width> x = lp_vector_load<width>(here);
-#pragma unroll
-                for (int k = 0; k < width; k++)
-                    held[j][n + k] += x.at[k];
-            });
-    }
-
-    template <int width> __device__ void load_all(const product_place &place)
-    {
-        if (bias)
-            load<width>(place, bias + place.head * place.rows, 0);
-        if (add)
-            load<width>(place, add + place.head * head, stride);
-        if (accumulate)
-            load<width>(place, to + place.head * head, stride);
+        return tile_lane_now().warp % shape::warps_across * shape::own_cols;
     }
 
     template <int precision, bool a_deep, typename any>
-    __device__ void start(const product_place &place, product_sums<any> &)
+    __device__ void start(const product_place &place, product_sums<any> &sums) const
     {
+        if (quads && bias) {
+            int left = place.col + col_of() + 2 * tile_lane_now().member;
 #pragma unroll
-        for (int j = 0; j < shape::across; j++)
+            for (int j = 0; j < shape::across; j++) {
+                float2 both = *(const float2 *)(bias + place.head * place.cols + min(left + 8 * j, place.cols - 2));
 #pragma unroll
-            for (int n = 0; n < own; n++)
-                held[j][n] = 0;
-        if (quads)
-            load_all<4>(place);
-        else
-            load_all<1>(place);
+                for (int i = 0; i < 2 * shape::down; i++) {
+                    sums.pair(i, j)[0] = both.x;
+                    sums.pair(i, j)[1] = both.y;
+                }
+            }
+        }
+        const float *from = add ? add : to;
+        for (int i = (int)threadIdx.x; (add || accumulate) && i < shape::rows * shape::cols / 32; i += shape::threads) {
+            int row = place.row + i / (shape::cols / 32), col = place.col + i % (shape::cols / 32) * 32;
+            if (row < place.rows && col < place.cols)
+                tile_prefetch(from + place.head * head + row * stride + col);
+        }
     }
 
-    template <int width>
-    __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
+    /* Vectors n to n + each - 1 of the lane, from row m on. Beyond the last row and column it loads these again: loads under a
+     * condition would wait for each other. */
+    __device__ static void load(quad (&x)[each], const product_place &place, int m, int n, const float *from,
+                                int64_t step)
     {
-        tile_lane me = tile_lane_now();
-        int first = token_of(place), left = feature_of(place);
+        int last = place.rows - 1 - place.row, right = place.cols - 4 - place.col;
+        from += place.row * step + place.col;
 #pragma unroll
-        for (int j = 0; j < shape::across; j++) {
+        for (int k = 0; k < each; k++) {
+            int vector = tile_lane_now().lane + 32 * (n + k);
+            x[k] = lp_vector_load<4>(from + min(row_of(m) + vector / line, last) * (int)step +
+                                     min(col_of() + vector % line * 4, right));
+        }
+    }
+
+    __device__ void store_quads(quad (&x)[each], const product_place &place, int m, int n, const float *staged) const
+    {
+        int first = place.row + row_of(m), left = place.col + col_of();
+        float *floats = to + place.head * head + (int64_t)first * stride + left;
+        uint16_t *copied = copy.data + place.head * head + (int64_t)first * copy.stride + left;
 #pragma unroll
-            for (int i = 0; i < 2 * shape::down; i++)
+        for (int k = 0; k < each; k++) {
+            int vector = tile_lane_now().lane + 32 * (n + k), row = vector / line, col = vector % line * 4;
+            quad y = lp_vector_load<4>(staged + row * pitch + col);
 #pragma unroll
-                for (int n = 0; n < 2; n++)
-                    staged[(2 * me.member + n) * pitch + 8 * i + me.group] = sums.pair(i, j)[n];
-            __syncwarp();
-            every<width>([&](int n, int token, int feature) {
-                lp_vector<width> y = lp_vector_load<width>(staged + token * pitch + feature);
-#pragma unroll
-                for (int k = 0; k < width; k++)
-                    y.at[k] += held[j][n + k];
-                int row = first + 8 * j + token, col = left + feature;
-                if (row >= place.cols || col >= place.rows)
-                    return;
-                float *line = to + place.head * head + row * stride;
-                uint16_t *copied = copy.data + place.head * head + (int64_t)row * copy.stride;
+            for (int i = 0; i < 4; i++)
+                y.at[i] += x[k].at[i];
+            if (first + row < place.rows && left + col < place.cols) {
                 if (to)
-                    lp_vector_store<width>(line + col, y, 0);
-                if constexpr (width == 4) {
-                    if (copy.data)
-                        *(float2 *)(copied + col) =
-                            make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
-                } else if (copy.data) {
-                    tile_store_two<false>(copied + col, y.at[0], 0, false);
-                }
-            });
-            __syncwarp();
+                    *(quad *)(floats + row * (int)stride + col) = y;
+                if (copy.data)
+                    *(float2 *)(copied + row * copy.stride + col) =
+                        make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
+            }
+        }
+    }
+
+    __device__ void store_each(const product_place &place, int m, const float *staged) const
+    {
+#pragma unroll 4
+        for (int n = tile_lane_now().lane; n < 16 * shape::own_cols; n += 32) {
+            int row = place.row + row_of(m) + n / shape::own_cols, col = place.col + col_of() + n % shape::own_cols;
+            int64_t at = place.head * head + row * stride + col;
+            if (row >= place.rows || col >= place.cols)
+                continue;
+            float y = staged[n / shape::own_cols * pitch + n % shape::own_cols];
+            y += bias ? bias[place.head * place.cols + col] : 0;
+            y += add ? add[at] : 0;
+            y += accumulate ? to[at] : 0;
+            if (to)
+                to[at] = y;
+            if (copy.data)
+                tile_store_two<false>(copy.data + place.head * head + (int64_t)row * copy.stride + col, y, 0, false);
         }
     }
 
@@ -305,13 +295,35 @@ template <typename shape> struct product_store_rows : product_store {
     __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums,
                         float *memory) const
     {
-        static_assert(shape::warps * 8 * pitch <= packed_slabs<precision, a_deep, true, shape>::b::size, "of B");
-        float *staged = memory + tile_lane_now().warp * 8 * pitch;
+        tile_lane me = tile_lane_now();
+        float *staged = memory + me.warp * 16 * pitch;
+        const float *from = add ? add + place.head * head : accumulate ? to + place.head * head : NULL;
         __syncthreads();
-        if (quads)
-            store_all<4>(place, sums, staged);
-        else
-            store_all<1>(place, sums, staged);
+#pragma unroll
+        for (int m = 0; m < shape::down; m++) {
+            quad x[2][each] = {};
+            for (int n = 0; quads && from && n < 2 && n * each < vectors; n++)
+                load(x[n], place, m, n * each, from, stride);
+#pragma unroll
+            for (int j = 0; j < shape::across; j++)
+#pragma unroll
+                for (int i = 0; i < 2; i++) {
+                    const float *sum = sums.pair(2 * m + i, j);
+                    *(float2 *)(staged + (8 * i + me.group) * pitch + 8 * j + 2 * me.member) =
+                        make_float2(sum[0], sum[1]);
+                }
+            __syncwarp();
+#pragma unroll
+            for (int n = 0; n < vectors; n += each)
+                if (quads) {
+                    store_quads(x[n / each % 2], place, m, n, staged);
+                    if (from && n + 2 * each < vectors)
+                        load(x[n / each % 2], place, m, n + 2 * each, from, stride);
+                }
+            if (!quads)
+                store_each(place, m, staged);
+            __syncwarp();
+        }
     }
 };
 

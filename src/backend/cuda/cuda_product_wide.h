@@ -33,22 +33,37 @@ struct wide_slab {
     }
 };
 
+/* The same for an operand of `rows` rows that is not deep. */
+template <int rows> struct wide_layout : wide_slab {
+    static constexpr int count = rows;
+    static constexpr bool bf16 = true;
+
+    /* Offset in floats of row i of a depth; i is even. */
+    __device__ static int offset(int k, int i)
+    {
+        return at(i / 64 * 64 + k, i % 64 / 8) + i % 8 / 2;
+    }
+};
+
 /* Floats of a slab of `count` rows. */
 __host__ __device__ constexpr int wide_size(int count)
 {
     return count * wide_slab::line;
 }
 
-/* from: the first row and depth; rows, depth: present from there on. */
-template <bool deep, int count, int threads>
+/* from: the first row and depth; rows, depth: present from there on. width: floats of a copy, 4 or 1. */
+template <bool deep, int count, int threads, int width = 4>
 __device__ static inline void wide_copy(float *to, const uint16_t *from, int64_t stride, int rows, int depth)
 {
     int v = (int)threadIdx.x % 8;
 #pragma unroll
     for (int i = 0; i < count; i += threads / 8) {
         int l = i + (int)threadIdx.x / 8, row = deep ? l : l / 64 * 64 + 8 * v, k = deep ? 8 * v : l % 64;
-        tile_cp_async<4>(to + wide_slab::at(l, v), (const float *)(from + (deep ? row * stride + k : k * stride + row)),
-                         row < rows && k < depth);
+        const float *source = (const float *)(from + (deep ? row * stride + k : k * stride + row));
+#pragma unroll
+        for (int n = 0; n < 4; n += width)
+            tile_cp_async<width>(to + wide_slab::at(l, v) + n, source + n,
+                                 row + (deep ? 0 : 2 * n) < rows && k + (deep ? 2 * n : 0) < depth);
     }
 }
 
@@ -132,15 +147,21 @@ __device__ static inline uint64_t wide_operand(const float *shared, bool deep)
            (uint64_t)1 << 62;
 }
 
-/* sums += a b for a slab, asynchronously. a: of the warpgroup. */
+/* sums += a b for a slab, asynchronously. a: of the warpgroup. 192 columns are 128 and 64. */
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
+    constexpr int first = count == 96 ? 64 : count;
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
-    for (int k = 0; k < wide_slab::depth; k += 16)
-        wide_mma<a_deep, b_deep>(sums, wide_operand(a + (a_deep ? k / 2 : k * wide_slab::line), a_deep),
-                                 wide_operand(b + (b_deep ? k / 2 : k * wide_slab::line), b_deep));
+    for (int k = 0; k < wide_slab::depth; k += 16) {
+        uint64_t left = wide_operand(a + (a_deep ? k / 2 : k * wide_slab::line), a_deep);
+        const float *right = b + (b_deep ? k / 2 : k * wide_slab::line);
+        wide_mma<a_deep, b_deep>((float(&)[first]) sums, left, wide_operand(right, b_deep));
+        if constexpr (count > first)
+            wide_mma<a_deep, b_deep>((float(&)[count - first]) sums[first], left,
+                                     wide_operand(right + wide_size(2 * first), b_deep));
+    }
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
@@ -187,7 +208,7 @@ static inline bool wide_supported(const lp_cuda_run *run)
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
+template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
     wide_kernel(const __grid_constant__ product_task task, int resident, finish_type finish)
 {
@@ -195,9 +216,11 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     LP_SHARED(float, shared);
     /* Lines repeat after 1,024 bytes. */
     float *memory = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4;
-    product_place place = {
-        (int)blockIdx.y * shape::rows,       0, 0, (int)blockIdx.z, product_count(task.rows, task.shard),
-        product_count(task.cols, task.shard)};
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,        0,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
     if (place.row >= place.rows)
         return;
     int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
@@ -209,14 +232,14 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     /* Copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_stage = 0;
     auto copy_a = [&](float *to, int k) {
-        wide_copy<a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
+        wide_copy<a_deep, shape::rows, shape::threads, width>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
                                                        end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
             float *to = ring + next_stage * size;
             int col = next_tile * shape::cols;
-            wide_copy<b_deep, shape::cols, shape::threads>(
+            wide_copy<b_deep, shape::cols, shape::threads, width>(
                 to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
                 place.cols - col, end - next_k);
             if (!resident)
@@ -230,9 +253,10 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         }
         product_copies_end();
     };
+    bool whole = last - tile == 1 && end - begin <= shape::stages * depth; /* all slabs have a stage */
     for (int i = 0; i < resident; i++)
         copy_a(memory + i * size_a, begin + i * depth);
-    for (int i = 2; i < shape::stages; i++)
+    for (int i = whole ? 0 : 2; i < shape::stages; i++)
         copy_next();
     int stage = 0;
 #pragma unroll 1
@@ -243,14 +267,17 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += depth, a += size_a) {
-            product_copies_wait<shape::stages - 3>();
+            if (whole)
+                product_copies_wait<shape::stages - 1>();
+            else
+                product_copies_wait<shape::stages - 3>();
             wide_fence();
             __syncthreads();
             copy_next(); /* to the stage of the slab before the last, whose product is finished */
             const float *right = ring + stage * size, *left = resident ? a : right + size_b;
             wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums,
                                           left + (int)threadIdx.x / 128 * wide_size(64), right);
-            finish.template copied<shape, wide_slab, wide_slab>(place, left, right);
+            finish.template copied<shape, wide_layout<shape::rows>, wide_layout<shape::cols>>(place, left, right);
             wide_wait<1>();
             stage = stage + 1 == shape::stages ? 0 : stage + 1;
         }
@@ -261,19 +288,26 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
 }
 
-/* rows: of the largest shard; ranges: of the column tiles. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
-                               int ranges)
+/* rows: of the largest shard; ranges: of the column tiles. width: floats of a copy to shared memory. */
+template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
+static inline void wide_launch_heads(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                     int heads, int rows, int ranges)
 {
     int depth = (int)lp_blocks(task.depth.most, wide_slab::depth);
     bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);
     int resident = several && task.chunks == 1 && depth <= 4 ? depth : 0;
     size_t floats = (size_t)(resident * wide_size(shape::rows) +
                              shape::stages * (wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows))));
-    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)task.chunks);
-    LP_LAUNCH(run, (wide_kernel<a_deep, b_deep, shape, finish_type>), grid, shape::threads,
-              floats * sizeof(float) + 1024, task, resident, finish);
+    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
+    LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
+                  floats * sizeof(float) + 1024, task, resident, finish);
+}
+
+template <bool a_deep, bool b_deep, typename shape, typename finish_type>
+static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
+                               int ranges)
+{
+    wide_launch_heads<a_deep, b_deep, 4, shape>(run, task, finish, 1, rows, ranges);
 }
 
 #endif

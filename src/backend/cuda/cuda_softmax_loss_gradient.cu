@@ -73,7 +73,7 @@ typedef struct store_items : store_scaled {
             if (!mine<shape>(place, m))
                 continue;
             if constexpr (precision == LP_PRECISION_BF16) {
-                constexpr bool wide = std::is_same_v<slab_a, wide_slab>;
+                constexpr bool wide = std::is_base_of_v<wide_slab, slab_a>;
                 const float *weight = (const float *)((const uint16_t *)weights + at) + me.member;
                 int line = 8 * (me.lane >> 4) + (me.lane & 7), first = row + 16 * m + 8 * (me.lane >> 3 & 1), step,
                     offset;
