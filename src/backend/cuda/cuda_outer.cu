@@ -20,7 +20,8 @@ typedef wide_shape<128, 6, 1> outer_128;
 /* Narrow tiles read more, but a product of few tiles has fewer chunks with them. */
 static bool is_narrow(const lp_cuda_run *run, const reduction_task &task)
 {
-    return wide_supported(run) && task.heads * lp_blocks(task.a, outer_128::rows) * lp_blocks(task.b, outer_128::cols) < 4;
+    return wide_supported(run) &&
+           task.heads * lp_blocks(task.a, outer_128::rows) * lp_blocks(task.b, outer_128::cols) < 4;
 }
 
 int lp_cuda_outer_chunks(const lp_cuda_run *run, const reduction_task &task, int rows)

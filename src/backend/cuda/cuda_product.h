@@ -524,6 +524,8 @@ static inline void product_launch(const lp_cuda_run *run, const product_task &ta
 
 /* What a finish does if it does not say otherwise. */
 struct product_finish {
+    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
+
     template <int of_a, int of_b>
     __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
     {

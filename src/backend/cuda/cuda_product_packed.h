@@ -191,77 +191,92 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* product_store with a copy in bf16, for the only tile of a block. 16 rows of a warp at a time pass through shared memory, so
- * that neighbouring lanes have neighbouring columns. What is added comes to the L2 cache while the tile is multiplied. */
+/* product_store with a copy in bf16, for the only tile of a block. Parts of a warp's tile, of 16 rows and up to 64 columns, pass
+ * through shared memory, so that neighbouring lanes have neighbouring columns. What is added to a
+ * part is loaded while the part before is stored; it comes to the L2 cache while the tile is multiplied. */
 template <typename shape> struct product_store_rows : product_store {
     lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none */
     int quads;         /* columns are a multiple of 4, pointers aligned to four floats, and at most one is added */
 
-    /* Vectors of four columns: of a row, of a lane in 16 rows, and those that a lane loads at once. */
-    static constexpr int line = shape::own_cols / 4, vectors = 16 * line / 32, each = shape::blocks > 1 ? 4 : 8;
-    static constexpr int pitch = shape::own_cols + 8;
+    static constexpr int cols = shape::own_cols < 64 || shape::blocks > 2 ? 32 : 64; /* of a part */
+    static constexpr int across = shape::own_cols / cols, parts = shape::down * across;
+    static constexpr int staging = shape::warps * 16 * cols,
+                         vectors = cols / 8; /* vectors of a lane, of four columns */
     typedef lp_vector<4> quad;
+    quad held[vectors],
+        held_bias; /* what is added to the lane's vectors of a part, which are all in the same columns */
 
-    /* Where a lane is: first row and column of its warp, from those of the tile on. */
-    __device__ static int row_of(int m)
+    /* First row and column of part i, from those of the tile on. */
+    __device__ static int row_of(int i)
     {
-        return tile_lane_now().warp / shape::warps_across * shape::own_rows + 16 * m;
+        return tile_lane_now().warp / shape::warps_across * shape::own_rows + i / across * 16;
     }
-    __device__ static int col_of(void)
+    __device__ static int col_of(int i)
     {
-        return tile_lane_now().warp % shape::warps_across * shape::own_cols;
+        return tile_lane_now().warp % shape::warps_across * shape::own_cols + i % across * cols;
+    }
+
+    /* Row and column of a lane's vector n in its part; where an element of a part is staged, without bank conflicts. */
+    __device__ static int row_at(int n)
+    {
+        return (tile_lane_now().lane + 32 * n) / (cols / 4);
+    }
+    __device__ static int col_at(int n)
+    {
+        return (tile_lane_now().lane + 32 * n) % (cols / 4) * 4;
+    }
+    __device__ static int staged_at(int row, int col)
+    {
+        return row * cols + (col ^ row % (cols / 8) * 8);
+    }
+
+    __device__ const float *added(const product_place &place) const
+    {
+        return !quads ? NULL : add ? add + place.head * head : accumulate ? to + place.head * head : NULL;
+    }
+
+    /* Beyond the last row and column it loads these again: loads under a condition would wait for each other. */
+    __device__ void load(const product_place &place, int i)
+    {
+        const float *from = added(place);
+        int last = place.rows - 1 - place.row, right = min(place.col + col_of(i) + col_at(0), place.cols - 4);
+        held_bias = {};
+#pragma unroll
+        for (int n = 0; n < vectors; n++)
+            held[n] = {};
+        if (from) {
+            from += place.row * stride + right;
+#pragma unroll
+            for (int n = 0; n < vectors; n++)
+                held[n] = lp_vector_load<4>(from + min(row_of(i) + row_at(n), last) * (int)stride);
+        }
+        if (quads && bias)
+            held_bias = lp_vector_load<4>(bias + place.head * place.cols + right);
     }
 
     template <int precision, bool a_deep, typename any>
-    __device__ void start(const product_place &place, product_sums<any> &sums) const
+    __device__ void start(const product_place &place, product_sums<any> &) const
     {
-        if (quads && bias) {
-            int left = place.col + col_of() + 2 * tile_lane_now().member;
-#pragma unroll
-            for (int j = 0; j < shape::across; j++) {
-                float2 both = *(const float2 *)(bias + place.head * place.cols + min(left + 8 * j, place.cols - 2));
-#pragma unroll
-                for (int i = 0; i < 2 * shape::down; i++) {
-                    sums.pair(i, j)[0] = both.x;
-                    sums.pair(i, j)[1] = both.y;
-                }
-            }
-        }
-        const float *from = add ? add : to;
-        for (int i = (int)threadIdx.x; (add || accumulate) && i < shape::rows * shape::cols / 32; i += shape::threads) {
-            int row = place.row + i / (shape::cols / 32), col = place.col + i % (shape::cols / 32) * 32;
+        const float *from = added(place);
+        for (int n = (int)threadIdx.x; from && n < shape::rows * shape::cols / 32; n += shape::threads) {
+            int row = place.row + n / (shape::cols / 32), col = place.col + n % (shape::cols / 32) * 32;
             if (row < place.rows && col < place.cols)
-                tile_prefetch(from + place.head * head + row * stride + col);
+                tile_prefetch(from + row * stride + col);
         }
     }
 
-    /* Vectors n to n + each - 1 of the lane, from row m on. Beyond the last row and column it loads these again: loads under a
-     * condition would wait for each other. */
-    __device__ static void load(quad (&x)[each], const product_place &place, int m, int n, const float *from,
-                                int64_t step)
+    __device__ void store_quads(const product_place &place, int i, const float *staged) const
     {
-        int last = place.rows - 1 - place.row, right = place.cols - 4 - place.col;
-        from += place.row * step + place.col;
-#pragma unroll
-        for (int k = 0; k < each; k++) {
-            int vector = tile_lane_now().lane + 32 * (n + k);
-            x[k] = lp_vector_load<4>(from + min(row_of(m) + vector / line, last) * (int)step +
-                                     min(col_of() + vector % line * 4, right));
-        }
-    }
-
-    __device__ void store_quads(quad (&x)[each], const product_place &place, int m, int n, const float *staged) const
-    {
-        int first = place.row + row_of(m), left = place.col + col_of();
+        int first = place.row + row_of(i), left = place.col + col_of(i);
         float *floats = to + place.head * head + (int64_t)first * stride + left;
         uint16_t *copied = copy.data + place.head * head + (int64_t)first * copy.stride + left;
 #pragma unroll
-        for (int k = 0; k < each; k++) {
-            int vector = tile_lane_now().lane + 32 * (n + k), row = vector / line, col = vector % line * 4;
-            quad y = lp_vector_load<4>(staged + row * pitch + col);
+        for (int n = 0; n < vectors; n++) {
+            int row = row_at(n), col = col_at(n);
+            quad y = lp_vector_load<4>(staged + staged_at(row, col));
 #pragma unroll
-            for (int i = 0; i < 4; i++)
-                y.at[i] += x[k].at[i];
+            for (int k = 0; k < 4; k++)
+                y.at[k] += held[n].at[k] + held_bias.at[k];
             if (first + row < place.rows && left + col < place.cols) {
                 if (to)
                     *(quad *)(floats + row * (int)stride + col) = y;
@@ -272,15 +287,15 @@ template <typename shape> struct product_store_rows : product_store {
         }
     }
 
-    __device__ void store_each(const product_place &place, int m, const float *staged) const
+    __device__ void store_each(const product_place &place, int i, const float *staged) const
     {
 #pragma unroll 4
-        for (int n = tile_lane_now().lane; n < 16 * shape::own_cols; n += 32) {
-            int row = place.row + row_of(m) + n / shape::own_cols, col = place.col + col_of() + n % shape::own_cols;
+        for (int n = tile_lane_now().lane; n < 16 * cols; n += 32) {
+            int row = place.row + row_of(i) + n / cols, col = place.col + col_of(i) + n % cols;
             int64_t at = place.head * head + row * stride + col;
             if (row >= place.rows || col >= place.cols)
                 continue;
-            float y = staged[n / shape::own_cols * pitch + n % shape::own_cols];
+            float y = staged[staged_at(n / cols, n % cols)];
             y += bias ? bias[place.head * place.cols + col] : 0;
             y += add ? add[at] : 0;
             y += accumulate ? to[at] : 0;
@@ -291,39 +306,36 @@ template <typename shape> struct product_store_rows : product_store {
         }
     }
 
-    template <int precision, bool a_deep, typename any>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums,
-                        float *memory) const
+    /* Stores part i. memory: `staging` floats. */
+    __device__ void store_part(const product_place &place, product_sums<shape> &sums, int i, float *memory)
     {
         tile_lane me = tile_lane_now();
-        float *staged = memory + me.warp * 16 * pitch;
-        const float *from = add ? add + place.head * head : accumulate ? to + place.head * head : NULL;
+        float *staged = memory + me.warp * 16 * cols;
+#pragma unroll
+        for (int j = 0; j < cols / 8; j++)
+#pragma unroll
+            for (int k = 0; k < 2; k++) {
+                const float *sum = sums.pair(i / across * 2 + k, i % across * (cols / 8) + j);
+                *(float2 *)(staged + staged_at(8 * k + me.group, 8 * j + 2 * me.member)) = make_float2(sum[0], sum[1]);
+            }
+        __syncwarp();
+        if (quads)
+            store_quads(place, i, staged);
+        else
+            store_each(place, i, staged);
+        if (i + 1 < parts)
+            load(place, i + 1);
+        __syncwarp();
+    }
+
+    template <int precision, bool a_deep, typename any>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory)
+    {
         __syncthreads();
+        load(place, 0);
 #pragma unroll
-        for (int m = 0; m < shape::down; m++) {
-            quad x[2][each] = {};
-            for (int n = 0; quads && from && n < 2 && n * each < vectors; n++)
-                load(x[n], place, m, n * each, from, stride);
-#pragma unroll
-            for (int j = 0; j < shape::across; j++)
-#pragma unroll
-                for (int i = 0; i < 2; i++) {
-                    const float *sum = sums.pair(2 * m + i, j);
-                    *(float2 *)(staged + (8 * i + me.group) * pitch + 8 * j + 2 * me.member) =
-                        make_float2(sum[0], sum[1]);
-                }
-            __syncwarp();
-#pragma unroll
-            for (int n = 0; n < vectors; n += each)
-                if (quads) {
-                    store_quads(x[n / each % 2], place, m, n, staged);
-                    if (from && n + 2 * each < vectors)
-                        load(x[n / each % 2], place, m, n + 2 * each, from, stride);
-                }
-            if (!quads)
-                store_each(place, m, staged);
-            __syncwarp();
-        }
+        for (int i = 0; i < parts; i++)
+            store_part(place, sums, i, memory);
     }
 };
 

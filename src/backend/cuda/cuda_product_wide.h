@@ -157,18 +157,32 @@ __device__ static inline void wide_multiply(float (&sums)[count], const float *a
     for (int k = 0; k < wide_slab::depth; k += 16) {
         uint64_t left = wide_operand(a + (a_deep ? k / 2 : k * wide_slab::line), a_deep);
         const float *right = b + (b_deep ? k / 2 : k * wide_slab::line);
-        wide_mma<a_deep, b_deep>((float(&)[first]) sums, left, wide_operand(right, b_deep));
+        wide_mma<a_deep, b_deep>((float(&)[first])sums, left, wide_operand(right, b_deep));
         if constexpr (count > first)
             wide_mma<a_deep, b_deep>((float(&)[count - first]) sums[first], left,
                                      wide_operand(right + wide_size(2 * first), b_deep));
     }
+}
+
+/* Ends a group of products. */
+__device__ static inline void wide_commit(void)
+{
     asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
-/* Until at most `later` of the products are unfinished. */
+/* Until at most `later` groups of products are unfinished. */
 template <int later> __device__ static inline void wide_wait(void)
 {
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(later) : "memory");
+}
+
+/* The sums are in their registers from here on: the compiler would set those of later products between two products, which
+ * would then wait for each other. */
+template <int count> __device__ static inline void wide_pin(float (&sums)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
 }
 
 /* What the thread has copied becomes visible to wgmma. */
@@ -182,6 +196,12 @@ __device__ static inline void wide_fence(void)
 /* Not launched (wide_supported). */
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
+{
+}
+template <int count> __device__ static inline void wide_pin(float (&)[count])
+{
+}
+__device__ static inline void wide_commit(void)
 {
 }
 template <int later> __device__ static inline void wide_wait(void)
@@ -208,6 +228,43 @@ static inline bool wide_supported(const lp_cuda_run *run)
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
+/* A tile all of whose slabs have a stage of `size` floats, B and then A: its first 128 columns are stored while the others are
+ * multiplied. wait_next: until the next slab is there. */
+template <bool a_deep, bool b_deep, typename shape, typename finish_type, typename waiting>
+__device__ static inline void wide_store_halves(const product_place &place, product_sums<shape> &sums,
+                                                const float *ring, int size, int slabs, float *staging,
+                                                finish_type &finish, const waiting &wait_next)
+{
+    constexpr int first = shape::cols > 128 ? 128 : shape::cols, rest = shape::cols - first;
+    const float *a = ring + wide_size(shape::cols) + (int)threadIdx.x / 128 * wide_size(64);
+    wide_pin((float(&)[shape::cols / 2]) sums);
+#pragma unroll 1
+    for (int i = 0; i < slabs; i++) {
+        wait_next();
+        product_copies_end(); /* counted by wait_next */
+        wide_multiply<a_deep, b_deep>((float(&)[first / 2]) sums, a + i * size, ring + i * size);
+    }
+    wide_commit();
+    if constexpr (rest > 0) {
+#pragma unroll 1
+        for (int i = 0; i < slabs; i++)
+            wide_multiply<a_deep, b_deep>((float(&)[rest / 2]) sums.at[0][first / 8], a + i * size,
+                                          ring + i * size + wide_size(first));
+        wide_commit();
+        finish.load(place, 0);
+        wide_wait<1>();
+    } else {
+        finish.load(place, 0);
+        wide_wait<0>();
+    }
+#pragma unroll
+    for (int i = 0; i < finish_type::parts; i++) {
+        if (i * finish_type::cols == first)
+            wide_wait<0>();
+        finish.store_part(place, sums, i, staging);
+    }
+}
+
 template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
     wide_kernel(const __grid_constant__ product_task task, int resident, finish_type finish)
@@ -233,7 +290,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     int next_tile = tile, next_k = begin, next_stage = 0;
     auto copy_a = [&](float *to, int k) {
         wide_copy<a_deep, shape::rows, shape::threads, width>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                       end - k);
+                                                              end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
@@ -258,31 +315,43 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         copy_a(memory + i * size_a, begin + i * depth);
     for (int i = whole ? 0 : 2; i < shape::stages; i++)
         copy_next();
-    int stage = 0;
+    int stage = 0, group = (int)threadIdx.x / 128 * wide_size(64);
+    float *staging = ring + (whole ? (end - begin + depth - 1) / depth : shape::stages) * size;
+    auto wait_next = [&]() {
+        if (whole)
+            product_copies_wait<shape::stages - 1>();
+        else
+            product_copies_wait<shape::stages - 3>();
+        wide_fence();
+        __syncthreads();
+    };
 #pragma unroll 1
     for (; tile < last; tile++) {
         product_sums<shape> sums = {};
         const float *a = memory;
         place.col = tile * shape::cols;
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
+        if constexpr (finish_type::staging > 0) {
+            if (whole) {
+                wide_store_halves<a_deep, b_deep>(place, sums, ring, size, (end - begin + depth - 1) / depth, staging,
+                                                  finish, wait_next);
+                return;
+            }
+        }
 #pragma unroll 1
         for (int k = begin; k < end; k += depth, a += size_a) {
-            if (whole)
-                product_copies_wait<shape::stages - 1>();
-            else
-                product_copies_wait<shape::stages - 3>();
-            wide_fence();
-            __syncthreads();
+            wait_next();
             copy_next(); /* to the stage of the slab before the last, whose product is finished */
             const float *right = ring + stage * size, *left = resident ? a : right + size_b;
-            wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums,
-                                          left + (int)threadIdx.x / 128 * wide_size(64), right);
+            wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
+            wide_commit();
             finish.template copied<shape, wide_layout<shape::rows>, wide_layout<shape::cols>>(place, left, right);
             wide_wait<1>();
             stage = stage + 1 == shape::stages ? 0 : stage + 1;
         }
         wide_wait<0>();
-        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory);
+        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums,
+                                                              finish_type::staging > 0 ? staging : memory);
     }
     __syncthreads();
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
@@ -296,8 +365,9 @@ static inline void wide_launch_heads(const lp_cuda_run *run, const product_task 
     int depth = (int)lp_blocks(task.depth.most, wide_slab::depth);
     bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);
     int resident = several && task.chunks == 1 && depth <= 4 ? depth : 0;
-    size_t floats = (size_t)(resident * wide_size(shape::rows) +
-                             shape::stages * (wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows))));
+    int stages = finish_type::staging > 0 && !several && depth < shape::stages ? depth : shape::stages;
+    size_t floats = (size_t)(resident * wide_size(shape::rows) + finish_type::staging +
+                             stages * (wide_size(shape::cols) + (resident ? 0 : wide_size(shape::rows))));
     dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
     LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, width, shape, finish_type>), grid, shape::threads,
                   floats * sizeof(float) + 1024, task, resident, finish);
