@@ -4,7 +4,7 @@
 
 /* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
 typedef wide_shape<64, 4, 2> linear_64;
-typedef wide_shape<128, 4, 1> linear_128;
+typedef wide_shape<128, 4, 2> linear_128;
 typedef wide_shape<192, 4, 1> linear_192;
 typedef wide_shape<256, 4, 1> linear_256;
 
@@ -64,7 +64,7 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
         with(lp_constant<4>(), packed_narrow());
     else if (task.a.width < 4)
         with(lp_constant<1>(), linear_64());
-    else if (out <= linear_64::cols || in <= wide_slab::depth) /* what is mostly storing has more blocks at once */
+    else if (out <= linear_64::cols)
         with(lp_constant<4>(), linear_64());
     else if (out <= linear_128::cols)
         with(lp_constant<4>(), linear_128());

@@ -14,17 +14,14 @@
 
 /* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
  * run on a multiprocessor. */
-template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks, int b_buffers = 2>
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
 struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
-    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = b_buffers;
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = 2;
 };
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-/* Smaller tiles, which wait for less: gradients of weights; linear layers (features by tokens), and of 64 features. */
-typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
-typedef packed_shape<128, 64, 32, 32, 3, 2, 4> packed_linear;
-typedef packed_shape<64, 64, 32, 32, 3, 3, 4> packed_linear_narrow;
+typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;  /* smaller, which waits for less: gradients of weights */
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -198,7 +195,8 @@ template <typename shape> struct product_store_rows : product_store {
     lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none */
     int quads;         /* columns are a multiple of 4, pointers aligned to four floats, and at most one is added */
 
-    static constexpr int cols = shape::own_cols < 64 || shape::blocks > 2 ? 32 : 64; /* of a part */
+    static constexpr int cols =
+        shape::own_cols < 64 || (shape::own_cols > 64 && shape::blocks > 1) ? 32 : 64; /* of a part */
     static constexpr int across = shape::own_cols / cols, parts = shape::down * across;
     static constexpr int staging = shape::warps * 16 * cols,
                          vectors = cols / 8; /* vectors of a lane, of four columns */
@@ -306,26 +304,33 @@ template <typename shape> struct product_store_rows : product_store {
         }
     }
 
-    /* Stores part i. memory: `staging` floats. */
-    __device__ void store_part(const product_place &place, product_sums<shape> &sums, int i, float *memory)
+    /* Stores parts begin to end - 1. memory: `staging` floats. A loop that is not unrolled: in a step, where kernels alternate,
+     * instructions that run once are loaded from memory as often as they run. */
+    template <int begin, int end>
+    __device__ void store_parts(const product_place &place, product_sums<shape> &sums, float *memory)
     {
         tile_lane me = tile_lane_now();
         float *staged = memory + me.warp * 16 * cols;
+#pragma unroll 1
+        for (int i = begin; i < end; i++) {
 #pragma unroll
-        for (int j = 0; j < cols / 8; j++)
+            for (int j = begin * (cols / 8); j < end * (cols / 8); j++) {
+                int part = j / (cols / 8), at = 8 * (j % (cols / 8)) + 2 * me.member;
 #pragma unroll
-            for (int k = 0; k < 2; k++) {
-                const float *sum = sums.pair(i / across * 2 + k, i % across * (cols / 8) + j);
-                *(float2 *)(staged + staged_at(8 * k + me.group, 8 * j + 2 * me.member)) = make_float2(sum[0], sum[1]);
+                for (int k = 0; k < 2 && i == part; k++) {
+                    const float *sum = sums.pair(part / across * 2 + k, part % across * (cols / 8) + j % (cols / 8));
+                    *(float2 *)(staged + staged_at(8 * k + me.group, at)) = make_float2(sum[0], sum[1]);
+                }
             }
-        __syncwarp();
-        if (quads)
-            store_quads(place, i, staged);
-        else
-            store_each(place, i, staged);
-        if (i + 1 < parts)
-            load(place, i + 1);
-        __syncwarp();
+            __syncwarp();
+            if (quads)
+                store_quads(place, i, staged);
+            else
+                store_each(place, i, staged);
+            if (i + 1 < parts)
+                load(place, i + 1);
+            __syncwarp();
+        }
     }
 
     template <int precision, bool a_deep, typename any>
@@ -333,9 +338,7 @@ template <typename shape> struct product_store_rows : product_store {
     {
         __syncthreads();
         load(place, 0);
-#pragma unroll
-        for (int i = 0; i < parts; i++)
-            store_part(place, sums, i, memory);
+        store_parts<0, parts>(place, sums, memory);
     }
 };
 

@@ -251,18 +251,14 @@ __device__ static inline void wide_store_halves(const product_place &place, prod
             wide_multiply<a_deep, b_deep>((float(&)[rest / 2]) sums.at[0][first / 8], a + i * size,
                                           ring + i * size + wide_size(first));
         wide_commit();
-        finish.load(place, 0);
+    }
+    finish.load(place, 0);
+    if constexpr (rest > 0) {
         wide_wait<1>();
-    } else {
-        finish.load(place, 0);
-        wide_wait<0>();
+        finish.template store_parts<0, first / finish_type::cols>(place, sums, staging);
     }
-#pragma unroll
-    for (int i = 0; i < finish_type::parts; i++) {
-        if (i * finish_type::cols == first)
-            wide_wait<0>();
-        finish.store_part(place, sums, i, staging);
-    }
+    wide_wait<0>();
+    finish.template store_parts<rest ? first / finish_type::cols : 0, finish_type::parts>(place, sums, staging);
 }
 
 template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
@@ -313,6 +309,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     bool whole = last - tile == 1 && end - begin <= shape::stages * depth; /* all slabs have a stage */
     for (int i = 0; i < resident; i++)
         copy_a(memory + i * size_a, begin + i * depth);
+#pragma unroll 1
     for (int i = whole ? 0 : 2; i < shape::stages; i++)
         copy_next();
     int stage = 0, group = (int)threadIdx.x / 128 * wide_size(64);
