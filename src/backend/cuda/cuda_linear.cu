@@ -4,7 +4,8 @@
 
 /* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
 typedef wide_shape<64, 4, 2> linear_64;
-typedef wide_shape<128, 4, 2> linear_128;
+typedef wide_shape<128, 4, 1> linear_128;
+typedef wide_shape<128, 4, 2> linear_shallow; /* of a depth of 64 two blocks run at once, which store while others load */
 typedef wide_shape<192, 4, 1> linear_192;
 typedef wide_shape<256, 4, 1> linear_256;
 
@@ -66,6 +67,8 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
         with(lp_constant<1>(), linear_64());
     else if (out <= linear_64::cols)
         with(lp_constant<4>(), linear_64());
+    else if (in <= wide_slab::depth)
+        with(lp_constant<4>(), linear_shallow());
     else if (out <= linear_128::cols)
         with(lp_constant<4>(), linear_128());
     else if (lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols))
