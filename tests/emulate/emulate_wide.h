@@ -10,7 +10,7 @@ static inline float emulate_wide_at(const float *slab, bool deep, int row, int k
     return __uint_as_float((uint32_t)bits << 16);
 }
 
-template <bool a_deep, bool b_deep, int count>
+template <bool a_deep, bool b_deep, int most = 128, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
     tile_lane me = tile_lane_now();

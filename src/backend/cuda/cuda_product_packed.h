@@ -195,8 +195,10 @@ template <typename shape> struct product_store_rows : product_store {
     lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none */
     int quads;         /* columns are a multiple of 4, pointers aligned to four floats, and at most one is added */
 
-    static constexpr int cols =
-        shape::own_cols < 64 || (shape::own_cols > 64 && shape::blocks > 1) ? 32 : 64; /* of a part */
+    static constexpr int cols = shape::own_cols < 64 || shape::own_cols > 192 ||
+                                        (shape::own_cols > 64 && shape::blocks > 1)
+                                    ? 32
+                                    : 64; /* of a part */
     static constexpr int across = shape::own_cols / cols, parts = shape::down * across;
     static constexpr int staging = shape::warps * 16 * cols,
                          vectors = cols / 8; /* vectors of a lane, of four columns */
@@ -265,29 +267,28 @@ template <typename shape> struct product_store_rows : product_store {
 
     __device__ void store_quads(const product_place &place, int i, const float *staged) const
     {
-        int first = place.row + row_of(i), left = place.col + col_of(i);
+        int first = place.row + row_of(i), col = col_at(0), left = place.col + col_of(i) + col;
         float *floats = to + place.head * head + (int64_t)first * stride + left;
         uint16_t *copied = copy.data + place.head * head + (int64_t)first * copy.stride + left;
+        int present = left < place.cols ? place.rows - first : 0;
 #pragma unroll
         for (int n = 0; n < vectors; n++) {
-            int row = row_at(n), col = col_at(n);
+            int row = row_at(n);
             quad y = lp_vector_load<4>(staged + staged_at(row, col));
 #pragma unroll
             for (int k = 0; k < 4; k++)
                 y.at[k] += held[n].at[k] + held_bias.at[k];
-            if (first + row < place.rows && left + col < place.cols) {
-                if (to)
-                    *(quad *)(floats + row * (int)stride + col) = y;
-                if (copy.data)
-                    *(float2 *)(copied + row * copy.stride + col) =
-                        make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
-            }
+            if (to && row < present)
+                *(quad *)(floats + row * (int)stride) = y;
+            if (copy.data && row < present)
+                *(float2 *)(copied + row * copy.stride) =
+                    make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
         }
     }
 
     __device__ void store_each(const product_place &place, int i, const float *staged) const
     {
-#pragma unroll 4
+#pragma unroll 1
         for (int n = tile_lane_now().lane; n < 16 * cols; n += 32) {
             int row = place.row + row_of(i) + n / cols, col = place.col + col_of(i) + n % cols;
             int64_t at = place.head * head + row * stride + col;
@@ -304,8 +305,8 @@ template <typename shape> struct product_store_rows : product_store {
         }
     }
 
-    /* Stores parts begin to end - 1. memory: `staging` floats. A loop that is not unrolled: in a step, where kernels alternate,
-     * instructions that run once are loaded from memory as often as they run. */
+    /* Stores parts begin to end - 1, of which the first is loaded; memory: `staging` floats. The loop is not unrolled: where
+     * kernels alternate, instructions that run once are loaded from memory as often as they run. */
     template <int begin, int end>
     __device__ void store_parts(const product_place &place, product_sums<shape> &sums, float *memory)
     {
@@ -314,14 +315,13 @@ template <typename shape> struct product_store_rows : product_store {
 #pragma unroll 1
         for (int i = begin; i < end; i++) {
 #pragma unroll
-            for (int j = begin * (cols / 8); j < end * (cols / 8); j++) {
-                int part = j / (cols / 8), at = 8 * (j % (cols / 8)) + 2 * me.member;
+            for (int part = begin; part < end; part++)
 #pragma unroll
-                for (int k = 0; k < 2 && i == part; k++) {
-                    const float *sum = sums.pair(part / across * 2 + k, part % across * (cols / 8) + j % (cols / 8));
-                    *(float2 *)(staged + staged_at(8 * k + me.group, at)) = make_float2(sum[0], sum[1]);
+                for (int k = 0; i == part && k < cols / 4; k++) {
+                    const float *sum = sums.pair(part / across * 2 + k % 2, part % across * (cols / 8) + k / 2);
+                    *(float2 *)(staged + staged_at(k % 2 * 8 + me.group, k / 2 * 8 + 2 * me.member)) =
+                        make_float2(sum[0], sum[1]);
                 }
-            }
             __syncwarp();
             if (quads)
                 store_quads(place, i, staged);

@@ -148,10 +148,10 @@ __device__ static inline uint64_t wide_operand(const float *shared, bool deep)
 }
 
 /* sums += a b for a slab, asynchronously. a: of the warpgroup. 192 columns are 128 and 64. */
-template <bool a_deep, bool b_deep, int count>
+template <bool a_deep, bool b_deep, int most = 128, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
-    constexpr int first = count == 96 ? 64 : count;
+    constexpr int first = count == 96 || count > most ? 64 : count;
     asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
 #pragma unroll
     for (int k = 0; k < wide_slab::depth; k += 16) {
@@ -194,7 +194,7 @@ __device__ static inline void wide_fence(void)
 #elif defined(__CUDACC__)
 
 /* Not launched (wide_supported). */
-template <bool a_deep, bool b_deep, int count>
+template <bool a_deep, bool b_deep, int most = 128, int count>
 __device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
 {
 }
@@ -228,37 +228,33 @@ static inline bool wide_supported(const lp_cuda_run *run)
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* A tile all of whose slabs have a stage of `size` floats, B and then A: its first 128 columns are stored while the others are
- * multiplied. wait_next: until the next slab is there. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type, typename waiting>
-__device__ static inline void wide_store_halves(const product_place &place, product_sums<shape> &sums,
-                                                const float *ring, int size, int slabs, float *staging,
-                                                finish_type &finish, const waiting &wait_next)
+/* Columns of a tile that are stored while the others are multiplied, if all its slabs have a stage. */
+__host__ __device__ constexpr int wide_first(int cols)
 {
-    constexpr int first = shape::cols > 128 ? 128 : shape::cols, rest = shape::cols - first;
-    const float *a = ring + wide_size(shape::cols) + (int)threadIdx.x / 128 * wide_size(64);
+    return cols > 128 ? 128 : cols;
+}
+
+/* Multiplies the tile in one or two groups of products. wait_next: until the next slab is there. Stages have `size` floats, B and
+ * then A; a: of the warpgroup. */
+template <bool a_deep, bool b_deep, typename shape, typename waiting>
+__device__ static inline void wide_multiply_halves(product_sums<shape> &sums, const float *a, const float *b, int size,
+                                                   int slabs, const waiting &wait_next)
+{
+    constexpr int first = wide_first(shape::cols), rest = shape::cols - first;
     wide_pin((float(&)[shape::cols / 2]) sums);
 #pragma unroll 1
     for (int i = 0; i < slabs; i++) {
         wait_next();
         product_copies_end(); /* counted by wait_next */
-        wide_multiply<a_deep, b_deep>((float(&)[first / 2]) sums, a + i * size, ring + i * size);
+        wide_multiply<a_deep, b_deep>((float(&)[first / 2]) sums, a + i * size, b + i * size);
     }
     wide_commit();
-    if constexpr (rest > 0) {
+    if constexpr (rest > 0)
 #pragma unroll 1
         for (int i = 0; i < slabs; i++)
             wide_multiply<a_deep, b_deep>((float(&)[rest / 2]) sums.at[0][first / 8], a + i * size,
-                                          ring + i * size + wide_size(first));
-        wide_commit();
-    }
-    finish.load(place, 0);
-    if constexpr (rest > 0) {
-        wide_wait<1>();
-        finish.template store_parts<0, first / finish_type::cols>(place, sums, staging);
-    }
-    wide_wait<0>();
-    finish.template store_parts<rest ? first / finish_type::cols : 0, finish_type::parts>(place, sums, staging);
+                                          b + i * size + wide_size(first));
+    wide_commit();
 }
 
 template <bool a_deep, bool b_deep, int width, typename shape, typename finish_type>
@@ -312,8 +308,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 #pragma unroll 1
     for (int i = whole ? 0 : 2; i < shape::stages; i++)
         copy_next();
-    int stage = 0, group = (int)threadIdx.x / 128 * wide_size(64);
-    float *staging = ring + (whole ? (end - begin + depth - 1) / depth : shape::stages) * size;
+    int stage = 0, slabs = (end - begin + depth - 1) / depth, group = (int)threadIdx.x / 128 * wide_size(64);
     auto wait_next = [&]() {
         if (whole)
             product_copies_wait<shape::stages - 1>();
@@ -328,27 +323,35 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         const float *a = memory;
         place.col = tile * shape::cols;
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
-        if constexpr (finish_type::staging > 0) {
-            if (whole) {
-                wide_store_halves<a_deep, b_deep>(place, sums, ring, size, (end - begin + depth - 1) / depth, staging,
-                                                  finish, wait_next);
-                return;
-            }
-        }
+        if (finish_type::staging > 0 && whole) {
+            wide_multiply_halves<a_deep, b_deep>(sums, ring + size_b + group, ring, size, slabs, wait_next);
+        } else {
 #pragma unroll 1
-        for (int k = begin; k < end; k += depth, a += size_a) {
-            wait_next();
-            copy_next(); /* to the stage of the slab before the last, whose product is finished */
-            const float *right = ring + stage * size, *left = resident ? a : right + size_b;
-            wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
-            wide_commit();
-            finish.template copied<shape, wide_layout<shape::rows>, wide_layout<shape::cols>>(place, left, right);
-            wide_wait<1>();
-            stage = stage + 1 == shape::stages ? 0 : stage + 1;
+            for (int k = begin; k < end; k += depth, a += size_a) {
+                wait_next();
+                copy_next(); /* to the stage of the slab before the last, whose product is finished */
+                const float *right = ring + stage * size, *left = resident ? a : right + size_b;
+                wide_multiply<a_deep, b_deep, finish_type::staging ? 64 : 128>((float(&)[shape::cols / 2]) sums,
+                                                                               left + group, right);
+                wide_commit();
+                finish.template copied<shape, wide_layout<shape::rows>, wide_layout<shape::cols>>(place, left, right);
+                wide_wait<1>();
+                stage = stage + 1 == shape::stages ? 0 : stage + 1;
+            }
+            wide_wait<0>();
         }
-        wide_wait<0>();
-        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums,
-                                                              finish_type::staging > 0 ? staging : memory);
+        if constexpr (finish_type::staging > 0) {
+            constexpr int first =
+                wide_first(shape::cols) < shape::cols ? wide_first(shape::cols) / finish_type::cols : 0;
+            float *staging = ring + (whole ? slabs : shape::stages) * size;
+            finish.load(place, 0);
+            wide_wait<1>();
+            finish.template store_parts<0, first>(place, sums, staging);
+            wide_wait<0>();
+            finish.template store_parts<first, finish_type::parts>(place, sums, staging);
+        } else {
+            finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory);
+        }
     }
     __syncthreads();
     finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
