@@ -5,7 +5,7 @@
 /* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
 typedef wide_shape<64, 4, 2> linear_64;
 typedef wide_shape<128, 4, 1> linear_128;
-typedef wide_shape<128, 4, 2> linear_shallow; /* of a depth of 64 two blocks run at once, which store while others load */
+typedef wide_shape<128, 4, 2> linear_shallow; /* of a depth of 64: one block stores while another loads */
 typedef wide_shape<192, 4, 1> linear_192;
 typedef wide_shape<256, 4, 1> linear_256;
 

@@ -147,7 +147,7 @@ __device__ static inline uint64_t wide_operand(const float *shared, bool deep)
            (uint64_t)1 << 62;
 }
 
-/* sums += a b for a slab, asynchronously. a: of the warpgroup. 192 columns are 128 and 64. */
+/* sums += a b for a slab, asynchronously. a: of the warpgroup. 192 columns are 128 and 64; more than `most` sums are halves. */
 template <bool a_deep, bool b_deep, int most = 128, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
