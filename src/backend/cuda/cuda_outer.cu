@@ -14,7 +14,7 @@ bool lp_cuda_outer_wide(const lp_node *node, bool copies)
     return copies ? a >= LEAST_COPY && b >= LEAST_COPY : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
 }
 
-typedef wide_shape<64, 4, 2> outer_64;
+typedef wide_shape<64, 6, 1> outer_64; /* two blocks a multiprocessor would spill registers */
 typedef wide_shape<128, 6, 1> outer_128;
 
 /* Narrow tiles read more, but a product of few tiles has fewer chunks with them. */
