@@ -53,6 +53,10 @@ template <int count> __device__ static inline void tile_cp_async_part(float *to,
         to[i] = i < present ? from[i] : 0;
 }
 
+__device__ static inline void tile_prefetch(const float *)
+{
+}
+
 __device__ static inline void tile_cp_async_wait(void)
 {
 }

@@ -1,28 +1,31 @@
 /* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of cuda_product.h, or in bf16 of copies
  * (cuda_product_packed.h). Gradients of weights are reductions over rows (cuda_reduction.h). */
-#include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_linear_wide.h"
 
-/* In bf16: the transpose of y, features by tokens. */
+/* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
+typedef linear_shape<64, 4, 2> linear_64;
+typedef linear_shape<128, 4, 1> linear_128;
+typedef linear_shape<128, 4, 2> linear_shallow; /* of a depth of 64: one block stores while another loads */
+typedef linear_shape<192, 4, 1> linear_192;
+typedef linear_shape<256, 4, 1> linear_256;
+
+/* In bf16. */
 template <bool transpose, typename shape>
 static void launch_rows(const lp_cuda_run *run, const product_task &task, const product_store &given, lp_cuda_copy copy,
                         int heads, int largest)
 {
-    product_task transposed = task;
-    transposed.rows = task.cols;
-    transposed.cols = task.rows;
-    transposed.a = task.b;
-    transposed.b = task.a;
     product_store_rows<shape> store = {};
     (product_store &)store = given;
     store.copy = copy;
     bool floats = given.to || given.bias || given.add;
-    store.quads = (given.head + copy.gap) % 4 == 0 &&
-                  lp_vector_width((uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add,
-                                  floats ? task.cols.most : 0) == 4;
-    int blocks = PACKED_BLOCKS / 2 * shape::blocks / (heads * (int)lp_blocks(task.cols.most, shape::rows));
-    int tiles = (int)lp_blocks(largest, shape::cols), ranges = blocks < 1 ? 1 : blocks < tiles ? blocks : tiles;
-    packed_launch_precision<LP_PRECISION_BF16, transpose, true, shape>(run, transposed, store, heads, task.cols.most,
-                                                                       ranges);
+    uintptr_t pointers = (uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add;
+    store.quads = (given.head + copy.gap) % 4 == 0 && lp_vector_width(pointers, floats ? task.cols.most : 0) == 4 &&
+                  !(given.add && given.accumulate);
+    int tiles = (int)lp_blocks(task.cols.most, shape::cols);
+    if constexpr (is_linear<shape>)
+        linear_launch<true, transpose, shape>(run, task, store, heads, largest, tiles);
+    else
+        packed_launch_precision<LP_PRECISION_BF16, true, transpose, shape>(run, task, store, heads, largest, tiles);
 }
 
 template <bool transpose> static void launch(const lp_node *node, const lp_cuda_run *run)
@@ -54,10 +57,21 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     }
     task.a = packed_operand(x, in + x.gap);
     task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride);
-    if (lp_blocks(out, packed_linear_narrow::rows) % 2) /* half of the last wide tile would be empty */
-        launch_rows<transpose, packed_linear_narrow>(run, task, store, copy, heads, largest);
+    auto with = [&](auto shape) {
+        launch_rows<transpose, decltype(shape)>(run, task, store, copy, heads, largest);
+    };
+    if (!wide_supported(run))
+        with(packed_narrow());
+    else if (out <= linear_64::cols)
+        with(linear_64());
+    else if (in <= WIDE_BLOCK)
+        with(linear_shallow());
+    else if (out <= linear_128::cols)
+        with(linear_128());
+    else if (lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols))
+        with(linear_192());
     else
-        launch_rows<transpose, packed_linear>(run, task, store, copy, heads, largest);
+        with(linear_256());
 }
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)

@@ -128,10 +128,14 @@ template <int slab_precision, bool slab_deep, int slab_count, int slab_depth> st
     static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
     static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
 
-    /* Offset of number i of a line. */
+    /* Offset in floats of number i of a line. */
     __device__ static constexpr int at(int i)
     {
         return i / per_float;
+    }
+    __device__ static constexpr int offset(int line_index, int i)
+    {
+        return line_index * stride + at(i);
     }
 };
 
@@ -522,6 +526,7 @@ static inline void product_launch(const lp_cuda_run *run, const product_task &ta
 /* What a finish does if it does not say otherwise. */
 struct product_finish {
     static constexpr bool has_terms = false; /* of columns, which cuda_product_wide.h copies to `tile_terms` */
+    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
 
     template <int of_a, int of_b>
     __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
@@ -647,7 +652,7 @@ typedef struct product_outer : product_finish {
         constexpr int per_line = layout::count / 4;
 #pragma unroll
         for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
-            const float *from = slab + line * layout::stride + (layout::bf16 ? 2 : 4) * ((int)threadIdx.x % per_line);
+            const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
             float4 four[1];
             if constexpr (layout::bf16) {
                 float2 both = *(const float2 *)from;

@@ -14,17 +14,14 @@
 
 /* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
  * run on a multiprocessor. */
-template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks, int b_buffers = 2>
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
 struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
-    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = b_buffers;
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = 2;
 };
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-/* Smaller tiles, which wait for less: gradients of weights; linear layers (features by tokens), and of 64 features. */
-typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;
-typedef packed_shape<128, 64, 32, 32, 3, 2, 4> packed_linear;
-typedef packed_shape<64, 64, 32, 32, 3, 3, 4> packed_linear_narrow;
+typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;  /* smaller, which waits for less: gradients of weights */
 
 /* bf16 in memory. */
 typedef struct packed_bf16 {
@@ -195,127 +192,157 @@ static inline int packed_parts(int64_t blocks, int units, int extra)
 
 /* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
 
-/* product_store of y, which is C transposed: rows of C are features, its columns are tokens. So the weight stays in shared
- * memory while the tokens of a block pass. What is added is loaded before a tile is multiplied, and added when it is stored:
- * 8 tokens of a warp at a time pass through shared memory, so that neighbouring lanes have neighbouring features. */
+/* product_store with a copy in bf16, for the only tile of a block. Parts of a warp's tile, of 16 rows and up to 64 columns, pass
+ * through shared memory, so that neighbouring lanes have neighbouring columns. What is added to a
+ * part is loaded while the part before is stored; it comes to the L2 cache while the tile is multiplied. */
 template <typename shape> struct product_store_rows : product_store {
-    lp_cuda_copy copy; /* of y in bf16, of all heads; data NULL: none */
-    int quads;         /* features begin at multiples of 4 in floats and copy; zeros may be stored beyond the last */
+    lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none */
+    int quads; /* columns begin at multiples of 4 in floats and copy, zeros may be stored beyond the last; at most one is added */
 
-    /* What is added to a lane's features of each 8 tokens. */
-    static constexpr int own = shape::own_rows / 4, pitch = shape::own_rows + 4;
-    float held[shape::across][own];
+    static constexpr int cols = shape::own_cols < 64 || shape::own_cols > 192 ||
+                                        (shape::own_cols > 64 && shape::blocks > 1)
+                                    ? 32
+                                    : 64; /* of a part */
+    static constexpr int across = shape::own_cols / cols, parts = shape::down * across;
+    static constexpr int staging = shape::warps * 16 * cols,
+                         vectors = cols / 8; /* vectors of a lane, of four columns */
+    typedef lp_vector<4> quad;
+    quad held[vectors],
+        held_bias; /* what is added to the lane's vectors of a part, which are all in the same columns */
 
-    /* Calls each(n, token, feature) for every `width` neighbours of the lane, which are its n-th ones of 8 tokens, relative
-     * to the tokens and features of the warp. */
-    template <int width, typename function> __device__ static void every(const function &each)
+    /* First row and column of part i, from those of the tile on. */
+    __device__ static int row_of(int i)
     {
-        constexpr int across = shape::own_rows / width;
+        return tile_lane_now().warp / shape::warps_across * shape::own_rows + i / across * 16;
+    }
+    __device__ static int col_of(int i)
+    {
+        return tile_lane_now().warp % shape::warps_across * shape::own_cols + i % across * cols;
+    }
+
+    /* Row and column of a lane's vector n in its part; where an element of a part is staged, without bank conflicts. */
+    __device__ static int row_at(int n)
+    {
+        return (tile_lane_now().lane + 32 * n) / (cols / 4);
+    }
+    __device__ static int col_at(int n)
+    {
+        return (tile_lane_now().lane + 32 * n) % (cols / 4) * 4;
+    }
+    __device__ static int staged_at(int row, int col)
+    {
+        return row * cols + (col ^ row % (cols / 8) * 8);
+    }
+
+    __device__ const float *added(const product_place &place) const
+    {
+        return !quads ? NULL : add ? add + place.head * head : accumulate ? to + place.head * head : NULL;
+    }
+
+    /* Beyond the last row and column it loads these again: loads under a condition would wait for each other. */
+    __device__ void load(const product_place &place, int i)
+    {
+        const float *from = added(place);
+        int last = place.rows - 1 - place.row, right = min(place.col + col_of(i) + col_at(0), place.cols - 4);
+        held_bias = {};
 #pragma unroll
-        for (int n = 0; n < own; n += width) {
-            int vector = tile_lane_now().lane + 32 / width * n;
-            each(n, vector / across, width * (vector % across));
+        for (int n = 0; n < vectors; n++)
+            held[n] = {};
+        if (from) {
+            from += place.row * stride + right;
+#pragma unroll
+            for (int n = 0; n < vectors; n++)
+                held[n] = lp_vector_load<4>(from + min(row_of(i) + row_at(n), last) * (int)stride);
         }
-    }
-
-    __device__ static int token_of(const product_place &place)
-    {
-        return place.col + tile_lane_now().warp % shape::warps_across * shape::own_cols;
-    }
-
-    __device__ static int feature_of(const product_place &place)
-    {
-        return place.row + tile_lane_now().warp / shape::warps_across * shape::own_rows;
-    }
-
-    /* Beyond the last token and feature it loads these again: loads under a condition would wait for each other. */
-    template <int width> __device__ void load(const product_place &place, const float *from, int64_t step)
-    {
-        int first = token_of(place), left = feature_of(place);
-#pragma unroll
-        for (int j = 0; j < shape::across; j++)
-            every<width>([&](int n, int token, int feature) {
-                const float *here = from + min(first + 8 * j + token, place.cols - 1) * step;
-                here += min(left + feature, place.rows - width);
-                lp_vector<width> x = lp_vector_load<width>(here);
-#pragma unroll
-                for (int k = 0; k < width; k++)
-                    held[j][n + k] += x.at[k];
-            });
-    }
-
-    template <int width> __device__ void load_all(const product_place &place)
-    {
-        if (bias)
-            load<width>(place, bias + place.head * place.rows, 0);
-        if (add)
-            load<width>(place, add + place.head * head, stride);
-        if (accumulate)
-            load<width>(place, to + place.head * head, stride);
+        if (quads && bias)
+            held_bias = lp_vector_load<4>(bias + place.head * place.cols + right);
     }
 
     template <int precision, bool a_deep, typename any>
-    __device__ void start(const product_place &place, product_sums<any> &)
+    __device__ void start(const product_place &place, product_sums<any> &) const
     {
-#pragma unroll
-        for (int j = 0; j < shape::across; j++)
-#pragma unroll
-            for (int n = 0; n < own; n++)
-                held[j][n] = 0;
-        if (quads)
-            load_all<4>(place);
-        else
-            load_all<1>(place);
+        const float *from = added(place);
+        for (int n = (int)threadIdx.x; from && n < shape::rows * shape::cols / 32; n += shape::threads) {
+            int row = place.row + n / (shape::cols / 32), col = place.col + n % (shape::cols / 32) * 32;
+            if (row < place.rows && col < place.cols)
+                tile_prefetch(from + row * stride + col);
+        }
     }
 
-    template <int width>
-    __device__ void store_all(const product_place &place, product_sums<shape> &sums, float *staged) const
+    __device__ void store_quads(const product_place &place, int i, const float *staged) const
+    {
+        int first = place.row + row_of(i), col = col_at(0), left = place.col + col_of(i) + col;
+        float *floats = to + place.head * head + (int64_t)first * stride + left;
+        uint16_t *copied = copy.data + place.head * (head + copy.gap) + (int64_t)first * copy.stride + left;
+        int present = left < place.cols ? place.rows - first : 0;
+#pragma unroll
+        for (int n = 0; n < vectors; n++) {
+            int row = row_at(n);
+            quad y = lp_vector_load<4>(staged + staged_at(row, col));
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                y.at[k] += held[n].at[k] + held_bias.at[k];
+            if (to && row < present)
+                *(quad *)(floats + row * (int)stride) = y;
+            if (copy.data && row < present)
+                *(float2 *)(copied + row * copy.stride) =
+                    make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
+        }
+    }
+
+    __device__ void store_each(const product_place &place, int i, const float *staged) const
+    {
+#pragma unroll 1
+        for (int n = tile_lane_now().lane; n < 16 * cols; n += 32) {
+            int row = place.row + row_of(i) + n / cols, col = place.col + col_of(i) + n % cols;
+            int64_t at = place.head * head + row * stride + col;
+            if (row >= place.rows || col >= place.cols)
+                continue;
+            float y = staged[staged_at(n / cols, n % cols)];
+            y += bias ? bias[place.head * place.cols + col] : 0;
+            y += add ? add[at] : 0;
+            y += accumulate ? to[at] : 0;
+            if (to)
+                to[at] = y;
+            if (copy.data)
+                tile_store_two<false>(copy.data + place.head * (head + copy.gap) + (int64_t)row * copy.stride + col, y, 0, false);
+        }
+    }
+
+    /* Stores parts begin to end - 1, of which the first is loaded; memory: `staging` floats. The loop is not unrolled: where
+     * kernels alternate, instructions that run once are loaded from memory as often as they run. */
+    template <int begin, int end>
+    __device__ void store_parts(const product_place &place, product_sums<shape> &sums, float *memory)
     {
         tile_lane me = tile_lane_now();
-        int first = token_of(place), left = feature_of(place);
+        float *staged = memory + me.warp * 16 * cols;
+#pragma unroll 1
+        for (int i = begin; i < end; i++) {
 #pragma unroll
-        for (int j = 0; j < shape::across; j++) {
+            for (int part = begin; part < end; part++)
 #pragma unroll
-            for (int i = 0; i < 2 * shape::down; i++)
-#pragma unroll
-                for (int n = 0; n < 2; n++)
-                    staged[(2 * me.member + n) * pitch + 8 * i + me.group] = sums.pair(i, j)[n];
-            __syncwarp();
-            every<width>([&](int n, int token, int feature) {
-                lp_vector<width> y = lp_vector_load<width>(staged + token * pitch + feature);
-#pragma unroll
-                for (int k = 0; k < width; k++)
-                    y.at[k] += held[j][n + k];
-                int row = first + 8 * j + token, col = left + feature;
-                if (row >= place.cols || col >= place.rows)
-                    return;
-                float *line = to + place.head * head + row * stride;
-                uint16_t *copied = copy.data + place.head * (head + copy.gap) + (int64_t)row * copy.stride;
-                if (to)
-                    lp_vector_store<width>(line + col, y, 0);
-                if constexpr (width == 4) {
-                    if (copy.data)
-                        *(float2 *)(copied + col) =
-                            make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
-                } else if (copy.data) {
-                    tile_store_two<false>(copied + col, y.at[0], 0, false);
+                for (int k = 0; i == part && k < cols / 4; k++) {
+                    const float *sum = sums.pair(part / across * 2 + k % 2, part % across * (cols / 8) + k / 2);
+                    *(float2 *)(staged + staged_at(k % 2 * 8 + me.group, k / 2 * 8 + 2 * me.member)) =
+                        make_float2(sum[0], sum[1]);
                 }
-            });
+            __syncwarp();
+            if (quads)
+                store_quads(place, i, staged);
+            else
+                store_each(place, i, staged);
+            if (i + 1 < parts)
+                load(place, i + 1);
             __syncwarp();
         }
     }
 
     template <int precision, bool a_deep, typename any>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums,
-                        float *memory) const
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *memory)
     {
-        static_assert(shape::warps * 8 * pitch <= packed_slabs<precision, a_deep, true, shape>::b::size, "of B");
-        float *staged = memory + tile_lane_now().warp * 8 * pitch;
         __syncthreads();
-        if (quads)
-            store_all<4>(place, sums, staged);
-        else
-            store_all<1>(place, sums, staged);
+        load(place, 0);
+        store_parts<0, parts>(place, sums, memory);
     }
 };
 

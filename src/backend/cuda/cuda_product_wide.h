@@ -154,6 +154,21 @@ template <int later> __device__ static inline void wide_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(later) : "memory");
 }
 
+/* The sums are in their registers from here on: the compiler would set those of later products between two products, which
+ * would then wait for each other. */
+template <int count> __device__ static inline void wide_pin(float (&sums)[count])
+{
+#pragma unroll
+    for (int i = 0; i < count; i++)
+        asm volatile("" : "+f"(sums[i])::"memory");
+}
+
+/* What the thread has copied becomes visible to wgmma. */
+__device__ static inline void wide_fence(void)
+{
+    asm volatile("fence.proxy.async;" ::: "memory");
+}
+
 #elif defined(__CUDACC__)
 
 /* Not launched (wide_supported). */
@@ -162,6 +177,12 @@ __device__ static inline void wide_multiply(float (&)[count], const float *, con
 {
 }
 template <bool a_deep> __device__ static inline void wide_weigh(float (&)[4], const float *, const uint16_t *)
+{
+}
+template <int count> __device__ static inline void wide_pin(float (&)[count])
+{
+}
+__device__ static inline void wide_fence(void)
 {
 }
 template <int later> __device__ static inline void wide_wait(void)

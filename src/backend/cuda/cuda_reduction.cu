@@ -385,7 +385,7 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
         sorted[at] = parts[i];
         rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
         if (at == wide)
-            group->task[at].chunks = lp_cuda_outer_chunks(task, rows[at]);
+            group->task[at].chunks = lp_cuda_outer_chunks(run, task, rows[at]);
     }
     return grouped;
 }

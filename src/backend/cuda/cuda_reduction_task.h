@@ -82,7 +82,7 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
 }
 
 /* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). */
-int lp_cuda_outer_chunks(const reduction_task &task, int rows);
+int lp_cuda_outer_chunks(const lp_cuda_run *run, const reduction_task &task, int rows);
 void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const reduction_task &task);
 
 /* bulk: all tasks are. */

@@ -184,9 +184,20 @@ __device__ static inline float tile_exp2(float x)
  * others are zeros. */
 template <int count> __device__ static inline void tile_cp_async_part(float *to, const float *from, int present)
 {
-    asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                 "l"(from), "n"(4 * count), "r"(4 * present)
-                 : "memory");
+    if constexpr (count == 4) /* past the L1 cache, which only copies of 16 bytes can do */
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                     "l"(from), "r"(4 * present)
+                     : "memory");
+    else
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
+                     "l"(from), "n"(4 * count), "r"(4 * present)
+                     : "memory");
+}
+
+/* Brings 128 bytes to the L2 cache. */
+__device__ static inline void tile_prefetch(const float *from)
+{
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
 }
 
 /* Waits for the copies that this thread has started. */
