@@ -57,9 +57,7 @@ template <bool transpose> static void launch(const lp_node *node, const lp_cuda_
     }
     task.a = packed_operand(x, in + x.gap);
     task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride);
-    auto with = [&](auto shape) {
-        launch_rows<transpose, decltype(shape)>(run, task, store, copy, heads, largest);
-    };
+    auto with = [&](auto shape) { launch_rows<transpose, decltype(shape)>(run, task, store, copy, heads, largest); };
     if (!wide_supported(run))
         with(packed_narrow());
     else if (out <= linear_64::cols)

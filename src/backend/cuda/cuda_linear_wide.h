@@ -66,8 +66,8 @@ __host__ __device__ constexpr int linear_first(int cols)
 /* Multiplies the tile in one or two groups of products. wait_next: until the next slab is there. Stages have `size` floats, B and
  * then A; a: of the warpgroup. */
 template <bool a_deep, bool b_deep, typename shape, typename waiting>
-__device__ static inline void linear_multiply_halves(product_sums<shape> &sums, const float *a, const float *b, int size,
-                                                   int slabs, const waiting &wait_next)
+__device__ static inline void linear_multiply_halves(product_sums<shape> &sums, const float *a, const float *b,
+                                                     int size, int slabs, const waiting &wait_next)
 {
     constexpr int first = linear_first(shape::cols), rest = shape::cols - first;
     wide_pin((float(&)[shape::cols / 2]) sums);
@@ -82,7 +82,7 @@ __device__ static inline void linear_multiply_halves(product_sums<shape> &sums, 
 #pragma unroll 1
         for (int i = 0; i < slabs; i++)
             linear_multiply<a_deep, b_deep>((float(&)[rest / 2]) sums.at[0][first / 8], a + i * size,
-                                          b + i * size + wide_size(first));
+                                            b + i * size + wide_size(first));
     wide_end();
 }
 
@@ -111,7 +111,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     int next_tile = tile, next_k = begin, next_stage = 0;
     auto copy_a = [&](float *to, int k) {
         linear_copy<a_deep, shape::rows, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                              end - k);
+                                                         end - k);
     };
     auto copy_next = [&]() {
         if (next_tile < last && next_k < end) {
@@ -161,7 +161,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                 copy_next(); /* to the stage of the slab before the last, whose product is finished */
                 const float *right = ring + stage * size, *left = resident ? a : right + size_b;
                 linear_multiply<a_deep, b_deep, finish_type::staging ? 64 : 128>((float(&)[shape::cols / 2]) sums,
-                                                                               left + group, right);
+                                                                                 left + group, right);
                 wide_end();
                 finish.template copied<shape, linear_slab<shape::rows>, linear_slab<shape::cols>>(place, left, right);
                 wide_wait<1>();
@@ -188,8 +188,8 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 
 /* rows: of the largest shard; ranges: of the column tiles. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void linear_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                     int heads, int rows, int ranges)
+static inline void linear_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int heads,
+                                 int rows, int ranges)
 {
     int depth = (int)lp_blocks(task.depth.most, WIDE_BLOCK);
     bool several = ranges < (int)lp_blocks(task.cols.most, shape::cols);

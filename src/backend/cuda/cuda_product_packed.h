@@ -305,7 +305,8 @@ template <typename shape> struct product_store_rows : product_store {
             if (to)
                 to[at] = y;
             if (copy.data)
-                tile_store_two<false>(copy.data + place.head * (head + copy.gap) + (int64_t)row * copy.stride + col, y, 0, false);
+                tile_store_two<false>(copy.data + place.head * (head + copy.gap) + (int64_t)row * copy.stride + col, y,
+                                      0, false);
         }
     }
 
