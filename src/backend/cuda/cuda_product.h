@@ -526,7 +526,7 @@ static inline void product_launch(const lp_cuda_run *run, const product_task &ta
 /* What a finish does if it does not say otherwise. */
 struct product_finish {
     static constexpr bool has_terms = false; /* of columns, which cuda_product_wide.h copies to `tile_terms` */
-    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
+    static constexpr int staging = 0;        /* floats of shared memory that it needs beside the slabs */
 
     template <int of_a, int of_b>
     __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
@@ -601,102 +601,5 @@ typedef struct product_store : product_finish {
             finish<false, precision, a_deep>(place, sums);
     }
 } product_store;
-
-/* ---- gradients of weights ------------------------------------------------------------------------------------ */
-
-/* C = A^T B for a chunk of the depth, with the sums of A's or B's columns. Rows and columns of C are both contiguous in
- * memory, so a thread loads the same four columns of every slab. */
-typedef struct product_outer : product_finish {
-    product_store store;
-    float *sums; /* of the first chunk; NULL: none */
-    int64_t sums_step;
-    int sums_b;    /* of B's columns, not of A's */
-    int sums_adds; /* adds to what is there */
-    float4 total;  /* of a thread */
-
-    __device__ bool wanted(const product_place &place) const
-    {
-        return sums && (sums_b ? place.row : place.col) == 0;
-    }
-
-    template <int count> __device__ void add(const float4 (&held)[count])
-    {
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            total.x += held[i].x;
-            total.y += held[i].y;
-            total.z += held[i].z;
-            total.w += held[i].w;
-        }
-    }
-
-    template <int of_a, int of_b>
-    __device__ void loaded(const product_place &place, const float4 (&a)[of_a], const float4 (&b)[of_b])
-    {
-        if (wanted(place) && sums_b)
-            add(b);
-        else if (wanted(place))
-            add(a);
-    }
-
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *)
-    {
-        if (wanted(place))
-            add_slab<shape::threads, slab_a>(a);
-    }
-
-    /* The thread's four columns of a slab in shared memory, whose lines are depths. */
-    template <int threads, typename layout> __device__ void add_slab(const float *slab)
-    {
-        constexpr int per_line = layout::count / 4;
-#pragma unroll
-        for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
-            const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
-            float4 four[1];
-            if constexpr (layout::bf16) {
-                float2 both = *(const float2 *)from;
-                uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
-                four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                      __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
-            } else {
-                four[0] = *(const float4 *)from;
-            }
-            add(four);
-        }
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
-                        float *memory) const
-    {
-        store.run<precision, a_deep, shape>(task, place, sums_of, memory);
-        if (!wanted(place))
-            return;
-        __syncthreads();
-        float4 *all = (float4 *)memory;
-        all[threadIdx.x] = total;
-        __syncthreads();
-        static_assert(4 * shape::threads % shape::rows == 0 && 4 * shape::threads % shape::cols == 0 &&
-                          shape::rows <= shape::threads && shape::cols <= shape::threads,
-                      "columns of a thread");
-        int each = (sums_b ? shape::cols : shape::rows) / 4;
-        int col = (int)threadIdx.x, count = sums_b ? place.cols : place.rows, first = sums_b ? place.col : place.row;
-        if (col >= 4 * each || first + col >= count)
-            return;
-        float sum = 0;
-        for (int i = col / 4; i < shape::threads; i += each)
-            sum += memory[4 * i + col % 4];
-        lp_store(sums + place.chunk * sums_step + place.head * count + first + col, sum, sums_adds);
-    }
-} product_outer;
-
-/* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
-static inline int product_chunks(int heads, int rows, int cols, int depth)
-{
-    int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
-    int most = (int)lp_blocks(depth, 8 * PRODUCT_SLAB), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
-    return chunks > most ? (most < 1 ? 1 : most) : chunks;
-}
 
 #endif

@@ -347,18 +347,6 @@ template <typename shape> struct product_store_rows : product_store {
     }
 };
 
-/* product_outer with the sums of either operand. */
-typedef struct product_outer_copy : product_outer {
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *b)
-    {
-        if (wanted(place) && sums_b)
-            add_slab<shape::threads, slab_b>(b);
-        else if (wanted(place))
-            add_slab<shape::threads, slab_a>(a);
-    }
-} product_outer_copy;
-
 /* An operand in bf16; head: numbers from head to head. */
 static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head)
 {

@@ -1,0 +1,452 @@
+/* cuda_row_chain_kernel.h: the kernels that execute the steps of a chain of nodes by row (cuda_row_chain.cu). */
+#ifndef LP_CUDA_ROW_CHAIN_KERNEL_H
+#define LP_CUDA_ROW_CHAIN_KERNEL_H
+
+#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_tile.h"
+
+namespace
+{
+
+#define TWO_PI 6.283185307179586476925
+
+enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
+enum { MOST_EACH = 4 };       /* vectors of a lane */
+enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
+
+/* A row has lanes of a warp or all threads of a block. */
+enum row_kind { NARROW, WIDE };
+
+typedef struct row_task {
+    const lp_cuda_shard *shard;
+    lp_cuda_rows rows;
+    int cols, count;
+    int passes; /* over the columns: one, but for single steps of very wide rows */
+    row_step steps[LP_ROW_CHAIN_STEPS];
+} row_task;
+
+/* The lanes that share a row: threadIdx.x of `lanes`. */
+typedef struct row_team {
+    int row, lane, lanes, cols;
+    int first;   /* column of the pass */
+    bool exists; /* the row */
+    const lp_cuda_shard *shard;
+} row_team;
+
+/* A lane's columns of a row: vector m begins at first + n * (lane + lanes * m). Zeros beyond the last column. */
+template <int n, int each> struct row_part {
+    lp_vector<n> at[each];
+};
+
+template <int n> __device__ inline int column_of(const row_team &me, int m)
+{
+    return me.first + n * (me.lane + me.lanes * m);
+}
+
+/* A row of floats, or of a copy in bf16. */
+typedef struct row_source {
+    const float *floats;
+    const uint16_t *copy; /* NULL: none */
+
+    template <int n> __device__ lp_vector<n> at(int c) const
+    {
+        return copy ? lp_vector_load_bf16<n>(copy + c) : lp_vector_load<n>(floats + c);
+    }
+} row_source;
+
+/* A row of input i of a step, with `cols` columns: main, or one of the others. */
+__device__ inline row_source source_of(int row, const row_step &step, int i, int cols)
+{
+    const lp_cuda_copy &copy = step.from[i];
+    return {(i ? step.other[i - 1] : step.main) + (size_t)row * cols,
+            copy.data ? copy.data + (size_t)row * copy.stride : NULL};
+}
+
+template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
+{
+#pragma unroll
+    for (int m = 0; m < each; m++) {
+        int c = column_of<n>(me, m);
+        x.at[m] = {};
+        if (me.exists && c < me.cols)
+            x.at[m] = from.at<n>(c);
+    }
+}
+
+template <int n, int each, typename function>
+__device__ inline void each_column(const row_team &me, row_part<n, each> &x, const function &change)
+{
+#pragma unroll
+    for (int m = 0; m < each; m++)
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            if (column_of<n>(me, m) < me.cols)
+                x.at[m].at[i] = change(m, i);
+}
+
+/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored.
+ * gaps: zeros before the column in the copy. */
+template <int n>
+__device__ inline void store_result(int row, int cols, const row_step &step, int c, lp_vector<n> &x, int gaps = 0)
+{
+    float *to = step.result[0] + (size_t)row * cols + c;
+    if (step.result[0] && step.flags & LP_ROW_ADDS) {
+        lp_vector<n> old = lp_vector_load<n>(to);
+#pragma unroll
+        for (int i = 0; i < n; i++)
+            x.at[i] = old.at[i] + x.at[i];
+    }
+    if (step.result[0])
+        *(lp_vector<n> *)to = x;
+    if (!step.copy.data)
+        return;
+    uint16_t *packed = step.copy.data + (size_t)row * step.copy.stride + c + gaps;
+    if constexpr (n == 1) {
+        tile_store_two<false>(packed, x.at[0], 0, false);
+    } else {
+        lp_vector<n / 2> both;
+#pragma unroll
+        for (int i = 0; i < n / 2; i++)
+            both.at[i] = tile_pack_bf16(x.at[2 * i], x.at[2 * i + 1]);
+        *(lp_vector<n / 2> *)packed = both;
+    }
+}
+
+template <row_kind kind> __device__ inline void team_sync(void)
+{
+    if (kind == WIDE)
+        __syncthreads();
+    else
+        __syncwarp();
+}
+
+/* Two sums over the lanes of a team, in all of them. */
+template <row_kind kind> __device__ inline float2 team_sum(const row_team &me, float2 mine)
+{
+    for (int lanes = kind == WIDE ? 16 : me.lanes / 2; lanes > 0; lanes >>= 1) {
+        mine.x += __shfl_xor_sync(0xFFFFFFFFu, mine.x, lanes);
+        mine.y += __shfl_xor_sync(0xFFFFFFFFu, mine.y, lanes);
+    }
+    if constexpr (kind == WIDE) {
+        __shared__ float2 sums[WARPS];
+        __syncthreads();
+        if (me.lane % 32 == 0)
+            sums[me.lane / 32] = mine;
+        __syncthreads();
+        mine = sums[0];
+        for (int i = 1; i < me.lanes / 32; i++)
+            mine = make_float2(mine.x + sums[i].x, mine.y + sums[i].y);
+    }
+    return mine;
+}
+
+/* ---- steps --------------------------------------------------------------------------------------------------- */
+
+template <int n, int each> __device__ inline void drop(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    const lp_cuda_shard *shard = me.shard;
+#pragma unroll
+    for (int m = 0; m < each; m++) {
+        int c = column_of<n>(me, m);
+        if (c >= me.cols)
+            continue;
+        lp_random_block block = lp_philox(shard->seed, step.purpose, shard->step,
+                                          (shard->first_token + (uint64_t)me.row) * 65536 + (uint64_t)(c / 8));
+        /* Of the four words, those of columns c and c + 2: selected without an index, which would need memory. */
+        uint32_t low = c & 4 ? block.word[2] : block.word[0], high = c & 4 ? block.word[3] : block.word[1];
+        uint32_t words[2] = {n < 4 && c & 2 ? high : low, high};
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            uint32_t bits = words[i / 2] >> (16 * ((n == 1 ? c : i) & 1)) & 0xFFFFu;
+            x.at[m].at[i] = bits >= step.threshold ? x.at[m].at[i] * step.scale : 0;
+        }
+    }
+}
+
+/* x = f(x, y) */
+template <int n, int each>
+__device__ inline void apply(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+{
+    float scale = step.scale, shift = step.shift;
+    switch (step.op) {
+    case LP_OP_ADD:
+        if (!step.other[0])
+            return;
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] + y.at[m].at[i]; });
+    case LP_OP_MULTIPLY:
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
+    case LP_OP_RELU:
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
+    case LP_OP_RELU_GRADIENT:
+        return each_column<n, each>(me, x, [&](int m, int i) { return y.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
+    case LP_OP_AFFINE:
+        return each_column<n, each>(me, x, [&](int m, int i) { return scale * x.at[m].at[i] + shift; });
+    case LP_OP_SCALE_COLUMNS:
+        load<n, each>(me, y, {(const float *)step.factors, NULL});
+        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
+    case LP_OP_DROPOUT:
+        return drop<n, each>(me, step, x);
+    }
+}
+
+template <int n, int each, row_kind kind>
+__device__ inline void layer_norm(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    float inverse_cols = 1.0f / (float)me.cols;
+    float2 sum = {0, 0}, square = {0, 0};
+    row_part<n, each> gain, shift;
+    load<n, each>(me, gain, {(const float *)step.factors, NULL});
+    load<n, each>(me, shift, {step.shifts, NULL});
+#pragma unroll
+    for (int k = 0; k < n * each; k++)
+        sum.x += x.at[k / n].at[k % n];
+    float mean = team_sum<kind>(me, sum).x * inverse_cols;
+    each_column<n, each>(me, x, [&](int m, int i) {
+        float apart = x.at[m].at[i] - mean;
+        square.x += apart * apart;
+        return apart;
+    });
+    float inverse = rsqrtf(team_sum<kind>(me, square).x * inverse_cols + step.shift);
+    each_column<n, each>(me, x,
+                         [&](int m, int i) { return x.at[m].at[i] * inverse * gain.at[m].at[i] + shift.at[m].at[i]; });
+    if (step.result[1] && me.exists && me.lane == 0)
+        *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
+}
+
+/* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
+template <int n, int each, row_kind kind>
+__device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
+                                           row_part<n, each> &x)
+{
+    float inverse_cols = 1.0f / (float)me.cols;
+    row_part<n, each> gain;
+    load<n, each>(me, gain, {(const float *)step.factors, NULL});
+    float2 moments = {0, 0}, sum = {0, 0};
+    if (me.exists)
+        moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
+    each_column<n, each>(me, dy, [&](int m, int i) {
+        x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
+        float g = dy.at[m].at[i] * gain.at[m].at[i];
+        sum.x += g;
+        sum.y += g * x.at[m].at[i];
+        return g;
+    });
+    sum = team_sum<kind>(me, sum);
+    each_column<n, each>(me, dy, [&](int m, int i) {
+        return moments.y * (dy.at[m].at[i] - sum.x * inverse_cols - x.at[m].at[i] * (sum.y * inverse_cols));
+    });
+}
+
+template <int n> __device__ inline void basis(int row, int f, const row_step &step)
+{
+    int count = step.frequencies;
+    double at = step.time[row];
+    lp_vector<n> sine, cosine;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        double cycles = at * ((const double *)step.factors)[f + i] * (1 / TWO_PI);
+        sincospif((float)(2 * (cycles - rint(cycles))), &sine.at[i], &cosine.at[i]);
+    }
+    store_result<n>(row, 2 * count, step, f, cosine);
+    store_result<n>(row, 2 * count, step, count + f, sine);
+}
+
+/* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
+ * been stored. */
+template <int n> struct pair_angles {
+    lp_vector<n> cosine, sine, old[2];
+    bool early; /* old has been loaded */
+};
+
+template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, const row_step &step)
+{
+    const size_t angle = (size_t)row * 2 * step.frequencies + f;
+    pair_angles<n> mine = {lp_vector_load<n>(step.other[0] + angle),
+                           lp_vector_load<n>(step.other[0] + angle + step.frequencies),
+                           {},
+                           step.flags & LP_ROW_ADDS_SECOND && step.result[1] && step.result[1] != step.result[0]};
+    for (int i = 0; mine.early && i < 2; i++)
+        mine.old[i] = lp_vector_load<n>(step.result[1] + angle + i * step.frequencies);
+    return mine;
+}
+
+/* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
+ * has that of cosines and sines.
+ * copied: dy and x are copies, whose loads need no branches. */
+template <int n, bool copied>
+__device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
+{
+    int count = step.frequencies, heads = cols / (2 * count);
+    const size_t angle = (size_t)row * 2 * count + f;
+    bool both = step.result[1];
+    row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
+    auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
+        c += f + h * 2 * count;
+        if constexpr (copied)
+            return lp_vector_load_bf16<n>(from.copy + c + h * gap);
+        else
+            return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
+    };
+    lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
+#pragma unroll 1
+    for (int h = 0; h < heads; h++) {
+        int c = h * 2 * count + f;
+        lp_vector<n> dc = load_pairs(dy, h, step.from[0].gap, 0), ds = load_pairs(dy, h, step.from[0].gap, count), dxc,
+                     dxs;
+        if (both) {
+            lp_vector<n> xc = load_pairs(x, h, step.from[2].gap, 0), xs = load_pairs(x, h, step.from[2].gap, count);
+#pragma unroll
+            for (int i = 0; i < n; i++) {
+                dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
+                dsine.at[i] += xs.at[i] * dc.at[i] + xc.at[i] * ds.at[i];
+            }
+        }
+#pragma unroll
+        for (int i = 0; i < n; i++) {
+            dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
+            dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
+        }
+        store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
+        store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
+    }
+    for (int i = 0; both && i < 2; i++) {
+        lp_vector<n> sum = i ? dsine : dcosine;
+#pragma unroll
+        for (int k = 0; angles.early && k < n; k++)
+            sum.at[k] = angles.old[i].at[k] + sum.at[k];
+        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !angles.early && step.flags & LP_ROW_ADDS_SECOND);
+    }
+}
+
+/* ---- the kernels --------------------------------------------------------------------------------------------- */
+
+/* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
+constexpr int row_blocks(int n, int each, row_kind kind)
+{
+    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
+}
+
+constexpr int pair_blocks(int n)
+{
+    return n == 1 ? 6 : n == 2 ? 5 : 4;
+}
+
+template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
+{
+    if (!step.result[0] && !step.copy.data)
+        return;
+#pragma unroll
+    for (int m = 0; m < each; m++)
+        if (me.exists && column_of<n>(me, m) < me.cols)
+            store_result<n>(me.row, me.cols, step, column_of<n>(me, m), x.at[m]);
+}
+
+/* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
+template <int n, int each, row_kind kind>
+__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+{
+    if (step.ids)
+        load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
+    else if (step.flags & LP_ROW_MAIN)
+        load<n, each>(me, x, source_of(me.row, step, 0, me.cols));
+    if (step.other[0] && !(step.flags & LP_ROW_EARLY))
+        load<n, each>(me, y, source_of(me.row, step, 1, me.cols));
+    if (step.op == LP_OP_LAYER_NORM)
+        layer_norm<n, each, kind>(me, step, x);
+    else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
+    else
+        apply<n, each>(me, step, x, y);
+    store<n, each>(me, step, x);
+}
+
+/* The second input of a step is loaded during the step before it, where that is possible. */
+template <int n, int each, row_kind kind>
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind))
+    row_chain_kernel(const __grid_constant__ row_task task)
+{
+    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
+    row_team me = {row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, row < rows, task.shard};
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    if ((int)(blockIdx.x * blockDim.y) >= rows)
+        return;
+    row_part<n, each> x = {}, y = {}, ahead = {};
+#pragma unroll 1
+    for (int i = -1; i < task.count; i++) {
+        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
+        if (i > 0)
+            team_sync<kind>();
+        if (i >= 0)
+            run_step<n, each, kind>(me, task.steps[i], x, y);
+        y = ahead;
+    }
+    for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
+        me.first += n * each * me.lanes;
+        if (task.steps[0].other[0])
+            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
+        run_step<n, each, kind>(me, task.steps[0], x, y);
+    }
+}
+
+/* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
+template <int n>
+__global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(const __grid_constant__ row_task task)
+{
+    uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
+    int row = (int)(i / vectors), f = n * (int)(i % vectors);
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    if (row >= lp_rows_now(task.rows, task.shard))
+        return;
+#pragma unroll 1
+    for (int k = 0; k < task.count; k++) {
+        const row_step &step = task.steps[k];
+        if (n < 4 && step.time)
+            basis<n>(row, f, step);
+        else if (step.from[0].data && (step.from[2].data || !step.result[1]))
+            reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
+        else
+            reflect<n, false>(row, f, task.cols, step, load_angles<n>(row, f, step));
+    }
+}
+
+/* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
+ * keeps them in shared memory. A thread has a pair of each head. */
+__global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_constant__ row_task task)
+{
+    LP_SHARED(float, memory);
+    row_step step = task.steps[0];
+    int count = step.frequencies, stride = step.copy.stride / 2, each = THREADS / count, first = (int)blockIdx.x * each;
+    int rows = min(lp_rows_now(task.rows, task.shard) - first, each);
+    int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
+    size_t begin = (size_t)first * stride;
+    float *to = (float *)step.copy.data + begin;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
+        tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
+        if (step.result[1])
+            tile_cp_async<4>(memory + each * stride + i, (const float *)step.from[2].data + begin + i);
+    }
+    step.other[0] += (size_t)first * 2 * count;
+    step.result[1] += step.result[1] ? (size_t)first * 2 * count : 0;
+    pair_angles<1> angles = {};
+    if (row < rows)
+        angles = load_angles<1>(row, f, step);
+    step.from[0].data = step.copy.data = (uint16_t *)memory;
+    step.from[2].data = (uint16_t *)(memory + each * stride);
+    tile_cp_async_wait();
+    __syncthreads();
+    if (row < rows)
+        reflect<1, true>(row, f, task.cols, step, angles);
+    __syncthreads();
+    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS)
+        *(float4 *)(to + i) = *(const float4 *)(memory + i);
+}
+
+} // namespace
+
+#endif
