@@ -37,5 +37,5 @@ $ grep -c '"ops"\|"launches"' out.json
 | 1
 $ grep -h '"launches"\|"device"\|"precision"' out.json
 |   "device": "cuda",
-|   "precision": "tf32",
+|   "precision": "bf16",
 |   "launches": [
