@@ -27,7 +27,7 @@ typedef struct lp_next_time {
     /* lp_law_mixture: of log(seconds); views */
     int count;
     const double *log_weight, *mean, *deviation; /* [count] */
-    const double *rate;      /* [count]: of the background beside each component, per second of the season; NULL: none */
+    const double *rate; /* [count]: of the background beside each component, per second of the season; NULL: none */
     const lp_season *season; /* of the background */
     double last;             /* time of the last event, in Unix seconds */
     /* lp_law_function: logarithms of the density per second and of the survival, t > 0 seconds after the last event */

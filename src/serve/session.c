@@ -430,8 +430,8 @@ lapse_status lp_session_law(lapse_session *session, lp_next_time *law, lapse_err
     run_network(session, session->times[session->count - 1], 0, NULL);
     if (!lp_all_finite(session->time_outputs, outputs))
         return lp_model_fail_infinite(model, error);
-    *law = lp_time_law_of(model, session->times[session->count - 1], session->time_outputs, samples,
-                          session->time_memory);
+    *law =
+        lp_time_law_of(model, session->times[session->count - 1], session->time_outputs, samples, session->time_memory);
     return LAPSE_OK;
 }
 

@@ -181,9 +181,9 @@ static void test_mixtures(void **state)
         lp_value *gap = lp_graph_input(&this.graph, "gap", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 1);
         lp_value *season =
             background ? lp_graph_input(&this.graph, "season", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 0, 2) : NULL;
-        lp_value *loss = lp_mixture_loss(&this.graph, c.mixture, gap, season, golden_setting(&golden, "mixture", "floor"),
-                                         golden_setting(&golden, "mixture", "mean"),
-                                         golden_setting(&golden, "mixture", "deviation"));
+        lp_value *loss = lp_mixture_loss(
+            &this.graph, c.mixture, gap, season, golden_setting(&golden, "mixture", "floor"),
+            golden_setting(&golden, "mixture", "mean"), golden_setting(&golden, "mixture", "deviation"));
         graph_case_gradients(&this, loss->producer);
         this.inputs[c.mixture->slot] = tensor(c.name, "mixture", cols, rows * cols);
         this.inputs[gap->slot] = tensor(c.name, "gap", 1, rows);

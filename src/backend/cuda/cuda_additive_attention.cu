@@ -11,7 +11,7 @@ typedef struct additive_task {
     const float *query, *key, *value, *weight, *dout; /* [T x a], [T x a], [T x b], [a], [T x b] */
     float *out;                                       /* [T x b] */
     float *dquery, *dkey, *dvalue;                    /* may be NULL */
-    float *dweight_rows;                              /* [T x a]: each query's part of the weight's gradient; may be NULL */
+    float *dweight_rows; /* [T x a]: each query's part of the weight's gradient; may be NULL */
     int adds_query, adds_key, adds_value;
 } additive_task;
 
@@ -103,7 +103,8 @@ __global__ void __launch_bounds__(MOST_THREADS) additive_key_kernel(additive_tas
     for (int from = j; from < end; from += CHUNK) {
         int count = min((int)CHUNK, end - from);
         for (int i = c / 32; i < count; i += warps) {
-            float s = task.dvalue ? pair_score(task, from + i, j) : 0, d = task.dkey ? pair_dscore(task, from + i, j) : 0;
+            float s = task.dvalue ? pair_score(task, from + i, j) : 0,
+                  d = task.dkey ? pair_dscore(task, from + i, j) : 0;
             if (c % 32 == 0) {
                 score[i] = s;
                 dscore[i] = d;
@@ -180,8 +181,7 @@ void lp_cuda_additive_attention_gradient(const lp_node *node, const lp_cuda_run 
     task.adds_key = LP_ADDS(1);
     task.adds_value = LP_ADDS(2);
     if (node->outputs[3]) {
-        task.dweight_rows =
-            (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.a * sizeof *task.dweight_rows);
+        task.dweight_rows = (float *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.a * sizeof *task.dweight_rows);
         if (!task.dweight_rows)
             return;
     }

@@ -40,8 +40,7 @@ bool one_head(const lp_node *node)
     const lp_fused_rule *rule = rule_of(node);
     if (is_product(node))
         return node->attributes.heads == 1;
-    return rule->wide < 0 ||
-           (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
+    return rule->wide < 0 || (node->inputs[0]->cols == node->inputs[1]->cols && node->outputs[0] != node->outputs[1]);
 }
 
 /* ---- order of the parts -------------------------------------------------------------------------------------- */
@@ -335,13 +334,15 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
     int half = lp_cuda_fused_cols(node);
     for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
         int i = k - node->op->input_count;
-        if (rule->moments == (i < 0 ? k : (int)LP_NODE_INPUTS + i) || !(i < 0 ? row_input(node, k) : node->outputs[i] && (rule->outputs >> i & 1)))
+        if (rule->moments == (i < 0 ? k : (int)LP_NODE_INPUTS + i) ||
+            !(i < 0 ? row_input(node, k) : node->outputs[i] && (rule->outputs >> i & 1)))
             continue;
         const lp_value *value = i < 0 ? node->inputs[k] : node->outputs[i];
         int cols = value->cols, halves = halves_of(cols);
         if (value->storage == LP_STORAGE_TABLE_ROWS)
             return 0; /* not aligned to the 16 bytes of a vector copy */
-        if (halves == 0 || cols != halves * half || (i >= 0 && !(rule->flags & (halves == 1 ? LP_FUSED_NARROW : LP_FUSED_WIDE))))
+        if (halves == 0 || cols != halves * half ||
+            (i >= 0 && !(rule->flags & (halves == 1 ? LP_FUSED_NARROW : LP_FUSED_WIDE))))
             return 0;
     }
     if (is_product(node) && node->inputs[rule->weight]->rows_of != LP_ROWS_FIXED)

@@ -98,9 +98,8 @@ __device__ static inline gru_token read_token(const gru_gradient_task &task, int
     int hidden = task.form.hidden;
     size_t place = (size_t)token * hidden + j;
     const float *gate = task.gates + (size_t)token * STORED * hidden + j;
-    gru_token mine = {gate[0],          gate[hidden],
-                      gate[2 * hidden], gate[3 * hidden],
-                      first ? 0 : task.h[place - hidden], task.dh[place]};
+    gru_token mine = {
+        gate[0], gate[hidden], gate[2 * hidden], gate[3 * hidden], first ? 0 : task.h[place - hidden], task.dh[place]};
     return mine;
 }
 

@@ -39,8 +39,8 @@ __device__ lp_mixture_part part(const float *row, int count, int k, lp_mixture_g
 /* row [cols]: 3K numbers, or 3K + 1 with a background. */
 __device__ row_sums sums_of(gap_scale scale, const float *row, int cols, double gap, const double *season)
 {
-    row_sums s = {lp_mixture_gap_of(gap, scale.floor, scale.mean, scale.scale, season, (double)row[cols - 1]), -INFINITY,
-                  0, -INFINITY, 0};
+    row_sums s = {lp_mixture_gap_of(gap, scale.floor, scale.mean, scale.scale, season, (double)row[cols - 1]),
+                  -INFINITY, 0, -INFINITY, 0};
     for (int k = 0; k < cols / 3; k++) {
         double a = (double)row[k], p = a + part(row, cols / 3, k, s.gap).log_likelihood;
         double most = fmax(s.most, p), weight_most = fmax(s.weight_most, a);
@@ -64,8 +64,8 @@ __global__ void mixture_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows row
 }
 
 __global__ void mixture_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, gap_scale scale, int cols,
-                                             const float *mixture, const double *gap, const double *season, const float *dloss,
-                                             float *dmixture, int adds)
+                                             const float *mixture, const double *gap, const double *season,
+                                             const float *dloss, float *dmixture, int adds)
 {
     int row = (int)(blockIdx.x * blockDim.x + threadIdx.x), count = cols / 3;
     if (row >= lp_rows_now(rows, shard))

@@ -16,7 +16,7 @@ typedef struct extra_task {
     int blocks;
     lp_cuda_rows rows;
     int cols, width, lanes; /* gather: lanes per row, and columns that a lane copies at a time */
-    int harmonics; /* 0: gather */
+    int harmonics;          /* 0: gather */
     const float *from;
     const int32_t *ids;
     void *to;

@@ -67,9 +67,9 @@ typedef struct lp_cuda_rule {
     /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.h). The others are off the
      * critical path. */
     unsigned together;
-    bool ordered;   /* the other outputs need a side buffer of the launch that computes those together */
-    unsigned by_id; /* inputs of ids whose elements the host sorts (cuda_lists.h) */
-    int table;      /* input, or from LP_NODE_INPUTS on output, with a row for each of these ids */
+    bool ordered;    /* the other outputs need a side buffer of the launch that computes those together */
+    unsigned by_id;  /* inputs of ids whose elements the host sorts (cuda_lists.h) */
+    int table;       /* input, or from LP_NODE_INPUTS on output, with a row for each of these ids */
     unsigned copies; /* inputs of which the launch reads copies in bf16 (cuda_packed.h) */
     unsigned either; /* inputs of which it reads copies if there are no floats */
 } lp_cuda_rule;
