@@ -1,5 +1,5 @@
 /* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of cuda_product.h, or in bf16 of copies
- * (cuda_product_packed.h). Gradients of weights are reductions over rows (cuda_reduction.h). */
+ * (cuda_linear_wide.h; on devices without wgmma cuda_product_packed.h). Gradients of weights are reductions over rows (cuda_reduction.h). */
 #include "backend/cuda/cuda_linear_wide.h"
 
 /* Tiles of 128 tokens by up to 256 features, of which a block computes one. */

@@ -1,5 +1,5 @@
 /* cuda_outer.cu: outer products over rows that are wide enough for whole tiles: gradients of weights as products
- * (cuda_product.h, in bf16 cuda_product_packed.h or cuda_product_wide.h) whose depth, the rows, is divided into chunks. The
+ * (cuda_product.h, in bf16 cuda_product_packed.h or cuda_linear_wide.h) whose depth, the rows, is divided into chunks. The
  * group of reductions adds them (cuda_reduction.cu). */
 #include "backend/cuda/cuda_linear_wide.h"
 #include "backend/cuda/cuda_reduction_task.h"

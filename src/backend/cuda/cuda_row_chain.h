@@ -1,9 +1,10 @@
 /* cuda_row_chain.h: nodes that work row by row, of any width and in every precision, as one launch.
  *
- * The kernel interprets a short list of steps, one for each node. A team of lanes takes a row through all of them: part of a warp, a warp,
- * or for wide rows a block; nodes of cosines and sines take a thread for some pairs of a row. Every lane has the same columns of all values, so that the result of a step stays in its registers
- * for the next one. It is stored only if another kernel reads it, or a step that does not follow directly; the team synchronizes
- * between steps, so a step may read any column of the row that an earlier one stored.
+ * The kernel interprets a short list of steps, one for each node. A team of lanes takes a row through all of them: part of a
+ * warp, a warp, or for wide rows a block; nodes of cosines and sines take a thread for some pairs of a row. Every lane has the
+ * same columns of all values, so that the result of a step stays in its registers for the next one. It is stored only if
+ * another kernel reads it, or a step that does not follow directly; the team synchronizes between steps, so a step may read any
+ * column of the row that an earlier one stored.
  *
  * Sums over the columns have the same order in every launch.
  */

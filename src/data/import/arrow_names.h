@@ -62,8 +62,8 @@ bool lp_arrow_names_check(lp_arrow_names *names, const lp_arrow_values *values, 
                           uint8_t *check);
 
 /* Fills ids[0 .. count-1] with the ids of the names of rows row[0 .. count-1] in `table`; a missing name is "". The
- * rows are checked. ahead: what is requested meanwhile, a step for each LP_ARROW_STEP rows. position is that of row 0 (see lp_rows_names); names are numbered from it by their index in `row`.
- * False when out of memory. */
+ * rows are checked. ahead: what is requested meanwhile, a step for each LP_ARROW_STEP rows. position is that of row 0 (see
+ * lp_rows_names); names are numbered from it by their index in `row`. False when out of memory. */
 bool lp_arrow_names_ids(lp_arrow_names *names, lp_rows_names *table, const lp_arrow_values *values, const int32_t *row,
                         int64_t first, int64_t count, uint64_t position, lp_arrow_ahead *ahead, uint32_t *ids);
 
