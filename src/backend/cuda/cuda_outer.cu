@@ -153,8 +153,7 @@ void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const red
         task.b = packed_operand(q, given.b + q.gap);
         auto wide = [&](auto shape) {
             typedef decltype(shape) tile;
-            linear_launch<false, false, tile>(run, task, outer, given.heads, given.a,
-                                              (int)lp_blocks(given.b, tile::cols));
+            linear_launch<false, false, tile>(run, linear_task<1>{{task}, 1}, outer, given.heads, given.a);
         };
         if (!wide_supported(run))
             packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,

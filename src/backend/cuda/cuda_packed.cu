@@ -2,6 +2,7 @@
 #include "backend/cuda/cuda_packed.h"
 
 #include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_row_chain.h"
 #include "backend/cuda/cuda_tile.h"
 
@@ -64,9 +65,14 @@ bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
-    return stage->type == LP_STAGE_ROWS                                        ? lp_cuda_row_node
-           : stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION ? lp_cuda_kernel_of(node->op->id)
-                                                                               : NULL;
+    bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
+    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
+}
+
+/* Whether the launch of a stage stores the outputs of the part: of products, those of the last one. */
+bool stores(const lp_cuda_stage *stage, const lp_stage_part *part)
+{
+    return stage->type != LP_STAGE_PRODUCT || part + 1 == stage->parts + stage->count;
 }
 
 /* Heads of an output, as the launch of its stage divides the columns. */
@@ -125,7 +131,7 @@ void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part
     for (int i = 0; i < node->op->input_count; i++) {
         const lp_value *value = node->inputs[i];
         lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
-        if (!mine)
+        if (!mine || (stage->type == LP_STAGE_PRODUCT && i == 3 && value != lp_product_of(stage->parts, stage->count).add))
             continue;
         lp_copy_use use = kernel ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
         lp_copy_layout *layout =
@@ -145,12 +151,14 @@ void plan_writes(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_par
 {
     for (int i = 0; i < part->node->op->output_count; i++) {
         const lp_value *value = part->node->outputs[i];
-        if (!value || !lp_part_computes(part, i))
+        if (!value || !lp_part_computes(part, i) || !stores(stage, part))
             continue;
+        bool accumulates = stage->type == LP_STAGE_PRODUCT ? lp_product_of(stage->parts, stage->count).accumulates
+                                                           : part->node->accumulate >> i & 1;
         lp_value_copy *mine = &plan->of[value->id];
         mine->written = at;
         mine->heads = heads_of(stage, part->node, value);
-        mine->floats = mine->floats || part->node->accumulate >> i & 1 || !writes_copy(stage, part->node, i);
+        mine->floats = mine->floats || accumulates || !writes_copy(stage, part->node, i);
     }
 }
 
@@ -160,7 +168,7 @@ void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_pa
     const lp_node *node = part->node;
     for (int i = 0; i < node->op->output_count; i++) {
         lp_value_copy *mine = node->outputs[i] ? &plan->of[node->outputs[i]->id] : NULL;
-        if (mine && mine->layouts && lp_part_computes(part, i))
+        if (mine && mine->layouts && lp_part_computes(part, i) && stores(stage, part))
             mine->floats = mine->floats ||
                            !lp_cuda_copy_fits(mine->layouts, node->outputs[i], heads_of(stage, node, node->outputs[i]));
     }
@@ -278,7 +286,8 @@ void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run)
         for (int i = 0; i < stage->parts[p].node->op->output_count; i++) {
             const lp_node *node = stage->parts[p].node;
             const lp_value *value = node->outputs[i];
-            if (!value || !lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]))
+            if (!value || !lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]) ||
+                !stores(stage, &stage->parts[p]))
                 continue;
             lp_cuda_copy written = lp_cuda_copy();
             if (writes_copy(stage, node, i))

@@ -8,6 +8,7 @@
 #include "backend/cuda/cuda_upload.h"
 #include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
@@ -216,6 +217,9 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     if (!lp_cuda_stages_build(graph, !run->plan->scheduled, &program->arena, &program->stages))
         return false;
+    for (int i = 0; !lp_cuda_products_join(&sizes) && i < program->stages.count; i++)
+        if (program->stages.all[i].type == LP_STAGE_PRODUCT)
+            program->stages.all[i].type = LP_STAGE_NODE; /* its products are launched one by one */
     program->dispatch = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_fused_enabled(&sizes), &program->arena);
     if (!program->dispatch || !lp_cuda_copies_plan(&program->copies, &program->stages, lp_cuda_fused_enabled(&sizes),
                                                    &sizes, &program->arena))
@@ -328,6 +332,8 @@ static void launch_stage(const lp_cuda_run *run, int i)
         lp_cuda_reduce(stage->parts, stage->count, &mine);
     else if (stage->type == LP_STAGE_ROWS)
         lp_cuda_row_chain_launch(&run->program->stages, stage, &mine);
+    else if (stage->type == LP_STAGE_PRODUCT)
+        lp_cuda_products(stage->parts, stage->count, &mine);
     else if (stage->type == LP_STAGE_LOSS && stage->count == 2)
         launch_loss(stage, &mine);
     else
@@ -372,7 +378,7 @@ static int by_node(const void *a, const void *b)
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, double seconds, int *number,
                           const lp_profiler *profiler)
 {
-    static const char *const types[] = {"node", "fused", "pack", "reduction", "rows", NULL};
+    static const char *const types[] = {"node", "fused", "pack", "reduction", "rows", "product", NULL};
     static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
     const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
     lp_launch_part *parts = run->program->parts;

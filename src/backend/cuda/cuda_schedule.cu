@@ -36,7 +36,7 @@ enum { PACKED = LP_STORAGE_WORK + 1 };
 static void add_packed(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_stage_part *part,
                        stage_bytes *all)
 {
-    if (!lp_part_is_packed(part) || stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION)
+    if (!lp_part_is_packed(part) || (stage->type != LP_STAGE_PACK && stage->type != LP_STAGE_FUSED))
         return;
     size_t begin = stages->packed[part->number];
     byte_range packed = {PACKED, begin, begin + lp_cuda_packed_size(part->node)};

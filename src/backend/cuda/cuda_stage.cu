@@ -1,6 +1,7 @@
 /* cuda_stage.cu: splits nodes into parts, finds their levels, and groups them into stages. */
 #include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_row_chain.h"
 
@@ -16,7 +17,10 @@ typedef struct candidate {
     int rows, cols;
     int level;
     bool assigned;
-    bool in_pack; /* the first pack runs it */
+    bool in_pack;   /* the first pack runs it */
+    int first;      /* of the products that are added up to it; otherwise its own index */
+    int products;   /* their number so far */
+    lp_product sum; /* what they give so far */
 } candidate;
 
 /* ---- levels -------------------------------------------------------------------------------------------------- */
@@ -77,11 +81,52 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     return earlier->level + 1;
 }
 
-void find_level(candidate *all, int at)
+/* Whether product `at` can be added to those up to `last`: nothing else uses their sum, or changes what they read, before it. */
+bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
+{
+    const candidate *before = &all[last];
+    *sum = before->sum;
+    if (all[at].type != LP_STAGE_PRODUCT || before->type != LP_STAGE_PRODUCT ||
+        before->products == LP_PRODUCT_MOST || !lp_product_join(sum, all[at].part.node))
+        return false;
+    const lp_value *inner = before->sum.out;
+    bool stored = inner == sum->out, good = stored || (inner->storage == LP_STORAGE_WORK && !inner->retained);
+    for (int i = before->first; good && i < (stored ? at : count); i++) {
+        value_use found = use_of(&all[i], inner);
+        if (all[i].first == before->first || i == at)
+            continue;
+        good = !found.reads && !found.writes;
+        for (int m = before->first; good && m < i && i < at; m++)
+            for (int k = 0; all[m].first == before->first && k < all[m].part.node->op->input_count; k++)
+                good = good && !use_of(&all[i], all[m].part.node->inputs[k]).writes;
+    }
+    return good;
+}
+
+/* Adds product `at` to earlier ones, if its level, without them, permits. */
+void join_products(candidate *all, int at, int last, const lp_product *sum)
+{
+    candidate *mine = &all[at];
+    int level = mine->level > all[last].level ? mine->level : all[last].level;
+    mine->first = all[last].first;
+    mine->products = all[last].products + 1;
+    mine->sum = *sum;
+    for (int i = mine->first; i <= at; i++)
+        if (all[i].first == mine->first)
+            all[i].level = level;
+}
+
+void find_level(candidate *all, int count, int at)
 {
     candidate *mine = &all[at];
     const lp_node *node = mine->part.node;
+    lp_product sum;
+    int last = at - 1;
+    while (last >= 0 && !follows(all, count, last, at, &sum))
+        last--;
     for (int i = 0; i < at; i++) {
+        if (last >= 0 && all[i].first == all[last].first)
+            continue;
         if (all[i].part.node == node) {
             /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
             if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
@@ -97,6 +142,8 @@ void find_level(candidate *all, int at)
             mine->level = level > mine->level ? level : mine->level;
         }
     }
+    if (last >= 0)
+        join_products(all, at, last, &sum);
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
@@ -122,6 +169,10 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
     one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : out->cols;
+    one.first = *count;
+    one.products = 1;
+    if (type == LP_STAGE_PRODUCT)
+        one.sum = lp_product_start(node);
     all[(*count)++] = one;
 }
 
@@ -142,8 +193,9 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
             return count;
     }
     bool by_row = rows && (rows | reduced) == present;
+    lp_cuda_stage_type apart = node->op->id == LP_OP_LINEAR ? LP_STAGE_PRODUCT : LP_STAGE_NODE;
     if (!present || present & ~reduced)
-        add(all, &count, node, number, present & ~reduced, by_row ? type : LP_STAGE_NODE,
+        add(all, &count, node, number, present & ~reduced, by_row ? type : apart,
             by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
     if (reduced)
         add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
@@ -157,7 +209,8 @@ bool joins(const candidate *first, const candidate *other)
 {
     if (other->assigned || other->level != first->level || other->type != first->type)
         return false;
-    return first->type == LP_STAGE_REDUCTION || same_row_kernel(first, other) || same_loss(first, other);
+    return first->type == LP_STAGE_REDUCTION || same_row_kernel(first, other) || same_loss(first, other) ||
+           (first->type == LP_STAGE_PRODUCT && first->first == other->first);
 }
 
 bool has_capacity(const lp_cuda_stage *stage)
@@ -319,7 +372,7 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
         if (unscheduled)
             all[i].level = i;
         else
-            find_level(all, i);
+            find_level(all, count, i);
         last = all[i].level > last ? all[i].level : last;
     }
     if (good)

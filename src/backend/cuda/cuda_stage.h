@@ -9,6 +9,7 @@
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
+ *   product    products that add up to one value (cuda_linear.h); where a run cannot launch them as one, it launches them one by one
  *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.h)
  *   node       any other node
  *
@@ -16,7 +17,7 @@
  *
  * A part depends on the earlier parts that write what it reads or writes, or that read what it writes. Its level is one more than the
  * highest level among its dependencies; a dependency in the same fused kernel does not raise it, because the kernel runs its parts in
- * order. Stages of one level are independent and may run concurrently. Low-priority stages (lp_part_low_priority) come last in their level.
+ * order. Products that are added up have the level of the last one. Stages of one level are independent and may run concurrently. Low-priority stages (lp_part_low_priority) come last in their level.
  */
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
@@ -29,8 +30,12 @@ typedef enum lp_cuda_stage_type {
     LP_STAGE_PACK,
     LP_STAGE_REDUCTION,
     LP_STAGE_ROWS,
+    LP_STAGE_PRODUCT,
     LP_STAGE_LOSS
 } lp_cuda_stage_type;
+
+/* Products of a stage, at most. */
+enum { LP_PRODUCT_MOST = 3 };
 
 /* A node, restricted to some of its outputs. */
 typedef struct lp_stage_part {
