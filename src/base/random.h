@@ -42,25 +42,27 @@ typedef enum lp_purpose {
     LP_PURPOSE_FORECAST = 62    /* drawn futures: times and types of events */
 } lp_purpose;
 
+enum { LP_PHILOX_ROUNDS = 10 };
+
 typedef struct lp_random_block {
     uint32_t word[4];
 } lp_random_block;
 
+/* A round of Philox on a block, with the key of the round. */
+LP_INLINE void lp_philox_round(uint32_t word[4], uint64_t seed, int round)
+{
+    uint64_t p = (uint64_t)0xD2511F53u * word[0], q = (uint64_t)0xCD9E8D57u * word[2];
+    word[0] = (uint32_t)(q >> 32) ^ word[1] ^ ((uint32_t)seed + (uint32_t)round * 0x9E3779B9u);
+    word[2] = (uint32_t)(p >> 32) ^ word[3] ^ ((uint32_t)(seed >> 32) + (uint32_t)round * 0xBB67AE85u);
+    word[1] = (uint32_t)q;
+    word[3] = (uint32_t)p;
+}
+
 LP_INLINE lp_random_block lp_philox(uint64_t seed, uint32_t purpose, uint32_t step, uint64_t element)
 {
-    uint32_t a = (uint32_t)element, b = (uint32_t)(element >> 32), c = step, d = purpose;
-    uint32_t k0 = (uint32_t)seed, k1 = (uint32_t)(seed >> 32);
-    for (int round = 0; round < 10; round++) {
-        uint64_t p = (uint64_t)0xD2511F53u * a, q = (uint64_t)0xCD9E8D57u * c;
-        uint32_t next_a = (uint32_t)(q >> 32) ^ b ^ k0, next_c = (uint32_t)(p >> 32) ^ d ^ k1;
-        b = (uint32_t)q;
-        d = (uint32_t)p;
-        a = next_a;
-        c = next_c;
-        k0 += 0x9E3779B9u;
-        k1 += 0xBB67AE85u;
-    }
-    lp_random_block out = {{a, b, c, d}};
+    lp_random_block out = {{(uint32_t)element, (uint32_t)(element >> 32), step, purpose}};
+    for (int round = 0; round < LP_PHILOX_ROUNDS; round++)
+        lp_philox_round(out.word, seed, round);
     return out;
 }
 

@@ -17,15 +17,17 @@ typedef linear_shape<128, 6, 1> linear_joined_128;
 typedef linear_task<LP_PRODUCT_MOST> joined_task;
 
 /* In bf16. */
-template <bool transpose, typename shape, typename task_type>
+template <bool transpose, typename shape, bool has_after, typename task_type>
 static void launch_rows(const lp_cuda_run *run, const task_type &task, const product_store &given, lp_cuda_copy copy,
-                        int heads, int largest)
+                        const product_after &after, int heads, int largest)
 {
-    product_store_rows<shape> store = {};
+    product_store_rows<shape, has_after> store = {};
     (product_store &)store = given;
     store.copy = copy;
-    bool floats = given.to || given.bias || given.add;
-    uintptr_t pointers = (uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add;
+    store.after = after;
+    store.shard = run->shard;
+    bool floats = given.to || given.bias || given.add || after.mask;
+    uintptr_t pointers = (uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add | (uintptr_t)after.mask;
     int cols = task.of[0].cols.most;
     store.quads = (given.head + copy.gap) % 4 == 0 && lp_vector_width(pointers, floats ? cols : 0) == 4 &&
                   !(given.add && given.accumulate);
@@ -34,6 +36,24 @@ static void launch_rows(const lp_cuda_run *run, const task_type &task, const pro
     else
         packed_launch_precision<LP_PRECISION_BF16, true, transpose, shape>(run, task.of[0], store, heads, largest,
                                                                            (int)lp_blocks(cols, shape::cols));
+}
+
+/* What follows the product of a stage. */
+static product_after after_of(const lp_product &product, const lp_stage_part *parts, int count, const lp_cuda_run *run)
+{
+    product_after after = {};
+    for (int i = 0; i < count; i++)
+        if (parts[i].node->op->id == LP_OP_RELU_GRADIENT)
+            after.mask_copy = lp_cuda_copy_from(run, parts[i].node, 0);
+    if (product.mask && !after.mask_copy.data)
+        after.mask = (const float *)lp_run_data(run->run, product.mask);
+    if (product.drop) {
+        after.threshold = lp_dropout_threshold(product.drop->attributes.rate);
+        after.purpose = lp_dropout_purpose(product.drop->attributes.stream);
+        after.scale = (float)(65536.0 / (65536.0 - after.threshold));
+    }
+    after.relu = product.relu;
+    return after;
 }
 
 /* The product of a node, without what is done with it. */
@@ -75,18 +95,31 @@ template <bool transpose> static void launch(const lp_stage_part *parts, int cou
     store.head = out;
     store.accumulate = product.accumulates;
     store.pairs = lp_vector_width((uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.add, out) > 1;
+    product_after after = after_of(product, parts, count, run);
     auto with = [&](auto shape, const auto &of) {
-        launch_rows<transpose, decltype(shape)>(run, of, store, copy, heads, largest);
+        launch_rows<transpose, decltype(shape), false>(run, of, store, copy, after, heads, largest);
     };
-    joined_task joined = {{task.of[0]}, count};
-    for (int i = 1; i < count; i++)
+    auto with_after = [&](auto shape) {
+        launch_rows<transpose, decltype(shape), true>(run, task, store, copy, after, heads, largest);
+    };
+    bool fits_192 = lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols);
+    joined_task joined = {{task.of[0]}, product.count};
+    for (int i = 1; i < product.count; i++)
         joined.of[i] = task_of<transpose>(parts[i].node, run);
     if (!lp_cuda_copy_from(run, parts->node, 0).data)
         product_launch<true, transpose>(run, task.of[0], store, heads, largest, out);
     else if (!wide_supported(run))
         with(packed_narrow(), task);
+    else if (product.count < count && out <= linear_128::cols)
+        with_after(linear_128());
+    else if (product.count < count && fits_192)
+        with_after(linear_192());
+    else if (product.count < count)
+        with_after(linear_256());
     else if (count > 1 && out <= linear_joined_128::cols)
         with(linear_joined_128(), joined);
+    else if (count > 1 && fits_192)
+        with(linear_192(), joined);
     else if (count > 1)
         with(linear_256(), joined);
     else if (out <= linear_64::cols)
@@ -95,7 +128,7 @@ template <bool transpose> static void launch(const lp_stage_part *parts, int cou
         with(linear_shallow(), task);
     else if (out <= linear_128::cols)
         with(linear_128(), task);
-    else if (lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols))
+    else if (fits_192)
         with(linear_192(), task);
     else
         with(linear_256(), task);

@@ -44,17 +44,6 @@ __device__ static inline void linear_copy(float *to, const uint16_t *from, int64
     }
 }
 
-/* sums += a b for a slab, asynchronously. a: of the warpgroup. More than `most` sums are two halves. */
-template <bool a_deep, bool b_deep, int most = 128, int count>
-__device__ static inline void linear_multiply(float (&sums)[count], const float *a, const float *b)
-{
-    constexpr int first = count > most ? 64 : count;
-    wide_begin();
-    wide_multiply<a_deep, b_deep>((float(&)[first])sums, a, b);
-    if constexpr (count > first)
-        wide_multiply<a_deep, b_deep>((float(&)[count - first]) sums[first], a, b + wide_size(2 * first));
-}
-
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Products whose sum a launch stores: of equal rows, columns and heads. */
@@ -62,35 +51,6 @@ template <int most> struct linear_task {
     product_task of[most];
     int count;
 };
-
-/* Columns of a tile that are stored while the others are multiplied, if all its slabs have a stage. */
-__host__ __device__ constexpr int linear_first(int cols)
-{
-    return cols > 128 ? 128 : cols;
-}
-
-/* Multiplies the tile in one or two groups of products. wait_next: until a slab is there. Stages have `size` floats, B and
- * then A; a: of the warpgroup. */
-template <bool a_deep, bool b_deep, typename shape, typename waiting>
-__device__ static inline void linear_multiply_halves(product_sums<shape> &sums, const float *a, const float *b,
-                                                     int size, int slabs, const waiting &wait_next)
-{
-    constexpr int first = linear_first(shape::cols), rest = shape::cols - first;
-    wide_pin((float(&)[shape::cols / 2]) sums);
-#pragma unroll 1
-    for (int i = 0; i < slabs; i++) {
-        wait_next(i);
-        product_copies_end(); /* counted by wait_next */
-        linear_multiply<a_deep, b_deep>((float(&)[first / 2]) sums, a + i * size, b + i * size);
-    }
-    wide_end();
-    if constexpr (rest > 0)
-#pragma unroll 1
-        for (int i = 0; i < slabs; i++)
-            linear_multiply<a_deep, b_deep>((float(&)[rest / 2]) sums.at[0][first / 8], a + i * size,
-                                            b + i * size + wide_size(first));
-    wide_end();
-}
 
 /* A block computes one tile. */
 template <bool a_deep, bool b_deep, typename shape, int most, typename finish_type>
@@ -104,10 +64,11 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     lp_pdl_wait();
     lp_pdl_trigger();
     const product_task *product = task.of;
+    int chunks = finish_type::staging > 0 ? 1 : product->chunks;
     product_place place = {(int)blockIdx.y * shape::rows,
                            (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / product->chunks,
-                           (int)blockIdx.z % product->chunks,
+                           (int)blockIdx.z / chunks,
+                           (int)blockIdx.z % chunks,
                            product_count(product->rows, product->shard),
                            product_count(product->cols, product->shard)};
     if (place.row >= place.rows)
@@ -136,50 +97,37 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         }
         product_copies_end();
     };
-    bool whole = slabs <= shape::stages; /* all slabs have a stage */
-#pragma unroll 1
-    for (int i = 0; i < shape::stages; i++)
-        copy_next(true);
-    int group = (int)threadIdx.x / 128 * wide_size(64);
-    auto wait_next = [&](int slab) {
-        if (slab < shape::stages)
-            product_copies_wait<shape::stages - 1>();
-        else
-            product_copies_wait<shape::stages - 3>();
-        wide_fence();
-        __syncthreads();
-    };
     product_sums<shape> sums = {};
     finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
-    if (finish_type::staging > 0 && whole) {
-        linear_multiply_halves<a_deep, b_deep>(sums, ring + size_b + group, ring, size, slabs, wait_next);
-    } else {
+    int group = (int)threadIdx.x / 128 * wide_size(64), stage = 0;
+    /* One loop, also for the first copies: instructions that run once are loaded from memory as often as they run. */
 #pragma unroll 1
-        for (int i = 0, stage = 0; i < slabs; i++) {
-            wait_next(i);
-            copy_next(i >= 2); /* to the stage of the slab before the last, whose product is finished */
-            const float *right = ring + stage * size, *left = right + size_b;
-            linear_multiply<a_deep, b_deep, finish_type::staging ? 64 : 128>((float(&)[shape::cols / 2]) sums,
-                                                                             left + group, right);
-            wide_end();
-            finish.template copied<shape, linear_slab<shape::rows>, linear_slab<shape::cols>>(place, left, right);
-            wide_wait<1>();
-            stage = stage + 1 == shape::stages ? 0 : stage + 1;
+    for (int i = -shape::stages; i < slabs; i++) {
+        if (i >= shape::stages)
+            product_copies_wait<shape::stages - 3>();
+        else if (i >= 0)
+            product_copies_wait<shape::stages - 1>();
+        if (i >= 0) {
+            wide_fence();
+            __syncthreads();
         }
-        wide_wait<0>();
+        copy_next(i < 0 || i >= 2); /* to the stage of the slab before the last, whose product is finished */
+        if (i < 0)
+            continue;
+        const float *right = ring + stage * size, *left = right + size_b;
+        wide_begin();
+        wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
+        wide_end();
+        finish.template copied<shape, linear_slab<shape::rows>, linear_slab<shape::cols>>(place, left, right);
+        if (slabs > shape::stages)
+            wide_wait<1>();
+        stage = stage + 1 == shape::stages ? 0 : stage + 1;
     }
-    if constexpr (finish_type::staging > 0) {
-        constexpr int first =
-            linear_first(shape::cols) < shape::cols ? linear_first(shape::cols) / finish_type::cols : 0;
-        float *staging = ring + (whole ? slabs : shape::stages) * size;
-        finish.load(place, 0);
-        wide_wait<1>();
-        finish.template store_parts<0, first>(place, sums, staging);
-        wide_wait<0>();
-        finish.template store_parts<first, finish_type::parts>(place, sums, staging);
-    } else {
+    wide_wait<0>();
+    if constexpr (finish_type::staging > 0)
+        finish.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
+    else
         finish.template run<LP_PRECISION_BF16, a_deep, shape>(*product, place, sums, ring);
-    }
 }
 
 /* rows: of the largest shard. */
@@ -190,7 +138,7 @@ static inline void linear_launch(const lp_cuda_run *run, const linear_task<most>
     int slabs = 0;
     for (int i = 0; i < task.count; i++)
         slabs += (int)lp_blocks(task.of[i].depth.most, WIDE_BLOCK);
-    int stages = finish_type::staging > 0 && slabs < shape::stages ? slabs : shape::stages;
+    int stages = slabs < shape::stages ? slabs : shape::stages;
     size_t floats = (size_t)(finish_type::staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
     dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows),
               (unsigned)(heads * task.of[0].chunks));

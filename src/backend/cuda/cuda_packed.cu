@@ -65,8 +65,9 @@ bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
+    bool by_row = stage->type == LP_STAGE_ROWS || (stage->type == LP_STAGE_PRODUCT && lp_product_follows(node));
     bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
-    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
+    return by_row ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
 }
 
 /* Whether the launch of a stage stores the outputs of the part: of products, those of the last one. */
@@ -131,7 +132,7 @@ void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part
     for (int i = 0; i < node->op->input_count; i++) {
         const lp_value *value = node->inputs[i];
         lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
-        if (!mine || (stage->type == LP_STAGE_PRODUCT && i == 3 && value != lp_product_of(stage->parts, stage->count).add))
+        if (!mine || lp_product_keeps(stage, value))
             continue;
         lp_copy_use use = kernel ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
         lp_copy_layout *layout =
@@ -156,9 +157,14 @@ void plan_writes(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_par
         bool accumulates = stage->type == LP_STAGE_PRODUCT ? lp_product_of(stage->parts, stage->count).accumulates
                                                            : part->node->accumulate >> i & 1;
         lp_value_copy *mine = &plan->of[value->id];
+        /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
+        bool reads = accumulates && kernel_of(stage, part->node) == lp_cuda_linear && !mine->accumulated;
+        if (reads)
+            extend(&mine->first, &mine->last, mine->written, at);
+        mine->accumulated = mine->accumulated || accumulates;
+        mine->floats = mine->floats || (accumulates && !reads) || !writes_copy(stage, part->node, i);
         mine->written = at;
         mine->heads = heads_of(stage, part->node, value);
-        mine->floats = mine->floats || accumulates || !writes_copy(stage, part->node, i);
     }
 }
 

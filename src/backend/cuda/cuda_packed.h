@@ -31,9 +31,10 @@ typedef struct lp_value_copy {
     lp_copy_layout *layouts;
     bool floats; /* they are stored */
     /* While the plan is made: */
-    int first, last; /* as in lp_copy_layout, for what reads the copy if there are no floats */
-    int written;     /* the latest stage that writes the value; -1: none */
-    int heads;       /* of the node that does */
+    int first, last;  /* as in lp_copy_layout, for what reads the copy if there are no floats */
+    int written;      /* the latest stage that writes the value; -1: none */
+    int heads;        /* of the node that does */
+    bool accumulated; /* a launch has added to it */
 } lp_value_copy;
 
 /* Of a program. */

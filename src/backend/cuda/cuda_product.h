@@ -375,9 +375,9 @@ __device__ static inline void product_pairs(product_sums<shape> &sums, const pro
 template <int slab = PRODUCT_SLAB>
 __device__ static inline void product_chunk(int depth, int chunks, int chunk, int *begin, int *end)
 {
-    int64_t slabs = (depth + slab - 1) / slab;
-    *begin = (int)(slabs * chunk / chunks) * slab;
-    *end = min((int)(slabs * (chunk + 1) / chunks) * slab, depth);
+    int slabs = (depth + slab - 1) / slab, each = slabs / chunks, longer = slabs % chunks;
+    *begin = (chunk * each + min(chunk, longer)) * slab;
+    *end = min(*begin + (each + (chunk < longer)) * slab, depth);
 }
 
 template <int precision, bool a_deep, bool b_deep, typename shape> struct product_slabs {

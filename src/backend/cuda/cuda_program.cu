@@ -217,9 +217,8 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     if (!lp_cuda_stages_build(graph, !run->plan->scheduled, &program->arena, &program->stages))
         return false;
-    for (int i = 0; !lp_cuda_products_join(&sizes) && i < program->stages.count; i++)
-        if (program->stages.all[i].type == LP_STAGE_PRODUCT)
-            program->stages.all[i].type = LP_STAGE_NODE; /* its products are launched one by one */
+    if (!lp_cuda_products_join(&sizes))
+        lp_cuda_stages_split(&program->stages);
     program->dispatch = lp_cuda_schedule(run->plan, &program->stages, lp_cuda_fused_enabled(&sizes), &program->arena);
     if (!program->dispatch || !lp_cuda_copies_plan(&program->copies, &program->stages, lp_cuda_fused_enabled(&sizes),
                                                    &sizes, &program->arena))

@@ -19,7 +19,6 @@ typedef struct candidate {
     bool assigned;
     bool in_pack;   /* the first pack runs it */
     int first;      /* of the products that are added up to it; otherwise its own index */
-    int products;   /* their number so far */
     lp_product sum; /* what they give so far */
 } candidate;
 
@@ -81,16 +80,19 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     return earlier->level + 1;
 }
 
-/* Whether product `at` can be added to those up to `last`: nothing else uses their sum, or changes what they read, before it. */
+/* Whether part `at` can be joined to products up to `last`: nothing else uses their sum, or changes what they read, before it. */
 bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
 {
     const candidate *before = &all[last];
     *sum = before->sum;
-    if (all[at].type != LP_STAGE_PRODUCT || before->type != LP_STAGE_PRODUCT ||
-        before->products == LP_PRODUCT_MOST || !lp_product_join(sum, all[at].part.node))
+    if (before->type != LP_STAGE_PRODUCT || !lp_product_join(sum, all[at].part.node))
         return false;
     const lp_value *inner = before->sum.out;
     bool stored = inner == sum->out, good = stored || (inner->storage == LP_STORAGE_WORK && !inner->retained);
+    /* Dropout alone rather begins a chain of nodes by row. */
+    bool alone = all[at].part.node->op->id == LP_OP_DROPOUT && !sum->mask && !sum->relu;
+    for (int i = at + 1; alone && good && i < count; i++)
+        good = !use_of(&all[i], sum->out).reads || all[i].part.node->op->id == LP_OP_RELU;
     for (int i = before->first; good && i < (stored ? at : count); i++) {
         value_use found = use_of(&all[i], inner);
         if (all[i].first == before->first || i == at)
@@ -103,13 +105,13 @@ bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
     return good;
 }
 
-/* Adds product `at` to earlier ones, if its level, without them, permits. */
+/* Joins part `at` to earlier ones, at the higher of their levels. */
 void join_products(candidate *all, int at, int last, const lp_product *sum)
 {
     candidate *mine = &all[at];
     int level = mine->level > all[last].level ? mine->level : all[last].level;
+    mine->type = LP_STAGE_PRODUCT;
     mine->first = all[last].first;
-    mine->products = all[last].products + 1;
     mine->sum = *sum;
     for (int i = mine->first; i <= at; i++)
         if (all[i].first == mine->first)
@@ -121,7 +123,8 @@ void find_level(candidate *all, int count, int at)
     candidate *mine = &all[at];
     const lp_node *node = mine->part.node;
     lp_product sum;
-    int last = at - 1;
+    int last =
+        mine->type == LP_STAGE_PRODUCT || (mine->type == LP_STAGE_ROWS && lp_product_follows(node)) ? at - 1 : -1;
     while (last >= 0 && !follows(all, count, last, at, &sum))
         last--;
     for (int i = 0; i < at; i++) {
@@ -170,7 +173,6 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
     one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : out->cols;
     one.first = *count;
-    one.products = 1;
     if (type == LP_STAGE_PRODUCT)
         one.sum = lp_product_start(node);
     all[(*count)++] = one;
@@ -385,6 +387,25 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
     }
     lp_free(all);
     return good;
+}
+
+void lp_cuda_stages_split(lp_cuda_stages *stages)
+{
+    for (int s = stages->count - 1; s >= 0; s--) {
+        lp_cuda_stage *stage = &stages->all[s], all = *stage;
+        int products = 0;
+        while (all.type == LP_STAGE_PRODUCT && products < all.count && lp_part_is_packed(&all.parts[products]))
+            products++;
+        if (!products)
+            continue;
+        int more = products - (products == all.count); /* stages */
+        memmove(stage + 1 + more, stage + 1, sizeof *stage * (size_t)(stages->count - s - 1));
+        stages->count += more;
+        for (int p = 0; p < products; p++)
+            stage[p] = {LP_STAGE_NODE, all.level, all.parts + p, 1, false};
+        if (more == products)
+            stage[products] = {LP_STAGE_ROWS, all.level, all.parts + products, all.count - products, false};
+    }
 }
 
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)

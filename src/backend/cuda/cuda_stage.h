@@ -9,7 +9,7 @@
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
- *   product    products that add up to one value (cuda_linear.h); where a run cannot launch them as one, it launches them one by one
+ *   product    products that add up to one value, or one and what follows it (cuda_linear.h)
  *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.h)
  *   node       any other node
  *
@@ -97,6 +97,9 @@ static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_
 
 /* unscheduled: a stage for each node, in node order. False when out of memory. */
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages);
+
+/* For runs that cannot launch products as one: they are nodes, and what follows them is a chain of rows. */
+void lp_cuda_stages_split(lp_cuda_stages *stages);
 
 /* lp_backend.schedule: the first and last level of each node. */
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels);
