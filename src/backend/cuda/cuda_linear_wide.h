@@ -1,4 +1,4 @@
-/* cuda_linear_wide.h: linear layers and gradients of weights in bf16 by warpgroups (wgmma, cuda_product_wide.h), from copies row
+/* cuda_linear_wide.h: linear layers in bf16 by warpgroups (wgmma, cuda_product_wide.h), from copies row
  * by row as other launches write them (cuda_packed.h).
  *
  * Grid and order of tiles are those of packed_kernel. A tile has 128 rows; a warp has 16 of them and all columns, so what is done
@@ -18,18 +18,6 @@ template <int cols, int slab_stages, int resident_blocks> struct linear_shape : 
 
 template <typename shape> constexpr bool is_linear = false;
 template <int cols, int stages, int blocks> constexpr bool is_linear<linear_shape<cols, stages, blocks>> = true;
-
-/* A slab of an operand of `rows` rows that is not deep, for product_finish::copied. */
-template <int rows> struct linear_slab {
-    static constexpr int precision = LP_PRECISION_BF16, depth = WIDE_BLOCK, count = rows;
-    static constexpr bool bf16 = true;
-
-    /* Offset in floats of row i of a depth; i is even. */
-    __device__ static int offset(int k, int i)
-    {
-        return (int)wide_at(WIDE_BLOCK, i / WIDE_BLOCK * WIDE_BLOCK + k, i % WIDE_BLOCK) / 2;
-    }
-};
 
 /* from: the first row and depth; rows, depth: present from there on. */
 template <bool deep, int count, int threads>
@@ -163,7 +151,6 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                 linear_multiply<a_deep, b_deep, finish_type::staging ? 64 : 128>((float(&)[shape::cols / 2]) sums,
                                                                                  left + group, right);
                 wide_end();
-                finish.template copied<shape, linear_slab<shape::rows>, linear_slab<shape::cols>>(place, left, right);
                 wide_wait<1>();
                 stage = stage + 1 == shape::stages ? 0 : stage + 1;
             }
