@@ -566,19 +566,19 @@ __device__ static inline void add_slices(const reduction_output &output, int blo
     int i = first + n * ((int)threadIdx.x & 31), mine = first + (int)threadIdx.x;
     bool stores = threadIdx.x < 32 * n && mine < output.size;
     type *out = (type *)output.out, total = stores && output.adds ? out[mine] : 0;
-    const type *partial = (const type *)output.partial + i;
-    int64_t step = output.step;
-    reduction_some<type, n> sum = {};
+    const type *partial = (const type *)output.partial + i + (int64_t)warp * output.step;
+    int64_t apart = (int64_t)REDUCTION_WARPS * output.step;
+    reduction_some<type, n> sum = {}, none = {};
     lp_pdl_wait();
 #pragma unroll 1
     for (; i < output.size && warp < slices; warp += IN_FLIGHT * REDUCTION_WARPS) {
         reduction_some<type, n> part[IN_FLIGHT];
 #pragma unroll
-        for (int k = 0; k < IN_FLIGHT; k++) /* without a condition, so that none waits for another */
-            part[k] = *(const reduction_some<type, n> *)(partial + min(warp + k * REDUCTION_WARPS, slices - 1) * step);
+        for (int k = 0; k < IN_FLIGHT; k++, partial += apart)
+            part[k] = warp + k * REDUCTION_WARPS < slices ? *(const reduction_some<type, n> *)partial : none;
 #pragma unroll
         for (int k = 0; k < n * IN_FLIGHT; k++)
-            sum.at[k % n] += warp + k / n * REDUCTION_WARPS < slices ? part[k / n].at[k % n] : 0;
+            sum.at[k % n] += part[k / n].at[k % n];
     }
     sums[threadIdx.x] = sum;
     __syncthreads();
