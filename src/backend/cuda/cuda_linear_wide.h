@@ -1,10 +1,10 @@
-/* cuda_linear_wide.h: linear layers and gradients of weights in bf16 by warpgroups (wgmma, cuda_product_wide.h), from copies row
- * by row as other launches write them (cuda_packed.h).
+/* cuda_linear_wide.h: linear layers in bf16 by warpgroups (wgmma, cuda_product_wide.h), from copies row by row as other launches write
+ * them (cuda_packed.h).
  *
- * Grid: (column tiles, row tiles, heads * chunks). A tile has 128 rows; a warp has 16 of them and all columns, so what is done
- * with a tile is the same type `finish` as in cuda_product_packed.h. A slab is 64 deep. All threads copy it to shared memory, 16 bytes at a time, to lines of
- * 128 bytes as wide_at numbers them: 64 depths of a row where the operand is deep, otherwise 64 rows of a depth, in blocks of 64
- * rows. Beyond the last column a copy has zeros up to whole vectors.
+ * Grid: (column tiles, row tiles, heads). A tile has 128 rows; a warp has 16 of them and all columns, so what is done with a tile is
+ * the same type `finish` as in cuda_product_packed.h. A slab is 64 deep. All threads copy it to shared memory, 16 bytes at a time, to
+ * lines of 128 bytes as wide_at numbers them: 64 depths of a row where the operand is deep, otherwise 64 rows of a depth, in blocks
+ * of 64 rows. Beyond the last column a copy has zeros up to whole vectors.
  */
 #ifndef LP_CUDA_LINEAR_WIDE_H
 #define LP_CUDA_LINEAR_WIDE_H
@@ -18,18 +18,6 @@ template <int cols, int slab_stages, int resident_blocks> struct linear_shape : 
 
 template <typename shape> constexpr bool is_linear = false;
 template <int cols, int stages, int blocks> constexpr bool is_linear<linear_shape<cols, stages, blocks>> = true;
-
-/* A slab of an operand of `rows` rows that is not deep, for product_finish::copied. */
-template <int rows> struct linear_slab {
-    static constexpr int precision = LP_PRECISION_BF16, depth = WIDE_BLOCK, count = rows;
-    static constexpr bool bf16 = true;
-
-    /* Offset in floats of row i of a depth; i is even. */
-    __device__ static int offset(int k, int i)
-    {
-        return (int)wide_at(WIDE_BLOCK, i / WIDE_BLOCK * WIDE_BLOCK + k, i % WIDE_BLOCK) / 2;
-    }
-};
 
 /* from: the first row and depth; rows, depth: present from there on. */
 template <bool deep, int count, int threads>
@@ -64,11 +52,10 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
     lp_pdl_wait();
     lp_pdl_trigger();
     const product_task *product = task.of;
-    int chunks = finish_type::staging > 0 ? 1 : product->chunks;
     product_place place = {(int)blockIdx.y * shape::rows,
                            (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / chunks,
-                           (int)blockIdx.z % chunks,
+                           (int)blockIdx.z,
+                           0,
                            product_count(product->rows, product->shard),
                            product_count(product->cols, product->shard)};
     if (place.row >= place.rows)
@@ -118,16 +105,12 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         wide_begin();
         wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
         wide_end();
-        finish.template copied<shape, linear_slab<shape::rows>, linear_slab<shape::cols>>(place, left, right);
         if (slabs > shape::stages)
             wide_wait<1>();
         stage = stage + 1 == shape::stages ? 0 : stage + 1;
     }
     wide_wait<0>();
-    if constexpr (finish_type::staging > 0)
-        finish.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
-    else
-        finish.template run<LP_PRECISION_BF16, a_deep, shape>(*product, place, sums, ring);
+    finish.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
 }
 
 /* rows: of the largest shard. */
@@ -140,8 +123,7 @@ static inline void linear_launch(const lp_cuda_run *run, const linear_task<most>
         slabs += (int)lp_blocks(task.of[i].depth.most, WIDE_BLOCK);
     int stages = slabs < shape::stages ? slabs : shape::stages;
     size_t floats = (size_t)(finish_type::staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
-    dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows),
-              (unsigned)(heads * task.of[0].chunks));
+    dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
     LP_LAUNCH_PDL(run, (linear_kernel<a_deep, b_deep, shape, most, finish_type>), grid, shape::threads,
                   floats * sizeof(float) + 1024, task, finish);
 }

@@ -30,6 +30,7 @@ typedef struct ring_entry {
 /* Device memory attached to a value (lp_cuda_side_buffer). */
 typedef struct side_buffer {
     struct side_buffer *next;
+    int note;
     const lp_value *value;
     void *data;
 } side_buffer;
@@ -570,12 +571,15 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run)
     run->program->released = true;
 }
 
-void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size, int **note)
 {
     lp_cuda_program *program = run->program;
-    for (const side_buffer *mine = program->side_buffers; mine; mine = mine->next)
-        if (mine->value == value)
+    for (side_buffer *mine = program->side_buffers; mine; mine = mine->next)
+        if (mine->value == value) {
+            if (note)
+                *note = &mine->note;
             return mine->data;
+        }
     if (!size)
         return NULL;
     side_buffer *mine = (side_buffer *)lp_arena_alloc(&program->arena, sizeof *mine);
@@ -588,5 +592,7 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t 
     mine->data = data;
     mine->next = program->side_buffers;
     program->side_buffers = mine;
+    if (note)
+        *note = &mine->note;
     return data;
 }

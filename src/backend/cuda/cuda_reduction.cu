@@ -106,7 +106,7 @@ static void fill_outer(const lp_cuda_device *device, reduction_task *task, const
     task->heads = node->attributes.heads;
     task->a = out->rows / task->heads;
     task->b = out->cols;
-    task->q_summed = node->attributes.transpose;
+    task->q_summed = node->attributes.transpose && node->outputs[1];
     task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, task->a);
     task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, task->b);
     tile_outer(task);
@@ -114,15 +114,17 @@ static void fill_outer(const lp_cuda_device *device, reduction_task *task, const
     size_slots(task, 16 * task->sets);
 }
 
-/* cols: of half a row. */
+/* cols: of half a row. Sums over a parameter that does not fit a slot have narrow tiles: one block would read it slowly. */
 static void fill_columns(const lp_cuda_device *device, reduction_task *task, int cols, int halves)
 {
+    bool narrow = task->rows.type == LP_ROWS_FIXED && (task->q ? 2 : 1) * halves * cols * task->rows.fixed > SLOT;
+    int most = narrow ? REDUCTION_FEW_COLS : REDUCTION_COLS;
     task->heads = 1;
     task->b = cols;
     task->down = 1;
-    task->across = (int)lp_blocks(cols, REDUCTION_COLS);
+    task->across = (int)lp_blocks(cols, most);
     task->bulk = task->across == 1 && bulk_aligned(device, task);
-    task->b_wide = (short)(task->bulk ? cols : tile_width(cols, REDUCTION_COLS, 4));
+    task->b_wide = (short)(task->bulk ? cols : tile_width(cols, most, 4));
     task->p_stride = task->q_stride = (short)(halves * task->b_wide);
     task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, cols);
     task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, cols);
@@ -136,14 +138,31 @@ static const lp_value *rows_of(const lp_node *node)
     return node->inputs[lp_cuda_rule_of(node)->reduction.p];
 }
 
-static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_run *run)
+/* The rows of the largest shard that the task sums. */
+static int largest_rows(const reduction_task *task, const lp_node *node, const lp_cuda_run *run)
 {
+    return (int)lp_blocks(lp_cuda_largest(run, rows_of(node)), task->rows_each);
+}
+
+static void fill_task(reduction_task *task, const lp_stage_part *part, const lp_cuda_run *run)
+{
+    const lp_node *node = part->node;
     const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
     task->type = (short)rule->type;
     task->rows = lp_cuda_rows_of(rows_of(node));
     task->p = LP_INPUT(rule->p);
     task->q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
     task->extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
+    task->rows_each = 1;
+    int *note = NULL;
+    float *partial = part->follows ? (float *)lp_cuda_side_buffer(run, node->inputs[rule->extra], 0, &note) : NULL;
+    if (partial) {
+        task->type = LP_REDUCTION_BOTH;
+        task->rows_each = (short)*note;
+        task->p = partial;
+        task->q = partial + (int64_t)(largest_rows(task, node, run) + 3) / 4 * 4 * rows_of(node)->cols;
+        task->extra = NULL;
+    }
     if (rule->type == LP_REDUCTION_OUTER)
         fill_outer(run->device, task, node);
     else
@@ -264,7 +283,7 @@ typedef struct reduction_plan {
 
 static int first_output(const reduction_task *task)
 {
-    return task->type == LP_REDUCTION_NORM ? 1 : 0;
+    return task->type == LP_REDUCTION_NORM || task->type == LP_REDUCTION_BOTH ? 1 : 0;
 }
 
 static size_t element_size(const reduction_output *output)
@@ -282,7 +301,8 @@ static int find_output(reduction_plan *plan, void *out, const lp_value *value, b
             return i;
         }
     int size = value->rows * value->cols;
-    reduction_output output = {out, NULL, size, (size + 3) / 4 * 4, 0, adds, value->type == LP_TYPE_DOUBLE};
+    bool is_double = value->type == LP_TYPE_DOUBLE, fours = size >= REDUCTION_FOURS && !is_double;
+    reduction_output output = {out, NULL, size, (size + 3) / 4 * 4, 0, adds, is_double, fours};
     plan->outputs.output[plan->count] = output;
     return plan->count++;
 }
@@ -354,7 +374,7 @@ static unsigned list_partial_outputs(reduction_plan *plan)
             continue;
         plan->outputs.first[count] = (int)blocks;
         plan->outputs.output[count++] = output;
-        blocks += lp_blocks(output.size, REDUCTION_OUTPUTS_PER_BLOCK);
+        blocks += lp_blocks(output.size, output.fours ? 128 : 32);
     }
     for (int i = count; i < REDUCTION_OUTPUTS; i++)
         plan->outputs.first[i] = INT32_MAX;
@@ -379,14 +399,13 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
     int grouped = 0, wide = count;
     for (int i = 0; i < count; i++) {
         reduction_task task = {};
-        fill_task(&task, parts[i].node, run);
+        fill_task(&task, &parts[i], run);
         int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
-        rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
-        if (at == wide)
-            group->task[at].chunks = lp_cuda_outer_chunks(run, task, rows[at]);
+        rows[at] = largest_rows(&task, parts[i].node, run);
     }
+    lp_cuda_outer_chunks(sorted + wide, group->task + wide, rows + wide, count - wide, run);
     return grouped;
 }
 
@@ -394,8 +413,8 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
 {
     reduction_group group = {};
     reduction_plan plan = {};
-    lp_stage_part sorted[LP_CUDA_REDUCTION_MAX];
-    int rows[LP_CUDA_REDUCTION_MAX];
+    lp_stage_part sorted[LP_CUDA_REDUCTION_MAX] = {};
+    int rows[LP_CUDA_REDUCTION_MAX] = {};
     group.shard = run->shard;
     int grouped = sort_parts(parts, count, run, sorted, &group, rows);
     unsigned blocks = assign_blocks(&group, rows, grouped);
@@ -408,15 +427,14 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
     bool bulk = true;
     for (int i = 0; i < grouped; i++)
         bulk = bulk && group.task[i].bulk;
-    for (int i = grouped; i < count; i++)
-        lp_cuda_outer_launch(sorted[i].node, run, group.task[i]);
+    lp_cuda_outer_launch(sorted + grouped, group.task + grouped, count - grouped, run);
     lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
     lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
 }
 
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, 0};
+    lp_stage_part part = {node, 0, 0, false};
     if (lp_cuda_reduction_supports(node, &part.outputs))
         lp_cuda_reduce(&part, 1, run);
 }

@@ -247,6 +247,12 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
 #pragma unroll 4
         for (; p < end; p += apart, q += apart)
             sum.one += *p * *q;
+    } else if (task.type == LP_REDUCTION_BOTH) {
+#pragma unroll 4
+        for (; p < end; p += apart, q += apart) {
+            sum.one += *p;
+            sum.other += *q;
+        }
     } else if (task.type == LP_REDUCTION_NORM) {
         const float2 *moments = (const float2 *)(rows + reduction_slot_extra(task)) + mine.first;
 #pragma unroll 4
@@ -537,6 +543,8 @@ __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __g
     const reduction_task &task = group.task[index];
     int count = __shfl_sync(0xFFFFFFFFu, known, task.rows.type);
     int rows = task.rows.type == LP_ROWS_FIXED ? task.rows.fixed : count;
+    if (task.rows_each > 1)
+        rows = (rows + task.rows_each - 1) / task.rows_each;
     reduction_block block = block_now(task, (int)blockIdx.x - group.first[index], rows);
     if (task.type == LP_REDUCTION_OUTER)
         sum_outer<bulk, tensor>(task, block, memory, barriers);
@@ -544,45 +552,55 @@ __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __g
         sum_columns<bulk>(task, block, memory, barriers);
 }
 
-/* Each warp adds every REDUCTION_WARPS-th slice, with sixteen loads in flight. */
-template <typename type> __device__ static inline void add_slices(const reduction_output &output, int i, type *sums)
+/* Neighbours of a slice, whose number of elements is a multiple of four. */
+template <typename type, int n> struct alignas(n * sizeof(type) < 16 ? n * sizeof(type) : 16) reduction_some {
+    type at[n];
+};
+
+/* A lane has n outputs. Each warp adds every REDUCTION_WARPS-th slice, with several loads in flight. */
+template <typename type, int n>
+__device__ static inline void add_slices(const reduction_output &output, int block, reduction_some<type, n> *sums)
 {
-    enum { IN_FLIGHT = 16 };
-    int lane = (int)threadIdx.x & 31, warp = (int)threadIdx.x >> 5, slices = output.slices, step = output.step;
-    bool valid = i < output.size, mine = valid && warp == 0;
-    type *out = (type *)output.out, sum = 0, before = mine && output.adds ? out[i] : 0;
-    const type *partial = (const type *)output.partial + i + (int64_t)warp * step;
-    int64_t apart = (int64_t)REDUCTION_WARPS * step;
+    enum { IN_FLIGHT = n == 1 ? 16 : 8 };
+    int warp = (int)threadIdx.x >> 5, slices = output.slices, first = 32 * n * block;
+    int i = first + n * ((int)threadIdx.x & 31), mine = first + (int)threadIdx.x;
+    bool stores = threadIdx.x < 32 * n && mine < output.size;
+    type *out = (type *)output.out, total = stores && output.adds ? out[mine] : 0;
+    const type *partial = (const type *)output.partial + i + (int64_t)warp * output.step;
+    int64_t apart = (int64_t)REDUCTION_WARPS * output.step;
+    reduction_some<type, n> sum = {}, none = {};
     lp_pdl_wait();
 #pragma unroll 1
-    for (int first = warp; valid && first < slices; first += IN_FLIGHT * REDUCTION_WARPS) {
-        type part[IN_FLIGHT];
+    for (; i < output.size && warp < slices; warp += IN_FLIGHT * REDUCTION_WARPS) {
+        reduction_some<type, n> part[IN_FLIGHT];
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++, partial += apart)
-            part[k] = first + k * REDUCTION_WARPS < slices ? *partial : 0;
+            part[k] = warp + k * REDUCTION_WARPS < slices ? *(const reduction_some<type, n> *)partial : none;
 #pragma unroll
-        for (int k = 0; k < IN_FLIGHT; k++)
-            sum += part[k];
+        for (int k = 0; k < n * IN_FLIGHT; k++)
+            sum.at[k % n] += part[k / n].at[k % n];
     }
     sums[threadIdx.x] = sum;
     __syncthreads();
-    if (!mine)
+    if (!stores)
         return;
-    for (int w = 1; w < REDUCTION_WARPS; w++)
-        sum += sums[32 * w + lane];
-    out[i] = before + sum;
+    for (int w = 0; w < REDUCTION_WARPS; w++)
+        total += sums[32 * w + (int)threadIdx.x / n].at[threadIdx.x % n];
+    out[mine] = total;
 }
 
 __global__ void __launch_bounds__(REDUCTION_THREADS) final_kernel(const __grid_constant__ reduction_outputs outputs)
 {
-    __shared__ double sums[REDUCTION_THREADS];
+    __shared__ reduction_some<float, 4> sums[REDUCTION_THREADS];
     int index = index_of_block(outputs.first);
     const reduction_output &output = outputs.output[index];
-    int i = ((int)blockIdx.x - outputs.first[index]) * REDUCTION_OUTPUTS_PER_BLOCK + ((int)threadIdx.x & 31);
+    int block = (int)blockIdx.x - outputs.first[index];
     if (output.is_double)
-        add_slices(output, i, sums);
+        add_slices(output, block, (reduction_some<double, 1> *)sums);
+    else if (output.fours)
+        add_slices(output, block, sums);
     else
-        add_slices(output, i, (float *)sums);
+        add_slices(output, block, (reduction_some<float, 1> *)sums);
 }
 
 } // namespace

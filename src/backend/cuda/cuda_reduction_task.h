@@ -10,14 +10,14 @@
 enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
 /* A warp computes WIDE x WIDE elements of an outer product; a block up to LONG x SHORT. */
 enum { REDUCTION_WIDE = 32, REDUCTION_LONG = 128, REDUCTION_SHORT = 64 };
-/* Columns that a block sums, at most. */
-enum { REDUCTION_COLS = 256 };
+/* Columns that a block sums, at most; and of a parameter. */
+enum { REDUCTION_COLS = 256, REDUCTION_FEW_COLS = 32 };
 /* Slots for rows in shared memory, at most. */
 enum { REDUCTION_SLOTS = 8 };
 /* Floats of an outer product and its column sums in each lane of a warp. */
 enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
-/* Outputs of a block of the second launch. */
-enum { REDUCTION_OUTPUTS_PER_BLOCK = 32 };
+/* From which size on a lane of the second launch has four elements of an output, instead of one. */
+enum { REDUCTION_FOURS = 8192 };
 
 /* One reduction. Its rows are divided into chunks, and its columns into tiles: a_wide columns of p and b_wide of q in one head, or
  * b_wide columns of both. A block sums one chunk for one tile. Rows are copied to slots in shared memory, each with `depth` rows of p, then of
@@ -30,6 +30,7 @@ typedef struct reduction_task {
     int chunks, heads, a, b;       /* a, b: columns of a head in p and q */
     int down, across;              /* tiles of a head */
     short type;                    /* lp_reduction_type */
+    short rows_each;               /* rows of which p and q have one sum */
     short a_wide, b_wide;          /* columns of a tile */
     short p_stride, q_stride;      /* floats from row to row in shared memory */
     short depth, slots;            /* rows of a slot, and number of slots */
@@ -53,7 +54,7 @@ typedef struct reduction_output {
     void *out;
     const void *partial;
     int size, step, slices;
-    bool adds, is_double;
+    bool adds, is_double, fours;
 } reduction_output;
 
 enum { REDUCTION_OUTPUTS = 2 * LP_CUDA_REDUCTION_MAX };
@@ -81,9 +82,10 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
     return reduction_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). */
-int lp_cuda_outer_chunks(const lp_cuda_run *run, const reduction_task &task, int rows);
-void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const reduction_task &task);
+/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). The first sets the chunks of the tasks. rows: of the largest shard. */
+void lp_cuda_outer_chunks(const lp_stage_part *parts, reduction_task *tasks, const int *rows, int count,
+                          const lp_cuda_run *run);
+void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run);
 
 /* bulk: all tasks are. */
 void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,

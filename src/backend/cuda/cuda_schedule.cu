@@ -63,7 +63,7 @@ static bool bytes_of_stage(const lp_plan *plan, const lp_cuda_stages *stages, co
         add_packed(stages, stage, part, all);
         if (packs && lp_cuda_packed_producer(part->node))
             continue;
-        for (int i = packs; i < (packs ? 2 : part->node->op->input_count); i++)
+        for (int i = packs; !part->follows && i < (packs ? 2 : part->node->op->input_count); i++)
             if (bytes_of(plan, part->node->inputs[i], &one))
                 all->reads[all->read_count++] = one;
         const lp_cuda_rule *rule = lp_cuda_rule_of(part->node);
@@ -101,6 +101,16 @@ static bool waits_for_level(const lp_cuda_stage *earlier, const lp_cuda_stage *l
 {
     return earlier->level < later->level && lp_part_low_priority(later->type, later->parts) &&
            !lp_part_low_priority(earlier->type, earlier->parts);
+}
+
+/* Whether a part of the later stage adds what one of the earlier stage leaves in a side buffer. */
+static bool follows(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
+{
+    for (int i = 0; i < later->count; i++)
+        for (int k = 0; later->parts[i].follows && k < earlier->count; k++)
+            if (earlier->parts[k].node == later->parts[i].node)
+                return true;
+    return false;
 }
 
 typedef struct schedule_state {
@@ -165,7 +175,8 @@ lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *st
             continue;
         good = bytes_of_stage(plan, stages, &stages->all[j], &own, &all[j]);
         for (int i = 0; good && i < count; i++)
-            direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_for_level(&stages->all[i], &stages->all[j]));
+            direct[i] = i < j && (conflict(&all[i], &all[j]) || waits_for_level(&stages->all[i], &stages->all[j]) ||
+                                  follows(&stages->all[i], &stages->all[j]));
         if (good)
             dispatch_stage(&state, j, direct, lp_part_low_priority(stages->all[j].type, stages->all[j].parts));
     }

@@ -132,7 +132,7 @@ void find_level(candidate *all, int count, int at)
             continue;
         if (all[i].part.node == node) {
             /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
-            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
+            if ((lp_cuda_rule_of(node)->ordered || mine->part.follows) && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
@@ -201,6 +201,7 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
             by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
     if (reduced)
         add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
+    all[count - 1].part.follows = reduced && by_row && present & ~reduced && type == LP_STAGE_ROWS;
     return count;
 }
 
@@ -239,11 +240,12 @@ void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stag
     }
 }
 
-/* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. */
+/* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. Sums over rows stay reductions, which
+ * have low priority. */
 void unfuse_singles(candidate *all, int count)
 {
     for (int i = 0; i < count; i++) {
-        bool alone = all[i].part.outputs == outputs_of(all[i].part.node);
+        bool alone = all[i].type != LP_STAGE_REDUCTION && all[i].part.outputs == outputs_of(all[i].part.node);
         for (int k = 0; alone && k < count; k++)
             alone = k == i || !(joins(&all[i], &all[k]) || joins(&all[k], &all[i]));
         if (alone)
