@@ -137,6 +137,8 @@ static inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *)
 {
     return cudaErrorNotSupported;
 }
+enum { cudaGraphInstantiateFlagUseNodePriority = 8 };
+
 static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned)
 {
     return cudaErrorNotSupported;

@@ -243,7 +243,7 @@ void *lp_device_capture_end(lp_cuda_device *device)
     lp_device_join_streams(device);
     cudaError_t error = cudaStreamEndCapture(device->streams[0], &graph);
     if (error == cudaSuccess)
-        error = cudaGraphInstantiate(&captured, graph, 0);
+        error = cudaGraphInstantiate(&captured, graph, cudaGraphInstantiateFlagUseNodePriority);
     lp_cuda_check(device, error, "capturing a step");
     if (graph)
         lp_cuda_check(device, cudaGraphDestroy(graph), "capturing a step");
