@@ -1,5 +1,5 @@
 /* cuda_outer.cu: outer products over rows that are wide enough for whole tiles: gradients of weights as products
- * (cuda_product.h, in bf16 cuda_product_packed.h or cuda_linear_wide.h) whose depth, the rows, is divided into chunks. The
+ * (cuda_product.h, in bf16 cuda_linear_wide.h) whose depth, the rows, is divided into chunks. The
  * group of reductions adds them (cuda_reduction.cu). */
 #include "backend/cuda/cuda_linear_wide.h"
 #include "backend/cuda/cuda_reduction_task.h"
@@ -31,26 +31,6 @@ struct product_outer : product_finish {
         return sums && (sums_b ? place.row : place.col) == 0;
     }
 
-    template <int count> __device__ void add(const float4 (&held)[count])
-    {
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            total.x += held[i].x;
-            total.y += held[i].y;
-            total.z += held[i].z;
-            total.w += held[i].w;
-        }
-    }
-
-    template <int of_a, int of_b>
-    __device__ void loaded(const product_place &place, const float4 (&a)[of_a], const float4 (&b)[of_b])
-    {
-        if (wanted(place) && sums_b)
-            add(b);
-        else if (wanted(place))
-            add(a);
-    }
-
     template <typename shape, typename slab_a, typename slab_b>
     __device__ void copied(const product_place &place, const float *a, const float *b)
     {
@@ -67,16 +47,19 @@ struct product_outer : product_finish {
 #pragma unroll
         for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
             const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
-            float4 four[1];
+            float4 four;
             if constexpr (layout::bf16) {
                 float2 both = *(const float2 *)from;
                 uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
-                four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                      __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
+                four = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
+                                   __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             } else {
-                four[0] = *(const float4 *)from;
+                four = *(const float4 *)from;
             }
-            add(four);
+            total.x += four.x;
+            total.y += four.y;
+            total.z += four.z;
+            total.w += four.w;
         }
     }
 
@@ -105,11 +88,11 @@ struct product_outer : product_finish {
     }
 };
 
-/* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
+/* Chunks of the depth such that the tiles fill the device; a chunk has at least 256 rows. */
 int product_chunks(int heads, int rows, int cols, int depth)
 {
     int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
-    int most = (int)lp_blocks(depth, 8 * PRODUCT_SLAB), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
+    int most = (int)lp_blocks(depth, 256), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
     return chunks > most ? (most < 1 ? 1 : most) : chunks;
 }
 

@@ -201,35 +201,24 @@ typedef struct store_exponentials : product_finish {
     int32_t *ranges;                    /* of each row tile */
     float total[2 * packed_wide::down]; /* of the lane's own columns */
 
-    /* Exponents without the product; tensor cores add it to them. Sums of fp32 are exact to the end. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void add_terms(const product_place &place, product_sums<shape> &products) const
-    {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        const float *term = tile_terms ? tile_terms : terms + place.col;
-        term += me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
-        float from[2 * shape::down];
-#pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++)
-            from[i] = origin[min(row + product_row<precision, a_deep, shape>(i), place.rows - 1)];
-#pragma unroll
-        for (int j = 0; j < shape::across; j++) {
-            float2 two = *(const float2 *)(term + 8 * j);
-#pragma unroll
-            for (int i = 0; i < 2 * shape::down; i++) {
-                float *x = products.pair(i, j);
-                x[0] = precision == LP_PRECISION_FP32 ? x[0] + (two.x - from[i]) : two.x - from[i];
-                x[1] = precision == LP_PRECISION_FP32 ? x[1] + (two.y - from[i]) : two.y - from[i];
-            }
-        }
-    }
-
+    /* Exponents without the product, which is added to them. */
     template <int precision, bool a_deep, typename shape>
     __device__ void start(const product_place &place, product_sums<shape> &products) const
     {
-        if (precision != LP_PRECISION_FP32)
-            add_terms<precision, a_deep>(place, products);
+        const float *term = tile_terms ? tile_terms : terms + place.col;
+        float from[2 * shape::down];
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++)
+            from[i] = origin[min(place.row + product_row<shape>(i), place.rows - 1)];
+#pragma unroll
+        for (int j = 0; j < shape::across; j++) {
+            float2 two = *(const float2 *)(term + product_col<shape>(j));
+#pragma unroll
+            for (int i = 0; i < 2 * shape::down; i++) {
+                products.pair(i, j)[0] = two.x - from[i];
+                products.pair(i, j)[1] = two.y - from[i];
+            }
+        }
     }
 
     template <int precision, bool a_deep, typename shape>
@@ -238,16 +227,13 @@ typedef struct store_exponentials : product_finish {
         constexpr bool bf16 = precision == LP_PRECISION_BF16;
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
         tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        int col = me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
         /* In blocks there are zeros up to the last line of one. */
         constexpr int whole = is_wide<shape> ? WIDE_BLOCK : 1;
         int rows = (place.rows + whole - 1) / whole * whole;
-        if (precision == LP_PRECISION_FP32)
-            add_terms<precision, a_deep>(place, products);
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            int r = row + product_row<precision, a_deep, shape>(i);
+            int r = place.row + product_row<shape>(i);
 #pragma unroll
             for (int j = 0; j < shape::across; j += pairs) {
                 float all[4];
@@ -263,7 +249,7 @@ typedef struct store_exponentials : product_finish {
                         all[2 * n + 1] = rounded<precision>(two.y);
                     }
                 }
-                int64_t at = r * stride + place.col + col + 8 * j;
+                int64_t at = r * stride + col + 8 * j;
                 if constexpr (is_wide<shape>)
                     at = wide_at(stride, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
                          8 * (((j % 8 + me.member) ^ me.group) - me.group);
@@ -283,9 +269,8 @@ typedef struct store_exponentials : product_finish {
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
             float row = tile_row_sum(total[i]);
-            int r = me.warp / shape::warps_across * shape::own_rows + product_row<precision, a_deep, shape>(i);
             if (me.member == 0) /* memory: [warps across x rows] */
-                memory[me.warp % shape::warps_across * shape::rows + r] = row;
+                memory[me.warp % shape::warps_across * shape::rows + product_row<shape>(i)] = row;
         }
         __syncthreads();
         static_assert(shape::threads >= shape::rows && shape::rows == SCORE_ROWS, "a thread for each row");

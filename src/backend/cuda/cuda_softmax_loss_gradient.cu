@@ -16,12 +16,10 @@ typedef struct store_scaled : product_store {
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
                         float *memory) const
     {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            int r = min(row + product_row<precision, a_deep, shape>(i), place.rows - 1);
-            float factor = sum ? *scale / sum[r] : *scale;
+            int row = min(place.row + product_row<shape>(i), place.rows - 1);
+            float factor = sum ? *scale / sum[row] : *scale;
 #pragma unroll
             for (int j = 0; j < shape::across; j++) {
                 sums.pair(i, j)[0] *= factor;
@@ -85,8 +83,8 @@ typedef struct store_items : store_scaled {
                 for (int k = me.member; k < slab_a::depth; k += 4)
 #pragma unroll
                     for (int i = 2 * m; i < 2 * m + 2; i++)
-                        total[i] = fmaf(a[k * slab_a::stride + row + product_row<precision, false, shape>(i)],
-                                        ((const float *)weights)[at + k], total[i]);
+                        total[i] = fmaf(a[k * slab_a::stride + product_row<shape>(i)], ((const float *)weights)[at + k],
+                                        total[i]);
             }
         }
         at += slab_a::depth;
@@ -100,8 +98,7 @@ typedef struct store_items : store_scaled {
         store_scaled::run<precision, a_deep, shape>(task, place, sums, memory);
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            int row =
-                place.row + me.warp / shape::warps_across * shape::own_rows + product_row<precision, a_deep, shape>(i);
+            int row = place.row + product_row<shape>(i);
             float all = *scale * (precision == LP_PRECISION_BF16 ? total[i] : tile_row_sum(total[i]));
             if (mine<shape>(place, i / 2) && me.member == 0 && row < place.rows)
                 lp_store(out + place.chunk * out_step + row, all, out_adds);
