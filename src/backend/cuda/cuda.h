@@ -258,7 +258,6 @@ LP_CUDA_OP(softmax_loss_gradient);
 LP_CUDA_OP(shift_rows);
 LP_CUDA_OP(lstm);
 LP_CUDA_OP(lstm_gradient);
-/* cuda_gru.cu */
 LP_CUDA_OP(gru);
 LP_CUDA_OP(gru_gradient);
 /* cuda_convolution.cu */
