@@ -140,8 +140,8 @@ void lp_cuda_outer_launch(const lp_node *node, const lp_cuda_run *run, const red
                                               (int)lp_blocks(given.b, tile::cols));
         };
         if (!wide_supported(run))
-            packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,
-                                                                            given.b);
+            packed_launch_precision<LP_PRECISION_BF16, false, false, packed_narrow>(
+                run, task, outer, given.heads, given.a, (int)lp_blocks(given.b, packed_narrow::cols));
         else if (given.b <= outer_64::cols || is_narrow(run, given))
             wide(outer_64());
         else

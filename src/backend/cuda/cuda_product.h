@@ -42,9 +42,14 @@ struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
 
 typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
 typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow;  /* for up to 64 columns */
-typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;   /* smaller, which waits for less: gradients of weights */
-typedef packed_shape<128, 128, 64, 32, 3, 2> product_large; /* floats */
+typedef packed_shape<128, 128, 64, 32, 3, 2> product_large; /* of floats, and of all operands in fp32 */
 typedef packed_shape<64, 64, 32, 32, 3, 4> product_small;
+
+template <int precision>
+using packed_large = std::conditional_t<precision == LP_PRECISION_FP32, product_large, packed_wide>;
+/* In fp32 a block has more registers. */
+template <int precision, typename shape>
+constexpr int packed_blocks = precision == LP_PRECISION_FP32 ? shape::blocks / 2 : shape::blocks;
 
 /* An operand: rows (of A), or columns (of B), by depth. */
 typedef struct product_operand {
@@ -383,10 +388,11 @@ template <int precision, bool a_deep, bool b_deep, typename shape> struct packed
     }
 };
 
-/* buffers: at least the slabs of the block, or shape::buffers; shape::alone for B alone. */
+/* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. buffers: at least the slabs of the block, or
+ * shape::buffers; shape::alone for B alone. */
 template <int precision, bool packed, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, precision == LP_PRECISION_FP32 ? shape::blocks / 2 : shape::blocks)
-    product_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
+__device__ static inline void product_tiles(const product_task &task, product_place place, int tile, int last,
+                                            int resident, int buffers, finish_type &finish)
 {
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
@@ -394,20 +400,6 @@ __global__ void __launch_bounds__(shape::threads, precision == LP_PRECISION_FP32
     typedef typename slabs::type type;
     constexpr bool rounds = precision == LP_PRECISION_TF32 && !packed;
     LP_SHARED(float, memory);
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,
-                           0,
-                           (int)blockIdx.z / task.chunks,
-                           (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard),
-                           product_count(task.cols, task.shard),
-                           (int)blockIdx.x,
-                           (int)gridDim.x};
-    if (place.row >= place.rows)
-        return;
-    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
-    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
     product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
     int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
     float *ring = memory + resident * slab_a::size;
@@ -478,6 +470,26 @@ __global__ void __launch_bounds__(shape::threads, precision == LP_PRECISION_FP32
     finish.template done<precision, a_deep, shape>(place, memory);
 }
 
+template <int precision, bool packed, bool a_deep, bool b_deep, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, packed_blocks<precision, shape>)
+    product_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
+{
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,
+                           0,
+                           (int)blockIdx.z / task.chunks,
+                           (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard),
+                           product_count(task.cols, task.shard),
+                           (int)blockIdx.x,
+                           (int)gridDim.x};
+    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
+    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
+    if (place.row < place.rows)
+        product_tiles<precision, packed, a_deep, b_deep, shape>(task, place, tile, last, resident, buffers, finish);
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* rows: of the largest shard; ranges: of the column tiles. */
@@ -514,32 +526,6 @@ template <typename action> static inline void product_with_precision(const lp_cu
         act(std::integral_constant<int, LP_PRECISION_TF32>());
     else
         act(std::integral_constant<int, LP_PRECISION_BF16>());
-}
-
-/* Packed operands, in the precision of the run. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
-                                 int ranges)
-{
-    product_with_precision(run, [&](auto precision) {
-        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, shape>(run, task, finish, 1, rows, ranges);
-    });
-}
-
-/* Packed operands in bf16. wide, narrow: tiles for more than 64 columns, and for fewer. */
-template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
-static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                        int heads, int rows, int cols)
-{
-    auto launch = [&](auto shape) {
-        typedef decltype(shape) tile;
-        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, tile>(run, task, finish, heads, rows,
-                                                                         (int)lp_blocks(cols, tile::cols));
-    };
-    if (cols <= narrow::cols)
-        launch(narrow());
-    else
-        launch(wide());
 }
 
 /* Blocks of large tiles that fill the device: one for each of 132 multiprocessors. Constant, so that results do not depend on it. The
@@ -579,21 +565,5 @@ enum { PACKED_BLOCKS = 4 };
 #else
 enum { PACKED_BLOCKS = 264 };
 #endif
-
-/* Parts into which each of `blocks` blocks with `units` units of work is divided: those with the least time. `extra`: what a
- * part costs, in half units. */
-static inline int packed_parts(int64_t blocks, int units, int extra)
-{
-    int best = 1;
-    int64_t least = INT64_MAX;
-    for (int parts = 1; parts <= units && parts <= PACKED_BLOCKS; parts++) {
-        int64_t time = (int64_t)lp_blocks(blocks * parts, PACKED_BLOCKS) * (2 * lp_blocks(units, parts) + extra);
-        if (time < least) {
-            least = time;
-            best = parts;
-        }
-    }
-    return best;
-}
 
 #endif

@@ -140,13 +140,6 @@ int round_up(int64_t count, int unit)
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
 
-/* Element of a packed matrix. */
-template <int precision> __device__ float packed_at(const void *from, int64_t at)
-{
-    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
-                                          : ((const float *)from)[at];
-}
-
 template <int precision> __device__ void packed_store(void *to, int64_t at, float x)
 {
     if constexpr (precision == LP_PRECISION_BF16)
@@ -310,8 +303,11 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     if (wide_supported(run))
         wide_launch<true, true, wide_scores>(run, task, finish, factors.rows);
     else
-        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows,
-                                               (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
+        product_with_precision(run, [&](auto constant) {
+            constexpr int precision = decltype(constant)::value;
+            packed_launch_precision<precision, true, true, packed_large<precision>>(
+                run, task, finish, 1, factors.rows, (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
+        });
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
