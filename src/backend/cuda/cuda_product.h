@@ -187,16 +187,20 @@ __device__ static inline void product_copy(float *to, const type *from, int64_t 
         product_copy_columns<layout, threads, 1>(to, from, from_stride, rows, depth);
 }
 
-/* Rounds what the thread has copied of a slab to tf32. */
+/* Rounds what the thread has copied of a slab to tf32. All loads come before the first store, so that none waits for another. */
 template <typename layout, int threads> __device__ static inline void product_round(float *slab)
 {
     constexpr int vectors = layout::line / 4, step = threads / vectors;
+    float4 held[layout::lines / step];
     slab += (int)threadIdx.x / vectors * layout::stride + 4 * ((int)threadIdx.x % vectors);
 #pragma unroll
-    for (int i = 0; i < layout::lines; i += step) {
-        float4 *four = (float4 *)(slab + i * layout::stride), x = *four;
-        *four = make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
-    }
+    for (int i = 0; i < layout::lines / step; i++)
+        held[i] = *(const float4 *)(slab + i * step * layout::stride);
+#pragma unroll
+    for (int i = 0; i < layout::lines / step; i++)
+        *(float4 *)(slab + i * step * layout::stride) =
+            make_float4(tile_round_tf32(held[i].x), tile_round_tf32(held[i].y), tile_round_tf32(held[i].z),
+                        tile_round_tf32(held[i].w));
 }
 
 /* ---- products of slabs --------------------------------------------------------------------------------------- */
