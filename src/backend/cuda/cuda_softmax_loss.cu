@@ -43,7 +43,6 @@ typedef struct loss_task {
     const float *z, *table, *bias, *logq;
     const int32_t *target;
     float *loss, *lse;
-    float *exact;    /* scores of the targets in fp32 */
     double *losses;  /* sums of the blocks of finish_rows */
     float *sums;     /* of exponentials, [ranges x rows] */
     int32_t *ranges; /* of each row tile */
@@ -115,21 +114,17 @@ __global__ void __launch_bounds__(32 * WARPS)
             to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
     } else if (row < lp_rows_now(task.targets, task.shard)) {
         int target = task.target[row];
-        float term = item_term(task, target), score = 0, by_packed = 0;
+        float score = 0;
         for (int c = 4 * lane; c < to.stride; c += 128) {
             float4 x = product_load(task.z + (int64_t)row * cols + c, cols - c, task.width);
             float4 y = product_load(task.table + (int64_t)target * cols + c, cols - c, task.width);
-            score += dot<LP_PRECISION_FP32>(x, y);
             x = times(x, TILE_LOG2_E);
-            by_packed += dot<precision>(x, y);
+            score += dot<precision>(x, y);
             store_four<precision>(to.z, loss_at(to, to.stride, row, c), x);
         }
         score = lp_warp_sum(score);
-        by_packed = lp_warp_sum(by_packed);
-        if (lane == 0) {
-            task.exact[row] = score + term * TILE_LN_2;
-            to.target[row] = to.origin[row] = by_packed + term;
-        }
+        if (lane == 0)
+            to.target[row] = to.origin[row] = score + item_term(task, target);
     }
 }
 
@@ -345,7 +340,7 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     int target = mine ? task.target[row] : 0;
     lp_pdl_wait();
     lp_pdl_trigger();
-    float sum = 0, exact = mine ? task.exact[row] : 0, score = mine ? factors.target[row] : 0;
+    float sum = 0, score = mine ? factors.target[row] : 0;
     int ranges = mine ? task.ranges[row / SCORE_ROWS] : 0;
 #pragma unroll 8
     for (int i = 0; i < ranges; i++)
@@ -364,10 +359,10 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     double loss = 0;
     if (mine) {
         sum = inverses[thread];
-        float origin = factors.origin[row], all = TILE_LN_2 * origin + logf(sum);
+        float origin = factors.origin[row], log_sum = logf(sum);
         factors.sum[row] = sum;
-        task.lse[row] = all;
-        loss = (double)all - (double)exact;
+        task.lse[row] = TILE_LN_2 * origin + log_sum;
+        loss = (double)(TILE_LN_2 * (origin - score) + log_sum);
         if (factors.d)
             store_target<precision>(factors.d, loss_at(factors, factors.item_rows, row, target), score, origin, sum);
     }
@@ -466,7 +461,6 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
         loss_take_factors(node, run, gradient, memory, &factors);
         scratch.take(&task.sums, (size_t)factors.item_rows / packed_wide::cols * (size_t)rows);
         scratch.take(&task.ranges, lp_blocks(rows, SCORE_ROWS));
-        scratch.take(&task.exact, (size_t)rows);
         scratch.take(&task.losses, (size_t)round_up(rows + 1, LOSS_SLAB));
         if (pass == 0 && gradient && !(kept.at = (char *)lp_cuda_side_buffer(run, node->outputs[1], kept.size)))
             return;
