@@ -187,21 +187,30 @@ __device__ static inline void product_copy(float *to, const type *from, int64_t 
         product_copy_columns<layout, threads, 1>(to, from, from_stride, rows, depth);
 }
 
-/* Rounds what the thread has copied of a slab to tf32. All loads come before the first store, so that none waits for another. */
-template <typename layout, int threads> __device__ static inline void product_round(float *slab)
-{
-    constexpr int vectors = layout::line / 4, step = threads / vectors;
-    float4 held[layout::lines / step];
-    slab += (int)threadIdx.x / vectors * layout::stride + 4 * ((int)threadIdx.x % vectors);
+/* What the thread has copied of a slab, to be rounded to tf32. */
+template <typename layout, int threads> struct product_copied {
+    static constexpr int vectors = layout::line / 4, step = threads / vectors, count = layout::lines / step;
+    float4 held[count];
+
+    __device__ static float4 *at(float *slab, int i)
+    {
+        int line = (int)threadIdx.x / vectors + i * step;
+        return (float4 *)(slab + line * layout::stride) + (int)threadIdx.x % vectors;
+    }
+    __device__ void load(float *slab)
+    {
 #pragma unroll
-    for (int i = 0; i < layout::lines / step; i++)
-        held[i] = *(const float4 *)(slab + i * step * layout::stride);
+        for (int i = 0; i < count; i++)
+            held[i] = *at(slab, i);
+    }
+    __device__ void store(float *slab) const
+    {
 #pragma unroll
-    for (int i = 0; i < layout::lines / step; i++)
-        *(float4 *)(slab + i * step * layout::stride) =
-            make_float4(tile_round_tf32(held[i].x), tile_round_tf32(held[i].y), tile_round_tf32(held[i].z),
-                        tile_round_tf32(held[i].w));
-}
+        for (int i = 0; i < count; i++)
+            *at(slab, i) = make_float4(tile_round_tf32(held[i].x), tile_round_tf32(held[i].y),
+                                       tile_round_tf32(held[i].z), tile_round_tf32(held[i].w));
+    }
+};
 
 /* ---- products of slabs --------------------------------------------------------------------------------------- */
 
@@ -350,8 +359,7 @@ __device__ static inline product_sides<type> product_sides_of(const product_task
 
 /* What is done with a tile. The default is nothing. */
 struct product_finish {
-    static constexpr bool has_terms = false; /* of columns, which cuda_product_wide.h copies to `tile_terms` */
-    static constexpr int staging = 0;        /* floats of shared memory that it needs beside the slabs */
+    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
 
     /* The begin of a tile. */
     template <int precision, bool a_deep, typename shape>
@@ -452,15 +460,19 @@ __device__ static inline void product_tiles(const product_task &task, product_pl
                 product_copies_wait<shape::alone - 2>();
             else
                 product_copies_wait<shape::buffers - 2>();
-            from = buffer;
-            const float *left = resident ? a : from + slab_b::size;
             if constexpr (rounds) {
-                finish.template copied<shape, slab_a, slab_b>(place, left, from);
-                product_round<slab_a, shape::threads>(from + slab_b::size);
-                product_round<slab_b, shape::threads>(from);
+                finish.template copied<shape, slab_a, slab_b>(place, buffer + slab_b::size, buffer);
+                product_copied<slab_a, shape::threads> of_a;
+                product_copied<slab_b, shape::threads> of_b;
+                of_a.load(buffer + slab_b::size);
+                of_b.load(buffer);
+                of_a.store(buffer + slab_b::size);
+                of_b.store(buffer);
             }
             __syncthreads();
             copy_next();
+            from = buffer;
+            const float *left = resident ? a : from + slab_b::size;
             product_multiply<a_deep, b_deep, shape, slab_a, slab_b>(sums, left, from, end - k);
             if constexpr (!rounds)
                 finish.template copied<shape, slab_a, slab_b>(place, left, from);

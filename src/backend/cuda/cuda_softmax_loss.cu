@@ -180,9 +180,7 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
 
 /* Stores exponentials, and their sums over the tiles of a block. */
 typedef struct store_exponentials : product_finish {
-    static constexpr bool has_terms = true;
-    const float *terms, *tile_terms; /* tile_terms: of a tile; NULL: they are where all terms are */
-    const float *origin;
+    const float *terms, *origin;
     void *to; /* [rows x stride]; NULL: not stored */
     int64_t stride, capacity;
     float *sums;                        /* [ranges x capacity]; NULL: not stored */
@@ -193,14 +191,13 @@ typedef struct store_exponentials : product_finish {
     template <int precision, bool a_deep, typename shape>
     __device__ void start(const product_place &place, product_sums<shape> &products) const
     {
-        const float *term = tile_terms ? tile_terms : terms + place.col;
         float from[2 * shape::down];
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++)
             from[i] = origin[min(place.row + product_row<shape>(i), place.rows - 1)];
 #pragma unroll
         for (int j = 0; j < shape::across; j++) {
-            float2 two = *(const float2 *)(term + product_col<shape>(j));
+            float2 two = *(const float2 *)(terms + place.col + product_col<shape>(j));
 #pragma unroll
             for (int i = 0; i < 2 * shape::down; i++) {
                 products.pair(i, j)[0] = two.x - from[i];
@@ -215,7 +212,7 @@ typedef struct store_exponentials : product_finish {
         constexpr bool bf16 = precision == LP_PRECISION_BF16;
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
         tile_lane me = tile_lane_now();
-        int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
+        int col = me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
         /* In blocks there are zeros up to the last line of one. */
         constexpr int whole = is_wide<shape> ? WIDE_BLOCK : 1;
         int rows = (place.rows + whole - 1) / whole * whole;
@@ -237,7 +234,7 @@ typedef struct store_exponentials : product_finish {
                         all[2 * n + 1] = rounded<precision>(two.y);
                     }
                 }
-                int64_t at = r * stride + col + 8 * j;
+                int64_t at = r * stride + place.col + col + 8 * j;
                 if constexpr (is_wide<shape>)
                     at = wide_at(stride, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
                          8 * (((j % 8 + me.member) ^ me.group) - me.group);
