@@ -218,60 +218,53 @@ void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float 
 
 /* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
 template <lp_op_id op> LP_CUDA_OP(elementwise);
-LP_CUDA_OP(mask);
-LP_CUDA_OP(noise);
 /* cuda_row_chain.cu: a chain of one node, for ops with a rule for fused kernels; and sums over rows that are among its outputs */
 LP_CUDA_OP(row_node);
-/* cuda_linear.cu */
-LP_CUDA_OP(linear);
-/* cuda_embed.cu */
-LP_CUDA_OP(embed_gradient);
-/* cuda_time.cu */
-LP_CUDA_OP(harmonics);
-LP_CUDA_OP(harmonics_gradient);
-/* cuda_loss.cu */
-LP_CUDA_OP(cross_entropy);
-LP_CUDA_OP(cross_entropy_gradient);
-LP_CUDA_OP(sampled_loss);
-LP_CUDA_OP(sampled_loss_gradient);
-/* cuda_softmax.cu */
-LP_CUDA_OP(softmax);
-LP_CUDA_OP(softmax_gradient);
-LP_CUDA_OP(soft_loss);
-LP_CUDA_OP(soft_loss_gradient);
-/* cuda_time_loss.cu */
-LP_CUDA_OP(time_loss);
-LP_CUDA_OP(time_loss_gradient);
-/* cuda_mixture_loss.cu */
-LP_CUDA_OP(mixture_loss);
-LP_CUDA_OP(mixture_loss_gradient);
-/* cuda_attention.cu, cuda_attention_gradient.cu */
-LP_CUDA_OP(attention);
-LP_CUDA_OP(attention_gradient);
-/* cuda_attend_self.cu */
-LP_CUDA_OP(attend_self);
-LP_CUDA_OP(attend_self_gradient);
-/* cuda_softmax_loss.cu */
-LP_CUDA_OP(softmax_loss);
-LP_CUDA_OP(softmax_loss_gradient);
-/* cuda_recurrent.cu */
-LP_CUDA_OP(shift_rows);
-LP_CUDA_OP(lstm);
-LP_CUDA_OP(lstm_gradient);
-/* cuda_gru.cu */
-LP_CUDA_OP(gru);
-LP_CUDA_OP(gru_gradient);
-/* cuda_convolution.cu */
-LP_CUDA_OP(fold);
-LP_CUDA_OP(unfold);
-LP_CUDA_OP(max_rows);
-LP_CUDA_OP(max_rows_gradient);
-LP_CUDA_OP(vertical_conv);
-LP_CUDA_OP(vertical_conv_gradient);
-LP_CUDA_OP(vertical_conv_products);
-/* cuda_additive_attention.cu */
-LP_CUDA_OP(additive_attention);
-LP_CUDA_OP(additive_attention_gradient);
+
+/* All others: the op, and its launcher in a file that is named after the op or its family. */
+#define LP_CUDA_LAUNCHERS(OP)                                    \
+    OP(MASK, mask)                                               \
+    OP(NOISE, noise)                                             \
+    OP(LINEAR, linear)                                           \
+    OP(EMBED_GRADIENT, embed_gradient)                           \
+    OP(HARMONICS, harmonics)                                     \
+    OP(HARMONICS_GRADIENT, harmonics_gradient)                   \
+    OP(CROSS_ENTROPY, cross_entropy)                             \
+    OP(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
+    OP(SAMPLED_LOSS, sampled_loss)                               \
+    OP(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
+    OP(SOFTMAX, softmax)                                         \
+    OP(SOFTMAX_GRADIENT, softmax_gradient)                       \
+    OP(SOFT_LOSS, soft_loss)                                     \
+    OP(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
+    OP(TIME_LOSS, time_loss)                                     \
+    OP(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
+    OP(MIXTURE_LOSS, mixture_loss)                               \
+    OP(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
+    OP(ATTENTION, attention)                                     \
+    OP(ATTENTION_GRADIENT, attention_gradient)                   \
+    OP(ATTEND_SELF, attend_self)                                 \
+    OP(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
+    OP(SOFTMAX_LOSS, softmax_loss)                               \
+    OP(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)             \
+    OP(LSTM, lstm)                                               \
+    OP(LSTM_GRADIENT, lstm_gradient)                             \
+    OP(GRU, gru)                                                 \
+    OP(GRU_GRADIENT, gru_gradient)                               \
+    OP(ADDITIVE_ATTENTION, additive_attention)                   \
+    OP(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient) \
+    OP(MAX_ROWS, max_rows)                                       \
+    OP(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
+    OP(VERTICAL_CONV, vertical_conv)                             \
+    OP(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
+    OP(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
+    OP(SHIFT_ROWS, shift_rows)                                   \
+    OP(FOLD, fold)                                               \
+    OP(UNFOLD, unfold)
+
+#define LP_CUDA_DECLARE(id, name) LP_CUDA_OP(name);
+LP_CUDA_LAUNCHERS(LP_CUDA_DECLARE)
+#undef LP_CUDA_DECLARE
 
 /* NULL where the op has no kernel (cuda_table.cu). */
 lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);

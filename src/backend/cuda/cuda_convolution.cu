@@ -1,7 +1,9 @@
-/* cuda_convolution.cu: convolutions over the tokens of packed sequences. A warp owns a token, a lane its columns; windows are short, so
- * that each lane loops over the rows of its own and reads neighbours from the cache. */
-#include "backend/cuda/cuda.h"
+/* cuda_convolution.cu: convolutions over the tokens of packed sequences. A warp owns a token, a lane its elements of the result; windows are
+ * short, so that each lane loops over the rows of its own and reads neighbours from the cache. */
 #include "backend/cuda/cuda_rows.h"
+
+namespace
+{
 
 enum { WARPS = 8 };
 
@@ -12,169 +14,142 @@ typedef struct window {
     int height, cols, filters;
 } window;
 
-/* The token of this warp and its segment; false: there is none. */
-__device__ static inline bool find_token(const window &w, int *token, int *begin, int *end)
-{
-    *token = (int)(blockIdx.x * WARPS + threadIdx.y);
-    if (*token >= w.shard->rows[LP_ROWS_TOKENS])
-        return false;
-    int s = lp_segment_of(w.segment, w.shard->segments, *token);
-    *begin = w.segment[s];
-    *end = w.segment[s + 1];
-    return true;
-}
-
-__global__ void fold_kernel(window w, const float *x, const float *bias, float *y, int adds)
-{
+/* A token, and the tokens of its segment. */
+typedef struct window_token {
     int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int c = (int)threadIdx.x; c < w.cols; c += 32) {
-        float sum = bias ? bias[c] : 0;
-        for (int m = 0; m < w.height && t - m >= begin; m++)
-            sum += x[((size_t)(t - m) * w.height + m) * w.cols + c];
-        lp_store(&y[(size_t)t * w.cols + c], sum, adds);
-    }
-}
+} window_token;
 
-__global__ void unfold_kernel(window w, const float *dy, float *dx, int adds)
+/* What an op computes: `inputs` are those of the node; element i of the result's row of a token. */
+typedef struct window_inputs {
+    const float *of[3];
+} window_inputs;
+
+__device__ float fold(const window &w, const window_token &at, const window_inputs &in, int c)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int i = (int)threadIdx.x; i < w.height * w.cols; i += 32) {
-        int m = i / w.cols, c = i - m * w.cols;
-        lp_store(&dx[(size_t)t * w.height * w.cols + i], t + m < end ? dy[(size_t)(t + m) * w.cols + c] : 0, adds);
-    }
+    float sum = in.of[1] ? in.of[1][c] : 0;
+    for (int m = 0; m < w.height && at.t - m >= at.begin; m++)
+        sum += in.of[0][((size_t)(at.t - m) * w.height + m) * w.cols + c];
+    return sum;
 }
 
-__global__ void max_rows_kernel(window w, const float *x, float *y, int adds)
+__device__ float unfold(const window &w, const window_token &at, const window_inputs &in, int i)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int c = (int)threadIdx.x; c < w.cols; c += 32) {
-        float most = x[(size_t)t * w.cols + c];
-        for (int m = 1; m < w.height && t - m >= begin; m++)
-            most = fmaxf(most, x[(size_t)(t - m) * w.cols + c]);
-        lp_store(&y[(size_t)t * w.cols + c], most, adds);
-    }
+    int m = i / w.cols, c = i - m * w.cols;
+    return at.t + m < at.end ? in.of[0][(size_t)(at.t + m) * w.cols + c] : 0;
 }
 
-__global__ void max_rows_gradient_kernel(window w, const float *x, const float *y, const float *dy, float *dx, int adds)
+__device__ float max_rows(const window &w, const window_token &at, const window_inputs &in, int c)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int c = (int)threadIdx.x; c < w.cols; c += 32) {
-        float mine = x[(size_t)t * w.cols + c], sum = 0;
-        for (int m = 0; m < w.height && t + m < end; m++) {
-            size_t at = (size_t)(t + m) * w.cols + c;
-            if (m > 0 && x[at] >= mine)
-                break;
-            sum += y[at] == mine ? dy[at] : 0;
-        }
-        lp_store(&dx[(size_t)t * w.cols + c], sum, adds);
-    }
+    float most = in.of[0][(size_t)at.t * w.cols + c];
+    for (int m = 1; m < w.height && at.t - m >= at.begin; m++)
+        most = fmaxf(most, in.of[0][(size_t)(at.t - m) * w.cols + c]);
+    return most;
 }
 
-__global__ void vertical_conv_kernel(window w, const float *x, const float *weight, float *y, int adds)
+__device__ float max_rows_gradient(const window &w, const window_token &at, const window_inputs &in, int c)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int i = (int)threadIdx.x; i < w.filters * w.cols; i += 32) {
-        int j = i / w.cols, c = i - j * w.cols;
-        float sum = 0;
-        for (int m = 0; m < w.height && t - m >= begin; m++)
-            sum += weight[j * w.height + m] * x[(size_t)(t - m) * w.cols + c];
-        lp_store(&y[(size_t)t * w.filters * w.cols + i], sum, adds);
+    const float *x = in.of[0], *y = in.of[1], *dy = in.of[2];
+    float mine = x[(size_t)at.t * w.cols + c], sum = 0;
+    for (int m = 0; m < w.height && at.t + m < at.end; m++) {
+        size_t place = (size_t)(at.t + m) * w.cols + c;
+        if (m > 0 && x[place] >= mine)
+            break;
+        sum += y[place] == mine ? dy[place] : 0;
     }
+    return sum;
 }
 
-__global__ void vertical_conv_gradient_kernel(window w, const float *weight, const float *dy, float *dx, int adds)
+__device__ float vertical_conv(const window &w, const window_token &at, const window_inputs &in, int i)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int c = (int)threadIdx.x; c < w.cols; c += 32) {
-        float sum = 0;
-        for (int m = 0; m < w.height && t + m < end; m++)
-            for (int j = 0; j < w.filters; j++)
-                sum += weight[j * w.height + m] * dy[((size_t)(t + m) * w.filters + j) * w.cols + c];
-        lp_store(&dx[(size_t)t * w.cols + c], sum, adds);
-    }
+    const float *x = in.of[0], *weight = in.of[1];
+    int j = i / w.cols, c = i - j * w.cols;
+    float sum = 0;
+    for (int m = 0; m < w.height && at.t - m >= at.begin; m++)
+        sum += weight[j * w.height + m] * x[(size_t)(at.t - m) * w.cols + c];
+    return sum;
 }
 
-/* A lane computes the sum over columns of its filter and tap. */
-__global__ void vertical_conv_products_kernel(window w, const float *x, const float *dy, float *products)
+__device__ float vertical_conv_gradient(const window &w, const window_token &at, const window_inputs &in, int c)
 {
-    int t, begin, end;
-    if (!find_token(w, &t, &begin, &end))
-        return;
-    for (int i = (int)threadIdx.x; i < w.filters * w.height; i += 32) {
-        int j = i / w.height, m = i - j * w.height;
-        float sum = 0;
-        for (int c = 0; t - m >= begin && c < w.cols; c++)
-            sum += x[(size_t)(t - m) * w.cols + c] * dy[((size_t)t * w.filters + j) * w.cols + c];
-        products[(size_t)t * w.filters * w.height + i] = sum;
-    }
+    const float *weight = in.of[0], *dy = in.of[1];
+    float sum = 0;
+    for (int m = 0; m < w.height && at.t + m < at.end; m++)
+        for (int j = 0; j < w.filters; j++)
+            sum += weight[j * w.height + m] * dy[((size_t)(at.t + m) * w.filters + j) * w.cols + c];
+    return sum;
 }
 
-static window window_of(const lp_node *node, const lp_cuda_run *run, int cols, int weights)
+/* The sum over columns of a filter and tap. */
+__device__ float vertical_conv_products(const window &w, const window_token &at, const window_inputs &in, int i)
+{
+    const float *x = in.of[0], *dy = in.of[1];
+    int j = i / w.height, m = i - j * w.height;
+    float sum = 0;
+    for (int c = 0; at.t - m >= at.begin && c < w.cols; c++)
+        sum += x[(size_t)(at.t - m) * w.cols + c] * dy[((size_t)at.t * w.filters + j) * w.cols + c];
+    return sum;
+}
+
+/* width: of the result. */
+template <float (*element)(const window &, const window_token &, const window_inputs &, int)>
+__global__ void window_kernel(window w, window_inputs in, float *out, int width, int adds)
+{
+    window_token at = {(int)(blockIdx.x * WARPS + threadIdx.y), 0, 0};
+    if (at.t >= w.shard->rows[LP_ROWS_TOKENS])
+        return;
+    int s = lp_segment_of(w.segment, w.shard->segments, at.t);
+    at.begin = w.segment[s];
+    at.end = w.segment[s + 1];
+    for (int i = (int)threadIdx.x; i < width; i += 32)
+        lp_store(&out[(size_t)at.t * width + i], element(w, at, in, i), adds);
+}
+
+/* cols: of a row of the window; weights: of all filters. */
+template <float (*element)(const window &, const window_token &, const window_inputs &, int)>
+void launch(const lp_node *node, const lp_cuda_run *run, int cols, int weights = 0)
 {
     int height = node->attributes.height;
     window w = {run->shard, run->segment, height, cols, weights / height};
-    return w;
+    window_inputs in = {};
+    for (int i = 0; i < 3 && i < node->op->input_count; i++)
+        in.of[i] = LP_INPUT(i);
+    LP_LAUNCH(run, window_kernel<element>, lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS], WARPS),
+              dim3(32, WARPS), 0, w, in, LP_OUTPUT(0), node->outputs[0]->cols, LP_ADDS(0));
 }
 
-static unsigned blocks_of(const lp_cuda_run *run)
-{
-    return lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS], WARPS);
-}
+} // namespace
 
 void lp_cuda_fold(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, fold_kernel, blocks_of(run), dim3(32, WARPS), 0, window_of(node, run, node->outputs[0]->cols, 0),
-              LP_INPUT(0), LP_INPUT(1), LP_OUTPUT(0), LP_ADDS(0));
+    launch<fold>(node, run, node->outputs[0]->cols);
 }
 
 void lp_cuda_unfold(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, unfold_kernel, blocks_of(run), dim3(32, WARPS), 0, window_of(node, run, node->inputs[0]->cols, 0),
-              LP_INPUT(0), LP_OUTPUT(0), LP_ADDS(0));
+    launch<unfold>(node, run, node->inputs[0]->cols);
 }
 
 void lp_cuda_max_rows(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, max_rows_kernel, blocks_of(run), dim3(32, WARPS), 0, window_of(node, run, node->outputs[0]->cols, 0),
-              LP_INPUT(0), LP_OUTPUT(0), LP_ADDS(0));
+    launch<max_rows>(node, run, node->outputs[0]->cols);
 }
 
 void lp_cuda_max_rows_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, max_rows_gradient_kernel, blocks_of(run), dim3(32, WARPS), 0,
-              window_of(node, run, node->outputs[0]->cols, 0), LP_INPUT(0), LP_INPUT(1), LP_INPUT(2), LP_OUTPUT(0),
-              LP_ADDS(0));
+    launch<max_rows_gradient>(node, run, node->outputs[0]->cols);
 }
 
 void lp_cuda_vertical_conv(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, vertical_conv_kernel, blocks_of(run), dim3(32, WARPS), 0,
-              window_of(node, run, node->inputs[0]->cols, node->inputs[1]->cols), LP_INPUT(0), LP_INPUT(1),
-              LP_OUTPUT(0), LP_ADDS(0));
+    launch<vertical_conv>(node, run, node->inputs[0]->cols, node->inputs[1]->cols);
 }
 
 void lp_cuda_vertical_conv_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, vertical_conv_gradient_kernel, blocks_of(run), dim3(32, WARPS), 0,
-              window_of(node, run, node->outputs[0]->cols, node->inputs[0]->cols), LP_INPUT(0), LP_INPUT(1),
-              LP_OUTPUT(0), LP_ADDS(0));
+    launch<vertical_conv_gradient>(node, run, node->outputs[0]->cols, node->inputs[0]->cols);
 }
 
 void lp_cuda_vertical_conv_products(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, vertical_conv_products_kernel, blocks_of(run), dim3(32, WARPS), 0,
-              window_of(node, run, node->inputs[0]->cols, node->outputs[0]->cols), LP_INPUT(0), LP_INPUT(1),
-              LP_OUTPUT(0));
+    launch<vertical_conv_products>(node, run, node->inputs[0]->cols, node->outputs[0]->cols);
 }

@@ -1,8 +1,8 @@
 /* cuda_loss.cu: cross-entropy over stored logits, loss = lse - logit[target], and its gradient dlogit = dloss (softmax
  * - [target]). One warp for each row. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 8 }; /* rows of a block */
+enum { WARPS = 8, SUM_WARPS = 32 }; /* rows of a block; warps of a sum */
 
 __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
                                      const int32_t *target, float *losses)
@@ -18,26 +18,17 @@ __global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows ro
 /* Sum of the losses of all rows, by one block in a fixed order and in double. */
 __global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *losses, float *loss)
 {
-    int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;
-    __shared__ double sums[1024];
     double sum = 0;
-    for (int i = 0; i < each; i++) {
-        int row = i * (int)blockDim.x + (int)threadIdx.x;
-        sum += row < count ? (double)losses[row] : 0;
-    }
-    sums[threadIdx.x] = sum;
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            sums[threadIdx.x] += sums[threadIdx.x + half];
-    }
+    for (int row = (int)threadIdx.x; row < lp_rows_now(rows, shard); row += 32 * SUM_WARPS)
+        sum += (double)losses[row];
+    sum = lp_block_sum<SUM_WARPS>(sum);
     if (threadIdx.x == 0)
-        *loss = (float)sums[0];
+        *loss = (float)sum;
 }
 
 void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss)
 {
-    LP_LAUNCH(run, loss_sum_kernel, 1, 1024, 0, run->shard, lp_cuda_rows_of(like), losses, loss);
+    LP_LAUNCH(run, loss_sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, lp_cuda_rows_of(like), losses, loss);
 }
 
 void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)

@@ -1,7 +1,6 @@
 /* cuda_outer.cu: outer products over rows that are wide enough for whole tiles: gradients of weights as products whose depth, the
  * rows, is divided into chunks. The group of reductions adds them (cuda_reduction.cu). Copies in bf16 are multiplied by warpgroups
- * (wgmma, cuda_product_wide.h), all products of the group in one launch; elsewhere each product is a launch of cuda_product_packed.h
- * or cuda_product.h. */
+ * (wgmma, cuda_product_wide.h), all products of the group in one launch; elsewhere each product is a launch of cuda_product.h. */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
@@ -32,26 +31,6 @@ struct product_outer : product_finish {
         return sums && (sums_b ? place.row : place.col) == 0;
     }
 
-    template <int count> __device__ void add(const float4 (&held)[count])
-    {
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            total.x += held[i].x;
-            total.y += held[i].y;
-            total.z += held[i].z;
-            total.w += held[i].w;
-        }
-    }
-
-    template <int of_a, int of_b>
-    __device__ void loaded(const product_place &place, const float4 (&a)[of_a], const float4 (&b)[of_b])
-    {
-        if (wanted(place) && sums_b)
-            add(b);
-        else if (wanted(place))
-            add(a);
-    }
-
     template <typename shape, typename slab_a, typename slab_b>
     __device__ void copied(const product_place &place, const float *a, const float *b)
     {
@@ -68,16 +47,19 @@ struct product_outer : product_finish {
 #pragma unroll
         for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
             const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
-            float4 four[1];
+            float4 four;
             if constexpr (layout::bf16) {
                 float2 both = *(const float2 *)from;
                 uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
-                four[0] = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                      __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
+                four = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
+                                   __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
             } else {
-                four[0] = *(const float4 *)from;
+                four = *(const float4 *)from;
             }
-            add(four);
+            total.x += four.x;
+            total.y += four.y;
+            total.z += four.z;
+            total.w += four.w;
         }
     }
 
@@ -106,11 +88,11 @@ struct product_outer : product_finish {
     }
 };
 
-/* Chunks of the depth such that the tiles fill the device; a chunk has at least eight slabs. */
+/* Chunks of the depth such that the tiles fill the device; a chunk has at least 256 rows. */
 int product_chunks(int heads, int rows, int cols, int depth)
 {
     int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
-    int most = (int)lp_blocks(depth, 8 * PRODUCT_SLAB), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
+    int most = (int)lp_blocks(depth, 256), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
     return chunks > most ? (most < 1 ? 1 : most) : chunks;
 }
 
@@ -381,8 +363,8 @@ void launch_product(const lp_node *node, const lp_cuda_run *run, const reduction
     if (p.data) {
         task.a = packed_operand(p, given.a + p.gap);
         task.b = packed_operand(q, given.b + q.gap);
-        packed_launch_copies<false, false, packed_outer, packed_narrow>(run, task, outer, given.heads, given.a,
-                                                                        given.b);
+        packed_launch_precision<LP_PRECISION_BF16, false, false, packed_narrow>(
+            run, task, outer, given.heads, given.a, (int)lp_blocks(given.b, packed_narrow::cols));
     } else {
         task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
         task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};

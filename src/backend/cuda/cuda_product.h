@@ -1,19 +1,20 @@
 /* cuda_product.h: the matrix product of every width and precision:  C [rows x cols] = A [rows x depth] B [depth x cols].
  *
- * Grid: (column tiles, row tiles, heads * chunks). A block computes one tile of C for one head and one chunk of the
- * depth. It takes the depth in slabs of 32, which are copied asynchronously: while a slab is multiplied, the next two are
- * under way. Each thread rounds what it copied itself, in place, to tf32 for tensor cores; fp32 stays exact and is
- * multiplied by ordinary multiply-adds. Sums are always fp32. cuda_product_packed.h multiplies operands that are rounded
- * in memory already: in bf16 all that have copies (cuda_packed.h), the others are multiplied in tf32.
+ * Grid: (ranges of column tiles, row tiles, heads * chunks). A block computes the tiles of its range one after the other, for one head
+ * and one chunk of the depth. It takes the depth in slabs of 128 bytes, which are copied asynchronously: while one is multiplied, the
+ * next are under way, those of the next tile, too. Where the rows of A fit, they stay in shared memory for all tiles (`resident`).
+ *
+ * Operands are floats, or packed: rounded to the precision in memory (bf16, or floats), with rows that are padded with zeros to whole 16
+ * bytes. In tf32 each thread rounds the floats that it copied, in place. In fp32 tensor cores multiply, too: each factor is a sum of
+ * two tf32 numbers (tile_mma_fp32), and the sums of a slab are added by ordinary additions, because tensor cores truncate theirs. Sums
+ * are always fp32. In bf16 operands without copies (cuda_packed.h) are multiplied in tf32.
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
  * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
- * lanes read tf32 and fp32 in either order. Strides of shared memory avoid bank conflicts: 4 modulo 32 floats for
- * ldmatrix, 8 where lanes read tf32 and fp32 along the other side.
+ * lanes read floats in either order. Strides of shared memory avoid bank conflicts: 4 modulo 32 floats for
+ * ldmatrix, 8 where lanes read floats along the other side.
  *
- * What is done with a tile is a type `finish` (a kernel argument): `run` gets the sums of each lane, two neighbouring
- * columns at a time (product_pairs), and shared memory to use after a barrier; `loaded` sees every slab that the thread
- * has loaded.
+ * What is done with a tile is a type `finish` (a kernel argument, product_finish). cuda_product_packed.h has those that store it.
  */
 #ifndef LP_CUDA_PRODUCT_H
 #define LP_CUDA_PRODUCT_H
@@ -24,8 +25,6 @@
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
-enum { PRODUCT_SLAB = 32 };
-
 /* Tile of a block, and of each of its warps. A lane has warp_rows * warp_cols / 32 sums. */
 template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct product_shape {
     static constexpr int rows = block_rows, cols = block_cols, warps_across = block_cols / warp_cols;
@@ -34,14 +33,29 @@ template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct p
     static constexpr int own_rows = warp_rows, own_cols = warp_cols;
 };
 
-typedef product_shape<128, 128, 64, 32> product_large;
-typedef product_shape<64, 64, 32, 32> product_small;
+/* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
+ * run on a multiprocessor. */
+template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
+struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
+    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = 2;
+};
+
+typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
+typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow;  /* for up to 64 columns */
+typedef packed_shape<128, 128, 64, 32, 3, 2> product_large; /* of floats, and of all operands in fp32 */
+typedef packed_shape<64, 64, 32, 32, 3, 4> product_small;
+
+template <int precision>
+using packed_large = std::conditional_t<precision == LP_PRECISION_FP32, product_large, packed_wide>;
+/* In fp32 a block has more registers. */
+template <int precision, typename shape>
+constexpr int packed_blocks = precision == LP_PRECISION_FP32 ? shape::blocks / 2 : shape::blocks;
 
 /* An operand: rows (of A), or columns (of B), by depth. */
 typedef struct product_operand {
     const void *data;     /* of the first head; float, or bf16 where it is packed */
     int64_t stride, head; /* elements from row to row in memory, from head to head */
-    int width;            /* elements of a load: 4, 2 or 1 */
+    int width;            /* floats of a copy: 4, 2 or 1; packed operands have 4 */
 } product_operand;
 
 /* A side of a product: from `first` on, at most `most`, rounded up to a multiple of `pad` + 1, a power of 2. The pointers
@@ -173,45 +187,44 @@ __device__ static inline void product_copy(float *to, const type *from, int64_t 
         product_copy_columns<layout, threads, 1>(to, from, from_stride, rows, depth);
 }
 
-/* A slab of floats: what a thread copied of it, to be rounded. */
-template <int precision, bool deep, int count, int threads>
-struct product_slab : product_layout<precision, deep, count, PRODUCT_SLAB> {
-    typedef product_layout<precision, deep, count, PRODUCT_SLAB> layout;
-    static constexpr int per_line = layout::line / 4, vectors = layout::lines * per_line / threads;
+/* What the thread has copied of a slab, to be rounded to tf32. */
+template <typename layout, int threads> struct product_copied {
+    static constexpr int vectors = layout::line / 4, step = threads / vectors, count = layout::lines / step;
+    float4 held[count];
 
-    float4 held[vectors];
-
-    __device__ void load(const float *slab)
+    __device__ static float4 *at(float *slab, int i)
+    {
+        int line = (int)threadIdx.x / vectors + i * step;
+        return (float4 *)(slab + line * layout::stride) + (int)threadIdx.x % vectors;
+    }
+    __device__ void load(float *slab)
     {
 #pragma unroll
-        for (int i = 0; i < vectors; i++) {
-            int v = (int)threadIdx.x + i * threads;
-            held[i] = *(const float4 *)(slab + v / per_line * layout::stride + 4 * (v % per_line));
-        }
+        for (int i = 0; i < count; i++)
+            held[i] = *at(slab, i);
     }
-
     __device__ void store(float *slab) const
     {
-        if constexpr (precision == LP_PRECISION_TF32)
 #pragma unroll
-            for (int i = 0; i < vectors; i++) {
-                int v = (int)threadIdx.x + i * threads;
-                float4 x = held[i];
-                *(float4 *)(slab + v / per_line * layout::stride + 4 * (v % per_line)) =
-                    make_float4(tile_round_tf32(x.x), tile_round_tf32(x.y), tile_round_tf32(x.z), tile_round_tf32(x.w));
-            }
+        for (int i = 0; i < count; i++)
+            *at(slab, i) = make_float4(tile_round_tf32(held[i].x), tile_round_tf32(held[i].y),
+                                       tile_round_tf32(held[i].z), tile_round_tf32(held[i].w));
     }
 };
 
 /* ---- products of slabs --------------------------------------------------------------------------------------- */
 
-/* Row of a lane's i-th sum from the warp's first on. Of a transposed A in fp32 they are neighbours, to be read as vectors. */
-template <int precision, bool a_deep, typename shape> __device__ static inline int product_row(int i)
+/* Row of a lane's i-th sum, and the first column of its tile j, from those of the block on. */
+template <typename shape> __device__ static inline int product_row(int i)
 {
     tile_lane me = tile_lane_now();
-    if (precision == LP_PRECISION_FP32 && !a_deep)
-        return 2 * shape::down * me.group + i;
-    return 8 * i + me.group;
+    return me.warp / shape::warps_across * shape::own_rows + 8 * i + me.group;
+}
+
+template <typename shape> __device__ static inline int product_col(int j)
+{
+    tile_lane me = tile_lane_now();
+    return me.warp % shape::warps_across * shape::own_cols + 8 * j + 2 * me.member;
 }
 
 /* The sums of a lane for row i and tile j of columns: two neighbours. */
@@ -223,10 +236,19 @@ template <typename shape> struct product_sums {
     }
 };
 
-/* On tensor cores: 8 floats of the slab at a time, which are 16 numbers in bf16; `present` numbers in all. */
+template <int precision>
+__device__ static inline void product_mma(float (&sum)[4], const float (&a)[4], float b0, float b1)
+{
+    if constexpr (precision == LP_PRECISION_FP32)
+        tile_mma_fp32(sum, a, b0, b1);
+    else
+        tile_mma<precision == LP_PRECISION_BF16>(sum, a, b0, b1);
+}
+
+/* 8 floats of the slab at a time, which are 16 numbers in bf16; `present` numbers in all. */
 template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b, int present>
-__device__ static inline void product_slab_tensor(product_sums<shape> &sums, const float *a, int row, const float *b,
-                                                  int col)
+__device__ static inline void product_add_slab(product_sums<shape> &sums, const float *a, int row, const float *b,
+                                               int col)
 {
     constexpr bool bf16 = slab_a::bf16;
     constexpr int depth = bf16 ? 16 : 8;
@@ -239,7 +261,7 @@ __device__ static inline void product_slab_tensor(product_sums<shape> &sums, con
     int b_at = b_deep ? (bf16 ? slab_b::at(8 * (which & 1)) : 4 * (which & 1)) : slab_b::at(col + 8 * (which >> 1));
     tile_address from_a = tile_address_of(a + a_line * slab_a::stride + a_at);
     tile_address from_b = tile_address_of(b + b_line * slab_b::stride + b_at);
-#pragma unroll
+#pragma unroll(slab_a::precision == LP_PRECISION_FP32 ? 1 : present / depth)
     for (int k = 0; k < present; k += depth) {
         float left[shape::down][4], right[4];
 #pragma unroll
@@ -271,122 +293,48 @@ __device__ static inline void product_slab_tensor(product_sums<shape> &sums, con
             }
 #pragma unroll
             for (int m = 0; m < shape::down; m++) {
-                tile_mma<bf16>(sums.at[m][j], left[m], right[0], right[1]);
-                tile_mma<bf16>(sums.at[m][j + 1], left[m], right[2], right[3]);
+                product_mma<slab_a::precision>(sums.at[m][j], left[m], right[0], right[1]);
+                product_mma<slab_a::precision>(sums.at[m][j + 1], left[m], right[2], right[3]);
             }
         }
     }
 }
 
-/* fp32: two terms of the depth at a time. */
-template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
-__device__ static inline void product_slab_float(product_sums<shape> &sums, const float *a, int row, const float *b,
-                                                 int col)
-{
-    constexpr int rows = 2 * shape::down, cols = 2 * shape::across;
-    tile_lane me = tile_lane_now();
-    const float *left = a_deep ? a + (row + me.group) * slab_a::stride : a + row + rows * me.group;
-    const float *right = b_deep ? b + (col + 2 * me.member) * slab_b::stride : b + col + 2 * me.member;
-#pragma unroll 4
-    for (int k = 0; k < slab_a::depth; k += 2) {
-        float x[rows][2], y[cols][2];
-#pragma unroll
-        for (int i = 0; a_deep && i < rows; i++) {
-            float2 two = *(const float2 *)(left + 8 * i * slab_a::stride + k);
-            x[i][0] = two.x;
-            x[i][1] = two.y;
-        }
-#pragma unroll
-        for (int i = 0; !a_deep && i < rows; i += 4)
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                float4 four = *(const float4 *)(left + (k + n) * slab_a::stride + i);
-                x[i][n] = four.x;
-                x[i + 1][n] = four.y;
-                x[i + 2][n] = four.z;
-                x[i + 3][n] = four.w;
-            }
-#pragma unroll
-        for (int j = 0; j < cols; j += 2)
-#pragma unroll
-            for (int n = 0; n < 2; n++) {
-                const float *here =
-                    b_deep ? right + (4 * j + n) * slab_b::stride + k : right + (k + n) * slab_b::stride + 4 * j;
-                float2 two = *(const float2 *)here;
-                y[b_deep ? j + n : j][b_deep ? 0 : n] = two.x;
-                y[b_deep ? j + n : j + 1][b_deep ? 1 : n] = two.y;
-            }
-#pragma unroll
-        for (int n = 0; n < 2; n++)
-#pragma unroll
-            for (int i = 0; i < rows; i++)
-#pragma unroll
-                for (int j = 0; j < cols; j++) {
-                    float *sum = &sums.at[i / 2][j / 2][i % 2 * 2 + j % 2];
-                    *sum = fmaf(x[i][n], y[j][n], *sum);
-                }
-    }
-}
-
-/* Multiplies a slab of a block for the tile of this warp, or the first half of it if not more is present. */
+/* Multiplies a slab of a block for the tile of this warp, or the first half of it if not more is present. In fp32 a strip of 16 columns
+ * after another. */
 template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b>
 __device__ static inline void product_multiply(product_sums<shape> &sums, const float *a, const float *b, int present)
 {
     int warp = tile_lane_now().warp;
     int row = warp / shape::warps_across * shape::own_rows, col = warp % shape::warps_across * shape::own_cols;
-    if constexpr (slab_a::precision == LP_PRECISION_FP32)
-        product_slab_float<a_deep, b_deep, shape, slab_a, slab_b>(sums, a, row, b, col);
-    else if (present > slab_a::depth / 2)
-        product_slab_tensor<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth>(sums, a, row, b, col);
-    else
-        product_slab_tensor<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth / 2>(sums, a, row, b, col);
+    if constexpr (slab_a::precision == LP_PRECISION_FP32) {
+        typedef product_shape<shape::rows, shape::cols, shape::own_rows, shape::own_cols % 64 ? shape::own_cols : 16>
+            strip;
+#pragma unroll
+        for (int j = 0; j < shape::across; j += strip::across) {
+            product_sums<strip> part = {};
+            product_add_slab<a_deep, b_deep, strip, slab_a, slab_b, slab_a::depth>(part, a, row, b, col + 8 * j);
+#pragma unroll
+            for (int i = 0; i < shape::down * strip::across * 4; i++)
+                sums.at[i / 4 / strip::across][j + i / 4 % strip::across][i % 4] +=
+                    part.at[i / 4 / strip::across][i / 4 % strip::across][i % 4];
+        }
+    } else if (present > slab_a::depth / 2) {
+        product_add_slab<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth>(sums, a, row, b, col);
+    } else {
+        product_add_slab<a_deep, b_deep, shape, slab_a, slab_b, slab_a::depth / 2>(sums, a, row, b, col);
+    }
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns. */
-template <int precision, bool a_deep, typename shape, typename function>
-__device__ static inline void product_all_pairs(product_sums<shape> &sums, const product_place &place,
-                                                const function &each)
-{
-    tile_lane me = tile_lane_now();
-    int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-    int col = place.col + me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
-#pragma unroll
-    for (int i = 0; i < 2 * shape::down; i++) {
-        int r = row + product_row<precision, a_deep, shape>(i);
-#pragma unroll
-        for (int j = 0; j < shape::across; j++)
-            each(r, col + 8 * j, sums.pair(i, j));
-    }
-}
-
-/* The same for pairs that begin inside the product; the second column may be outside. */
-template <int precision, bool a_deep, typename shape, typename function>
-__device__ static inline void product_pairs(product_sums<shape> &sums, const product_place &place, const function &each)
-{
-    product_all_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
-        if (row < place.rows && col < place.cols)
-            each(row, col, sum);
-    });
-}
-
 /* The chunk of the depth: whole slabs. */
-template <int slab = PRODUCT_SLAB>
-__device__ static inline void product_chunk(int depth, int chunks, int chunk, int *begin, int *end)
+template <int slab> __device__ static inline void product_chunk(int depth, int chunks, int chunk, int *begin, int *end)
 {
     int slabs = (depth + slab - 1) / slab, each = slabs / chunks, longer = slabs % chunks;
     *begin = (chunk * each + min(chunk, longer)) * slab;
     *end = min(*begin + (each + (chunk < longer)) * slab, depth);
 }
-
-template <int precision, bool a_deep, bool b_deep, typename shape> struct product_slabs {
-    typedef product_slab<precision, a_deep, shape::rows, shape::threads> a;
-    typedef product_slab<precision, b_deep, shape::cols, shape::threads> b;
-    static constexpr int size = a::size + b::size; /* of a buffer, in floats */
-    static constexpr int buffers = 3;
-    static constexpr size_t bytes = (size_t)(buffers * size) * sizeof(float);
-};
 
 /* The operands of a block: where its rows and columns begin, and how many there are. */
 template <typename type> struct product_sides {
@@ -409,96 +357,180 @@ __device__ static inline product_sides<type> product_sides_of(const product_task
     return sides;
 }
 
-template <bool a_deep, bool b_deep, typename slabs, typename shape, typename finish_type>
-__device__ static inline void product_sum(const product_task &task, const product_place &place,
-                                          const product_sides<float> &sides, product_sums<shape> &sums, float *memory,
-                                          finish_type &finish)
+/* What is done with a tile. The default is nothing. */
+struct product_finish {
+    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
+
+    /* The begin of a tile. */
+    template <int precision, bool a_deep, typename shape>
+    __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
+    /* A slab of A and B. Floats are not rounded yet, and of them only what the thread has copied is there. */
+    template <typename shape, typename slab_a, typename slab_b>
+    __device__ void copied(const product_place &, const float *, const float *)
+    {
+    }
+    /* run: the sums of a tile, and shared memory to use after a barrier. done: the end of the block's tiles. */
+    template <int precision, bool a_deep, typename shape> __device__ void done(const product_place &, float *)
+    {
+    }
+};
+
+/* bf16 in memory. */
+typedef struct packed_bf16 {
+    uint16_t bits;
+} packed_bf16;
+
+template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
+    typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
+    static constexpr int depth = 128 / (int)sizeof(type);
+    typedef product_layout<precision, a_deep, shape::rows, depth> a;
+    typedef product_layout<precision, b_deep, shape::cols, depth> b;
+    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. */
+    static constexpr int most_resident = 4;
+
+    __host__ __device__ static int buffer(bool resident)
+    {
+        return (resident ? 0 : a::size) + b::size;
+    }
+    static size_t bytes(int resident, int buffers)
+    {
+        return sizeof(float) * (size_t)(resident * a::size + buffers * buffer(resident));
+    }
+};
+
+/* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. buffers: at least the slabs of the block, or
+ * shape::buffers; shape::alone for B alone. */
+template <int precision, bool packed, bool a_deep, bool b_deep, typename shape, typename finish_type>
+__device__ static inline void product_tiles(const product_task &task, product_place place, int tile, int last,
+                                            int resident, int buffers, finish_type &finish)
 {
-    auto copy = [&](int k, int slot) {
-        float *to = memory + slot * slabs::size;
-        if (k < sides.end) {
-            product_copy<typename slabs::a::layout, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride,
-                                                                    task.a.width, sides.rows, sides.end - k);
-            product_copy<typename slabs::b::layout, shape::threads>(to + slabs::a::size, sides.b + k * sides.b_step,
-                                                                    task.b.stride, task.b.width, sides.cols,
-                                                                    sides.end - k);
+    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
+    typedef typename slabs::a slab_a;
+    typedef typename slabs::b slab_b;
+    typedef typename slabs::type type;
+    constexpr bool rounds = precision == LP_PRECISION_TF32 && !packed;
+    LP_SHARED(float, memory);
+    product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
+    int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
+    float *ring = memory + resident * slab_a::size;
+
+    /* Copies the slabs of all tiles in their order. */
+    int next_tile = tile, next_k = begin, next_buffer = 0;
+    auto copy_a = [&](float *to, int k) {
+        product_copy<slab_a, shape::threads>(to, sides.a + k * sides.a_step, task.a.stride, packed ? 4 : task.a.width,
+                                             sides.rows, end - k);
+    };
+    auto copy_next = [&]() {
+        if (next_tile < last && next_k < end) {
+            float *to = ring + next_buffer * size;
+            int col = next_tile * shape::cols;
+            product_copy<slab_b, shape::threads>(
+                to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
+                packed ? 4 : task.b.width, place.cols - col, end - next_k);
+            if (!resident)
+                copy_a(to + slab_b::size, next_k);
+            next_k += slabs::depth;
+            if (next_k >= end) {
+                next_k = begin;
+                next_tile++;
+            }
+            next_buffer = next_buffer + 1 == buffers ? 0 : next_buffer + 1;
         }
         product_copies_end();
     };
-    copy(sides.begin, 0);
-    copy(sides.begin + PRODUCT_SLAB, 1);
-    int slot = 0;
+    /* Of resident rows the first slabs come with those of B, all others with the last of these. */
+    for (int i = 1, slab = 0, first = resident ? shape::alone : shape::buffers; i < first; i++) {
+        for (; slab < resident && (slab < i || i + 1 == first); slab++)
+            copy_a(memory + slab * slab_a::size, begin + slab * slabs::depth);
+        copy_next();
+    }
+    float *buffer = ring, *stop = ring + buffers * size;
 #pragma unroll 1
-    for (int k = sides.begin; k < sides.end; k += PRODUCT_SLAB) {
-        float *a = memory + slot * slabs::size, *b = a + slabs::a::size;
-        product_copies_wait<1>();
-        {
-            typename slabs::a left;
-            typename slabs::b right;
-            left.load(a);
-            right.load(b);
-            finish.loaded(place, left.held, right.held);
-            left.store(a);
-            right.store(b);
+    for (; tile < last; tile++) {
+        product_sums<shape> sums = {};
+        const float *a = memory;
+        float *from = buffer;
+        place.col = tile * shape::cols;
+        finish.template start<precision, a_deep, shape>(place, sums);
+#pragma unroll 1
+        for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
+            if (resident)
+                product_copies_wait<shape::alone - 2>();
+            else
+                product_copies_wait<shape::buffers - 2>();
+            if constexpr (rounds) {
+                finish.template copied<shape, slab_a, slab_b>(place, buffer + slab_b::size, buffer);
+                product_copied<slab_a, shape::threads> of_a;
+                product_copied<slab_b, shape::threads> of_b;
+                of_a.load(buffer + slab_b::size);
+                of_b.load(buffer);
+                of_a.store(buffer + slab_b::size);
+                of_b.store(buffer);
+            }
+            __syncthreads();
+            copy_next();
+            from = buffer;
+            const float *left = resident ? a : from + slab_b::size;
+            product_multiply<a_deep, b_deep, shape, slab_a, slab_b>(sums, left, from, end - k);
+            if constexpr (!rounds)
+                finish.template copied<shape, slab_a, slab_b>(place, left, from);
+            buffer = buffer + size == stop ? ring : buffer + size;
         }
-        __syncthreads();
-        copy(k + 2 * PRODUCT_SLAB, slot == 0 ? 2 : slot - 1);
-        product_multiply<a_deep, b_deep, shape, typename slabs::a, typename slabs::b>(sums, a, b, PRODUCT_SLAB);
-        slot = slot == 2 ? 0 : slot + 1;
+        finish.template run<precision, a_deep, shape>(task, place, sums, from);
+        if (!packed) /* a block of floats has one tile */
+            break;
     }
     __syncthreads();
+    finish.template done<precision, a_deep, shape>(place, memory);
 }
 
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, (precision == LP_PRECISION_FP32 ? 256 : 512) / shape::threads)
-    product_kernel(product_task task, finish_type finish)
+template <int precision, bool packed, bool a_deep, bool b_deep, typename shape, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, packed_blocks<precision, shape>)
+    product_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
 {
-    LP_SHARED(float, memory);
-    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
-    if (place.row >= place.rows || place.col >= place.cols)
-        return;
-    product_sums<shape> sums = {};
-    product_sum<a_deep, b_deep, product_slabs<precision, a_deep, b_deep, shape>>(
-        task, place, product_sides_of<a_deep, b_deep, PRODUCT_SLAB, float>(task, place), sums, memory, finish);
-    finish.template run<precision, a_deep, shape>(task, place, sums, memory);
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,
+                           0,
+                           (int)blockIdx.z / task.chunks,
+                           (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard),
+                           product_count(task.cols, task.shard),
+                           (int)blockIdx.x,
+                           (int)gridDim.x};
+    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
+    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
+    if (place.row < place.rows)
+        product_tiles<precision, packed, a_deep, b_deep, shape>(task, place, tile, last, resident, buffers, finish);
 }
 
-/* Launches the product with the tile `shape`. rows, cols: of the largest shard. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void product_launch_shape(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                        int heads, int rows, int cols)
+/* ---- launches ------------------------------------------------------------------------------------------------ */
+
+/* rows: of the largest shard; ranges: of the column tiles. */
+template <int precision, bool a_deep, bool b_deep, typename shape, bool packed = true, typename finish_type>
+static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+                                           int heads, int rows, int ranges)
 {
-    dim3 grid(lp_blocks(cols, shape::cols), lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
-    LP_LAUNCH(run, (product_kernel<precision, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
-              (product_slabs<precision, a_deep, b_deep, shape>::bytes), task, finish);
+    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
+    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
+    int depth = (int)lp_blocks(task.depth.most, slabs::depth), resident = 0, buffers = shape::buffers;
+    bool single = ranges == (int)lp_blocks(task.cols.most, shape::cols);
+    if (!single && task.chunks == 1 && depth <= slabs::most_resident) {
+        resident = depth;
+        buffers = shape::alone;
+    } else if (single && depth < buffers) {
+        buffers = depth;
+    }
+    LP_LAUNCH_PDL(run, (product_kernel<precision, packed, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
+                  slabs::bytes(resident, buffers), task, resident, buffers, finish);
 }
 
-/* Blocks of large tiles that fill the device: one for each of 132 multiprocessors. Constant, so that results do not depend on it. The
- * emulation uses large tiles and several chunks for fewer, so that tests reach them. */
-#ifdef LP_CUDA_EMULATED
-enum { PRODUCT_BLOCKS = 4 };
-#else
-enum { PRODUCT_BLOCKS = 132 };
-#endif
-
-/* Whether large tiles are used: they read half as much, but there must be enough of them. */
-static inline bool product_is_large(int rows, int cols, int batch)
+/* Numbers of 16 bytes. */
+static inline int packed_unit(const lp_cuda_run *run)
 {
-    return cols >= 96 && rows >= 96 &&
-           (int64_t)lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols) * batch >=
-               PRODUCT_BLOCKS;
-}
-
-template <int precision, bool a_deep, bool b_deep, typename finish_type>
-static inline void product_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                            int heads, int rows, int cols)
-{
-    if (product_is_large(rows, cols, heads * task.chunks))
-        product_launch_shape<precision, a_deep, b_deep, product_large>(run, task, finish, heads, rows, cols);
-    else
-        product_launch_shape<precision, a_deep, b_deep, product_small>(run, task, finish, heads, rows, cols);
+    return tile_bf16(run) ? 8 : 4;
 }
 
 /* Calls act(precision) with the precision of the run as a constant. */
@@ -512,94 +544,42 @@ template <typename action> static inline void product_with_precision(const lp_cu
         act(std::integral_constant<int, LP_PRECISION_BF16>());
 }
 
-/* In fp32, or tf32 in all other precisions. */
+/* Blocks of large tiles that fill the device: one for each of 132 multiprocessors. Constant, so that results do not depend on it. The
+ * emulation uses large tiles and several chunks for fewer, so that tests reach them. */
+#ifdef LP_CUDA_EMULATED
+enum { PRODUCT_BLOCKS = 4 };
+#else
+enum { PRODUCT_BLOCKS = 132 };
+#endif
+
+/* Floats, in fp32, or tf32 in all other precisions. Tiles are large where there are enough of them: they read half as much. rows, cols: of
+ * the largest shard. */
 template <bool a_deep, bool b_deep, typename finish_type>
 static inline void product_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
                                   int heads, int rows, int cols)
 {
-    if (tile_tensor(run))
-        product_launch_precision<LP_PRECISION_TF32, a_deep, b_deep>(run, task, finish, heads, rows, cols);
+    auto launch = [&](auto shape) {
+        typedef decltype(shape) tile;
+        int ranges = (int)lp_blocks(cols, tile::cols);
+        if (tile_tensor(run))
+            packed_launch_precision<LP_PRECISION_TF32, a_deep, b_deep, tile, false>(run, task, finish, heads, rows,
+                                                                                    ranges);
+        else
+            packed_launch_precision<LP_PRECISION_FP32, a_deep, b_deep, tile, false>(run, task, finish, heads, rows,
+                                                                                    ranges);
+    };
+    int64_t tiles = (int64_t)lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols);
+    if (cols >= 96 && rows >= 96 && tiles * heads * task.chunks >= PRODUCT_BLOCKS)
+        launch(product_large());
     else
-        product_launch_precision<LP_PRECISION_FP32, a_deep, b_deep>(run, task, finish, heads, rows, cols);
+        launch(product_small());
 }
 
-/* What a finish does if it does not say otherwise. */
-struct product_finish {
-    static constexpr bool has_terms = false; /* of columns, which cuda_product_wide.h copies to `tile_terms` */
-    static constexpr int staging = 0;        /* floats of shared memory that it needs beside the slabs */
-
-    template <int of_a, int of_b>
-    __device__ void loaded(const product_place &, const float4 (&)[of_a], const float4 (&)[of_b])
-    {
-    }
-
-    /* Packed operands: the begin of a tile, a slab of A and B, and the end of the block's tiles. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &, product_sums<shape> &) const
-    {
-    }
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &, const float *, const float *)
-    {
-    }
-    template <int precision, bool a_deep, typename shape> __device__ void done(const product_place &, float *)
-    {
-    }
-};
-
-/* ---- storing the product ------------------------------------------------------------------------------------- */
-
-/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
-typedef struct product_store : product_finish {
-    float *to;               /* NULL: nothing is stored */
-    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
-    int64_t stride, head;    /* floats from row to row, from head to head */
-    int64_t chunk_step;
-    int accumulate;
-    int pairs; /* columns are even, and pointers aligned to two floats */
-
-    /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
-     * last row and column: loads under a condition would wait for each other. */
-    template <bool two, int precision, bool a_deep, typename shape>
-    __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
-    {
-        product_all_pairs<precision, a_deep>(sums, place, [&](int row, int col, float *sum) {
-            const float *here = from + min(row, place.rows - 1) * step;
-            if constexpr (two) {
-                float2 both = *(const float2 *)(here + min(col, place.cols - 2));
-                sum[0] += both.x;
-                sum[1] += both.y;
-            } else {
-                sum[0] += here[min(col, place.cols - 1)];
-                sum[1] += here[min(col + 1, place.cols - 1)];
-            }
-        });
-    }
-
-    /* All loads come before the first store, so that none waits for another. */
-    template <bool two, int precision, bool a_deep, typename shape>
-    __device__ void finish(const product_place &place, product_sums<shape> &sums) const
-    {
-        float *first = to + place.head * head + place.chunk * chunk_step;
-        if (bias)
-            plus<two, precision, a_deep>(sums, place, bias + place.head * place.cols, 0);
-        if (add)
-            plus<two, precision, a_deep>(sums, place, add + place.head * head, stride);
-        if (accumulate)
-            plus<two, precision, a_deep>(sums, place, first, stride);
-        product_pairs<precision, a_deep>(sums, place, [&](int row, int col, const float *sum) {
-            tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
-        });
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
-    {
-        if (to && pairs)
-            finish<true, precision, a_deep>(place, sums);
-        else if (to)
-            finish<false, precision, a_deep>(place, sums);
-    }
-} product_store;
+/* Blocks that run at once. Constant, so that results do not depend on the device. */
+#ifdef LP_CUDA_EMULATED
+enum { PACKED_BLOCKS = 4 };
+#else
+enum { PACKED_BLOCKS = 264 };
+#endif
 
 #endif

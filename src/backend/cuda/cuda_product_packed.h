@@ -1,196 +1,83 @@
-/* cuda_product_packed.h: the product of cuda_product.h for operands that are packed: rounded to the precision in memory
- * (bf16, or floats), with rows that are padded with zeros to whole 16 bytes. They need not pass through registers, so slabs
- * of 128 bytes are copied asynchronously, and a warp has a tile of 64 x 64: half the reads of shared memory.
- *
- * Grid: (ranges of column tiles, row tiles, heads * chunks). A block computes the tiles of its range one after the other, and
- * copies the slabs of the next while it finishes one: a tile of a short depth would wait longer for its first slab than it
- * computes. Where the rows of A fit, they stay in shared memory for all tiles (`resident`). Two or three blocks run on a
- * multiprocessor.
- */
+/* cuda_product_packed.h: what stores the product of cuda_product.h: in floats, or with a copy in bf16. */
 #ifndef LP_CUDA_PRODUCT_PACKED_H
 #define LP_CUDA_PRODUCT_PACKED_H
 
 #include "backend/cuda/cuda_product.h"
 
-/* Buffers: slabs in shared memory, of which all but one are under way; alone: those of B where A is resident. Blocks: that
- * run on a multiprocessor. */
-template <int rows, int cols, int warp_rows, int warp_cols, int slab_buffers, int resident_blocks>
-struct packed_shape : product_shape<rows, cols, warp_rows, warp_cols> {
-    static constexpr int buffers = slab_buffers, blocks = resident_blocks, alone = 2;
-};
-
-typedef packed_shape<128, 128, 64, 64, 3, 2> packed_wide;
-typedef packed_shape<128, 64, 64, 32, 3, 2> packed_narrow; /* for up to 64 columns */
-typedef packed_shape<64, 128, 32, 64, 4, 2> packed_outer;  /* smaller, which waits for less: gradients of weights */
-
-/* bf16 in memory. */
-typedef struct packed_bf16 {
-    uint16_t bits;
-} packed_bf16;
-
-/* Numbers of 16 bytes. */
-static inline int packed_unit(const lp_cuda_run *run)
+/* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns. */
+template <typename shape, typename function>
+__device__ static inline void product_all_pairs(product_sums<shape> &sums, const product_place &place,
+                                                const function &each)
 {
-    return tile_bf16(run) ? 8 : 4;
+#pragma unroll
+    for (int i = 0; i < 2 * shape::down; i++)
+#pragma unroll
+        for (int j = 0; j < shape::across; j++)
+            each(place.row + product_row<shape>(i), place.col + product_col<shape>(j), sums.pair(i, j));
 }
 
-template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
-    typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
-    static constexpr int depth = 128 / (int)sizeof(type);
-    typedef product_layout<precision, a_deep, shape::rows, depth> a;
-    typedef product_layout<precision, b_deep, shape::cols, depth> b;
-    /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. */
-    static constexpr int most_resident = 4;
-
-    __host__ __device__ static int buffer(bool resident)
-    {
-        return (resident ? 0 : a::size) + b::size;
-    }
-    static size_t bytes(int resident, int buffers)
-    {
-        return sizeof(float) * (size_t)(resident * a::size + buffers * buffer(resident));
-    }
-};
-
-/* buffers: at least the slabs of the block, or shape::buffers; shape::alone for B alone. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    packed_kernel(const __grid_constant__ product_task task, int resident, int buffers, finish_type finish)
+/* The same for pairs that begin inside the product; the second column may be outside. */
+template <typename shape, typename function>
+__device__ static inline void product_pairs(product_sums<shape> &sums, const product_place &place, const function &each)
 {
-    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
-    typedef typename slabs::a slab_a;
-    typedef typename slabs::b slab_b;
-    typedef typename slabs::type type;
-    LP_SHARED(float, memory);
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,
-                           0,
-                           (int)blockIdx.z / task.chunks,
-                           (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard),
-                           product_count(task.cols, task.shard),
-                           (int)blockIdx.x,
-                           (int)gridDim.x};
-    if (place.row >= place.rows)
-        return;
-    int64_t tiles = (place.cols + shape::cols - 1) / shape::cols;
-    int tile = (int)(tiles * blockIdx.x / gridDim.x), last = (int)(tiles * (blockIdx.x + 1) / gridDim.x);
-    product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
-    int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
-    float *ring = memory + resident * slab_a::size;
-
-    /* Copies the slabs of all tiles in their order. */
-    int next_tile = tile, next_k = begin, next_buffer = 0;
-    auto copy_a = [&](float *to, int k) {
-        product_copy_columns<slab_a, shape::threads, 4>(to, sides.a + k * sides.a_step, task.a.stride, sides.rows,
-                                                        end - k);
-    };
-    auto copy_next = [&]() {
-        if (next_tile < last && next_k < end) {
-            float *to = ring + next_buffer * size;
-            int col = next_tile * shape::cols;
-            product_copy_columns<slab_b, shape::threads, 4>(
-                to, sides.b + col * (b_deep ? task.b.stride : 1) + next_k * sides.b_step, task.b.stride,
-                place.cols - col, end - next_k);
-            if (!resident)
-                copy_a(to + slab_b::size, next_k);
-            next_k += slabs::depth;
-            if (next_k >= end) {
-                next_k = begin;
-                next_tile++;
-            }
-            next_buffer = next_buffer + 1 == buffers ? 0 : next_buffer + 1;
-        }
-        product_copies_end();
-    };
-    /* Of resident rows the first slabs come with those of B, all others with the last of these. */
-    for (int i = 1, slab = 0, first = resident ? shape::alone : shape::buffers; i < first; i++) {
-        for (; slab < resident && (slab < i || i + 1 == first); slab++)
-            copy_a(memory + slab * slab_a::size, begin + slab * slabs::depth);
-        copy_next();
-    }
-    float *buffer = ring, *stop = ring + buffers * size;
-#pragma unroll 1
-    for (; tile < last; tile++) {
-        product_sums<shape> sums = {};
-        const float *a = memory;
-        float *from = buffer;
-        place.col = tile * shape::cols;
-        finish.template start<precision, a_deep, shape>(place, sums);
-#pragma unroll 1
-        for (int k = begin; k < end; k += slabs::depth, a += slab_a::size) {
-            if (resident)
-                product_copies_wait<shape::alone - 2>();
-            else
-                product_copies_wait<shape::buffers - 2>();
-            __syncthreads();
-            copy_next();
-            from = buffer;
-            const float *left = resident ? a : from + slab_b::size;
-            product_multiply<a_deep, b_deep, shape, slab_a, slab_b>(sums, left, from, end - k);
-            finish.template copied<shape, slab_a, slab_b>(place, left, from);
-            buffer = buffer + size == stop ? ring : buffer + size;
-        }
-        finish.template run<precision, a_deep, shape>(task, place, sums, from);
-    }
-    __syncthreads();
-    finish.template done<precision, a_deep, shape>(place, memory);
-}
-
-/* rows: of the largest shard; ranges: of the column tiles. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void packed_launch_precision(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                           int heads, int rows, int ranges)
-{
-    typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
-    dim3 grid((unsigned)ranges, lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
-    int depth = (int)lp_blocks(task.depth.most, slabs::depth), resident = 0, buffers = shape::buffers;
-    bool single = ranges == (int)lp_blocks(task.cols.most, shape::cols);
-    if (!single && task.chunks == 1 && depth <= slabs::most_resident) {
-        resident = depth;
-        buffers = shape::alone;
-    } else if (single && depth < buffers) {
-        buffers = depth;
-    }
-    LP_LAUNCH_PDL(run, (packed_kernel<precision, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
-                  slabs::bytes(resident, buffers), task, resident, buffers, finish);
-}
-
-/* In the precision of the run. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void packed_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows,
-                                 int ranges)
-{
-    product_with_precision(run, [&](auto precision) {
-        packed_launch_precision<decltype(precision)::value, a_deep, b_deep, shape>(run, task, finish, 1, rows, ranges);
+    product_all_pairs(sums, place, [&](int row, int col, float *sum) {
+        if (row < place.rows && col < place.cols)
+            each(row, col, sum);
     });
 }
 
-/* Blocks that run at once. Constant, so that results do not depend on the device. */
-#ifdef LP_CUDA_EMULATED
-enum { PACKED_BLOCKS = 4 };
-#else
-enum { PACKED_BLOCKS = 264 };
-#endif
+/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
+typedef struct product_store : product_finish {
+    float *to;               /* NULL: nothing is stored */
+    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
+    int64_t stride, head;    /* floats from row to row, from head to head */
+    int64_t chunk_step;
+    int accumulate;
+    int pairs; /* columns are even, and pointers aligned to two floats */
 
-/* Parts into which each of `blocks` blocks with `units` units of work is divided: those with the least time. `extra`: what a
- * part costs, in half units. */
-static inline int packed_parts(int64_t blocks, int units, int extra)
-{
-    int best = 1;
-    int64_t least = INT64_MAX;
-    for (int parts = 1; parts <= units && parts <= PACKED_BLOCKS; parts++) {
-        int64_t time = (int64_t)lp_blocks(blocks * parts, PACKED_BLOCKS) * (2 * lp_blocks(units, parts) + extra);
-        if (time < least) {
-            least = time;
-            best = parts;
-        }
+    /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
+     * last row and column: loads under a condition would wait for each other. */
+    template <bool two, typename shape>
+    __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
+    {
+        product_all_pairs(sums, place, [&](int row, int col, float *sum) {
+            const float *here = from + min(row, place.rows - 1) * step;
+            if constexpr (two) {
+                float2 both = *(const float2 *)(here + min(col, place.cols - 2));
+                sum[0] += both.x;
+                sum[1] += both.y;
+            } else {
+                sum[0] += here[min(col, place.cols - 1)];
+                sum[1] += here[min(col + 1, place.cols - 1)];
+            }
+        });
     }
-    return best;
-}
 
-/* ---- copies in bf16 ------------------------------------------------------------------------------------------ */
+    /* All loads come before the first store, so that none waits for another. */
+    template <bool two, typename shape>
+    __device__ void finish(const product_place &place, product_sums<shape> &sums) const
+    {
+        float *first = to + place.head * head + place.chunk * chunk_step;
+        if (bias)
+            plus<two>(sums, place, bias + place.head * place.cols, 0);
+        if (add)
+            plus<two>(sums, place, add + place.head * head, stride);
+        if (accumulate)
+            plus<two>(sums, place, first, stride);
+        product_pairs(sums, place, [&](int row, int col, const float *sum) {
+            tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
+        });
+    }
+
+    template <int precision, bool a_deep, typename shape>
+    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
+    {
+        if (to && pairs)
+            finish<true>(place, sums);
+        else if (to)
+            finish<false>(place, sums);
+    }
+} product_store;
 
 /* What is done with a product before it is stored, in this order. */
 typedef struct product_after {
@@ -440,22 +327,6 @@ template <typename shape, bool has_after = false> struct product_store_rows : pr
 static inline product_operand packed_operand(lp_cuda_copy copy, int64_t head)
 {
     return {copy.data, copy.stride, head, 4};
-}
-
-/* In bf16. wide, narrow: tiles for more than 64 columns, and for fewer. */
-template <bool a_deep, bool b_deep, typename wide, typename narrow, typename finish_type>
-static inline void packed_launch_copies(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
-                                        int heads, int rows, int cols)
-{
-    auto launch = [&](auto shape) {
-        typedef decltype(shape) tile;
-        packed_launch_precision<LP_PRECISION_BF16, a_deep, b_deep, tile>(run, task, finish, heads, rows,
-                                                                         (int)lp_blocks(cols, tile::cols));
-    };
-    if (cols <= narrow::cols)
-        launch(narrow());
-    else
-        launch(wide());
 }
 
 #endif

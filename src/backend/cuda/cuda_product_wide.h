@@ -217,13 +217,13 @@ typedef struct wide_memory {
     int resident, stages;
 } wide_memory;
 
-/* The most stages; bytes of the barriers, behind which there are weights by stage, or terms of columns. */
+/* The most stages; bytes of the barriers, behind which there are weights by stage. */
 enum { WIDE_STAGES = 6, WIDE_BARRIERS = 1024 };
 
-/* The next slab that a block computes, and the terms of its next tile. */
+/* The next slab that a block computes. */
 typedef struct wide_state {
     int stage;
-    uint32_t phase, terms_phase;
+    uint32_t phase;
 } wide_state;
 
 /* Sums of A over the depth, times weights. */
@@ -242,9 +242,9 @@ template <typename shape> __host__ __device__ constexpr int wide_stage(bool resi
 __device__ static inline wide_state wide_start(wide_memory use)
 {
     LP_SHARED(reduction_barrier, barriers);
-    for (int i = 0; threadIdx.x == 0 && i <= use.stages; i++)
+    for (int i = 0; threadIdx.x == 0 && i < use.stages; i++)
         reduction_barrier_init(barriers + i, 1);
-    return {0, 0, 0};
+    return {0, 0};
 }
 
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
@@ -254,16 +254,16 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
 {
     constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols);
     LP_SHARED(float, shared);
-    reduction_barrier *barriers = (reduction_barrier *)shared, *terms_barrier = barriers + use.stages;
+    reduction_barrier *barriers = (reduction_barrier *)shared;
     /* Lines repeat after 1,024 bytes. */
     float *memory = shared + (WIDE_BARRIERS - ((uintptr_t)shared & (WIDE_BARRIERS - 1))) / 4;
-    float *ring = memory + use.resident * size_a, *terms = shared + 32;
-    uint16_t *weights_of = (uint16_t *)terms;
+    float *ring = memory + use.resident * size_a;
+    uint16_t *weights_of = (uint16_t *)(shared + 32);
     int size = wide_stage<shape>(use.resident), first = tile, begin, end;
     int left_blocks = wide_blocks(place.row, place.rows, shape::rows);
     product_chunk<WIDE_BLOCK>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
 
-    /* By one thread: copies the slabs of all tiles in their order, and the terms of a tile. */
+    /* By one thread: copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_stage = state.stage;
     auto copy_next = [&]() {
         if (next_tile >= last || next_k >= end)
@@ -287,30 +287,15 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         }
         next_stage = next_stage + 1 == use.stages ? 0 : next_stage + 1;
     };
-    auto copy_terms = [&](int of) {
-        if constexpr (finish_type::has_terms)
-            if (of < last) {
-                reduction_barrier_expect(terms_barrier, sizeof(float) * shape::cols);
-                reduction_copy_bulk(terms, finish.terms + of * shape::cols, sizeof(float) * shape::cols, terms_barrier);
-            }
-    };
     reduction_barriers_fence(); /* shared memory was used for something else before */
     __syncthreads();
-    if (threadIdx.x == 0) {
-        copy_terms(tile);
-        for (int i = 1; i < use.stages; i++)
-            copy_next();
-    }
+    for (int i = 1; threadIdx.x == 0 && i < use.stages; i++)
+        copy_next();
 #pragma unroll 1
     for (; tile < last; tile++) {
         product_sums<shape> sums = {};
         const float *a = memory + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
         place.col = tile * shape::cols;
-        if constexpr (finish_type::has_terms) {
-            finish.tile_terms = terms;
-            reduction_wait(terms_barrier, state.terms_phase);
-            state.terms_phase ^= 1;
-        }
         finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
@@ -324,11 +309,8 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
             wide_end();
             wide_wait<1>();
             __syncthreads();
-            if (threadIdx.x == 0) {
+            if (threadIdx.x == 0)
                 copy_next(); /* to the stage of the slab before, whose product is finished */
-                if (k == begin)
-                    copy_terms(tile + 1);
-            }
             state.stage++;
             if (state.stage == use.stages) {
                 state.stage = 0;

@@ -43,7 +43,6 @@ typedef struct loss_task {
     const float *z, *table, *bias, *logq;
     const int32_t *target;
     float *loss, *lse;
-    float *exact;    /* scores of the targets in fp32 */
     double *losses;  /* sums of the blocks of finish_rows */
     float *sums;     /* of exponentials, [ranges x rows] */
     int32_t *ranges; /* of each row tile */
@@ -115,21 +114,17 @@ __global__ void __launch_bounds__(32 * WARPS)
             to.terms[column] = row < count ? item_term(task, row) : LEAST_SCORE;
     } else if (row < lp_rows_now(task.targets, task.shard)) {
         int target = task.target[row];
-        float term = item_term(task, target), score = 0, by_packed = 0;
+        float score = 0;
         for (int c = 4 * lane; c < to.stride; c += 128) {
             float4 x = product_load(task.z + (int64_t)row * cols + c, cols - c, task.width);
             float4 y = product_load(task.table + (int64_t)target * cols + c, cols - c, task.width);
-            score += dot<LP_PRECISION_FP32>(x, y);
             x = times(x, TILE_LOG2_E);
-            by_packed += dot<precision>(x, y);
+            score += dot<precision>(x, y);
             store_four<precision>(to.z, loss_at(to, to.stride, row, c), x);
         }
         score = lp_warp_sum(score);
-        by_packed = lp_warp_sum(by_packed);
-        if (lane == 0) {
-            task.exact[row] = score + term * TILE_LN_2;
-            to.target[row] = to.origin[row] = by_packed + term;
-        }
+        if (lane == 0)
+            to.target[row] = to.origin[row] = score + item_term(task, target);
     }
 }
 
@@ -139,13 +134,6 @@ int round_up(int64_t count, int unit)
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
-
-/* Element of a packed matrix. */
-template <int precision> __device__ float packed_at(const void *from, int64_t at)
-{
-    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
-                                          : ((const float *)from)[at];
-}
 
 template <int precision> __device__ void packed_store(void *to, int64_t at, float x)
 {
@@ -192,44 +180,30 @@ __device__ float row_again(const loss_task &task, const loss_factors &factors, i
 
 /* Stores exponentials, and their sums over the tiles of a block. */
 typedef struct store_exponentials : product_finish {
-    static constexpr bool has_terms = true;
-    const float *terms, *tile_terms; /* tile_terms: of a tile; NULL: they are where all terms are */
-    const float *origin;
+    const float *terms, *origin;
     void *to; /* [rows x stride]; NULL: not stored */
     int64_t stride, capacity;
     float *sums;                        /* [ranges x capacity]; NULL: not stored */
     int32_t *ranges;                    /* of each row tile */
     float total[2 * packed_wide::down]; /* of the lane's own columns */
 
-    /* Exponents without the product; tensor cores add it to them. Sums of fp32 are exact to the end. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void add_terms(const product_place &place, product_sums<shape> &products) const
-    {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
-        const float *term = tile_terms ? tile_terms : terms + place.col;
-        term += me.warp % shape::warps_across * shape::own_cols + 2 * me.member;
-        float from[2 * shape::down];
-#pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++)
-            from[i] = origin[min(row + product_row<precision, a_deep, shape>(i), place.rows - 1)];
-#pragma unroll
-        for (int j = 0; j < shape::across; j++) {
-            float2 two = *(const float2 *)(term + 8 * j);
-#pragma unroll
-            for (int i = 0; i < 2 * shape::down; i++) {
-                float *x = products.pair(i, j);
-                x[0] = precision == LP_PRECISION_FP32 ? x[0] + (two.x - from[i]) : two.x - from[i];
-                x[1] = precision == LP_PRECISION_FP32 ? x[1] + (two.y - from[i]) : two.y - from[i];
-            }
-        }
-    }
-
+    /* Exponents without the product, which is added to them. */
     template <int precision, bool a_deep, typename shape>
     __device__ void start(const product_place &place, product_sums<shape> &products) const
     {
-        if (precision != LP_PRECISION_FP32)
-            add_terms<precision, a_deep>(place, products);
+        float from[2 * shape::down];
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++)
+            from[i] = origin[min(place.row + product_row<shape>(i), place.rows - 1)];
+#pragma unroll
+        for (int j = 0; j < shape::across; j++) {
+            float2 two = *(const float2 *)(terms + place.col + product_col<shape>(j));
+#pragma unroll
+            for (int i = 0; i < 2 * shape::down; i++) {
+                products.pair(i, j)[0] = two.x - from[i];
+                products.pair(i, j)[1] = two.y - from[i];
+            }
+        }
     }
 
     template <int precision, bool a_deep, typename shape>
@@ -238,16 +212,13 @@ typedef struct store_exponentials : product_finish {
         constexpr bool bf16 = precision == LP_PRECISION_BF16;
         constexpr int pairs = bf16 ? 4 : 2; /* of a vector */
         tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
         int col = me.warp % shape::warps_across * shape::own_cols + 2 * pairs * me.member;
         /* In blocks there are zeros up to the last line of one. */
         constexpr int whole = is_wide<shape> ? WIDE_BLOCK : 1;
         int rows = (place.rows + whole - 1) / whole * whole;
-        if (precision == LP_PRECISION_FP32)
-            add_terms<precision, a_deep>(place, products);
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            int r = row + product_row<precision, a_deep, shape>(i);
+            int r = place.row + product_row<shape>(i);
 #pragma unroll
             for (int j = 0; j < shape::across; j += pairs) {
                 float all[4];
@@ -283,9 +254,8 @@ typedef struct store_exponentials : product_finish {
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
             float row = tile_row_sum(total[i]);
-            int r = me.warp / shape::warps_across * shape::own_rows + product_row<precision, a_deep, shape>(i);
             if (me.member == 0) /* memory: [warps across x rows] */
-                memory[me.warp % shape::warps_across * shape::rows + r] = row;
+                memory[me.warp % shape::warps_across * shape::rows + product_row<shape>(i)] = row;
         }
         __syncthreads();
         static_assert(shape::threads >= shape::rows && shape::rows == SCORE_ROWS, "a thread for each row");
@@ -325,8 +295,11 @@ void exponentials(const lp_node *node, const lp_cuda_run *run, const loss_task &
     if (wide_supported(run))
         wide_launch<true, true, wide_scores>(run, task, finish, factors.rows);
     else
-        packed_launch<true, true, packed_wide>(run, task, finish, factors.rows,
-                                               (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
+        product_with_precision(run, [&](auto constant) {
+            constexpr int precision = decltype(constant)::value;
+            packed_launch_precision<precision, true, true, packed_large<precision>>(
+                run, task, finish, 1, factors.rows, (int)lp_blocks(count, BLOCK_TILES * packed_wide::cols));
+        });
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
@@ -364,7 +337,7 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     int target = mine ? task.target[row] : 0;
     lp_pdl_wait();
     lp_pdl_trigger();
-    float sum = 0, exact = mine ? task.exact[row] : 0, score = mine ? factors.target[row] : 0;
+    float sum = 0, score = mine ? factors.target[row] : 0;
     int ranges = mine ? task.ranges[row / SCORE_ROWS] : 0;
 #pragma unroll 8
     for (int i = 0; i < ranges; i++)
@@ -383,10 +356,10 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     double loss = 0;
     if (mine) {
         sum = inverses[thread];
-        float origin = factors.origin[row], all = TILE_LN_2 * origin + logf(sum);
+        float origin = factors.origin[row], log_sum = logf(sum);
         factors.sum[row] = sum;
-        task.lse[row] = all;
-        loss = (double)all - (double)exact;
+        task.lse[row] = TILE_LN_2 * origin + log_sum;
+        loss = (double)(TILE_LN_2 * (origin - score) + log_sum);
         if (factors.d)
             store_target<precision>(factors.d, loss_at(factors, factors.item_rows, row, target), score, origin, sum);
     }
@@ -485,7 +458,6 @@ void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
         loss_take_factors(node, run, gradient, memory, &factors);
         scratch.take(&task.sums, (size_t)factors.item_rows / packed_wide::cols * (size_t)rows);
         scratch.take(&task.ranges, lp_blocks(rows, SCORE_ROWS));
-        scratch.take(&task.exact, (size_t)rows);
         scratch.take(&task.losses, (size_t)round_up(rows + 1, LOSS_SLAB));
         if (pass == 0 && gradient && !(kept.at = (char *)lp_cuda_side_buffer(run, node->outputs[1], kept.size)))
             return;

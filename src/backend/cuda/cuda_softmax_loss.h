@@ -36,6 +36,13 @@ __device__ static inline int64_t loss_at(const loss_factors &factors, int64_t st
     return factors.blocked ? wide_at(stride, row, col) : row * stride + col;
 }
 
+/* Element of a packed matrix. */
+template <int precision> __device__ static inline float packed_at(const void *from, int64_t at)
+{
+    return precision == LP_PRECISION_BF16 ? __uint_as_float((uint32_t)((const uint16_t *)from)[at] << 16)
+                                          : ((const float *)from)[at];
+}
+
 static inline size_t loss_element_size(const lp_cuda_run *run)
 {
     return tile_bf16(run) ? 2 : 4;
@@ -45,13 +52,6 @@ static inline size_t loss_element_size(const lp_cuda_run *run)
 static inline product_operand loss_operand(const lp_cuda_run *run, const void *factor, int64_t stride, int first)
 {
     return {(const char *)factor + (size_t)first * (size_t)stride * loss_element_size(run), stride, 0, 4};
-}
-
-/* Targets of a usual shard: windows of different lengths fill somewhat more than half of the largest one. Parts of products
- * are chosen for it. */
-static inline int loss_usual_rows(int largest)
-{
-    return largest - largest / 16 * 7;
 }
 
 /* Hands out parts of memory, or only adds up their sizes as long as there is none. */

@@ -4,8 +4,7 @@
 namespace
 {
 
-enum { GRADIENT_EXTRA = 16 }; /* cost of a part of the slabs (packed_parts) */
-/* Of wide_gradient: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors. */
+/* Of the launch: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors. */
 enum { BLOCK_EXTRA = 6, PART_TILES = 20 };
 
 /* Multiplies the product by *scale, and its rows by 1 / sum where there is one. */
@@ -16,12 +15,10 @@ typedef struct store_scaled : product_store {
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
                         float *memory) const
     {
-        tile_lane me = tile_lane_now();
-        int row = place.row + me.warp / shape::warps_across * shape::own_rows;
 #pragma unroll
         for (int i = 0; i < 2 * shape::down; i++) {
-            int r = min(row + product_row<precision, a_deep, shape>(i), place.rows - 1);
-            float factor = sum ? *scale / sum[r] : *scale;
+            int row = min(place.row + product_row<shape>(i), place.rows - 1);
+            float factor = sum ? *scale / sum[row] : *scale;
 #pragma unroll
             for (int j = 0; j < shape::across; j++) {
                 sums.pair(i, j)[0] *= factor;
@@ -32,8 +29,7 @@ typedef struct store_scaled : product_store {
     }
 } store_scaled;
 
-/* The same for items, with the column sums of d times weights, 1 / sum_t: on tensor cores by a tile of B whose columns are
- * all these weights. The warps of a row of warps divide its rows. */
+/* The same for items, with the column sums of d times weights, 1 / sum_t. The warps of a row of warps divide its rows. */
 typedef struct store_items : store_scaled {
     const lp_cuda_shard *shard;
     product_extent depth;
@@ -64,48 +60,40 @@ typedef struct store_items : store_scaled {
     {
         constexpr int precision = slab_a::precision;
         tile_lane me = tile_lane_now();
-        int row = me.warp / shape::warps_across * shape::own_rows;
 #pragma unroll
         for (int m = 0; m < shape::down; m++) {
             if (!mine<shape>(place, m))
                 continue;
-            if constexpr (precision == LP_PRECISION_BF16) {
-                const float *weight = (const float *)((const uint16_t *)weights + at) + me.member;
-                int line = 8 * (me.lane >> 4) + (me.lane & 7), first = row + 16 * m + 8 * (me.lane >> 3 & 1);
-                tile_address from = tile_address_of(a + line * slab_a::stride + slab_a::at(first));
-                float left[4], sum[4] = {total[2 * m], total[2 * m], total[2 * m + 1], total[2 * m + 1]};
+            for (int k = me.member; k < slab_a::depth; k += 4)
 #pragma unroll
-                for (int k = 0; k < slab_a::depth; k += 16) {
-                    tile_ldmatrix_trans(left, from, k * slab_a::stride);
-                    tile_mma_bf16(sum, left, weight[k / 2], weight[k / 2 + 4]);
-                }
-                total[2 * m] = sum[0];
-                total[2 * m + 1] = sum[2];
-            } else {
-                for (int k = me.member; k < slab_a::depth; k += 4)
-#pragma unroll
-                    for (int i = 2 * m; i < 2 * m + 2; i++)
-                        total[i] = fmaf(a[k * slab_a::stride + row + product_row<precision, false, shape>(i)],
-                                        ((const float *)weights)[at + k], total[i]);
-            }
+                for (int i = 2 * m; i < 2 * m + 2; i++)
+                    total[i] = fmaf(packed_at<precision>(a + k * slab_a::stride, product_row<shape>(i)),
+                                    packed_at<precision>(weights, at + k), total[i]);
         }
         at += slab_a::depth;
+    }
+
+    /* all: the sums of the lane's rows, in the first of the four lanes that share them. */
+    template <typename shape> __device__ void store_sums(const product_place &place, const float *all) const
+    {
+#pragma unroll
+        for (int i = 0; i < 2 * shape::down; i++) {
+            int row = place.row + product_row<shape>(i);
+            if (mine<shape>(place, i / 2) && tile_lane_now().member == 0 && row < place.rows)
+                lp_store(out + place.chunk * out_step + row, *scale * all[i], out_adds);
+        }
     }
 
     template <int precision, bool a_deep, typename shape>
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
                         float *memory) const
     {
-        tile_lane me = tile_lane_now();
         store_scaled::run<precision, a_deep, shape>(task, place, sums, memory);
+        float all[2 * shape::down];
 #pragma unroll
-        for (int i = 0; i < 2 * shape::down; i++) {
-            int row =
-                place.row + me.warp / shape::warps_across * shape::own_rows + product_row<precision, a_deep, shape>(i);
-            float all = *scale * (precision == LP_PRECISION_BF16 ? total[i] : tile_row_sum(total[i]));
-            if (mine<shape>(place, i / 2) && me.member == 0 && row < place.rows)
-                lp_store(out + place.chunk * out_step + row, all, out_adds);
-        }
+        for (int i = 0; i < 2 * shape::down; i++)
+            all[i] = tile_row_sum(total[i]);
+        store_sums<shape>(place, all);
     }
 } store_items;
 
@@ -156,10 +144,10 @@ typedef struct d_product {
 
 /* Grid: tiles of columns, then of rows, then parts: of dz, and after that of ditems. So the long blocks of dz start first, and
  * the short ones of ditems fill the rest. */
-template <bool by_items, typename shape>
-__device__ void wide_product(const d_product &product, int index, wide_memory use)
+template <bool by_items, int precision, typename shape>
+__device__ void gradient_tile(const d_product &product, int index, wide_memory use)
 {
-    int cols = (product.task.cols.most + shape::cols - 1) / shape::cols;
+    int cols = (product.task.cols.most + shape::cols - 1) / shape::cols, tile = index % cols;
     int rows = (product.rows + shape::rows - 1) / shape::rows;
     product_place place = {index / cols % rows * shape::rows,
                            0,
@@ -169,53 +157,69 @@ __device__ void wide_product(const d_product &product, int index, wide_memory us
                            product.task.cols.most};
     if (place.row >= place.rows)
         return;
-    wide_weights sums = {(const uint16_t *)product.store.weights, {}};
-    store_scaled store = product.store;
-    wide_state state = wide_start(use);
-    wide_tiles<!by_items, false, by_items, shape>(product.task, place, index % cols, index % cols + 1, use, store, sums,
-                                                  state);
-    tile_lane me = tile_lane_now();
-    for (int i = 0; by_items && product.store.out && index % cols == 0 && i < 2; i++) {
-        int row = place.row + 16 * me.warp + 8 * i + me.group;
-        if (me.member == 0 && row < place.rows)
-            lp_store(product.store.out + place.chunk * product.store.out_step + row,
-                     *product.store.scale * sums.sums[2 * i], product.store.out_adds);
+    if constexpr (is_wide<shape>) {
+        wide_weights sums = {(const uint16_t *)product.store.weights, {}};
+        store_scaled store = product.store;
+        wide_state state = wide_start(use);
+        wide_tiles<!by_items, false, by_items, shape>(product.task, place, tile, tile + 1, use, store, sums, state);
+        const float all[2] = {sums.sums[0], sums.sums[2]};
+        if (by_items && tile == 0)
+            product.store.template store_sums<shape>(place, all);
+    } else {
+        std::conditional_t<by_items, store_items, store_scaled> store = product.store;
+        product_tiles<precision, true, !by_items, false, shape>(product.task, place, tile, tile + 1, 0, shape::buffers,
+                                                                store);
     }
 }
 
-template <typename shape>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    wide_gradient(const __grid_constant__ d_product dz, const __grid_constant__ d_product ditems, int blocks_of_dz,
-                  wide_memory use)
+template <int precision, typename shape>
+__global__ void __launch_bounds__(shape::threads, packed_blocks<precision, shape>)
+    gradient_kernel(const __grid_constant__ d_product dz, const __grid_constant__ d_product ditems, int blocks_of_dz,
+                    wide_memory use)
 {
     int index = (int)blockIdx.x;
     lp_pdl_wait();
     lp_pdl_trigger();
     if (index < blocks_of_dz)
-        wide_product<false, shape>(dz, index, use);
+        gradient_tile<false, precision, shape>(dz, index, use);
     else
-        wide_product<true, shape>(ditems, index - blocks_of_dz, use);
+        gradient_tile<true, precision, shape>(ditems, index - blocks_of_dz, use);
 }
 
-/* Calls act(shape) with the tile of a gradient. */
+/* Calls act(precision, shape) with the precision and the tile of a gradient. */
 template <typename action> void with_gradient_shape(const lp_cuda_run *run, int cols, const action &act)
 {
-    if (!wide_supported(run)) {
-        if (cols > packed_narrow::cols)
-            act(packed_wide());
-        else
-            act(packed_narrow());
-        return;
-    }
+    std::integral_constant<int, LP_PRECISION_BF16> bf16;
+    if (!wide_supported(run))
+        return product_with_precision(run, [&](auto precision) {
+            if (cols > packed_narrow::cols)
+                act(precision, packed_large<decltype(precision)::value>());
+            else
+                act(precision, packed_narrow());
+        });
     switch (tile_width(cols, 256, WIDE_BLOCK)) {
     case 64:
-        return act(wide_shape<128, 64, 2>());
+        return act(bf16, wide_shape<128, 64, 2>());
     case 128:
-        return act(wide_shape<128, 128, 2>());
+        return act(bf16, wide_shape<128, 128, 2>());
     case 192:
-        return act(wide_shape<192, 192, 1>());
+        return act(bf16, wide_shape<192, 192, 1>());
     default:
-        return act(wide_shape<128, 256, 1>());
+        return act(bf16, wide_shape<128, 256, 1>());
+    }
+}
+
+/* Bytes of shared memory of a block, and what a product by warpgroups uses it for. */
+template <int precision, typename shape> size_t gradient_memory(wide_memory *use)
+{
+    if constexpr (is_wide<shape>) {
+        size_t bytes;
+        *use = wide_memory_of<shape>(0, &bytes);
+        return bytes;
+    } else {
+        size_t of_z = packed_slabs<precision, true, false, shape>::bytes(0, shape::buffers),
+               of_items = packed_slabs<precision, false, false, shape>::bytes(0, shape::buffers);
+        return of_z > of_items ? of_z : of_items;
     }
 }
 
@@ -242,16 +246,16 @@ int64_t launch_time(int slots, int64_t count, int slabs, int64_t more, int less)
     return of[1] && free[1] > free[0] ? free[1] : free[0];
 }
 
-/* Time of wide_gradient and of adding up the parts, for half of the largest shard to three quarters of it: windows of
+/* Time of the launch and of adding up the parts, for half of the largest shard to three quarters of it: windows of
  * different lengths leave a part of it empty. */
-template <typename shape> int64_t gradient_time(int targets, int items, int cols, const int (&parts)[2])
+template <typename shape> int64_t gradient_time(int targets, int items, int cols, int slab, const int (&parts)[2])
 {
     int64_t time = 0, across = lp_blocks(cols, shape::cols), of_items = across * lp_blocks(items, shape::rows);
     for (int part = 8; part <= 12; part++) {
         int rows = (int)((int64_t)targets * part / 16);
         int64_t of_z = across * lp_blocks(rows, shape::rows);
-        int slabs[2] = {(int)lp_blocks(lp_blocks(items, WIDE_BLOCK), parts[0]) + BLOCK_EXTRA,
-                        (int)lp_blocks(lp_blocks(rows, WIDE_BLOCK), parts[1]) + BLOCK_EXTRA};
+        int slabs[2] = {(int)lp_blocks(lp_blocks(items, slab), parts[0]) + BLOCK_EXTRA,
+                        (int)lp_blocks(lp_blocks(rows, slab), parts[1]) + BLOCK_EXTRA};
         time += PART_TILES * launch_time(PACKED_BLOCKS / 2 * shape::blocks, of_z * parts[0], slabs[0],
                                          of_items * parts[1], slabs[1]);
         time += (parts[0] > 1 ? parts[0] * of_z : 0) + (parts[1] > 1 ? parts[1] * of_items : 0);
@@ -262,33 +266,24 @@ template <typename shape> int64_t gradient_time(int targets, int items, int cols
 /* Chooses the parts of both products, for `count` items. Constant, so that results do not depend on the device. */
 void choose_parts(const lp_cuda_run *run, int count, loss_gradient *g)
 {
-    with_gradient_shape(run, g->cols, [&](auto chosen) {
+    with_gradient_shape(run, g->cols, [&](auto, auto chosen) {
         typedef decltype(chosen) shape;
-        int rows = g->factors.rows, usual = loss_usual_rows(rows);
-        if constexpr (is_wide<shape>) {
-            /* Parts of at least a slab, and of at most two blocks for each that runs at once. */
-            int64_t tiles[2] = {lp_blocks(rows, shape::rows), lp_blocks(count, shape::rows)}, least = INT64_MAX;
-            int parts[2] = {1, 1}, slabs[2] = {(int)lp_blocks(count, WIDE_BLOCK), (int)lp_blocks(rows, WIDE_BLOCK)};
-            auto more = [&](int i) {
-                return parts[i] == 1 || (parts[i] <= slabs[i] && tiles[i] * parts[i] <= 2 * PACKED_BLOCKS);
-            };
-            for (parts[0] = 1; more(0); parts[0] += 1 + parts[0] / 6)
-                for (parts[1] = 1; more(1); parts[1] += 1 + parts[1] / 6) {
-                    int64_t time = gradient_time<shape>(rows, count, g->cols, parts);
-                    if (time >= least)
-                        continue;
-                    least = time;
-                    g->parts[0] = parts[0];
-                    g->parts[1] = parts[1];
-                }
-        } else {
-            int slab = 128 / (int)loss_element_size(run);
-            int64_t across = 2 / shape::blocks * lp_blocks(g->cols, shape::cols);
-            g->parts[0] =
-                packed_parts(across * lp_blocks(usual, shape::rows), (int)lp_blocks(count, slab), GRADIENT_EXTRA);
-            g->parts[1] =
-                packed_parts(across * lp_blocks(count, shape::rows), (int)lp_blocks(usual, slab), GRADIENT_EXTRA);
-        }
+        /* Parts of at least a slab, and of at most two blocks for each that runs at once. */
+        int rows = g->factors.rows, slab = 128 / (int)loss_element_size(run), parts[2] = {1, 1};
+        int slabs[2] = {(int)lp_blocks(count, slab), (int)lp_blocks(rows, slab)};
+        int64_t tiles[2] = {lp_blocks(rows, shape::rows), lp_blocks(count, shape::rows)}, least = INT64_MAX;
+        auto more = [&](int i) {
+            return parts[i] == 1 || (parts[i] <= slabs[i] && tiles[i] * parts[i] <= 2 * PACKED_BLOCKS);
+        };
+        for (parts[0] = 1; more(0); parts[0] += 1 + parts[0] / 6)
+            for (parts[1] = 1; more(1); parts[1] += 1 + parts[1] / 6) {
+                int64_t time = gradient_time<shape>(rows, count, g->cols, slab, parts);
+                if (time >= least)
+                    continue;
+                least = time;
+                g->parts[0] = parts[0];
+                g->parts[1] = parts[1];
+            }
     });
 }
 
@@ -344,22 +339,16 @@ void multiply_d(const lp_node *node, const lp_cuda_run *run, const loss_gradient
     parts_sums sums = {};
     d_product dz = product_of(node, run, g, false, first, count, &sums);
     d_product ditems = product_of(node, run, g, true, first, count, &sums);
-    with_gradient_shape(run, g.cols, [&](auto chosen) {
+    with_gradient_shape(run, g.cols, [&](auto constant, auto chosen) {
+        constexpr int precision = decltype(constant)::value;
         typedef decltype(chosen) shape;
-        int tiles = (int)lp_blocks(g.cols, shape::cols);
-        if constexpr (is_wide<shape>) {
-            unsigned blocks[2] = {lp_blocks(dz.rows, shape::rows) * (unsigned)(tiles * dz.task.chunks),
-                                  lp_blocks(ditems.rows, shape::rows) * (unsigned)(tiles * ditems.task.chunks)};
-            size_t bytes;
-            wide_memory use = wide_memory_of<shape>(0, &bytes);
-            LP_LAUNCH_PDL(run, wide_gradient<shape>, blocks[0] + blocks[1], shape::threads, bytes, dz, ditems,
-                          (int)blocks[0], use);
-        } else {
-            if (dz.rows)
-                packed_launch<true, false, shape>(run, dz.task, (const store_scaled &)dz.store, dz.rows, tiles);
-            if (ditems.rows)
-                packed_launch<false, false, shape>(run, ditems.task, ditems.store, ditems.rows, tiles);
-        }
+        unsigned tiles = lp_blocks(g.cols, shape::cols),
+                 blocks[2] = {lp_blocks(dz.rows, shape::rows) * tiles * (unsigned)dz.task.chunks,
+                              lp_blocks(ditems.rows, shape::rows) * tiles * (unsigned)ditems.task.chunks};
+        wide_memory use = {};
+        size_t bytes = gradient_memory<precision, shape>(&use);
+        LP_LAUNCH_PDL(run, (gradient_kernel<precision, shape>), blocks[0] + blocks[1], shape::threads, bytes, dz,
+                      ditems, (int)blocks[0], use);
     });
     int64_t all = 0;
     for (int i = 0; i < sums.count; i++)

@@ -1,9 +1,9 @@
 /* cuda_time_loss.cu: the loss function of the time of the next event, in double. One thread for each row; one block sums in a
  * fixed order. */
-#include "backend/cuda/cuda.h"
+#include "backend/cuda/cuda_reduce.h"
 #include "base/hazard.h"
 
-enum { THREADS = 128 };
+enum { THREADS = 128, SUM_WARPS = 32 };
 
 __global__ void time_loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, double scale, const float *score,
                                  const float *slope, const double *gap, float *losses)
@@ -33,32 +33,22 @@ __global__ void time_loss_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_ro
                                           const float *score, const float *slope, const double *gap, const float *dloss,
                                           float *dscore, int add_score, float *dslope, int add_slope)
 {
-    __shared__ double sums[1024];
-    int count = lp_rows_now(rows, shard), each = (count + (int)blockDim.x - 1) / (int)blockDim.x;
     double w = (double)*slope, seed = (double)*dloss, sum = 0;
-    for (int i = 0; i < each; i++) {
-        int row = i * (int)blockDim.x + (int)threadIdx.x;
-        if (row >= count)
-            break;
+    for (int row = (int)threadIdx.x; row < lp_rows_now(rows, shard); row += 32 * SUM_WARPS) {
         double d = fabs(gap[row]) * scale, hazard = lp_hazard_cumulative((double)score[row], w, d);
         double ended = gap[row] < 0 ? 0 : 1;
         if (dscore)
             lp_store(&dscore[row], (float)(seed * (hazard - ended)), add_score);
         sum += hazard * lp_hazard_log_slope(w, d) - ended * d;
     }
-    sums[threadIdx.x] = sum;
-    for (unsigned half = blockDim.x / 2; half > 0; half /= 2) {
-        __syncthreads();
-        if (threadIdx.x < half)
-            sums[threadIdx.x] += sums[threadIdx.x + half];
-    }
+    sum = lp_block_sum<SUM_WARPS>(sum);
     if (threadIdx.x == 0 && dslope)
-        lp_store(dslope, (float)(seed * sums[0]), add_slope);
+        lp_store(dslope, (float)(seed * sum), add_slope);
 }
 
 void lp_cuda_time_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    LP_LAUNCH(run, time_loss_gradient_kernel, 1, 1024, 0, run->shard, lp_cuda_rows_of(node->inputs[0]),
+    LP_LAUNCH(run, time_loss_gradient_kernel, 1, 32 * SUM_WARPS, 0, run->shard, lp_cuda_rows_of(node->inputs[0]),
               node->attributes.scale, LP_INPUT(0), LP_INPUT(1), LP_INPUT_AS(double, 2), LP_INPUT(3), LP_OUTPUT(0),
               LP_ADDS(0), LP_OUTPUT(1), LP_ADDS(1));
 }
