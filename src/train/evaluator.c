@@ -14,6 +14,9 @@
 /* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
+/* With so many tokens for each target, the targets are few (nn/attention_block.h). */
+enum { TOKENS_PER_TARGET = 8 };
+
 /* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
  * cases. */
 enum { MAX_SCORES = 2000000000, MIN_CASES = 500 };
@@ -138,6 +141,16 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
 }
 
+/* Whether attending from the targets alone, each over the input of the last block, costs less than from all tokens over keys that are
+ * computed once. */
+static bool few_targets(const lp_windows *windows)
+{
+    int64_t tokens = 0;
+    for (int64_t w = 0; w < windows->count; w++)
+        tokens += windows->windows[w].count;
+    return windows->targets * TOKENS_PER_TARGET <= tokens;
+}
+
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
@@ -152,7 +165,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     if (ranks(evaluator))
         LP_TRY(make_states(evaluator, error));
     LP_TRY(make_times(evaluator, error));
-    LP_TRY(lp_network_build(&evaluator->network, config, false, error));
+    LP_TRY(lp_network_build_evaluation(&evaluator->network, config, few_targets(&evaluator->windows), error));
     return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
                           evaluator->threads, error);
 }

@@ -44,6 +44,7 @@
     X(REFLECT_GRADIENT, reflect_gradient)                       \
     X(ATTENTION, attention)                                     \
     X(ATTENTION_GRADIENT, attention_gradient)                   \
+    X(ATTENTION_AT, attention_at)                               \
     X(CACHE_APPEND, cache_append)                               \
     X(ATTENTION_CACHED, attention_cached)                       \
     X(CROSS_ENTROPY, cross_entropy)                             \
