@@ -38,7 +38,6 @@
     X(REFLECT_GRADIENT, reflect_gradient)                       \
     X(ATTENTION, attention)                                     \
     X(ATTENTION_GRADIENT, attention_gradient)                   \
-    X(ATTENTION_AT, attention_at)                               \
     X(CACHE_APPEND, cache_append)                               \
     X(ATTENTION_CACHED, attention_cached)                       \
     X(CROSS_ENTROPY, cross_entropy)                             \
@@ -79,7 +78,8 @@
     X(ATTEND_SELF, attend_self)                                 \
     X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
     X(MIXTURE_LOSS, mixture_loss)                               \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
+    X(ATTENTION_AT, attention_at)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;

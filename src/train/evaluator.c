@@ -15,7 +15,7 @@
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
 /* With so many tokens for each target, the targets are few (nn/attention_block.h). */
-enum { TOKENS_PER_TARGET = 8 };
+enum { TOKENS_PER_TARGET = 16 };
 
 /* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
  * cases. */

@@ -248,6 +248,8 @@ LP_CUDA_OP(mixture_loss_gradient);
 /* cuda_attention.cu, cuda_attention_gradient.cu */
 LP_CUDA_OP(attention);
 LP_CUDA_OP(attention_gradient);
+/* cuda_attention_at.cu */
+LP_CUDA_OP(attention_at);
 /* cuda_attend_self.cu */
 LP_CUDA_OP(attend_self);
 LP_CUDA_OP(attend_self_gradient);

@@ -31,6 +31,7 @@ static constexpr kernel_table make_table()
     table.by_op[LP_OP_REFLECT_GRADIENT] = lp_cuda_row_node;
     table.by_op[LP_OP_ATTENTION] = lp_cuda_attention;
     table.by_op[LP_OP_ATTENTION_GRADIENT] = lp_cuda_attention_gradient;
+    table.by_op[LP_OP_ATTENTION_AT] = lp_cuda_attention_at;
     table.by_op[LP_OP_ATTEND_SELF] = lp_cuda_attend_self;
     table.by_op[LP_OP_ATTEND_SELF_GRADIENT] = lp_cuda_attend_self_gradient;
     table.by_op[LP_OP_CROSS_ENTROPY] = lp_cuda_cross_entropy;
