@@ -14,8 +14,8 @@
 /* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
-/* With so many tokens for each target, the targets are few (nn/attention_block.h). */
-enum { TOKENS_PER_TARGET = 16 };
+/* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
+enum { FEW_TARGETS = 8 };
 
 /* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
  * cases. */
@@ -123,6 +123,17 @@ static int windows_of_batch(const lp_evaluator *evaluator)
     return (int)(windows < all ? windows : all);
 }
 
+/* At least the largest number of targets of a window. */
+static int most_targets(const lp_windows *windows)
+{
+    int most = 0;
+    for (int64_t w = 0; w < windows->count; w++) {
+        int count = windows->windows[w].count - windows->windows[w].from;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* On a device a second batch is filled while the device computes the first. */
 static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
@@ -134,6 +145,7 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
+    evaluator->batch.window_targets = most_targets(&evaluator->windows);
     LP_TRY(lp_batch_init_inputs(&evaluator->batch,
                                 lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
     if (evaluator->backend->host)
@@ -141,14 +153,11 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
 }
 
-/* Whether attending from the targets alone, each over the input of the last block, costs less than from all tokens over keys that are
- * computed once. */
+/* Whether attending from the targets alone, over the input of the last block, costs less than from all tokens over keys and values that
+ * are computed once. */
 static bool few_targets(const lp_windows *windows)
 {
-    int64_t tokens = 0;
-    for (int64_t w = 0; w < windows->count; w++)
-        tokens += windows->windows[w].count;
-    return windows->targets * TOKENS_PER_TARGET <= tokens;
+    return windows->targets <= FEW_TARGETS * windows->count;
 }
 
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
