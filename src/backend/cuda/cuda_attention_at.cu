@@ -7,7 +7,7 @@ namespace
 {
 
 /* KEYS: scored by a warp at once. */
-enum { WARPS = 8, KEYS = 4 };
+enum { WARPS = 16, KEYS = 2 };
 
 typedef struct at_task {
     const lp_cuda_shard *shard;
