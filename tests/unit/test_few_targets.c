@@ -162,8 +162,43 @@ static void outputs_are_those_of_all_tokens(void **state)
         check_variant(&variants[i], i % 2 ? LP_TASK_RECOMMEND : LP_TASK_CLASSIFY);
 }
 
+static lp_value *input(lp_graph *graph, lp_rows rows, int cols)
+{
+    return cols ? lp_graph_input(graph, "x", LP_TYPE_REAL, rows, 0, cols) : NULL;
+}
+
+static void wrong_shapes(void **state)
+{
+    (void)state;
+    static const char *const messages[] = {
+        "graph: attention_at needs a query for each position, divided by the heads, and keys and values with its "
+        "columns or those of one head",
+        "graph: attention_at needs a time query for each position, head and column of the basis"};
+    static const struct {
+        lp_rows time_rows, position_rows;
+        int key, value, time_query, basis, heads, message; /* columns; the query has 6 */
+    } wrong[] = {
+        {LP_ROWS_FIXED, LP_ROWS_TOKENS, 6, 6, 0, 0, 1, 0},    {LP_ROWS_FIXED, LP_ROWS_TARGETS, 6, 3, 0, 0, 1, 0},
+        {LP_ROWS_FIXED, LP_ROWS_TARGETS, 2, 2, 0, 0, 2, 0},   {LP_ROWS_FIXED, LP_ROWS_TARGETS, 6, 6, 0, 0, 4, 0},
+        {LP_ROWS_TARGETS, LP_ROWS_TARGETS, 6, 6, 4, 0, 2, 1}, {LP_ROWS_TARGETS, LP_ROWS_TARGETS, 6, 6, 4, 4, 2, 1},
+        {LP_ROWS_TOKENS, LP_ROWS_TARGETS, 3, 3, 8, 4, 2, 1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        lp_graph graph = {0};
+        lapse_error error = {0};
+        lp_value *positions = lp_graph_input(&graph, "positions", LP_TYPE_INT32, wrong[i].position_rows, 0, 1);
+        assert_null(lp_attention_at(
+            &graph, input(&graph, LP_ROWS_TARGETS, 6), input(&graph, LP_ROWS_TOKENS, wrong[i].key),
+            input(&graph, LP_ROWS_TOKENS, wrong[i].value), input(&graph, wrong[i].time_rows, wrong[i].time_query),
+            input(&graph, LP_ROWS_TOKENS, wrong[i].basis), positions, wrong[i].heads, 1, NULL));
+        assert_int_equal(lp_graph_status(&graph, &error), LAPSE_ERROR_INTERNAL);
+        assert_string_equal(error.message, messages[wrong[i].message]);
+        lp_graph_clear(&graph);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(outputs_are_those_of_all_tokens)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(outputs_are_those_of_all_tokens),
+                                       cmocka_unit_test(wrong_shapes)};
     return cmocka_run_group_tests(tests, find_device, NULL);
 }
