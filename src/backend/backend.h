@@ -202,6 +202,20 @@ static inline int lp_run_segments(const lp_run *run, const lp_value *value)
     return segments;
 }
 
+/* The segment of a token. */
+LP_INLINE int lp_segment_of(const int32_t *segment, int segments, int token)
+{
+    int low = 0, high = segments - 1;
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (segment[middle + 1] > token)
+            high = middle;
+        else
+            low = middle + 1;
+    }
+    return low;
+}
+
 /* Elements of a value in this run. */
 static inline size_t lp_run_size(const lp_run *run, const lp_value *value)
 {

@@ -78,7 +78,8 @@
     X(ATTEND_SELF, attend_self)                                 \
     X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
     X(MIXTURE_LOSS, mixture_loss)                               \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
+    X(ATTENTION_AT, attention_at)
 
 #define LP_OP_ID(id, row) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
@@ -191,6 +192,13 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
 
 /* The log-sum-exp of each row's scores [T x H], given the result of lp_attention. */
 lp_value *lp_attention_log_sum(lp_value *out);
+
+/* The same rows of causal attention, at `positions` alone: row a has the query of the token positions[a], in any order. Keys and values
+ * have columns per head, or are shared by all heads. Inference only, without dropout.
+ * query [A x H*d]; key and value [T x H*d] or [T x d]; time_query [A x H*E], basis [T x E]; positions [A x 1] int32 -> [A x H*d],
+ * *time_out [A x H*E] */
+lp_value *lp_attention_at(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
+                          lp_value *basis, lp_value *positions, int heads, double scale, lp_value **time_out);
 
 /* Joins the attention of each row to the rows before it with its attention to a key of its own. out and log_sum are those of
  * the row before (lp_attention with the queries one row earlier), so that row q of a segment has seen the keys before q:

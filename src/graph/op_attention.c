@@ -117,6 +117,85 @@ const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
                                         .cost = attention_cost,
                                         .scratch = attention_scratch};
 
+/* ---------------------------------------------------------------------------------------------- positions ---- */
+
+enum { POSITIONS = BASIS + 1 };
+
+static void attention_at_shape(lp_graph *graph, lp_node *node)
+{
+    lp_value *const *in = node->inputs;
+    const lp_value *query = in[QUERY], *key = in[KEY], *positions = in[POSITIONS];
+    int heads = node->attributes.heads;
+    if (!query || !key || !in[VALUE] || !positions || positions->type != LP_TYPE_INT32 || positions->cols != 1 ||
+        positions->rows_of != query->rows_of || key->rows_of != LP_ROWS_TOKENS ||
+        !lp_value_same_shape(key, in[VALUE]) || heads < 1 || query->cols % heads ||
+        (query->cols != key->cols && query->cols != key->cols * heads))
+        lp_graph_fail(graph, "attention_at needs a query for each position, divided by the heads, and keys and values "
+                             "with its columns or those of one head");
+    else if (!in[TIME_QUERY] != !in[BASIS] || (in[BASIS] && (in[TIME_QUERY]->cols != heads * in[BASIS]->cols ||
+                                                             in[TIME_QUERY]->rows_of != query->rows_of)))
+        lp_graph_fail(graph, "attention_at needs a time query for each position, head and column of the basis");
+    else {
+        lp_op_limit(in[POSITIONS], key);
+        lp_op_output_like(graph, node, 0, query);
+        if (in[TIME_QUERY])
+            lp_op_output_like(graph, node, 2, in[TIME_QUERY]);
+    }
+}
+
+/* As if a position saw all of its segment. */
+static lp_cost attention_at_cost(const lp_node *node, const lp_extent *extent)
+{
+    lp_cost cost = lp_op_cost_elementwise(node, extent);
+    double columns = node->inputs[QUERY]->cols + (node->inputs[TIME_QUERY] ? node->inputs[TIME_QUERY]->cols : 0);
+    double tokens = (double)extent->rows[LP_ROWS_TOKENS], keys = tokens > 0 ? 2 * (double)extent->pairs / tokens : 0;
+    cost.flop = 4 * (double)lp_value_rows(node->inputs[QUERY], extent) * keys * columns;
+    return cost;
+}
+
+/* The scores of a position, for each head. */
+static size_t attention_at_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    size_t stride = ((size_t)extent->longest + 15) / 16 * 16;
+    return (size_t)node->attributes.heads * stride * real_size;
+}
+
+static lp_value *attention_at_example(lp_graph *graph, lp_random *random)
+{
+    int heads = 1 + (int)lp_random_below(random, 3), cols = 1 + (int)lp_random_below(random, 40);
+    int extra = (int)lp_random_below(random, 3) * (1 + (int)lp_random_below(random, 30));
+    int keys = lp_random_below(random, 2) ? cols : heads * cols;
+    lp_value *query = lp_graph_input(graph, "query", LP_TYPE_REAL, LP_ROWS_TARGETS, 0, heads * cols);
+    lp_value *key = lp_graph_input(graph, "key", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, keys);
+    lp_value *value = lp_graph_input(graph, "value", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, keys);
+    lp_value *time_query =
+        extra ? lp_graph_input(graph, "time_query", LP_TYPE_REAL, LP_ROWS_TARGETS, 0, heads * extra) : NULL;
+    lp_value *basis = extra ? lp_graph_input(graph, "basis", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, extra) : NULL;
+    lp_value *positions = lp_graph_input(graph, "positions", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
+    return lp_attention_at(graph, query, key, value, time_query, basis, positions, heads, 0.4, NULL);
+}
+
+lp_value *lp_attention_at(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
+                          lp_value *basis, lp_value *positions, int heads, double scale, lp_value **time_out)
+{
+    lp_value *inputs[] = {query, key, value, time_query, basis, positions};
+    lp_value *out = lp_graph_node(graph, &lp_op_attention_at, inputs, &(lp_attributes){.heads = heads, .scale = scale});
+    if (time_out)
+        *time_out = out ? out->producer->outputs[2] : NULL;
+    return out;
+}
+
+/* (query, key, value, time_query?, basis?, positions) -> out [A x H*d], nothing, time_out [A x H*E]: the outputs of attention without the
+ * log-sum-exp. An op of its own, because it has no gradient and no dropout. */
+const lp_op lp_op_attention_at = {.id = LP_OP_ATTENTION_AT,
+                                  .name = "attention_at",
+                                  .input_count = 6,
+                                  .output_count = 3,
+                                  .shape = attention_at_shape,
+                                  .cost = attention_at_cost,
+                                  .scratch = attention_at_scratch,
+                                  .example = attention_at_example};
+
 /* ------------------------------------------------------------------------------------------------- join ------ */
 
 enum { JOIN_QUERY, JOIN_KEY, JOIN_VALUE, JOIN_OUT, JOIN_LOG_SUM };

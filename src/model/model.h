@@ -161,8 +161,9 @@ typedef struct lp_builder {
     const lp_model_config *config;
     lp_value *const *feeds; /* LP_FEED_LIMIT of them */
     bool training;
-    bool censored;  /* some targets have no label: those of right-censored gaps. Only when training */
-    double dropout; /* 0 unless training */
+    bool few_targets; /* evaluation: targets are few among the tokens */
+    bool censored;    /* some targets have no label: those of right-censored gaps. Only when training */
+    double dropout;   /* 0 unless training */
 } lp_builder;
 
 struct lapse_model {
@@ -308,6 +309,10 @@ float lp_model_standardize_gap(const lp_gap_scale *scale, double gap);
 
 /* Builds the network of a config into an empty *network, with loss and gradients when training. */
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error);
+
+/* The same for evaluation. few_targets: targets are few among the tokens, and the last attention block computes these alone. */
+lapse_status lp_network_build_evaluation(lp_network *network, const lp_model_config *config, bool few_targets,
+                                         lapse_error *error);
 
 /* Builds the decoding graph of a model that decodes incrementally: it is fed with the newest events of one history and caches
  * `capacity` of them. */

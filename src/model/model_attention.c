@@ -150,6 +150,7 @@ static void build(lp_builder *b)
         bool last = i == settings->blocks - 1;
         block.last_row_only = decode && last;
         block.targets = last && !decode && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
+        block.few_targets = block.targets && b->few_targets;
         z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL,
                                two ? &time_rows : NULL);
     }

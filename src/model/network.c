@@ -7,7 +7,8 @@
 #include <math.h>
 
 /* Builds into a network that may have its decode state already. */
-static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
+static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, bool few_targets,
+                                  lapse_error *error)
 {
     lp_graph *graph = &network->graph;
     lapse_field_type types[LP_FIELD_LIMIT];
@@ -22,6 +23,7 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
                           .config = config,
                           .feeds = feeds,
                           .training = training,
+                          .few_targets = few_targets,
                           .censored = censored,
                           .dropout = training ? config->dropout : 0};
     config->row->build(&builder);
@@ -56,7 +58,14 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
 lapse_status lp_network_build(lp_network *network, const lp_model_config *config, bool training, lapse_error *error)
 {
     *network = (lp_network){0};
-    return build_network(network, config, training, error);
+    return build_network(network, config, training, false, error);
+}
+
+lapse_status lp_network_build_evaluation(lp_network *network, const lp_model_config *config, bool few_targets,
+                                         lapse_error *error)
+{
+    *network = (lp_network){0};
+    return build_network(network, config, false, few_targets, error);
 }
 
 lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
@@ -66,7 +75,7 @@ lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config
     network->decode = lp_graph_alloc(&network->graph, sizeof *network->decode);
     if (network->decode)
         network->decode->capacity = capacity;
-    return build_network(network, config, false, error);
+    return build_network(network, config, false, false, error);
 }
 
 bool lp_network_reads(const lp_network *network, lp_feed feed)

@@ -18,7 +18,7 @@ static const lp_value *output_of(const lp_network *network, int output)
 static bool make_host_outputs(lp_runner *runner, const lp_batch *batch)
 {
     const lp_network *network = runner->network;
-    size_t targets = (size_t)lp_batch_shard_tokens(batch);
+    size_t targets = (size_t)lp_batch_shard_targets(batch);
     bool good = true;
     for (int t = 0; t < OUTPUTS; t++) {
         const lp_value *value = output_of(network, t);
@@ -37,7 +37,8 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     *runner = (lp_runner){.backend = backend, .network = network};
     int64_t tokens = lp_batch_shard_tokens(batch), context = batch->context;
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
-    largest.rows[LP_ROWS_TOKENS] = largest.rows[LP_ROWS_TARGETS] = largest.rows[LP_ROWS_LABELS] = tokens;
+    largest.rows[LP_ROWS_TOKENS] = tokens;
+    largest.rows[LP_ROWS_TARGETS] = largest.rows[LP_ROWS_LABELS] = lp_batch_shard_targets(batch);
     largest.rows[LP_ROWS_TIME_TOKENS] = largest.rows[LP_ROWS_TIME_TARGETS] = lp_batch_shard_time_tokens(batch);
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));

@@ -25,10 +25,10 @@
  *   mlp           key and value likewise. An MLP of Phi(t' - t_i) does not factor, so features belong to tokens:
  *                 Phi(t_i - anchor), where the anchor is the window's last query time, as in the authors' code
  *
- * In the last block of a decoding graph only the newest position has a query. Keys and values are linear in Z there
- * (unless mlp) and are not computed: with Wk^T query_q as the query, Z itself is the key, and Wv is applied after the
- * weighted sum. bk adds the same constant to the scores of all i, which cancels in the softmax; the probabilities sum
- * to 1, so bv is added once.
+ * In the last block of a decoding graph only the newest position has a query, and so have only the targets in evaluation where these are
+ * few (few_targets). Keys and values are linear in Z there (unless mlp) and are not computed: with Wk^T query_q as the query,
+ * Z itself is the key, and Wv is applied after the weighted sum. bk adds the same constant to the scores of all i, which
+ * cancels in the softmax; the probabilities sum to 1, so bv is added once.
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
@@ -45,10 +45,11 @@
  *
  * so that one product with Wq serves both.
  * Where only the first tokens of a shard have time rows (time_tokens), these are whole segments, and the rows of Z that the time
- * rows read are copied: attention has as many keys as queries.
+ * rows read are copied: attention has as many keys as queries. Time rows are computed at all tokens, and so are keys and values then,
+ * even where targets are few.
  *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
- * block outside training all of this is computed at the target positions alone.
+ * block outside training H and the output are computed at the target positions alone.
  */
 #include "nn/attention_block.h"
 
@@ -69,6 +70,7 @@ typedef struct block {
     int index;
     const lp_features *features;
     lp_value **time_rows;  /* the second set of rows; NULL: there is none */
+    lp_value *positions;   /* that have a query, in evaluation with few targets; NULL: all have */
     lp_value *time_weight; /* E [dims x columns] of combine add; otherwise NULL */
     lp_kv_cache *cache;    /* of a decoding graph; otherwise NULL */
 } block;
@@ -135,10 +137,10 @@ static role project(const block *b, const char *name, lp_value *z, lp_value *tok
     return r;
 }
 
-/* The rows of the target positions, or all if targets is NULL. */
-static lp_value *at_targets(const block *b, lp_value *targets, lp_value *x)
+/* The rows of the positions, or all if they are NULL. */
+static lp_value *at_positions(const block *b, lp_value *positions, lp_value *x)
 {
-    return targets ? lp_embed(b->graph, x, targets) : x;
+    return positions && x ? lp_embed(b->graph, x, positions) : x;
 }
 
 /* Of a value of all tokens, the rows of those that have time rows. */
@@ -165,10 +167,10 @@ static lp_value *time_query_of(const block *b, const role *query, const role *ke
     return lp_linear(b->graph, query->value, key->time_weight, NULL, NULL, b->config->heads, false);
 }
 
-/* Attention over all events, at the targets alone unless they are NULL. time_query is NULL without exact lags; it is reflected here by
- * query_basis, the basis of the query times, and so is *time_out. basis: that of the keys. */
+/* Attention over all events; positions: of the queries, NULL: every token has one. time_query is NULL without time columns; it is
+ * reflected here by query_basis, the basis of the query times, unless that is NULL, and so is *time_out. basis: that of the keys. */
 static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
-                           lp_value *basis, lp_value *query_basis, lp_value *targets, lp_value **time_out)
+                           lp_value *basis, lp_value *query_basis, lp_value *positions, lp_value **time_out)
 {
     const lp_block_config *config = b->config;
     lp_kv_cache *cache = b->cache;
@@ -178,27 +180,30 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
         return lp_attention_cached(b->graph, query, time_query, query_basis, cache, config->heads, score_scale(b),
                                    time_out);
     }
-    lp_value *reflected = time_query ? lp_reflect(b->graph, time_query, query_basis) : NULL;
-    lp_value *out = lp_attention(b->graph, query, key, value, reflected, basis, config->heads, score_scale(b),
-                                 config->dropout, time_out);
-    if (time_query)
-        *time_out = lp_reflect(b->graph, at_targets(b, targets, *time_out), at_targets(b, targets, query_basis));
-    return at_targets(b, targets, out);
+    bool reflects = time_query && query_basis;
+    query_basis = at_positions(b, positions, query_basis);
+    if (reflects)
+        time_query = lp_reflect(b->graph, time_query, query_basis);
+    lp_value *out = positions ? lp_attention_at(b->graph, query, key, value, time_query, basis, positions,
+                                                config->heads, score_scale(b), time_out)
+                              : lp_attention(b->graph, query, key, value, time_query, basis, config->heads,
+                                             score_scale(b), config->dropout, time_out);
+    if (reflects)
+        *time_out = lp_reflect(b->graph, *time_out, query_basis);
+    return out;
 }
 
-/* Attention of one query over the block's input Z, without computing keys and values (see the top of this file). */
-static lp_value *attend_last_row(const block *b, const role *query, const role *key, const role *value, lp_value *z,
-                                 lp_value *normal)
+/* Attention over the block's input Z, without computing keys and values (see the top of this file), added to `normal`. */
+static lp_value *attend_input(const block *b, const role *query, const role *key, const role *value, lp_value *z,
+                              lp_value *normal)
 {
     lp_graph *graph = b->graph;
+    const lp_features *features = b->features;
     int heads = b->config->heads;
-    lp_kv_cache *cache = b->cache;
     lp_value *event_query = lp_linear(graph, query->value, key->event_weight, NULL, NULL, heads, false);
     lp_value *time_query = key->time_weight ? time_query_of(b, query, key) : NULL, *time_out;
-    cache->key = lp_cache_append(graph, z, b->config->cache_capacity);
-    cache->value = lp_cache_rows(graph, z);
-    lp_value *out = lp_attention_cached(graph, event_query, time_query, b->features->query_basis, cache, heads,
-                                        score_scale(b), time_query ? &time_out : NULL);
+    lp_value *out = attention(b, event_query, z, z, time_query, features->basis ? features->basis : features->token,
+                              features->query_basis, b->positions, time_query ? &time_out : NULL);
     lp_value *sum = lp_linear(graph, out, value->event_weight, value->bias, normal, heads, true);
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
@@ -221,7 +226,8 @@ typedef struct queries {
     lp_value *rows_normal; /* the norm of the time rows */
 } queries;
 
-/* own: features of the rows of Z, whose norm is `normal`. In the first block the time rows are still these. */
+/* normal: the norm of Z, own: features, both at the positions that have a query. In the first block the time rows are still the rows of Z,
+ * and `normal` has all of them. */
 static queries project_queries(const block *b, lp_value *z, lp_value *normal, lp_value *own)
 {
     bool mlp = b->config->projection != LP_PROJECTION_LINEAR;
@@ -235,6 +241,7 @@ static queries project_queries(const block *b, lp_value *z, lp_value *normal, lp
         q.z.value = project_without_lag(b, &q.z, normal);
         q.rows.value = at_time_tokens(b, q.z.value);
         q.rows_normal = at_time_tokens(b, normal);
+        q.z.value = at_positions(b, b->positions, q.z.value);
         less = lp_affine(b->graph, no_lag_part(b, &q.z, NULL), -1, 0);
     } else {
         q.rows_normal = norm_of(b, rows);
@@ -271,29 +278,38 @@ static lp_value *attend_time_rows(const block *b, const role *query, const role 
                   lp_attend_self(graph, query->value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
 }
 
-static lp_value *attend(block *b, lp_value *z, lp_value *normal)
+/* The features of the rows that have a query: u(t' - t_q), or those of the token. */
+static lp_value *own_features(const block *b)
 {
-    lp_graph *graph = b->graph;
+    const lp_features *f = b->features;
+    if (f->basis && !f->lag)
+        return lp_reflect(b->graph, at_positions(b, b->positions, f->basis),
+                          at_positions(b, b->positions, f->query_basis));
+    return at_positions(b, b->positions, f->basis ? f->lag : f->token);
+}
+
+static lp_value *attend(block *b, lp_value *z)
+{
     const lp_block_config *config = b->config;
     lp_value *token = b->features->token, *basis = b->features->basis;
-    lp_value *own = basis ? b->features->lag : token; /* u(t' - t_q) */
+    bool first = b->time_rows && *b->time_rows == z, all = config->projection == LP_PROJECTION_MLP;
+    lp_value *normal = norm_of(b, first ? z : at_positions(b, b->positions, z)), *own = own_features(b);
     if (config->combine == LP_COMBINE_ADD && own)
         b->time_weight = feature_weight(b, "time", "weight", own->cols);
-    bool all = config->projection == LP_PROJECTION_MLP;
     queries query = project_queries(b, z, normal, own);
-    if (b->cache && config->last_row_only && !all) {
+    normal = first ? at_positions(b, b->positions, normal) : normal;
+    if (!all && (b->positions ? !b->time_rows : b->cache && config->last_row_only)) {
         role key = declare(b, "key", token), value = declare(b, "value", token);
-        return attend_last_row(b, &query.z, &key, &value, z, normal);
+        return attend_input(b, &query.z, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
     if (b->time_rows)
-        *b->time_rows =
-            attend_time_rows(b, &query.rows, &key, &value, *b->time_rows, query.rows_normal, *b->time_rows == z);
-    lp_value *time_query = basis ? time_query_of(b, &query.z, &key) : NULL, *time_out, *targets = config->targets;
+        *b->time_rows = attend_time_rows(b, &query.rows, &key, &value, *b->time_rows, query.rows_normal, first);
+    lp_value *time_query = basis ? time_query_of(b, &query.z, &key) : NULL, *time_out;
     lp_value *out = attention(b, query.z.value, key.value, value.value, time_query, basis, b->features->query_basis,
-                              targets, basis ? &time_out : NULL);
-    out = lp_add(graph, at_targets(b, targets, normal), out);
-    return basis ? lp_linear(graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
+                              b->positions, basis ? &time_out : NULL);
+    out = lp_add(b->graph, normal, out);
+    return basis ? lp_linear(b->graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
 }
 
 /* Lag features as token features, measured from the window's last query time, which is 0. */
@@ -334,21 +350,23 @@ static lp_value *feed_forward(const block *b, lp_value *mixed)
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
                              lp_features *features, lp_kv_cache *cache, lp_value **time_rows)
 {
-    if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP)
+    block b = {.graph = graph, .config = config, .index = index, .time_rows = time_rows, .cache = cache};
+    b.positions = config->few_targets ? config->targets : NULL;
+    if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP && !b.positions)
         features->lag = lp_reflect(graph, features->basis, features->query_basis);
     if (time_rows && !features->no_lag) {
         features->no_lag = lp_basis(graph, config->no_lag, features->frequency);
         if (features->no_lag)
             features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */
     }
-    block b = {.graph = graph, .config = config, .index = index, .time_rows = time_rows, .cache = cache};
     if (time_rows && !features->time_basis)
         features->time_basis = at_time_tokens(&b, features->basis);
     if (time_rows && *time_rows != z && !features->time_query_basis)
         features->time_query_basis = at_time_tokens(&b, features->query_basis);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
     b.features = &seen;
-    lp_value *out = feed_forward(&b, attend(&b, z, norm_of(&b, z)));
+    lp_value *out = attend(&b, z);
+    out = feed_forward(&b, at_positions(&b, b.positions ? NULL : config->targets, out));
     if (time_rows)
         *time_rows = feed_forward(&b, *time_rows);
     return out;

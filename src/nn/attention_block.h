@@ -27,6 +27,7 @@ typedef struct lp_block_config {
     int cache_capacity; /* of a decoding graph: events in the KV cache */
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
     lp_value *targets;  /* [A x 1] int32: positions whose output is used; NULL: all */
+    bool few_targets;   /* they are few among the tokens: others have no query */
     lp_value *no_lag;   /* of blocks with time rows: the input LP_FEED_NO_LAG */
     lp_value *
         time_tokens; /* of blocks with time rows: [W x 1] int32, the first tokens, that have such rows; NULL: all have */

@@ -1,12 +1,13 @@
-/* attention_weights.c: softmax(scale * (query . key_i + time_query . basis_i)) of one row, from the inputs of `attention` or
- * of `attention_cached` (graph/op.h). */
+/* attention_weights.c: softmax(scale * (query . key_i + time_query . basis_i)) of one row, from the inputs of `attention`,
+ * `attention_at` or `attention_cached` (graph/op.h). */
 #include "serve/attention_weights.h"
 
 #include <math.h>
 
 static bool has_probabilities(const lp_node *node)
 {
-    return node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_CACHED;
+    return node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_AT ||
+           node->op->id == LP_OP_ATTENTION_CACHED;
 }
 
 int lp_attention_node(const lp_graph *graph, int block)
@@ -35,7 +36,7 @@ static double dot(const keys *k, const double *query, int event)
 static const float *last_row(const lp_run *run, const lp_value *value)
 {
     const float *data = lp_run_data(run, value);
-    return data + (size_t)(run->rows[LP_ROWS_TOKENS] - 1) * (size_t)value->cols;
+    return data + (size_t)(lp_run_rows(run, value) - 1) * (size_t)value->cols;
 }
 
 /* Adds query . key to the score of each event. u: the basis of the query time that reflects the query; NULL: none. */
@@ -59,7 +60,7 @@ static void add_scores(const keys *k, const float *query, const float *u, int ev
     }
 }
 
-/* Keys of a head: by rows in `attention`, transposed and perhaps common to all heads in `attention_cached`. */
+/* Keys of a head: transposed in `attention_cached`, otherwise by rows; perhaps common to all heads, unless in `attention`. */
 static keys keys_of(const lp_run *run, const lp_value *value, bool transposed, int cols, int column)
 {
     const float *data = lp_run_data(run, value);

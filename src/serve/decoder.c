@@ -269,7 +269,7 @@ static lapse_status make(lp_decoder *decoder, lapse_error *error)
     if (decoder->incremental)
         LP_TRY(lp_network_build_decoder(&decoder->network, config, (int)decoder->capacity, error));
     else
-        LP_TRY(lp_network_build(&decoder->network, config, false, error));
+        LP_TRY(lp_network_build_evaluation(&decoder->network, config, true, error));
     const lp_decode_state *decode = decoder->network.decode;
     decoder->samples = lp_network_samples(&decoder->network);
     decoder->rows_stay = decode && decode->cache_count == 1 && !decode->positional;

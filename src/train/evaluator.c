@@ -14,6 +14,9 @@
 /* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
+/* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
+enum { FEW_TARGETS = 8 };
+
 /* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
  * cases. */
 enum { MAX_SCORES = 2000000000, MIN_CASES = 500 };
@@ -120,6 +123,17 @@ static int windows_of_batch(const lp_evaluator *evaluator)
     return (int)(windows < all ? windows : all);
 }
 
+/* At least the largest number of targets of a window. */
+static int most_targets(const lp_windows *windows)
+{
+    int most = 0;
+    for (int64_t w = 0; w < windows->count; w++) {
+        int count = windows->windows[w].count - windows->windows[w].from;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
 /* On a device a second batch is filled while the device computes the first. */
 static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
@@ -131,11 +145,19 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
                               .target_known = lp_model_target_known(config)};
     LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
                          config->field_count, error));
+    evaluator->batch.window_targets = most_targets(&evaluator->windows);
     LP_TRY(lp_batch_init_inputs(&evaluator->batch,
                                 lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
+}
+
+/* Whether attending from the targets alone, over the input of the last block, costs less than from all tokens over keys and values that
+ * are computed once. */
+static bool few_targets(const lp_windows *windows)
+{
+    return windows->targets <= FEW_TARGETS * windows->count;
 }
 
 static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
@@ -152,7 +174,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     if (ranks(evaluator))
         LP_TRY(make_states(evaluator, error));
     LP_TRY(make_times(evaluator, error));
-    LP_TRY(lp_network_build(&evaluator->network, config, false, error));
+    LP_TRY(lp_network_build_evaluation(&evaluator->network, config, few_targets(&evaluator->windows), error));
     return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
                           evaluator->threads, error);
 }

@@ -243,6 +243,7 @@ LP_CUDA_OP(row_node);
     OP(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
     OP(ATTENTION, attention)                                     \
     OP(ATTENTION_GRADIENT, attention_gradient)                   \
+    OP(ATTENTION_AT, attention_at)                               \
     OP(ATTEND_SELF, attend_self)                                 \
     OP(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
     OP(SOFTMAX_LOSS, softmax_loss)                               \

@@ -102,18 +102,4 @@ template <typename launcher> static inline void lp_with_vector_width(int width, 
         launch(lp_constant<1>());
 }
 
-/* The segment of a token. */
-__device__ static inline int lp_segment_of(const int32_t *segment, int segments, int token)
-{
-    int low = 0, high = segments - 1;
-    while (low < high) {
-        int middle = (low + high) / 2;
-        if (segment[middle + 1] > token)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return low;
-}
-
 #endif

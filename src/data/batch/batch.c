@@ -17,7 +17,11 @@ static void *array_new(lp_batch *batch, size_t count, size_t size)
 
 lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards, int fields, lapse_error *error)
 {
-    *batch = (lp_batch){.capacity_windows = windows, .context = context, .shard_count = shards, .field_count = fields};
+    *batch = (lp_batch){.capacity_windows = windows,
+                        .context = context,
+                        .shard_count = shards,
+                        .field_count = fields,
+                        .window_targets = context};
     size_t tokens = (size_t)windows * (size_t)context;
     batch->type = array_new(batch, tokens, sizeof *batch->type);
     batch->position = array_new(batch, tokens, sizeof *batch->position);
@@ -115,6 +119,11 @@ static int time_windows(const lp_batch *batch, int windows)
 int lp_batch_shard_tokens(const lp_batch *batch)
 {
     return largest_shard(batch) * batch->context;
+}
+
+int lp_batch_shard_targets(const lp_batch *batch)
+{
+    return largest_shard(batch) * batch->window_targets;
 }
 
 int lp_batch_shard_time_tokens(const lp_batch *batch)

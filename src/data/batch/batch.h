@@ -25,6 +25,7 @@ typedef struct lp_event_columns {
 
 typedef struct lp_batch {
     int capacity_windows, context, shard_count, field_count;
+    int window_targets; /* most targets of a window; the context, unless the owner of the batch knows better */
     int windows, tokens, targets;
     int labels;         /* targets whose event is known: all, but the open ones (window.h) */
     int32_t *type;      /* [tokens] */
@@ -87,8 +88,9 @@ void lp_batch_clear(lp_batch *batch);
  * `types` items. Call once, after init. */
 lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error);
 
-/* The largest shard in tokens, and in those of the windows that learn the time. */
+/* The largest shard in tokens, in targets, and in tokens of the windows that learn the time. */
 int lp_batch_shard_tokens(const lp_batch *batch);
+int lp_batch_shard_targets(const lp_batch *batch);
 int lp_batch_shard_time_tokens(const lp_batch *batch);
 
 /* Fills the batch with `count` windows of the list from `first` on. */

@@ -70,7 +70,8 @@
     X(ATTEND_SELF, attend_self)                                 \
     X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
     X(MIXTURE_LOSS, mixture_loss)                               \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
+    X(ATTENTION_AT, attention_at)
 
 #define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
 LP_FAST_OPS(LP_FAST_KERNEL)

@@ -184,6 +184,41 @@ void LP_FAST(attention)(const lp_node *node, const lp_run *run)
         }
 }
 
+/* All heads of the position `last`, row a of the queries. Its keys are read once or twice, so they are not transposed. */
+static void attend_at(const lp_node *node, const lp_run *run, int a, int last)
+{
+    int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads, width = node->inputs[1]->cols;
+    int extra = node->inputs[4] ? node->inputs[4]->cols : 0;
+    int first = run->segment[lp_segment_of(run->segment, run->segments, last)], keys = last - first + 1;
+    int stride = fast_padded(keys), shared = width < all ? heads : 1; /* heads with the same keys and values */
+    const float *query = INPUT(0) + (size_t)a * all, *key = INPUT(1) + (size_t)first * width;
+    const float *time_query = extra ? INPUT(3) + (size_t)a * heads * extra : NULL;
+    matrix basis = {extra ? INPUT(4) + (size_t)first * extra : NULL, extra, false};
+    float *scores = (float *)(void *)run->scratch, *out = OUTPUT(0) + (size_t)a * all;
+    for (int h = 0; h < heads; h++) {
+        float *row = scores + (size_t)h * stride, scale = (float)node->attributes.scale;
+        fast_row_product(keys, cols, scale, query + h * cols, key + h / shared * cols, (size_t)width, false, row);
+        if (extra)
+            fast_row_product(keys, extra, scale, time_query + h * extra, basis.data, (size_t)extra, true, row);
+        fast_softmax(row, keys, keys);
+    }
+    for (int h = 0; h < heads; h += shared) {
+        matrix value = {INPUT(2) + (size_t)first * width + h / shared * cols, width, false};
+        matrix probabilities = {scores + (size_t)h * stride, stride, false};
+        fast_product(shared, cols, keys, 1, probabilities, value, false, out + h * cols, cols);
+    }
+    if (extra)
+        fast_product(heads, extra, keys, 1, (matrix){scores, stride, false}, basis, false,
+                     OUTPUT(2) + (size_t)a * heads * extra, extra);
+}
+
+void LP_FAST(attention_at)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *positions = lp_run_data(run, node->inputs[5]);
+    for (int a = 0, rows = lp_run_rows(run, node->inputs[0]); a < rows; a++)
+        attend_at(node, run, a, positions[a]);
+}
+
 /* ---------------------------------------------------------------------------------------------- gradient ----- */
 
 /* Replaces a row of scores by probabilities after dropout, and the gradients of the probabilities by those of the scores,

@@ -33,19 +33,6 @@ void LP_FAST(cache_append)(const lp_node *node, const lp_run *run)
         fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST], node->outputs[0]->cols);
 }
 
-/* Softmax of the first `seen` scores, in place, with zeros from seen to all. */
-static void softmax_row(float *row, int seen, int all)
-{
-    int length = fast_padded(seen);
-    fast_fill(row, seen, -INFINITY);
-    float sum = fast_powers(row, row, length, fast_largest(row, length)), scale = 1 / sum;
-#pragma omp simd
-    for (int i = 0; i < length; i++)
-        row[i] *= scale;
-    for (int i = length; i < all; i++)
-        row[i] = 0;
-}
-
 /* Time queries of head `number` from row `from` on, reflected by their query times. */
 static matrix reflected_queries(const lp_node *node, const lp_run *run, int number, int from, int count,
                                 float *transposed)
@@ -156,8 +143,8 @@ static void cached_block(const lp_node *node, const lp_run *run, int number, int
     if (node->inputs[5])
         score_own(&t, time_query, 4, 0, node->inputs[5]->cols, true);
     for (int r = 0; r < t.count; r++)
-        softmax_row(t.scores + (size_t)r * t.wide, run->branches ? cached + own_keys(&t, r) : past + from + r + 1,
-                    cached);
+        fast_softmax(t.scores + (size_t)r * t.wide, run->branches ? cached + own_keys(&t, r) : past + from + r + 1,
+                     cached);
     sum_rows(&t, INPUT(2) - (size_t)past * width, node->inputs[2], width, column, cols,
              OUTPUT(0) + (size_t)from * all + at, all);
     if (node->inputs[5])

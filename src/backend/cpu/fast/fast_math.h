@@ -303,6 +303,19 @@ static inline float fast_powers(const float *in, float *out, int length, float m
     return fast_lanes_sum(&sum);
 }
 
+/* Softmax of the first `seen` scores of a padded row, in place, with zeros from seen to all. */
+static inline void fast_softmax(float *row, int seen, int all)
+{
+    int length = fast_padded(seen);
+    fast_fill(row, seen, -INFINITY);
+    float sum = fast_powers(row, row, length, fast_largest(row, length)), scale = 1 / sum;
+#pragma omp simd
+    for (int i = 0; i < length; i++)
+        row[i] *= scale;
+    for (int i = length; i < all; i++)
+        row[i] = 0;
+}
+
 /* Cosine and sine of a phase in turns, with an absolute error below 1.5e-7. The range reduction is in double, so the phase
  * may be millions of turns; from 2^51 turns on a double has no fraction left, and the phase counts as 0. */
 static inline void fast_turn(double turns, float *cosine, float *sine)

@@ -5,7 +5,9 @@
 
 /* The matrices of one head. */
 typedef struct head {
-    int cols, stride;        /* of query, key, value and out: columns per head, and of all heads */
+    int cols, stride; /* of query and out: columns per head, and of all heads */
+    int key_from,
+        key_stride; /* of key and value: the head's first column, and all columns; attention_at may share them */
     int extra, extra_stride; /* of time_query and time_out; the basis has `extra` columns, common to all heads */
     int number, heads;
 } head;
@@ -13,7 +15,8 @@ typedef struct head {
 static head head_of(const lp_node *node, int number)
 {
     int heads = node->attributes.heads, extra = node->inputs[4] ? node->inputs[4]->cols : 0;
-    return (head){node->inputs[0]->cols / heads, node->inputs[0]->cols, extra, heads * extra, number, heads};
+    int all = node->inputs[0]->cols, cols = all / heads, keys = node->inputs[1]->cols;
+    return (head){cols, all, keys == all ? number * cols : 0, keys, extra, heads * extra, number, heads};
 }
 
 static real dot(const real *a, const real *b, int count)
@@ -24,12 +27,12 @@ static real dot(const real *a, const real *b, int count)
     return sum;
 }
 
-/* scale * ( query_q . key_i + time_query_q . basis_i ) */
+/* scale * ( query_q . key_i + time_query_q . basis_i ); q: row of the queries, i: token */
 static real score(const lp_node *node, const lp_run *run, const head *h, int q, int i)
 {
     const real *query = INPUT(0), *key = INPUT(1), *time_query = INPUT(3), *basis = INPUT(4);
-    real sum = dot(query + (size_t)q * h->stride + h->number * h->cols,
-                   key + (size_t)i * h->stride + h->number * h->cols, h->cols);
+    real sum = dot(query + (size_t)q * h->stride + h->number * h->cols, key + (size_t)i * h->key_stride + h->key_from,
+                   h->cols);
     if (basis)
         sum += dot(time_query + (size_t)q * h->extra_stride + h->number * h->extra, basis + (size_t)i * h->extra,
                    h->extra);
@@ -48,28 +51,30 @@ static real factor(const lp_node *node, const lp_run *run, const head *h, int q,
     return lp_dropout_keep(&block, position, threshold) ? (real)(65536.0 / (65536.0 - threshold)) : 0;
 }
 
-static void forward_query(const lp_node *node, const lp_run *run, const head *h, int first, int q)
+/* The query of row q, of the token `last` of the segment that begins at `first`. */
+static void forward_query(const lp_node *node, const lp_run *run, const head *h, int first, int last, int q)
 {
     const real *value = INPUT(2), *basis = INPUT(4);
     real *out = OUTPUT(0) + (size_t)q * h->stride + h->number * h->cols;
     real *time_out = basis ? OUTPUT(2) + (size_t)q * h->extra_stride + h->number * h->extra : NULL;
     real *scores = (real *)(void *)run->scratch;
     real largest = score(node, run, h, q, first), sum = 0;
-    for (int i = first; i <= q; i++) {
+    for (int i = first; i <= last; i++) {
         scores[i - first] = score(node, run, h, q, i);
         largest = scores[i - first] > largest ? scores[i - first] : largest;
     }
-    for (int i = first; i <= q; i++)
+    for (int i = first; i <= last; i++)
         sum += (real)exp((double)(scores[i - first] - largest));
     real log_sum = largest + (real)log((double)sum);
-    OUTPUT(1)[(size_t)q * h->heads + h->number] = log_sum;
+    if (node->outputs[1])
+        OUTPUT(1)[(size_t)q * h->heads + h->number] = log_sum;
     memset(out, 0, (size_t)h->cols * sizeof *out);
     for (int c = 0; c < h->extra; c++)
         time_out[c] = 0;
-    for (int i = first; i <= q; i++) {
+    for (int i = first; i <= last; i++) {
         real p = (real)exp((double)(scores[i - first] - log_sum)) * factor(node, run, h, q, i - first);
         for (int c = 0; c < h->cols; c++)
-            out[c] += p * value[(size_t)i * h->stride + h->number * h->cols + c];
+            out[c] += p * value[(size_t)i * h->key_stride + h->key_from + c];
         for (int c = 0; c < h->extra; c++)
             time_out[c] += p * basis[(size_t)i * h->extra + c];
     }
@@ -81,7 +86,18 @@ void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
-                forward_query(node, run, &h, run->segment[s], q);
+                forward_query(node, run, &h, run->segment[s], q, q);
+        }
+}
+
+void LP_REFERENCE(attention_at)(const lp_node *node, const lp_run *run)
+{
+    const int32_t *positions = lp_run_data(run, node->inputs[5]);
+    for (int a = 0, rows = lp_run_rows(run, node->inputs[0]); a < rows; a++)
+        for (int number = 0; number < node->attributes.heads; number++) {
+            head h = head_of(node, number);
+            forward_query(node, run, &h, run->segment[lp_segment_of(run->segment, run->segments, positions[a])],
+                          positions[a], a);
         }
 }
 
