@@ -253,9 +253,10 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         attention_copy<shape>(&task, task.keys, ATTENTION_KEYS, head, memory + buffer * inner_rows * key_stride,
                               key_stride, inner_rows, from, last + 1 - from);
     };
+    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
+    lp_pdl_wait();
     attention_copy<shape>(&task, task.queries, ATTENTION_QUERIES, head, queries, query_stride, rows, first,
                           last - first + 1);
-    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
     copy_keys(0, cursor.begin);
 
     /* Tokens whose segment this lane needs: its two rows, the warp's first and last row, and the row whose mask it
@@ -329,7 +330,7 @@ void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
     }
     dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
     size_t size = (size_t)layout_of<shape, words>(&task).size * sizeof(float);
-    LP_LAUNCH(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
+    LP_LAUNCH_PDL(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
 }
 
 template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

@@ -10,7 +10,7 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * attention_delta computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic
+ * attention_delta computes delta; attention_backward starts meanwhile by programmatic
  * dependent launch and waits only before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a
  * block owns keys and iterates over queries, or owns queries and iterates over keys, in the order of
  * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
@@ -278,8 +278,6 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
     };
     auto copy_first = [&] {
         attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
-        if (shape::bf16)
-            lp_pdl_wait(); /* attention_delta packs the gradients */
         copy_queries(0, first);
     };
     copy_first();
@@ -409,8 +407,6 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
                               memory + parts.inner + to * inner_rows * key_stride, key_stride, inner_rows, from,
                               end - from);
     };
-    if (shape::bf16)
-        lp_pdl_wait();
     attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     copy_keys(0, cursor.begin);
