@@ -191,7 +191,7 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
  * warp's first query. */
 template <typename shape>
 __device__ __forceinline__ void finish_rows(const attention_task *task, int head, int64_t first, int present,
-                                            row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
+                                            row_state (&row)[2], float *stage, float (&sum)[shape::query_sums][2][4])
 {
     int tile = shape::first_tile(task->query_tiles), begin = shape::columns(shape::basis(task));
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
@@ -208,10 +208,12 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     rescale_sums(rescale, sum);
     if (shape::basis(task))
         attention_store<shape>(task->time_out ? task->time_out + first * basis_stride + head * task->basis_dim : NULL,
-                               basis_stride, attention_copy_at(task->copies[3], first, head, task->basis_dim), present,
-                               task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
+                               basis_stride, attention_copy_at(task, task->copies[3], first, head, task->basis_dim),
+                               present, task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, stage,
+                               shape::query_stride(task), sum);
     attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, {}, present, task->head_dim,
-                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
+                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, stage,
+                           shape::query_stride(task), sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -306,7 +308,8 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     }
     if (task.saved_mask && !task.mask)
         save_mask(&task, mask, head, first, last + 1 - first, threads);
-    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
+    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row,
+                       queries + group_row * query_stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
