@@ -26,6 +26,17 @@ __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_addres
     }
 }
 
+__device__ static inline void tile_stmatrix_trans(tile_address mine, int offset, const float (&parts)[4])
+{
+    tile_lane me = tile_lane_now();
+    for (int i = 0; i < 4; i++) {
+        uint16_t *low = (uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member) + offset);
+        uint16_t *high = (uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member + 1) + offset);
+        low[me.group] = (uint16_t)__float_as_uint(parts[i]);
+        high[me.group] = (uint16_t)(__float_as_uint(parts[i]) >> 16);
+    }
+}
+
 __device__ static inline uint32_t tile_bf16_bits(float x)
 {
     uint32_t bits = __float_as_uint(x);

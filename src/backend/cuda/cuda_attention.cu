@@ -191,7 +191,7 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
  * warp's first query. */
 template <typename shape>
 __device__ __forceinline__ void finish_rows(const attention_task *task, int head, int64_t first, int present,
-                                            row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
+                                            row_state (&row)[2], float *stage, float (&sum)[shape::query_sums][2][4])
 {
     int tile = shape::first_tile(task->query_tiles), begin = shape::columns(shape::basis(task));
     int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
@@ -208,10 +208,12 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
     rescale_sums(rescale, sum);
     if (shape::basis(task))
         attention_store<shape>(task->time_out ? task->time_out + first * basis_stride + head * task->basis_dim : NULL,
-                               basis_stride, attention_copy_at(task->copies[3], first, head, task->basis_dim), present,
-                               task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, sum);
+                               basis_stride, attention_copy_at(task, task->copies[3], first, head, task->basis_dim),
+                               present, task->basis_dim, begin, tile, 0, tiles, 0, task->vectorized & 2, 0, stage,
+                               shape::query_stride(task), sum);
     attention_store<shape>(task->out + first * stride + head * task->head_dim, stride, {}, present, task->head_dim,
-                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, sum);
+                           shape::columns(shape::head(task)), tile, 0, tiles, begin, task->vectorized & 1, 0, stage,
+                           shape::query_stride(task), sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -253,9 +255,10 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         attention_copy<shape>(&task, task.keys, ATTENTION_KEYS, head, memory + buffer * inner_rows * key_stride,
                               key_stride, inner_rows, from, last + 1 - from);
     };
+    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
+    lp_pdl_wait();
     attention_copy<shape>(&task, task.queries, ATTENTION_QUERIES, head, queries, query_stride, rows, first,
                           last - first + 1);
-    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
     copy_keys(0, cursor.begin);
 
     /* Tokens whose segment this lane needs: its two rows, the warp's first and last row, and the row whose mask it
@@ -305,7 +308,8 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     }
     if (task.saved_mask && !task.mask)
         save_mask(&task, mask, head, first, last + 1 - first, threads);
-    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row, sum);
+    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row,
+                       queries + group_row * query_stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -329,7 +333,7 @@ void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
     }
     dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
     size_t size = (size_t)layout_of<shape, words>(&task).size * sizeof(float);
-    LP_LAUNCH(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
+    LP_LAUNCH_PDL(run, (attention_forward<shape, words, blocks>), grid, (unsigned)shape::threads(&task), size, task);
 }
 
 template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task, int64_t tokens)

@@ -345,11 +345,12 @@ __device__ static __forceinline__ void attention_copy(const attention_task *task
 /* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16
  * (first_tile + m) + c of tile m is column `begin` less of the matrix, and only its columns are stored. `to` and
  * copy.data: row 0 of the warp's 16 rows, of which `present` exist; NULL: not stored. vectorized: all rows are 8-byte
- * aligned. */
+ * aligned. stage: shared memory of these rows that no other warp uses, through which copies pass, 16 bytes a lane. */
 template <typename shape, int all>
-__device__ static __forceinline__ void
-attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present, int cols, int padded, int first_tile,
-                int from, int tiles, int begin, bool vectorized, int accumulate, float (&sum)[all][2][4])
+__device__ static __forceinline__ void attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present,
+                                                       int cols, int padded, int first_tile, int from, int tiles,
+                                                       int begin, bool vectorized, int accumulate, float *stage,
+                                                       int stage_stride, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
@@ -386,7 +387,28 @@ attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present, int c
             if (other)
                 dst[second] = y;
         });
-    if (shape::bf16 && copy.data)
+    /* Columns up to the next multiple of 8 are zeros here and in the gap. */
+    if (shape::bf16 && copy.data && (cols + copy.gap) % 8 == 0) {
+        tile_address mine = tile_a_address(stage, stage_stride);
+#pragma unroll
+        for (int m = 0; m < all; m++) {
+            int col = 16 * (first_tile + m) - begin;
+            if (m >= from && m < tiles && col >= 0 && col < padded) {
+                const float parts[4] = {
+                    tile_pack_bf16(sum[m][0][0], sum[m][0][1]), tile_pack_bf16(sum[m][1][0], sum[m][1][1]),
+                    tile_pack_bf16(sum[m][0][2], sum[m][0][3]), tile_pack_bf16(sum[m][1][2], sum[m][1][3])};
+                tile_stmatrix_trans(mine, 8 * m, parts);
+            }
+        }
+        __syncwarp();
+        int shift = 16 * first_tile - begin, end = min(16 * tiles + shift, cols);
+        for (int c = max(16 * from + shift, 0) + 8 * (me.lane & 7); c < end; c += 64)
+#pragma unroll
+            for (int row = me.lane >> 3; row < 16; row += 4)
+                if (row < present)
+                    *(float4 *)(copy.data + row * copy.stride + c) =
+                        *(const float4 *)(stage + row * stage_stride + (c - shift) / 2);
+    } else if (shape::bf16 && copy.data)
         each(copy.data, copy.stride, [](uint16_t *dst, float &x, float &y, bool one, bool other) {
             uint32_t both = __float_as_uint(tile_pack_bf16(x, y));
             if (one)
@@ -396,11 +418,14 @@ attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present, int c
         });
 }
 
-/* The `cols` columns of a head of a matrix in bf16, from a token on. */
-__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int64_t token, int head, int cols)
+/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
+__device__ static inline lp_cuda_copy attention_copy_at(const attention_task *task, lp_cuda_copy copy, int64_t token,
+                                                        int head, int cols)
 {
     if (copy.data)
         copy.data += token * copy.stride + head * (cols + copy.gap);
+    if (task->heads == 1)
+        copy.gap = copy.stride - cols;
     return copy;
 }
 
@@ -530,6 +555,7 @@ __device__ static __forceinline__ void attention_mask_draw(const attention_task 
                                                            int token, int start, int part)
 {
     unsigned char *bytes = (unsigned char *)mask;
+    uint32_t below = (task->dropout_threshold << 16) - 1;
     uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
 #pragma unroll 1
     for (int block = part; block * 8 <= token - start; block += parts * together) {
@@ -540,8 +566,8 @@ __device__ static __forceinline__ void attention_mask_draw(const attention_task 
                                               query_index * 65536 + (uint64_t)(block + i * parts));
             keep[i] = 0;
 #pragma unroll
-            for (int bit = 0; bit < 8; bit++)
-                keep[i] |= (unsigned)lp_dropout_keep(&drawn, bit, task->dropout_threshold) << bit;
+            for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
+                keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
         }
 #pragma unroll
         for (int i = 0; i < together; i++)

@@ -10,9 +10,9 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * attention_delta computes delta and packs the gradients for bf16; attention_backward starts meanwhile by programmatic
- * dependent launch and waits only before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a
- * block owns keys and iterates over queries, or owns queries and iterates over keys, in the order of
+ * attention_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
+ * before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over
+ * queries, or owns queries and iterates over keys, in the order of
  * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
  * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
  * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
@@ -215,24 +215,26 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
 /* `key`: the warp's first. */
 template <typename shape>
 __device__ __forceinline__ void store_keys(const attention_task *task, int head, bool last, int64_t key, int present,
-                                           float (&sum)[shape::key_sums][2][4])
+                                           float *stage, float (&sum)[shape::key_sums][2][4])
 {
     int64_t stride = (int64_t)task->heads * task->head_dim, at = key * stride + head * task->head_dim;
     int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
     int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
     int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
-    lp_cuda_copy dkey = attention_copy_at(task->copies[1], key, head, cols);
-    lp_cuda_copy dvalue = attention_copy_at(task->copies[2], key, head, cols);
+    lp_cuda_copy dkey = attention_copy_at(task, task->copies[1], key, head, cols);
+    lp_cuda_copy dvalue = attention_copy_at(task, task->copies[2], key, head, cols);
     if (task->dkey || dkey.data)
         attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0,
-                               min(rest, tiles), 0, task->vectorized & 2, task->accumulate & 2, sum);
+                               min(rest, tiles), 0, task->vectorized & 2, task->accumulate & 2, stage,
+                               shape::key_stride(task), sum);
     if (task->dbasis && last)
         attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim, {},
                                present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
-                               task->dbasis_step ? 0 : task->accumulate & 16, sum);
+                               task->dbasis_step ? 0 : task->accumulate & 16, NULL, 0, sum);
     if (task->dvalue || dvalue.data)
         attention_store<shape>(task->dvalue ? task->dvalue + at : NULL, stride, dvalue, present, cols, padded, tile,
-                               rest, tiles, begin + basis, task->vectorized & 4, task->accumulate & 4, sum);
+                               rest, tiles, begin + basis, task->vectorized & 4, task->accumulate & 4, stage,
+                               shape::key_stride(task), sum);
 }
 
 /* Clears the sums of a head, and keeps those of the basis. */
@@ -278,8 +280,6 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
     };
     auto copy_first = [&] {
         attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
-        if (shape::bf16)
-            lp_pdl_wait(); /* attention_delta packs the gradients */
         copy_queries(0, first);
     };
     copy_first();
@@ -324,7 +324,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
                 copy_row_stats(0, next);
             }
         }
-        store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row, sum);
+        store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row,
+                          memory + mine.group_row * key_stride, sum);
         if (++head == heads)
             return;
         __syncthreads();
@@ -409,8 +410,6 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
                               memory + parts.inner + to * inner_rows * key_stride, key_stride, inner_rows, from,
                               end - from);
     };
-    if (shape::bf16)
-        lp_pdl_wait();
     attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
     attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
     copy_keys(0, cursor.begin);
@@ -454,17 +453,17 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
     int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
             query = first + group_row;
     int present = end - (int)query, begin = shape::columns(shape::head(task));
-    lp_cuda_copy dquery = attention_copy_at(task->copies[0], query, head, task->head_dim);
-    lp_cuda_copy dtime_query = attention_copy_at(task->copies[3], query, head, task->basis_dim);
+    lp_cuda_copy dquery = attention_copy_at(task, task->copies[0], query, head, task->head_dim);
+    lp_cuda_copy dtime_query = attention_copy_at(task, task->copies[3], query, head, task->basis_dim);
     if (task->dquery || dquery.data)
         attention_store<shape>(task->dquery ? task->dquery + query * head_stride + head * task->head_dim : NULL,
                                head_stride, dquery, present, task->head_dim, begin, tile, 0, tiles, 0,
-                               task->vectorized & 1, task->accumulate & 1, sum);
+                               task->vectorized & 1, task->accumulate & 1, memory + group_row * stride, stride, sum);
     if (task->dtime_query || dtime_query.data)
-        attention_store<shape>(task->dtime_query ? task->dtime_query + query * basis_stride + head * task->basis_dim
-                                                 : NULL,
-                               basis_stride, dtime_query, present, task->basis_dim, shape::columns(shape::basis(task)),
-                               tile, 0, tiles, begin, task->vectorized & 8, task->accumulate & 8, sum);
+        attention_store<shape>(
+            task->dtime_query ? task->dtime_query + query * basis_stride + head * task->basis_dim : NULL, basis_stride,
+            dtime_query, present, task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
+            task->vectorized & 8, task->accumulate & 8, memory + group_row * stride, stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */

@@ -129,6 +129,16 @@ __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_addres
         parts[i] = __uint_as_float(bits[i]);
 }
 
+/* Stores four 8 x 8 matrices of bf16 that tile_ldmatrix_trans would load. */
+__device__ static inline void tile_stmatrix_trans(tile_address mine, int offset, const float (&parts)[4])
+{
+    asm volatile(
+        "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(mine + 4 * (uint32_t)offset),
+        "r"(__float_as_uint(parts[0])), "r"(__float_as_uint(parts[1])), "r"(__float_as_uint(parts[2])),
+        "r"(__float_as_uint(parts[3]))
+        : "memory");
+}
+
 /* Rounds two numbers to bf16 and packs them into one float. */
 __device__ static inline float tile_pack_bf16(float low, float high)
 {
