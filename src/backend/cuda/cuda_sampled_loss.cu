@@ -482,7 +482,7 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     lp_with_vector_width(lp_vector_width(all, z->cols), [&](auto by) {
         lp_with_lanes(task.shape, [&](auto lanes) {
             LP_LAUNCH_PDL(run, (gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
-                      (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
+                          (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
         });
     });
 }

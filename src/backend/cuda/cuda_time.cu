@@ -14,7 +14,7 @@ void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
     LP_LAUNCH_PDL(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
-              LP_OUTPUT_AS(double, 0));
+                  LP_OUTPUT_AS(double, 0));
 }
 
 __global__ void harmonics_gradient_kernel(const double *frequency, const double *dfrequency, int periods, int count,
@@ -34,5 +34,5 @@ void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
     LP_LAUNCH_PDL(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-              LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+                  LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
