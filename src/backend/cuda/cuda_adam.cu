@@ -103,7 +103,6 @@ template <int n> __device__ static inline double sum_squares(const adam_task &ta
 __global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
 {
     double norm = 0;
-    lp_pdl_wait(); /* before the trigger: adam_step_kernel reads gradients before it waits */
     lp_pdl_trigger();
 #pragma unroll 1
     for (int i = (int)blockIdx.x; i < task.chunks; i += (int)gridDim.x) {
@@ -260,7 +259,7 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
         LP_LAUNCH(run, adam_step_kernel, chunks, THREADS, 0, task);
         return;
     }
-    LP_LAUNCH_PDL(run, adam_norm_kernel, norm_blocks, THREADS, 0, task);
+    LP_LAUNCH(run, adam_norm_kernel, norm_blocks, THREADS, 0, task);
     LP_LAUNCH_PDL(run, adam_step_kernel, chunks, THREADS, 0, task);
 }
 

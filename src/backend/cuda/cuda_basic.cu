@@ -43,8 +43,6 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
 {
     int64_t size = (int64_t)lp_rows_now(rows, shard) * cols;
     int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * 4;
-    lp_pdl_wait();
-    lp_pdl_trigger();
     if (aligned && i + 4 <= size) {
         float4 p = *(const float4 *)(a + i), q = b ? *(const float4 *)(b + i) : make_float4(0, 0, 0, 0);
         float4 z = make_float4(element<op>(with, p.x, q.x), element<op>(with, p.y, q.y), element<op>(with, p.z, q.z),
@@ -72,8 +70,8 @@ template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cu
     lp_cuda_rows rows = lp_cuda_rows_of(out);
     const lp_cuda_shard *shard = run->shard;
     element_constants with = {(float)node->attributes.scale, (float)node->attributes.shift, node->attributes.scale};
-    LP_LAUNCH_PDL(run, elementwise_kernel<op>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0,
-                  shard, rows, cols, a, b, y, accumulate, aligned, with);
+    LP_LAUNCH(run, elementwise_kernel<op>, lp_blocks((int64_t)lp_cuda_largest(run, out) * cols, 1024), 256, 0, shard,
+              rows, cols, a, b, y, accumulate, aligned, with);
 }
 
 template LP_CUDA_OP(elementwise<LP_OP_ADD>);

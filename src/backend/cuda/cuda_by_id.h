@@ -222,8 +222,7 @@ __device__ static inline void lp_sum_pieces(const lists_type &lists, const lp_by
         }
 }
 
-/* A block reduces its ids, of `count` in all; shape.each is at most threads / lanes. Every thread must call it. Lists come with the
- * upload, so they are read before the wait for the launch before. */
+/* A block reduces its ids, of `count` in all; shape.each is at most threads / lanes. Every thread must call it. */
 template <int n, int lanes, typename lists_type>
 __device__ static inline void lp_sum_ids(const lists_type &lists, const lp_by_id_shape &shape, int block, int count,
                                          const float *source, lp_by_id_output to)
@@ -231,24 +230,18 @@ __device__ static inline void lp_sum_ids(const lists_type &lists, const lp_by_id
     __shared__ lp_id_elements all[LP_BY_ID_MAX_WARPS * (32 / lanes)];
     int slot = (int)threadIdx.x / lanes, id = block + slot * shape.blocks;
     lp_id_elements mine = {{0, 0}, {0, 0}};
-    if (block >= count) {
-        lp_pdl_wait();
+    if (block >= count)
         return;
-    }
     if (lists_type::in_pieces && lanes == 32 && shape.each > 1) {
         int each = min(shape.each, (count - block + shape.blocks - 1) / shape.blocks), i = (int)threadIdx.x;
         if (i < each)
             all[i] = lists.elements(block + i * shape.blocks);
-        lp_pdl_wait();
-        lp_pdl_trigger();
         __syncthreads();
         lp_sum_pieces<n>(lists, shape, block, each, all, source, to);
         return;
     }
     if (slot < shape.each)
         mine = lists.elements(id);
-    lp_pdl_wait();
-    lp_pdl_trigger();
     bool have = slot < shape.each && id < count;
     int elements = have ? mine.count[0] + mine.count[1] : 0;
     bool by_block = elements > LP_BY_ID_BLOCK_THRESHOLD;

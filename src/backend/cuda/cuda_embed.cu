@@ -43,7 +43,6 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
                        int stream)
 {
     int part = (int)blockIdx.x % parts;
-    lp_pdl_wait();
     lp_id_elements mine = lists.elements((int)blockIdx.x / parts);
     int each = (mine.count[0] + parts - 1) / parts, first = min(part * each, mine.count[0]);
     mine.begin[0] += first;
@@ -81,7 +80,7 @@ static void embed_gradient_in_parts(const lp_node *node, const lp_cuda_run *run,
     const float *dy = LP_INPUT(0);
     lp_by_id_output to = {LP_OUTPUT(0), NULL, out->cols, out->cols, LP_ADDS(0), 0};
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)partial, out->cols), [&](auto by) {
-        LP_LAUNCH_PDL(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MAX_WARPS * 32, 0, lists,
+        LP_LAUNCH(run, embed_parts_kernel<decltype(by)::value>, (unsigned)blocks, LP_BY_ID_MAX_WARPS * 32, 0, lists,
                   parts, ids, dy, partial, to, stream);
     });
 }
@@ -103,7 +102,7 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
     lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)to.out, out->cols), [&](auto by) {
         lp_with_lanes(shape, [&](auto lanes) {
             constexpr int n = decltype(by)::value, wide = lp_row_vectors<n, decltype(lanes)::value>::COLS;
-            LP_LAUNCH_PDL(run, (embed_gradient_kernel<n, decltype(lanes)::value>),
+            LP_LAUNCH(run, (embed_gradient_kernel<n, decltype(lanes)::value>),
                       dim3((unsigned)shape.blocks, lp_blocks(out->cols, wide)), (unsigned)shape.threads, 0, shard, rows,
                       lists, shape, dy, to);
         });

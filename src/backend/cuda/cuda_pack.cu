@@ -88,8 +88,6 @@ __device__ inline void run_extra(const extra_task &task, const lp_cuda_shard *sh
 __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_task task)
 {
     int block = (int)blockIdx.x - 4 * task.weight_count;
-    lp_pdl_wait();
-    lp_pdl_trigger();
     if (block < 0)
         pack_weight(task.weights[blockIdx.x / 4], (int)blockIdx.x % 4);
 #pragma unroll
@@ -134,5 +132,5 @@ void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_fused *pack, 
             task.extras[i] = extra_task_of(stage->parts[p].node, run);
             blocks += (unsigned)task.extras[i++].blocks;
         }
-    LP_LAUNCH_PDL(run, pack_kernel, blocks, THREADS, 0, task);
+    LP_LAUNCH(run, pack_kernel, blocks, THREADS, 0, task);
 }

@@ -34,8 +34,6 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
     int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
     int each = task->stride / 8, c = (int)(i % each) * 8, cols = task->cols;
     int64_t row = i / each;
-    lp_pdl_wait();
-    lp_pdl_trigger();
     if (row >= (int64_t)lp_rows_now(task->rows, list.shard) * task->heads)
         return;
     const float *from = task->from + row * cols + c;
@@ -205,7 +203,7 @@ void for_parts(copy_plan *plan, const lp_cuda_stages *stages, bool fused, plan_p
 void launch(const lp_cuda_run *run, copy_list *list)
 {
     if (list->count)
-        LP_LAUNCH_PDL(run, copy_kernel, dim3(lp_blocks(list->most, 256), (unsigned)list->count), 256, 0, *list);
+        LP_LAUNCH(run, copy_kernel, dim3(lp_blocks(list->most, 256), (unsigned)list->count), 256, 0, *list);
     list->count = 0;
     list->most = 0;
 }

@@ -300,8 +300,6 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
     loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_inputs in, loss_outputs out, double *partial)
 {
     int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
-    lp_pdl_wait();
-    lp_pdl_trigger();
     float dloss = out.dz ? *out.dloss : 0;
     double mine = 0;
     if (row - (int)(threadIdx.x % 32) / lanes < count)
@@ -315,7 +313,6 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
 __global__ void __launch_bounds__(WARPS * 32) add_losses_kernel(const double *partial, int count, float *loss)
 {
     double sum = 0;
-    lp_pdl_wait();
 #pragma unroll 4
     for (int i = (int)threadIdx.x; i < count; i += WARPS * 32)
         sum += partial[i];
@@ -357,10 +354,10 @@ static void launch_loss(const lp_node *node, const lp_cuda_run *run, loss_output
                 bool bce = in.type == LP_SAMPLED_BCE;
                 auto kernel = narrow ? (bce ? loss_kernel<n, NARROW_LANES, true> : loss_kernel<n, NARROW_LANES, false>)
                                      : (bce ? loss_kernel<n, 32, true> : loss_kernel<n, 32, false>);
-                LP_LAUNCH_PDL(run, kernel, blocks, WARPS * 32, 0, shard, rows, in, out, partial);
+                LP_LAUNCH(run, kernel, blocks, WARPS * 32, 0, shard, rows, in, out, partial);
             });
     if (loss)
-        LP_LAUNCH_PDL(run, add_losses_kernel, 1, WARPS * 32, 0, partial, (int)blocks, loss);
+        LP_LAUNCH(run, add_losses_kernel, 1, WARPS * 32, 0, partial, (int)blocks, loss);
 }
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
@@ -453,7 +450,6 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
         return;
     }
     int row = (block - by_item) * (int)(blockDim.x / 32) + (int)(threadIdx.x / 32);
-    lp_pdl_wait();
     if (row < lp_rows_now(task.rows, shard))
         state_gradient<n>(task.in, task.lists, row, task.dz, task.accumulate);
 }
@@ -481,7 +477,7 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
     const lp_cuda_shard *shard = run->shard;
     lp_with_vector_width(lp_vector_width(all, z->cols), [&](auto by) {
         lp_with_lanes(task.shape, [&](auto lanes) {
-            LP_LAUNCH_PDL(run, (gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
+            LP_LAUNCH(run, (gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
                       (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
         });
     });

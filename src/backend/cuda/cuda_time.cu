@@ -5,7 +5,6 @@
 __global__ void harmonics_kernel(const float *log_period, int size, int count, double *frequency)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    lp_pdl_wait();
     if (i < size)
         frequency[i] = lp_harmonic(log_period, i, count);
 }
@@ -13,7 +12,7 @@ __global__ void harmonics_kernel(const float *log_period, int size, int count, d
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->cols;
-    LP_LAUNCH_PDL(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
+    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
               LP_OUTPUT_AS(double, 0));
 }
 
@@ -21,7 +20,6 @@ __global__ void harmonics_gradient_kernel(const double *frequency, const double 
                                           float *dlog_period, int accumulate)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    lp_pdl_wait();
     if (i >= periods)
         return;
     double sum = 0;
@@ -33,6 +31,6 @@ __global__ void harmonics_gradient_kernel(const double *frequency, const double 
 void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     int periods = node->outputs[0]->cols;
-    LP_LAUNCH_PDL(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
+    LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
               LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
 }
