@@ -60,8 +60,8 @@ typedef struct attention_task {
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
     float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
     const float *dlse;                           /* of the gradient; NULL: the log-sum-exp has none */
-    float2 *row_stats;    /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) times scale */
-    const int32_t *order; /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
+    float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
+    const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     lp_cuda_copy
         copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */

@@ -94,7 +94,7 @@ __global__ void __launch_bounds__(THREADS, 5)
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (valid && (threadIdx.x & 7) == 0)
-        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, (sum - (task.dlse ? task.dlse[i] : 0)) * task.scale);
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
 }
 
 template <lp_precision precision> void launch(const lp_cuda_run *run, const attention_task &task, int64_t tokens)

@@ -119,12 +119,12 @@ __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_a
 
 /* Factors that all pairs share. */
 typedef struct pair_scale {
-    float score, dropout, dscore; /* scale * log2 e; dropout scale; dropout scale * scale */
+    float score, dropout, dscore; /* scale * log2 e; dropout scale; scale */
 } pair_scale;
 
 __device__ static inline pair_scale pair_scale_of(const attention_task *task)
 {
-    pair_scale scale = {task->scale * TILE_LOG2_E, task->dropout_scale, task->dropout_scale * task->scale};
+    pair_scale scale = {task->scale * TILE_LOG2_E, task->dropout_scale, task->scale};
     return scale;
 }
 
@@ -132,9 +132,9 @@ __device__ static inline pair_scale pair_scale_of(const attention_task *task)
 __device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool keep, float2 stats, float *score,
                                             float *dscore)
 {
-    float p = tile_exp2(*score * scale.score - stats.x);
-    float ds = p * ((keep ? *dscore * scale.dscore : 0) - stats.y);
-    *score = visible && keep ? p * scale.dropout : 0;
+    float p = tile_exp2(*score * scale.score - stats.x), factor = keep ? scale.dropout : 0;
+    float ds = p * scale.dscore * (*dscore * factor - stats.y);
+    *score = visible ? p * factor : 0;
     *dscore = visible ? ds : 0;
 }
 
