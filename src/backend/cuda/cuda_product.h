@@ -411,6 +411,7 @@ __device__ static inline void product_tiles(const product_task &task, product_pl
     typedef typename slabs::b slab_b;
     typedef typename slabs::type type;
     constexpr bool rounds = precision == LP_PRECISION_TF32 && !packed;
+    resident = packed ? resident : 0; /* known to the compiler: fewer registers */
     LP_SHARED(float, memory);
     product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
     int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
