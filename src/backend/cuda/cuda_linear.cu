@@ -1,5 +1,5 @@
-/* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of cuda_product.h, or in bf16 of copies
- * (cuda_linear_wide.h; on devices without wgmma cuda_product_packed.h). A stage of products adds several up to one y. Gradients of
+/* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of floats (cuda_product.h), or in bf16 of copies
+ * (cuda_linear_wide.h; on devices without wgmma cuda_product.h). A stage of products adds several up to one y. Gradients of
  * weights are reductions over rows (cuda_reduction.h). */
 #include "backend/cuda/cuda_linear.h"
 

@@ -9,8 +9,6 @@
 
 #include "backend/cuda/cuda.h"
 
-enum { LP_ROW_THREADS = 256 };
-
 /* n floats that are loaded and stored in one instruction. */
 template <int n> struct __align__(4 * n) lp_vector
 {
@@ -54,21 +52,6 @@ template <int n> __device__ static inline void lp_vector_store(float *to, lp_vec
 __device__ static inline double lp_harmonic(const float *log_period, int i, int count)
 {
     return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
-}
-
-/* Thread block for rows of `vectors` vectors. */
-static inline dim3 lp_row_block(int vectors)
-{
-    unsigned across = 4;
-    while (across < 32 && (int)across < vectors)
-        across *= 2;
-    return dim3(across, LP_ROW_THREADS / across);
-}
-
-/* Row of this thread. */
-__device__ static inline int lp_row_index(void)
-{
-    return (int)(blockIdx.x * blockDim.y + threadIdx.y);
 }
 
 /* Floats of a vector load: 4, 2 or 1. pointers: all addresses combined by |. cols: the row strides combined by |. */
