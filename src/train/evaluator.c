@@ -2,7 +2,6 @@
 #include "train/evaluator.h"
 
 #include "base/finite.h"
-#include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
 #include "model/when_head.h"
@@ -11,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
-enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
+/* Windows of a batch, and of a shard. A batch of a recommender, which stores no probabilities, has more of them, so that many threads
+ * wait less for each other. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
+enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
 /* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
 enum { FEW_TARGETS = 8 };
@@ -42,6 +42,8 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
             evaluator->backend->pinned_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
     if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
+    if (!evaluator->backend->host && !lp_model_predicts_time(evaluator->model)) /* the laws of times need the threads */
+        evaluator->ranker = lp_worker_new();
     return LAPSE_OK;
 }
 
@@ -117,7 +119,9 @@ static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
 static int windows_of_batch(const lp_evaluator *evaluator)
 {
     int64_t windows = DEVICE_TOKENS / evaluator->targets.context, all = evaluator->windows.count;
-    if (evaluator->backend->host || windows < BATCH_WINDOWS)
+    if (evaluator->backend->host)
+        return ranks(evaluator) ? RANKED_WINDOWS : BATCH_WINDOWS;
+    if (windows < BATCH_WINDOWS)
         return BATCH_WINDOWS;
     windows = windows < DEVICE_WINDOWS ? windows : DEVICE_WINDOWS;
     return (int)(windows < all ? windows : all);
@@ -138,7 +142,7 @@ static int most_targets(const lp_windows *windows)
 static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
+    int shards = evaluator->backend->host ? windows_of_batch(evaluator) / SHARD_WINDOWS : 1;
     lp_batch_source source = {.windows = &evaluator->windows,
                               .targets = &evaluator->targets,
                               .columns = &evaluator->id_map.columns,
@@ -167,7 +171,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     if (!ranks(evaluator))
         LP_TRY(make_predictions(evaluator, error));
     if (!lp_model_is_network(config)) {
-        size_t count = (size_t)BATCH_SHARDS * (size_t)config->event_types;
+        size_t count = (size_t)evaluator->batch.shard_count * (size_t)config->event_types;
         evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
         return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
@@ -241,6 +245,7 @@ lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backen
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
     lp_prefetch_clear(&evaluator->prefetch);
+    lp_worker_free(evaluator->ranker);
     lp_id_map_clear(&evaluator->id_map);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
@@ -519,10 +524,59 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
     lp_prefetch_start(&evaluator->prefetch, position_of(evaluator, first + position.count));
 }
 
+static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
+{
+    if (evaluator->backend->host)
+        return parameters + value->offset;
+    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
+                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
+    return copy;
+}
+
+/* Copies the item table and its biases to host memory. */
+static void take_items(lp_evaluator *evaluator, const float *parameters)
+{
+    const lp_network *network = &evaluator->network;
+    int dims = evaluator->model->config.dims;
+    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
+    evaluator->rank_states =
+        (lp_rank_states){dims, evaluator->states, on_host(evaluator, network->items, parameters, evaluator->table),
+                         on_host(evaluator, network->bias, parameters, bias_copy)};
+}
+
+static void rank_cases(void *context)
+{
+    lp_evaluator *evaluator = context;
+    lp_ranking_states(&evaluator->ranking, &evaluator->rank_states, evaluator->rank_first, evaluator->rank_end);
+}
+
+/* Returns when the ranker is idle; its next cases are those up to the newest. */
+static void next_cases(lp_evaluator *evaluator)
+{
+    if (evaluator->ranker)
+        lp_worker_wait(evaluator->ranker);
+    evaluator->rank_first = evaluator->rank_end;
+    evaluator->rank_end = evaluator->case_count;
+}
+
+void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
+{
+    next_cases(evaluator);
+    if (evaluator->rank_first == evaluator->rank_end)
+        return;
+    take_items(evaluator, parameters);
+    rank_cases(evaluator);
+}
+
+/* A run whose launches are timed does not rank beside them. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
+    bool beside = evaluator->ranker && !evaluator->times;
     evaluator->case_count = 0;
+    next_cases(evaluator);
     evaluator->open_nll = 0;
+    if (beside)
+        take_items(evaluator, parameters);
     const lp_batch *batch = &evaluator->batch;
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
@@ -543,32 +597,11 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         if (evaluator->time.width)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         collect(evaluator);
+        if (beside) {
+            next_cases(evaluator);
+            lp_worker_start(evaluator->ranker, rank_cases, evaluator);
+        }
     }
-}
-
-static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
-{
-    if (evaluator->backend->host)
-        return parameters + value->offset;
-    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
-                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
-    return copy;
-}
-
-void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
-{
-    const lp_network *network = &evaluator->network;
-    int dims = evaluator->model->config.dims;
-    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
-    lp_ranking_states(&evaluator->ranking, dims, evaluator->states,
-                      on_host(evaluator, network->items, parameters, evaluator->table),
-                      on_host(evaluator, network->bias, parameters, bias_copy));
-}
-
-lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
-                                 lapse_error *error)
-{
-    return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
 }
 
 /* Scores of a recommender are finite if this bound of theirs is. */
@@ -618,65 +651,4 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
         return lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem);
     bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
     return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
-}
-
-static double log_loss(const lp_evaluator *evaluator, lp_target target)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        sum += evaluator->predictions[target].cases[i].loss;
-    return sum / (double)evaluator->case_count;
-}
-
-static double accuracy(const lp_evaluator *evaluator, lp_target target)
-{
-    const lp_case *cases = evaluator->predictions[target].cases;
-    int64_t correct = 0;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        correct += cases[i].target == cases[i].predicted;
-    return (double)correct / (double)evaluator->case_count;
-}
-
-static double ndcg(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
-}
-
-static double hit(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_hit(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
-}
-
-static double mrr(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
-}
-
-/* Of the likelihood of all gaps, open ones included, for each gap that has ended. In standardized log time: without the factors that a
- * change of the time's unit brings in. */
-static double time_loss(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    double sum = evaluator->open_nll;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        sum += evaluator->time.cases[i].nll - log(fmax(evaluator->time.cases[i].gap, evaluator->time.floor));
-    return sum / (double)evaluator->case_count - log(evaluator->model->config.when_deviation);
-}
-
-static double (*const metric_values[LP_METRIC_COUNT])(const lp_evaluator *, lp_target) = {
-    [LP_METRIC_LOG_LOSS] = log_loss, [LP_METRIC_ACCURACY] = accuracy, [LP_METRIC_NDCG] = ndcg,
-    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,           [LP_METRIC_TIME_LOSS] = time_loss,
-};
-
-void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS])
-{
-    lp_metric_column columns[LP_METRIC_COLUMNS];
-    int count = lp_metric_columns(&evaluator->model->config, columns);
-    if (ranks(evaluator))
-        lp_evaluator_rank(evaluator, parameters);
-    for (int i = 0; i < count; i++)
-        values[i] = metric_values[columns[i].metric](evaluator, columns[i].target);
 }
