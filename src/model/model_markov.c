@@ -49,8 +49,11 @@ static int32_t *sort_grams(int32_t *rows, int32_t *spare, int64_t *first, int64_
             first[rows[width * i + column] + 1]++;
         for (int64_t type = 0; type < types; type++)
             first[type + 1] += first[type];
-        for (int64_t i = 0; i < count; i++)
-            memcpy(spare + width * first[rows[width * i + column]]++, rows + width * i, (size_t)width * sizeof *rows);
+        for (const int32_t *row = rows; row < rows + width * count; row += width) {
+            int32_t *to = spare + width * first[row[column]]++;
+            for (int k = 0; k < width; k++)
+                to[k] = row[k];
+        }
         int32_t *sorted = spare;
         spare = rows;
         rows = sorted;

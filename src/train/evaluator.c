@@ -533,15 +533,15 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
     return copy;
 }
 
-/* Copies the item table and its biases to host memory. */
+/* Copies the item table and its biases to host memory, if they are not there. */
 static void take_items(lp_evaluator *evaluator, const float *parameters)
 {
     const lp_network *network = &evaluator->network;
     int dims = evaluator->model->config.dims;
     float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
-    evaluator->rank_states =
-        (lp_rank_states){dims, evaluator->states, on_host(evaluator, network->items, parameters, evaluator->table),
-                         on_host(evaluator, network->bias, parameters, bias_copy)};
+    evaluator->rank_states = (lp_rank_states){dims, evaluator->threads, evaluator->states,
+                                              on_host(evaluator, network->items, parameters, evaluator->table),
+                                              on_host(evaluator, network->bias, parameters, bias_copy)};
 }
 
 static void rank_cases(void *context)
@@ -562,21 +562,24 @@ static void next_cases(lp_evaluator *evaluator)
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
 {
     next_cases(evaluator);
-    if (evaluator->rank_first == evaluator->rank_end)
-        return;
-    take_items(evaluator, parameters);
+    if (evaluator->rank_first == 0)
+        take_items(evaluator, parameters);
+    evaluator->rank_states.threads = evaluator->threads;
     rank_cases(evaluator);
 }
 
-/* A run whose launches are timed does not rank beside them. */
+/* A run whose launches are timed does not rank beside them. The ranker leaves a thread to this function, which feeds the device, and
+ * one to the prefetching. It gets new cases when it is idle, so the device never waits for it. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
     bool beside = evaluator->ranker && !evaluator->times;
     evaluator->case_count = 0;
     next_cases(evaluator);
     evaluator->open_nll = 0;
-    if (beside)
+    if (beside) {
         take_items(evaluator, parameters);
+        evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
+    }
     const lp_batch *batch = &evaluator->batch;
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
@@ -597,7 +600,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         if (evaluator->time.width)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         collect(evaluator);
-        if (beside) {
+        if (beside && !lp_worker_busy(evaluator->ranker)) {
             next_cases(evaluator);
             lp_worker_start(evaluator->ranker, rank_cases, evaluator);
         }

@@ -118,77 +118,6 @@ static lapse_status list_cases(lp_ranking *ranking, lapse_error *error)
     return LAPSE_OK;
 }
 
-static int by_item(const void *left, const void *right)
-{
-    const lp_sequence_item *a = left, *b = right;
-    if (a->item != b->item)
-        return a->item < b->item ? -1 : 1;
-    return (a->first > b->first) - (a->first < b->first);
-}
-
-/* The lists before repeated items are left out: of each, its place and its length. */
-typedef struct list_maker {
-    lp_ranking *ranking;
-    int64_t *sequence; /* [lists] */
-    int64_t *length;   /* [lists]: of distinct items */
-} list_maker;
-
-/* Sorts the items of a list and keeps the first event of each. */
-static void make_list(void *context, int list, int worker)
-{
-    (void)worker;
-    const list_maker *maker = context;
-    const lp_ranking_setup *setup = &maker->ranking->setup;
-    const uint64_t *start = setup->dataset->start + maker->sequence[list];
-    lp_sequence_item *items = maker->ranking->list_items + maker->ranking->list_start[list];
-    int64_t count = (int64_t)(start[1] - start[0]), length = 0;
-    for (int64_t i = 0; i < count; i++)
-        items[i] = (lp_sequence_item){setup->type[start[0] + (uint64_t)i], (int64_t)start[0] + i};
-    qsort(items, (size_t)count, sizeof *items, by_item);
-    for (int64_t i = 0; i < count; i++)
-        if (i == 0 || items[i].item != items[i - 1].item)
-            items[length++] = items[i];
-    maker->length[list] = length;
-}
-
-/* Closes the gaps that repeated items leave. */
-static void join_lists(lp_ranking *ranking, const int64_t *length, int64_t lists)
-{
-    int64_t end = 0;
-    for (int64_t l = 0; l < lists; l++) {
-        memmove(ranking->list_items + end, ranking->list_items + ranking->list_start[l],
-                (size_t)length[l] * sizeof *ranking->list_items);
-        ranking->list_start[l] = end;
-        end += length[l];
-    }
-    ranking->list_start[lists] = end;
-}
-
-static lapse_status list_items(lp_ranking *ranking, lapse_error *error)
-{
-    const uint64_t *start = ranking->setup.dataset->start;
-    int64_t lists = ranking->case_count ? ranking->cases[ranking->case_count - 1].list + 1 : 0, total = 0;
-    list_maker maker = {.ranking = ranking,
-                        .sequence = lp_alloc((size_t)lists, sizeof *maker.sequence),
-                        .length = lp_alloc((size_t)lists, sizeof *maker.length)};
-    ranking->list_start = lp_alloc((size_t)lists + 1, sizeof *ranking->list_start);
-    bool good = maker.sequence && maker.length && ranking->list_start;
-    for (int64_t c = 0; good && c < ranking->case_count; c++)
-        maker.sequence[ranking->cases[c].list] = ranking->cases[c].sequence;
-    for (int64_t l = 0; good && l < lists; l++) {
-        ranking->list_start[l] = total;
-        total += (int64_t)(start[maker.sequence[l] + 1] - start[maker.sequence[l]]);
-    }
-    good = good && (ranking->list_items = lp_alloc_raw((size_t)total, sizeof *ranking->list_items));
-    if (good) {
-        lp_threads_run(ranking->setup.threads, (int)lists, make_list, &maker);
-        join_lists(ranking, maker.length, lists);
-    }
-    lp_free(maker.sequence);
-    lp_free(maker.length);
-    return good ? LAPSE_OK : lp_fail_memory(error, "the items of sequences", (size_t)total * sizeof(lp_sequence_item));
-}
-
 /* ----------------------------------------------------------------------------------------------- workers ----- */
 
 static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
@@ -212,18 +141,90 @@ static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
     return good ? LAPSE_OK : lp_fail_memory(error, "a ranking", scores * sizeof(float) + items * sizeof(double));
 }
 
+/* ------------------------------------------------------------------------------------------------- lists ----- */
+
+/* Lists of items, before the gaps that repeated items leave are closed. */
+typedef struct list_maker {
+    lp_ranking *ranking;
+    int64_t *sequence; /* [lists] */
+    int64_t *length;   /* [lists]: distinct items */
+    int64_t *first;    /* [threads x items]: first event of each item of a list */
+} list_maker;
+
+/* Marks the items of a sequence, then lists those that are marked. */
+static void make_list(void *context, int list, int worker)
+{
+    const list_maker *maker = context;
+    const lp_ranking *ranking = maker->ranking;
+    const lp_ranking_setup *setup = &ranking->setup;
+    const int64_t sequence = maker->sequence[list], start = (int64_t)setup->dataset->start[sequence];
+    uint64_t *marked = ranking->workers[worker].excluded;
+    int64_t *first = maker->first + worker * setup->items, length = 0;
+    for (int64_t e = (int64_t)setup->dataset->start[sequence + 1] - 1; e >= start; e--) {
+        lp_bitset_set(marked, setup->type[e]);
+        first[setup->type[e]] = e;
+    }
+    for (int64_t word = 0; word <= setup->items / 64; word++)
+        for (; marked[word]; marked[word] &= marked[word] - 1) {
+            int64_t item = 64 * word + __builtin_ctzll(marked[word]);
+            ranking->list_items[ranking->list_start[list] + length++] = (lp_sequence_item){(int32_t)item, first[item]};
+        }
+    maker->length[list] = length;
+}
+
+static void join_lists(lp_ranking *ranking, const int64_t *length, int64_t lists)
+{
+    int64_t end = 0;
+    for (int64_t l = 0; l < lists; l++) {
+        if (end < ranking->list_start[l])
+            memmove(ranking->list_items + end, ranking->list_items + ranking->list_start[l],
+                    (size_t)length[l] * sizeof *ranking->list_items);
+        ranking->list_start[l] = end;
+        end += length[l];
+    }
+    ranking->list_start[lists] = end;
+}
+
+static lapse_status list_items(lp_ranking *ranking, lapse_error *error)
+{
+    const uint64_t *start = ranking->setup.dataset->start;
+    int64_t lists = ranking->case_count ? ranking->cases[ranking->case_count - 1].list + 1 : 0, total = 0;
+    list_maker maker = {
+        .ranking = ranking,
+        .sequence = lp_alloc((size_t)lists, sizeof *maker.sequence),
+        .length = lp_alloc((size_t)lists, sizeof *maker.length),
+        .first = lp_alloc_raw((size_t)ranking->setup.threads * (size_t)ranking->setup.items, sizeof *maker.first)};
+    ranking->list_start = lp_alloc((size_t)lists + 1, sizeof *ranking->list_start);
+    bool good = maker.sequence && maker.length && maker.first && ranking->list_start;
+    for (int64_t c = 0; good && c < ranking->case_count; c++)
+        maker.sequence[ranking->cases[c].list] = ranking->cases[c].sequence;
+    for (int64_t l = 0; good && l < lists; l++) {
+        ranking->list_start[l] = total;
+        total += (int64_t)(start[maker.sequence[l] + 1] - start[maker.sequence[l]]);
+    }
+    good = good && (ranking->list_items = lp_alloc_raw((size_t)total, sizeof *ranking->list_items));
+    if (good) {
+        lp_threads_run(ranking->setup.threads, (int)lists, make_list, &maker);
+        join_lists(ranking, maker.length, lists);
+    }
+    lp_free(maker.sequence);
+    lp_free(maker.length);
+    lp_free(maker.first);
+    return good ? LAPSE_OK : lp_fail_memory(error, "the items of sequences", (size_t)total * sizeof(lp_sequence_item));
+}
+
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error)
 {
     *ranking = (lp_ranking){.setup = *setup};
     lapse_status status = list_cases(ranking, error);
+    if (status == LAPSE_OK)
+        status = make_workers(ranking, error);
     if (status == LAPSE_OK)
         status = list_items(ranking, error);
     if (status == LAPSE_OK && setup->negatives > 0)
         status = lp_rank_pool_init(&ranking->pools[0], setup->items, NULL, setup->seed, error);
     if (status == LAPSE_OK && setup->negatives > 0)
         status = lp_rank_pool_init(&ranking->pools[1], setup->items, setup->counts, setup->seed, error);
-    if (status == LAPSE_OK)
-        status = make_workers(ranking, error);
     if (status != LAPSE_OK)
         lp_ranking_clear(ranking);
     return status;
@@ -350,9 +351,9 @@ static void rank_states(void *context, int task, int number)
 void lp_ranking_states(lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end)
 {
     states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), states, first, end, 0};
-    int64_t each = (end - first + ranking->setup.threads - 1) / ranking->setup.threads;
+    int64_t each = (end - first + states->threads - 1) / states->threads;
     task.block = each < MIN_BLOCK ? MIN_BLOCK : each < ranking->block ? each : ranking->block;
-    lp_threads_run(ranking->setup.threads, (int)((end - first + task.block - 1) / task.block), rank_states, &task);
+    lp_threads_run(states->threads, (int)((end - first + task.block - 1) / task.block), rank_states, &task);
 }
 
 /* --------------------------------------------------------------------------------------------------- rows ---- */

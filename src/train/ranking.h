@@ -75,7 +75,7 @@ void lp_ranking_clear(lp_ranking *ranking);
 
 /* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL. */
 typedef struct lp_rank_states {
-    int dims;
+    int dims, threads; /* threads: at most those of the ranking */
     const float *state, *table, *bias;
 } lp_rank_states;
 
