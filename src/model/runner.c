@@ -100,12 +100,22 @@ static const float *host_output(const lp_runner *runner, const lp_run *run, int 
     return runner->outputs[t];
 }
 
-/* Copies the loss, or passes the outputs to on_shard. */
+/* Starts to copy a value to pinned memory, which is valid after the next sync. */
+static void copy_async(const lp_runner *runner, const lp_run *run, const lp_value *value, float *to)
+{
+    runner->backend->copy_to_host_async(runner->backend->context, to, lp_run_data(run, value),
+                                        (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof *to);
+}
+
+/* Copies the loss or the states, or passes the outputs to on_shard. */
 static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
-        runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard],
-                                            lp_run_data(run, runner->network->loss), sizeof *pass->loss);
+        copy_async(runner, run, runner->network->loss, &pass->loss[shard]);
+        return;
+    }
+    if (pass->state_to) {
+        copy_async(runner, run, runner->network->state, pass->state_to);
         return;
     }
     lp_outcome outcome = {.state = host_output(runner, run, STATE), .time = host_output(runner, run, TIME)};

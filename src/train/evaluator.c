@@ -14,6 +14,9 @@
  * wait less for each other. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
+/* A device is waited for after so many batches, if it can copy their states to pinned memory, of at most so many bytes. */
+enum { SYNC_BATCHES = 4, MAX_PINNED = 1 << 28 };
+
 /* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
 enum { FEW_TARGETS = 8 };
 
@@ -36,13 +39,17 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
     size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
-    evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
-    if (!evaluator->backend->host)
-        evaluator->table =
-            evaluator->backend->pinned_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
-    if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
+    const lp_backend *backend = evaluator->backend;
+    size_t size = cases * dims * sizeof *evaluator->states;
+    evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
+                        !lp_model_predicts_time(evaluator->model) && size <= MAX_PINNED;
+    evaluator->states = evaluator->direct ? backend->pinned_new(backend->context, size)
+                                          : lp_alloc(cases * dims, sizeof *evaluator->states);
+    if (!backend->host)
+        evaluator->table = backend->pinned_new(backend->context, items * (dims + 1) * sizeof *evaluator->table);
+    if (!evaluator->states || (!backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
-    if (!evaluator->backend->host && !lp_model_predicts_time(evaluator->model)) /* the laws of times need the threads */
+    if (evaluator->direct)
         evaluator->ranker = lp_worker_new();
     return LAPSE_OK;
 }
@@ -252,7 +259,10 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
-    lp_free(evaluator->states);
+    if (evaluator->direct && evaluator->states)
+        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->states);
+    else
+        lp_free(evaluator->states);
     lp_free(evaluator->sampled);
     if (evaluator->table)
         evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
@@ -568,15 +578,26 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
     rank_cases(evaluator);
 }
 
-/* A run whose launches are timed does not rank beside them. The ranker leaves a thread to this function, which feeds the device, and
- * one to the prefetching. It gets new cases when it is idle, so the device never waits for it. */
+/* Waits for the states of all batches so far. The ranker gets them if it is idle, so the device never waits for it. */
+static void take_direct(lp_evaluator *evaluator)
+{
+    evaluator->backend->sync(evaluator->backend->context);
+    if (!evaluator->ranker || lp_worker_busy(evaluator->ranker))
+        return;
+    next_cases(evaluator);
+    lp_worker_start(evaluator->ranker, rank_cases, evaluator);
+}
+
+/* A run whose launches are timed waits for each batch. The ranker leaves a thread to this function, which feeds the device, and one to
+ * the prefetching. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
-    bool beside = evaluator->ranker && !evaluator->times;
+    bool direct = evaluator->direct && !evaluator->times;
+    int batches = 0;
     evaluator->case_count = 0;
     next_cases(evaluator);
     evaluator->open_nll = 0;
-    if (beside) {
+    if (direct) {
         take_items(evaluator, parameters);
         evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
     }
@@ -589,7 +610,8 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
                     .context = evaluator};
     for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
         fill_batch(evaluator, first);
-        if (ranks(evaluator))
+        pass.state_to = direct ? evaluator->states + evaluator->case_count * evaluator->model->config.dims : NULL;
+        if (ranks(evaluator) && !direct)
             run_states(evaluator, &pass);
         else if (samples(evaluator) > 1)
             run_samples(evaluator, &pass);
@@ -600,10 +622,8 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         if (evaluator->time.width)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         collect(evaluator);
-        if (beside && !lp_worker_busy(evaluator->ranker)) {
-            next_cases(evaluator);
-            lp_worker_start(evaluator->ranker, rank_cases, evaluator);
-        }
+        if (direct && (++batches % SYNC_BATCHES == 0 || first + batch->windows == evaluator->windows.count))
+            take_direct(evaluator);
     }
 }
 

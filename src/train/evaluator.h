@@ -46,6 +46,7 @@ typedef struct lp_evaluator {
     int threads;
     double *scratch;              /* [shards x event types]: probabilities of a baseline; owned */
     float *states;                /* [windows.targets x dims]: of a recommender, in the order of events; owned */
+    bool direct;                  /* a device copies to the states without waiting: they are pinned */
     float *table;                 /* host copy of a device's item table and biases; owned */
     lp_ranking ranking;           /* of a recommender */
     lp_worker *ranker;            /* ranks the cases of a batch while a device computes the next one; NULL: none */
