@@ -184,10 +184,11 @@ static int32_t times_of(const grams *g, const int32_t *gram)
 static void add_losses(const lapse_model *model, double total, const int32_t *types, int64_t count, int strengths,
                        double *losses)
 {
-    double probability[MOST_STRENGTHS];
     grams g = grams_of(model, 0);
+    double popularity = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
+    double probability[MOST_STRENGTHS];
     for (int i = 0; i < strengths; i++)
-        probability[i] = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
+        probability[i] = popularity;
     for (int k = 1; k <= order_of(&model->config) && k <= count; k++) {
         g = grams_of(model, k);
         const int32_t *context = types + count - k;
@@ -201,7 +202,7 @@ static void add_losses(const lapse_model *model, double total, const int32_t *ty
         losses[i] -= log(probability[i]);
 }
 
-/* The strength, among the first few, with the least log-loss on the validation split. */
+/* The one of the first `strengths` with the least log-loss on the validation split. */
 static double best_strength(const lapse_model *model, const lp_fit_data *data, int strengths)
 {
     const lapse_dataset *dataset = data->dataset;

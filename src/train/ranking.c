@@ -143,7 +143,8 @@ static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
 
 /* ------------------------------------------------------------------------------------------------- lists ----- */
 
-/* Lists of items, before the gaps that repeated items leave are closed. */
+/* Makes the sorted list of distinct items of each sequence that has a case. The space of a list is as long as the sequence, so repeated
+ * items leave gaps between lists, which join_lists closes. */
 typedef struct list_maker {
     lp_ranking *ranking;
     int64_t *sequence; /* [lists] */
