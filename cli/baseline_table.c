@@ -12,15 +12,18 @@
 /* A bootstrap over fewer sequences is unreliable. */
 enum { FEW_SEQUENCES = 30 };
 
+bool cli_comparisons_apply(const lapse_model *model)
+{
+    lapse_epoch epoch;
+    return lapse_model_history(model, 0, &epoch);
+}
+
 lapse_status cli_comparisons_make(cli_comparisons *comparisons, const lapse_model *model, const lapse_dataset *dataset,
                                   const lapse_evaluate_options *options, lapse_error *error)
 {
     lapse_evaluate_options each = *options;
-    lapse_epoch epoch;
     lapse_status status = LAPSE_OK;
-    if (!lapse_model_history(model, 0, &epoch)) /* a baseline, or stopped before its first epoch */
-        return LAPSE_OK;
-    while (status == LAPSE_OK && comparisons->count < 2 &&
+    while (cli_comparisons_apply(model) && status == LAPSE_OK && comparisons->count < 2 &&
            (each.target = lapse_model_target(model, comparisons->count))) {
         status = lapse_compare(model, dataset, &each, &comparisons->list[comparisons->count], error);
         comparisons->count += status == LAPSE_OK;

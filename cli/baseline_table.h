@@ -14,7 +14,9 @@ typedef struct cli_comparisons {
     int count;
 } cli_comparisons;
 
-/* Compares a network with baselines, for every target; a baseline has no comparisons. */
+/* Whether a model is compared: not a baseline, and not a network that was stopped before its first epoch. */
+bool cli_comparisons_apply(const lapse_model *model);
+/* Compares a network with baselines, for every target. */
 lapse_status cli_comparisons_make(cli_comparisons *comparisons, const lapse_model *model, const lapse_dataset *dataset,
                                   const lapse_evaluate_options *options, lapse_error *error);
 

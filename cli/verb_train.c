@@ -226,11 +226,14 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
     options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
-    bool ranks = cli_is_recommender(model);
-    lapse_status status = ranks ? lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error)
-                                : cli_targets_evaluate(&out->targets, NULL, model, dataset, &options, error);
+    bool ranks = cli_is_recommender(model), compared = ranks && cli_comparisons_apply(model);
+    lapse_status status = compared
+                              ? lapse_rank_compare(model, dataset, &rank, &out->ranks, &out->comparisons.list[0], error)
+                          : ranks ? lapse_rank_evaluate(model, dataset, &rank, &out->ranks, error)
+                                  : cli_targets_evaluate(&out->targets, NULL, model, dataset, &options, error);
     out->ranked = ranks && status == LAPSE_OK;
-    if (status == LAPSE_OK)
+    out->comparisons.count = compared && status == LAPSE_OK; /* a recommender has one target */
+    if (status == LAPSE_OK && !ranks)
         status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);
     for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
         status = lapse_model_record(model, &out->comparisons.list[i], error);

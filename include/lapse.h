@@ -701,6 +701,12 @@ typedef struct lapse_comparison {
 lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
                            const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error);
 
+/* lapse_rank_evaluate and lapse_compare of a recommender in less time: unless cases are sampled, the network computes its scores
+ * once. */
+lapse_status lapse_rank_compare(const lapse_model *model, const lapse_dataset *dataset,
+                                const lapse_rank_options *options, lapse_rank_scores *scores,
+                                lapse_comparison *comparison, lapse_error *error);
+
 /* Stores the scores of a comparison in the model, so that they are saved with it (lapse_model_property). The only call
  * that changes a model: no other thread may use it at the same time. */
 lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error);

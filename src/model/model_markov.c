@@ -19,6 +19,11 @@
 
 enum { LARGEST_ORDER = 3 };
 
+/* Strengths of the smoothing to choose from. In a large catalogue most items have few successors, so a stronger popularity prior may
+ * be best: item-markov has all of them, markov the first. */
+static const double smoothing[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
+enum { STRENGTHS = 7, MOST_STRENGTHS = sizeof smoothing / sizeof *smoothing };
+
 typedef struct grams {
     const int32_t *gram;  /* [count x (order + 1)], sorted */
     const int32_t *times; /* [count] */
@@ -34,17 +39,27 @@ static int compare(const int32_t *a, const int32_t *b, int width)
     return 0;
 }
 
-#define COMPARE_WIDTH(width)                                 \
-    static int compare_##width(const void *a, const void *b) \
-    {                                                        \
-        return compare(a, b, width);                         \
+/* Sorts rows of `width` event types: a stable counting sort by each column, the last one first. spare: as large as the rows; first:
+ * [types + 1]. Returns where the sorted rows are: in `rows`, or in `spare`. */
+static int32_t *sort_grams(int32_t *rows, int32_t *spare, int64_t *first, int64_t count, int width, int64_t types)
+{
+    for (int column = width - 1; column >= 0; column--) {
+        memset(first, 0, (size_t)(types + 1) * sizeof *first);
+        for (int64_t i = 0; i < count; i++)
+            first[rows[width * i + column] + 1]++;
+        for (int64_t type = 0; type < types; type++)
+            first[type + 1] += first[type];
+        for (const int32_t *row = rows; row < rows + width * count; row += width) {
+            int32_t *to = spare + width * first[row[column]]++;
+            for (int k = 0; k < width; k++)
+                to[k] = row[k];
+        }
+        int32_t *sorted = spare;
+        spare = rows;
+        rows = sorted;
     }
-COMPARE_WIDTH(1)
-COMPARE_WIDTH(2)
-COMPARE_WIDTH(3)
-COMPARE_WIDTH(4)
-
-static int (*const comparators[])(const void *, const void *) = {compare_1, compare_2, compare_3, compare_4};
+    return rows;
+}
 
 static void tensor_names(int order, char *gram, char *times, size_t size)
 {
@@ -58,15 +73,19 @@ static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int
     const lapse_dataset *dataset = data->dataset;
     int width = order + 1;
     size_t row = (size_t)width * sizeof(int32_t);
-    int32_t *all = lp_alloc((size_t)dataset->event_count, row);
-    if (!all)
-        return lp_fail_memory(error, "counting a Markov chain", (size_t)dataset->event_count * row);
-    int64_t count = 0, distinct = 0;
+    int32_t *memory = lp_alloc_raw(2 * (size_t)dataset->event_count, row), *all = memory;
+    int64_t *first = lp_alloc_raw((size_t)model->types.count + 1, sizeof *first), count = 0, distinct = 0;
+    if (!memory || !first) {
+        lp_free(memory);
+        lp_free(first);
+        return lp_fail_memory(error, "counting a Markov chain", 2 * (size_t)dataset->event_count * row);
+    }
     for (int64_t s = 0; s < dataset->sequence_count; s++)
         for (uint64_t event = dataset->start[s] + (uint64_t)(order ? order : 1); event < dataset->start[s + 1]; event++)
             if (data->split[event] == LP_SPLIT_TRAIN)
                 memcpy(all + width * count++, dataset->type + event - order, row);
-    qsort(all, (size_t)count, row, comparators[order]);
+    all = sort_grams(all, all + width * dataset->event_count, first, count, width, model->types.count);
+    lp_free(first);
     for (int64_t i = 0; i < count; i++)
         distinct += i == 0 || compare(all + width * (i - 1), all + width * i, width) != 0;
     char gram_name[32], times_name[32];
@@ -79,7 +98,7 @@ static lapse_status count_order(lapse_model *model, const lp_fit_data *data, int
             memcpy(gram + width * ++at, all + width * i, row);
         times[at]++;
     }
-    lp_free(all);
+    lp_free(memory);
     return gram && times ? LAPSE_OK : lp_fail_memory(error, "a Markov chain", (size_t)distinct * row);
 }
 
@@ -161,56 +180,56 @@ static int32_t times_of(const grams *g, const int32_t *gram)
     return low < g->count && compare(g->gram + g->width * low, gram, g->width) == 0 ? g->times[low] : 0;
 }
 
-/* The blended probability of types[count] given the events before it, without those of other types. total: n_0. */
-static double blend_one(const lapse_model *model, double strength, double total, const int32_t *types, int64_t count)
+/* Adds the log-loss of types[count], given the events before it, to that of each strength. total: n_0. */
+static void add_losses(const lapse_model *model, double total, const int32_t *types, int64_t count, int strengths,
+                       double *losses)
 {
     grams g = grams_of(model, 0);
-    double probability = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
+    double popularity = (times_of(&g, types + count) + 1) / (total + (double)model->types.count);
+    double probability[MOST_STRENGTHS];
+    for (int i = 0; i < strengths; i++)
+        probability[i] = popularity;
     for (int k = 1; k <= order_of(&model->config) && k <= count; k++) {
         g = grams_of(model, k);
         const int32_t *context = types + count - k;
-        double followed = 0;
+        double followed = 0, times = times_of(&g, context);
         for (int64_t i = lower_bound(&g, context); i < g.count && compare(g.gram + g.width * i, context, k) == 0; i++)
             followed += g.times[i];
-        probability = (times_of(&g, context) + strength * probability) / (followed + strength);
+        for (int i = 0; i < strengths; i++)
+            probability[i] = (times + smoothing[i] * probability[i]) / (followed + smoothing[i]);
     }
-    return probability;
+    for (int i = 0; i < strengths; i++)
+        losses[i] -= log(probability[i]);
 }
 
-static double validation_loss(const lapse_model *model, const lp_fit_data *data, double strength)
+/* The one of the first `strengths` with the least log-loss on the validation split. */
+static double best_strength(const lapse_model *model, const lp_fit_data *data, int strengths)
 {
     const lapse_dataset *dataset = data->dataset;
     grams all = grams_of(model, 0);
-    double loss = 0, total = 0;
+    double losses[MOST_STRENGTHS] = {0}, total = 0;
+    int best = 0;
     for (int64_t i = 0; i < all.count; i++)
         total += all.times[i];
     for (int64_t s = 0; s < dataset->sequence_count; s++) {
         uint64_t start = dataset->start[s];
         for (uint64_t event = start + 1; event < dataset->start[s + 1]; event++)
             if (data->split[event] == LP_SPLIT_VALID)
-                loss -= log(blend_one(model, strength, total, dataset->type + start, (int64_t)(event - start)));
+                add_losses(model, total, dataset->type + start, (int64_t)(event - start), strengths, losses);
     }
-    return loss;
+    for (int i = 1; i < strengths; i++)
+        best = losses[i] < losses[best] ? i : best;
+    return smoothing[best];
 }
 
 static lapse_status fit(lapse_model *model, const lp_fit_data *data, lapse_error *error)
 {
-    /* In a large catalogue most items have few successors, so a stronger popularity prior may be best. */
-    static const double strengths[] = {1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000};
-    size_t count = model->config.row == &lp_model_item_markov ? sizeof strengths / sizeof *strengths : 7;
     for (int order = 0; order <= order_of(&model->config); order++)
         LP_TRY(count_order(model, data, order, error));
     double *chosen = lp_model_tensor_add(model, "markov.strength", LP_TENSOR_F64, 1, 1);
     if (!chosen)
         return lp_fail_memory(error, "a Markov chain", sizeof *chosen);
-    double best = INFINITY;
-    for (size_t i = 0; i < count; i++) {
-        double loss = validation_loss(model, data, strengths[i]);
-        if (loss < best) {
-            best = loss;
-            *chosen = strengths[i];
-        }
-    }
+    *chosen = best_strength(model, data, model->config.row == &lp_model_item_markov ? MOST_STRENGTHS : STRENGTHS);
     return LAPSE_OK;
 }
 
@@ -277,5 +296,3 @@ const lp_model_row lp_model_item_markov = {.name = "item-markov",
                                            .check = check,
                                            .predict = predict,
                                            .lookback = order_of};
-
-_Static_assert(sizeof comparators / sizeof *comparators == LARGEST_ORDER + 1, "one comparator for each order");

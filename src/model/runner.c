@@ -31,6 +31,15 @@ static bool make_host_outputs(lp_runner *runner, const lp_batch *batch)
     return good;
 }
 
+/* The buffers of one thread. Each thread clears some of them, because that takes longer than all else here. */
+static void make_buffers(void *context, int i, int worker)
+{
+    (void)worker;
+    lp_runner *runner = context;
+    runner->work[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.work_size);
+    runner->scratch[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.scratch_size);
+}
+
 lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_network *network, const lp_batch *batch,
                             int threads, lapse_error *error)
 {
@@ -46,11 +55,10 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     runner->work = lp_alloc((size_t)runner->threads, sizeof *runner->work);
     runner->scratch = lp_alloc((size_t)runner->threads, sizeof *runner->scratch);
     bool good = runner->work && runner->scratch && make_host_outputs(runner, batch);
-    for (int i = 0; good && i < runner->threads; i++) {
-        runner->work[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.work_size);
-        runner->scratch[i] = runner->backend->buffer_new(runner->backend->context, runner->plan.scratch_size);
+    if (good)
+        lp_threads_run(runner->threads, runner->threads, make_buffers, runner);
+    for (int i = 0; good && i < runner->threads; i++)
         good = runner->work[i] && runner->scratch[i];
-    }
     if (good)
         return LAPSE_OK;
     size_t size = (size_t)runner->threads * (runner->plan.work_size + runner->plan.scratch_size);
@@ -92,12 +100,22 @@ static const float *host_output(const lp_runner *runner, const lp_run *run, int 
     return runner->outputs[t];
 }
 
-/* Copies the loss, or passes the outputs to on_shard. */
+/* Starts to copy a value to pinned memory, which is valid after the next sync. */
+static void copy_async(const lp_runner *runner, const lp_run *run, const lp_value *value, float *to)
+{
+    runner->backend->copy_to_host_async(runner->backend->context, to, lp_run_data(run, value),
+                                        (size_t)lp_run_rows(run, value) * (size_t)value->cols * sizeof *to);
+}
+
+/* Copies the loss or the states, or passes the outputs to on_shard. */
 static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *pass, int shard)
 {
     if (runner->network->loss) {
-        runner->backend->copy_to_host_async(runner->backend->context, &pass->loss[shard],
-                                            lp_run_data(run, runner->network->loss), sizeof *pass->loss);
+        copy_async(runner, run, runner->network->loss, &pass->loss[shard]);
+        return;
+    }
+    if (pass->state_to) {
+        copy_async(runner, run, runner->network->state, pass->state_to);
         return;
     }
     lp_outcome outcome = {.state = host_output(runner, run, STATE), .time = host_output(runner, run, TIME)};

@@ -25,11 +25,16 @@ typedef struct comparing {
     const lp_backend *backend;
 } comparing;
 
-/* The cases of a recommender may be a sample. */
+/* The most cases of a recommender's comparison; where there are more, a sample is compared. */
+static int64_t most_cases(const lapse_model *model)
+{
+    int64_t cases = (int64_t)MAX_SCORES / model->types.count;
+    return cases > MIN_CASES ? cases : MIN_CASES;
+}
+
 static lapse_status score(const comparing *c, const lapse_model *model, const lapse_dataset *dataset,
                           const lp_backend *backend, lp_target target, lp_outcomes *out, lapse_error *error)
 {
-    int64_t cases = (int64_t)MAX_SCORES / c->model->types.count;
     lp_outcome_setup setup = {.model = model,
                               .dataset = dataset,
                               .split = c->split,
@@ -38,7 +43,7 @@ static lapse_status score(const comparing *c, const lapse_model *model, const la
                               .backend = backend,
                               .threads = c->threads,
                               .protocol = LP_PROTOCOL_UNSEEN,
-                              .max_cases = cases > MIN_CASES ? cases : MIN_CASES,
+                              .max_cases = most_cases(c->model),
                               .seed = c->model->seed};
     return lp_outcomes_make(&setup, out, error);
 }
@@ -137,13 +142,16 @@ static lapse_status fill(const comparing *c, const lp_outcomes *model, const lp_
     return status;
 }
 
-static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison *out, lapse_error *error)
+/* model: its outcomes; without any, they are computed here. */
+static lapse_status compare(const comparing *c, int bootstrap, lp_outcomes *model, lapse_comparison *out,
+                            lapse_error *error)
 {
-    lp_outcomes model = {0}, other = {0};
+    lp_outcomes other = {0};
     const lp_model_config *config = &c->model->config;
-    lapse_status status = score(c, c->model, c->dataset, c->backend, c->target, &model, error);
+    lapse_status status =
+        model->count > 0 ? LAPSE_OK : score(c, c->model, c->dataset, c->backend, c->target, model, error);
     if (status == LAPSE_OK)
-        status = fill(c, &model, &model, bootstrap, &out->rows[0], &out->sequences, error);
+        status = fill(c, model, model, bootstrap, &out->rows[0], &out->sequences, error);
     snprintf(out->rows[0].name, sizeof out->rows[0].name, "%s", config->row->name);
     out->row_count = 1;
     for (int b = 0; status == LAPSE_OK && b < BASELINES; b++) {
@@ -152,7 +160,7 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
             continue;
         status = score_baseline(c, &baselines[b], &other, error);
         if (status == LAPSE_OK)
-            status = fill(c, &model, &other, bootstrap, row, &out->sequences, error);
+            status = fill(c, model, &other, bootstrap, row, &out->sequences, error);
         lp_outcomes_clear(&other);
         snprintf(row->name, sizeof row->name, "%s", baselines[b].name);
         bool better = lp_metric_better(lp_metric_first((lp_task)config->task), row->metrics[0].mean,
@@ -161,16 +169,15 @@ static lapse_status compare(const comparing *c, int bootstrap, lapse_comparison 
             out->best = out->row_count;
         out->row_count++;
     }
-    out->cases = model.count;
-    out->case_total = model.total;
-    lp_outcomes_clear(&model);
+    out->cases = model->count;
+    out->case_total = model->total;
     return status;
 }
 
-lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
-                           const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error)
+static lapse_status compare_model(const lapse_model *model, const lapse_dataset *dataset,
+                                  const lapse_evaluate_options *options, lp_outcomes *outcomes,
+                                  lapse_comparison *comparison, lapse_error *error)
 {
-    LP_REQUIRE(error, model, dataset, options, comparison);
     uint8_t *split;
     const char *events;
     const lp_model_config *config = &model->config;
@@ -198,7 +205,38 @@ lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *datase
     comparison->metric_count = c.metrics;
     comparison->target = lp_predict_names[c.target];
     comparison->split = c.wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(c.wanted);
-    lapse_status status = compare(&c, options->bootstrap, comparison, error);
+    lapse_status status = compare(&c, options->bootstrap, outcomes, comparison, error);
     lp_free(split);
+    return status;
+}
+
+lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
+                           const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error)
+{
+    LP_REQUIRE(error, model, dataset, options, comparison);
+    lp_outcomes outcomes = {0};
+    lapse_status status = compare_model(model, dataset, options, &outcomes, comparison, error);
+    lp_outcomes_clear(&outcomes);
+    return status;
+}
+
+lapse_status lapse_rank_compare(const lapse_model *model, const lapse_dataset *dataset,
+                                const lapse_rank_options *options, lapse_rank_scores *scores,
+                                lapse_comparison *comparison, lapse_error *error)
+{
+    LP_REQUIRE(error, model, dataset, options, scores, comparison);
+    lp_outcomes outcomes = {0};
+    LP_TRY(lp_rank_evaluate_outcomes(model, dataset, options, scores, &outcomes, error));
+    if (outcomes.count < outcomes.total || outcomes.total > most_cases(model)) /* a comparison has another sample */
+        lp_outcomes_clear(&outcomes);
+    lapse_evaluate_options same = {.split = options->split,
+                                   .bootstrap = options->bootstrap,
+                                   .threads = options->threads,
+                                   .device = options->device,
+                                   .target = options->target};
+    lapse_status status = compare_model(model, dataset, &same, &outcomes, comparison, error);
+    lp_outcomes_clear(&outcomes);
+    if (status != LAPSE_OK)
+        lapse_rank_scores_clear(scores);
     return status;
 }

@@ -12,6 +12,12 @@ void lapse_evaluate_options_default(lapse_evaluate_options *options)
     *options = (lapse_evaluate_options){.split = "test", .bootstrap = 1000, .device = "cpu"};
 }
 
+lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
+                                 lapse_error *error)
+{
+    return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
+}
+
 /* The length of the name of a target at the beginning of a text, before a comma or its end; 0: there is none. */
 static size_t predicted_length(const char *text)
 {

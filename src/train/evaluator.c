@@ -2,7 +2,6 @@
 #include "train/evaluator.h"
 
 #include "base/finite.h"
-#include "base/threads.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
 #include "model/when_head.h"
@@ -11,8 +10,12 @@
 #include <math.h>
 #include <string.h>
 
-/* Windows of a batch. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
-enum { BATCH_WINDOWS = 64, BATCH_SHARDS = 16, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
+/* Windows of a batch, and of a shard. A batch of a recommender, which stores no probabilities, has more of them, so that many threads
+ * wait less for each other. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
+enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
+
+/* A device is waited for after so many batches, if it can copy their states to pinned memory, of at most so many bytes. */
+enum { SYNC_BATCHES = 4, MAX_PINNED = 1 << 28 };
 
 /* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
 enum { FEW_TARGETS = 8 };
@@ -36,12 +39,18 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
     size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
-    evaluator->states = lp_alloc(cases * dims, sizeof *evaluator->states);
-    if (!evaluator->backend->host)
-        evaluator->table =
-            evaluator->backend->pinned_new(evaluator->backend->context, items * (dims + 1) * sizeof *evaluator->table);
-    if (!evaluator->states || (!evaluator->backend->host && !evaluator->table))
+    const lp_backend *backend = evaluator->backend;
+    size_t size = cases * dims * sizeof *evaluator->states;
+    evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
+                        !lp_model_predicts_time(evaluator->model) && size <= MAX_PINNED;
+    evaluator->states = evaluator->direct ? backend->pinned_new(backend->context, size)
+                                          : lp_alloc(cases * dims, sizeof *evaluator->states);
+    if (!backend->host)
+        evaluator->table = backend->pinned_new(backend->context, items * (dims + 1) * sizeof *evaluator->table);
+    if (!evaluator->states || (!backend->host && !evaluator->table))
         return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
+    if (evaluator->direct)
+        evaluator->ranker = lp_worker_new();
     return LAPSE_OK;
 }
 
@@ -117,7 +126,9 @@ static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
 static int windows_of_batch(const lp_evaluator *evaluator)
 {
     int64_t windows = DEVICE_TOKENS / evaluator->targets.context, all = evaluator->windows.count;
-    if (evaluator->backend->host || windows < BATCH_WINDOWS)
+    if (evaluator->backend->host)
+        return ranks(evaluator) ? RANKED_WINDOWS : BATCH_WINDOWS;
+    if (windows < BATCH_WINDOWS)
         return BATCH_WINDOWS;
     windows = windows < DEVICE_WINDOWS ? windows : DEVICE_WINDOWS;
     return (int)(windows < all ? windows : all);
@@ -138,7 +149,7 @@ static int most_targets(const lp_windows *windows)
 static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    int shards = evaluator->backend->host ? BATCH_SHARDS : 1;
+    int shards = evaluator->backend->host ? windows_of_batch(evaluator) / SHARD_WINDOWS : 1;
     lp_batch_source source = {.windows = &evaluator->windows,
                               .targets = &evaluator->targets,
                               .columns = &evaluator->id_map.columns,
@@ -167,7 +178,7 @@ static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
     if (!ranks(evaluator))
         LP_TRY(make_predictions(evaluator, error));
     if (!lp_model_is_network(config)) {
-        size_t count = (size_t)BATCH_SHARDS * (size_t)config->event_types;
+        size_t count = (size_t)evaluator->batch.shard_count * (size_t)config->event_types;
         evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
         return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
     }
@@ -241,13 +252,17 @@ lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backen
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
     lp_prefetch_clear(&evaluator->prefetch);
+    lp_worker_free(evaluator->ranker);
     lp_id_map_clear(&evaluator->id_map);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
-    lp_free(evaluator->states);
+    if (evaluator->direct && evaluator->states)
+        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->states);
+    else
+        lp_free(evaluator->states);
     lp_free(evaluator->sampled);
     if (evaluator->table)
         evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
@@ -519,10 +534,73 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
     lp_prefetch_start(&evaluator->prefetch, position_of(evaluator, first + position.count));
 }
 
+static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
+{
+    if (evaluator->backend->host)
+        return parameters + value->offset;
+    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
+                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
+    return copy;
+}
+
+/* Copies the item table and its biases to host memory, if they are not there. */
+static void take_items(lp_evaluator *evaluator, const float *parameters)
+{
+    const lp_network *network = &evaluator->network;
+    int dims = evaluator->model->config.dims;
+    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
+    evaluator->rank_states = (lp_rank_states){dims, evaluator->threads, evaluator->states,
+                                              on_host(evaluator, network->items, parameters, evaluator->table),
+                                              on_host(evaluator, network->bias, parameters, bias_copy)};
+}
+
+static void rank_cases(void *context)
+{
+    lp_evaluator *evaluator = context;
+    lp_ranking_states(&evaluator->ranking, &evaluator->rank_states, evaluator->rank_first, evaluator->rank_end);
+}
+
+/* Returns when the ranker is idle; its next cases are those up to the newest. */
+static void next_cases(lp_evaluator *evaluator)
+{
+    if (evaluator->ranker)
+        lp_worker_wait(evaluator->ranker);
+    evaluator->rank_first = evaluator->rank_end;
+    evaluator->rank_end = evaluator->case_count;
+}
+
+void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
+{
+    next_cases(evaluator);
+    if (evaluator->rank_first == 0)
+        take_items(evaluator, parameters);
+    evaluator->rank_states.threads = evaluator->threads;
+    rank_cases(evaluator);
+}
+
+/* Waits for the states of all batches so far. The ranker gets them if it is idle, so the device never waits for it. */
+static void take_direct(lp_evaluator *evaluator)
+{
+    evaluator->backend->sync(evaluator->backend->context);
+    if (!evaluator->ranker || lp_worker_busy(evaluator->ranker))
+        return;
+    next_cases(evaluator);
+    lp_worker_start(evaluator->ranker, rank_cases, evaluator);
+}
+
+/* A run whose launches are timed waits for each batch. The ranker leaves a thread to this function, which feeds the device, and one to
+ * the prefetching. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
+    bool direct = evaluator->direct && !evaluator->times;
+    int batches = 0;
     evaluator->case_count = 0;
+    next_cases(evaluator);
     evaluator->open_nll = 0;
+    if (direct) {
+        take_items(evaluator, parameters);
+        evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
+    }
     const lp_batch *batch = &evaluator->batch;
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
@@ -532,7 +610,8 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
                     .context = evaluator};
     for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
         fill_batch(evaluator, first);
-        if (ranks(evaluator))
+        pass.state_to = direct ? evaluator->states + evaluator->case_count * evaluator->model->config.dims : NULL;
+        if (ranks(evaluator) && !direct)
             run_states(evaluator, &pass);
         else if (samples(evaluator) > 1)
             run_samples(evaluator, &pass);
@@ -543,32 +622,9 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         if (evaluator->time.width)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         collect(evaluator);
+        if (direct && (++batches % SYNC_BATCHES == 0 || first + batch->windows == evaluator->windows.count))
+            take_direct(evaluator);
     }
-}
-
-static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
-{
-    if (evaluator->backend->host)
-        return parameters + value->offset;
-    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
-                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
-    return copy;
-}
-
-void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
-{
-    const lp_network *network = &evaluator->network;
-    int dims = evaluator->model->config.dims;
-    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
-    lp_ranking_states(&evaluator->ranking, dims, evaluator->states,
-                      on_host(evaluator, network->items, parameters, evaluator->table),
-                      on_host(evaluator, network->bias, parameters, bias_copy));
-}
-
-lapse_status lp_evaluator_device(const lapse_model *model, const char *name, const lp_backend **backend,
-                                 lapse_error *error)
-{
-    return lp_backend_open(name && lp_model_is_network(&model->config) ? name : "cpu", backend, error);
 }
 
 /* Scores of a recommender are finite if this bound of theirs is. */
@@ -618,65 +674,4 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
         return lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem);
     bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
     return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
-}
-
-static double log_loss(const lp_evaluator *evaluator, lp_target target)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        sum += evaluator->predictions[target].cases[i].loss;
-    return sum / (double)evaluator->case_count;
-}
-
-static double accuracy(const lp_evaluator *evaluator, lp_target target)
-{
-    const lp_case *cases = evaluator->predictions[target].cases;
-    int64_t correct = 0;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        correct += cases[i].target == cases[i].predicted;
-    return (double)correct / (double)evaluator->case_count;
-}
-
-static double ndcg(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_ndcg(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
-}
-
-static double hit(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_hit(&evaluator->ranking, LP_PROTOCOL_UNSEEN, LP_METRIC_CUTOFF);
-}
-
-static double mrr(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    return lp_ranking_mrr(&evaluator->ranking, LP_PROTOCOL_UNSEEN);
-}
-
-/* Of the likelihood of all gaps, open ones included, for each gap that has ended. In standardized log time: without the factors that a
- * change of the time's unit brings in. */
-static double time_loss(const lp_evaluator *evaluator, lp_target target)
-{
-    (void)target;
-    double sum = evaluator->open_nll;
-    for (int64_t i = 0; i < evaluator->case_count; i++)
-        sum += evaluator->time.cases[i].nll - log(fmax(evaluator->time.cases[i].gap, evaluator->time.floor));
-    return sum / (double)evaluator->case_count - log(evaluator->model->config.when_deviation);
-}
-
-static double (*const metric_values[LP_METRIC_COUNT])(const lp_evaluator *, lp_target) = {
-    [LP_METRIC_LOG_LOSS] = log_loss, [LP_METRIC_ACCURACY] = accuracy, [LP_METRIC_NDCG] = ndcg,
-    [LP_METRIC_HIT] = hit,           [LP_METRIC_MRR] = mrr,           [LP_METRIC_TIME_LOSS] = time_loss,
-};
-
-void lp_evaluator_metrics(lp_evaluator *evaluator, const float *parameters, double values[LP_METRIC_COLUMNS])
-{
-    lp_metric_column columns[LP_METRIC_COLUMNS];
-    int count = lp_metric_columns(&evaluator->model->config, columns);
-    if (ranks(evaluator))
-        lp_evaluator_rank(evaluator, parameters);
-    for (int i = 0; i < count; i++)
-        values[i] = metric_values[columns[i].metric](evaluator, columns[i].target);
 }

@@ -5,6 +5,7 @@
 #ifndef LP_EVALUATOR_H
 #define LP_EVALUATOR_H
 
+#include "base/threads.h"
 #include "model/runner.h"
 #include "model/id_map.h"
 #include "model/metric.h"
@@ -43,11 +44,15 @@ typedef struct lp_evaluator {
     lp_runner runner;     /* likewise */
     const lp_backend *backend;
     int threads;
-    double *scratch;    /* [shards x event types]: probabilities of a baseline; owned */
-    float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
-    float *table;       /* host copy of a device's item table and biases; owned */
-    lp_ranking ranking; /* of a recommender */
-    uint8_t *sampled;   /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
+    double *scratch;              /* [shards x event types]: probabilities of a baseline; owned */
+    float *states;                /* [windows.targets x dims]: of a recommender, in the order of events; owned */
+    bool direct;                  /* a device copies to the states without waiting: they are pinned */
+    float *table;                 /* host copy of a device's item table and biases; owned */
+    lp_ranking ranking;           /* of a recommender */
+    lp_worker *ranker;            /* ranks the cases of a batch while a device computes the next one; NULL: none */
+    lp_rank_states rank_states;   /* of the current run, in host memory */
+    int64_t rank_first, rank_end; /* cases that the ranker ranks; all before them have their ranks */
+    uint8_t *sampled; /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
     lp_predictions predictions[LP_TARGET_COUNT];
     lp_time_predictions time;
     int sample; /* frequency sample of the current pass */
@@ -82,7 +87,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 void lp_baseline_predict(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
                          int64_t event, double *probabilities);
 
-/* Ranks a recommender's cases from the states of the last run. The item table comes from these parameters. */
+/* Ranks the cases of a recommender that the last run, with the same parameters, has not ranked yet. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 
 /* The backend that evaluates a model on the device of this name; NULL: "cpu". Baselines always use the CPU. */

@@ -24,7 +24,7 @@ static lapse_status take_cases(const lp_case *cases, int64_t count, lp_outcomes 
     return LAPSE_OK;
 }
 
-static lapse_status take_ranks(const lp_ranking *ranking, lp_protocol protocol, lp_outcomes *out, lapse_error *error)
+lapse_status lp_outcomes_take(const lp_ranking *ranking, lp_protocol protocol, lp_outcomes *out, lapse_error *error)
 {
     LP_TRY(reserve(out, ranking->case_count, 3, error));
     out->total = ranking->case_total;
@@ -51,7 +51,7 @@ static lapse_status run_evaluator(const lp_outcome_setup *setup, const lp_rankin
                                  setup->threads, error));
     lapse_status status = lp_evaluator_run_model(&evaluator, error);
     if (status == LAPSE_OK)
-        status = ranked ? take_ranks(&evaluator.ranking, setup->protocol, out, error)
+        status = ranked ? lp_outcomes_take(&evaluator.ranking, setup->protocol, out, error)
                         : take_cases(evaluator.predictions[setup->target].cases, evaluator.case_count, out, error);
     lp_evaluator_clear(&evaluator);
     return status;
@@ -76,7 +76,7 @@ static lapse_status rank_baseline(const lp_outcome_setup *setup, const lp_rankin
     lp_ranking ranking;
     LP_TRY(lp_ranking_init(&ranking, ranked, error));
     lp_ranking_rows(&ranking, score_row, &(rank_view){setup->model, setup->dataset, ranked->type});
-    lapse_status status = take_ranks(&ranking, setup->protocol, out, error);
+    lapse_status status = lp_outcomes_take(&ranking, setup->protocol, out, error);
     lp_ranking_clear(&ranking);
     return status;
 }

@@ -34,6 +34,14 @@ typedef struct lp_outcomes {
 
 /* Evaluates a network or a baseline. */
 lapse_status lp_outcomes_make(const lp_outcome_setup *setup, lp_outcomes *outcomes, lapse_error *error);
+/* The outcomes of a ranking that has its results. */
+lapse_status lp_outcomes_take(const lp_ranking *ranking, lp_protocol protocol, lp_outcomes *outcomes,
+                              lapse_error *error);
 void lp_outcomes_clear(lp_outcomes *outcomes);
+
+/* lapse_rank_evaluate of a network, with the outcomes of the protocol full-unseen. */
+lapse_status lp_rank_evaluate_outcomes(const lapse_model *model, const lapse_dataset *dataset,
+                                       const lapse_rank_options *options, lapse_rank_scores *scores,
+                                       lp_outcomes *outcomes, lapse_error *error);
 
 #endif

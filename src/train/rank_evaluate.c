@@ -1,6 +1,6 @@
 /* rank_evaluate.c: lapse_rank_evaluate: ranking metrics of a model on a split. */
 #include "base/threads.h"
-#include "train/evaluator.h"
+#include "train/outcomes.h"
 #include "train/rank_scores.h"
 
 #include <string.h>
@@ -46,9 +46,10 @@ typedef struct rank_view {
     const lapse_model *model;
     const lapse_dataset *dataset;
     lp_id_map id_map;
-    uint8_t *split;  /* of each event, as in lp_targets */
-    int64_t *counts; /* [items]: training targets of each item, or all targets of the dataset */
-    bool trained;    /* the counts are of training events */
+    uint8_t *split;        /* of each event, as in lp_targets */
+    int64_t *counts;       /* [items]: training targets of each item, or all targets of the dataset */
+    bool trained;          /* the counts are of training events */
+    lp_outcomes *outcomes; /* of a network, for the caller; NULL: none */
 } rank_view;
 
 /* Counts the training targets of each item, or all targets where the training split is not known. */
@@ -134,20 +135,25 @@ static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *
     lapse_status status = lp_evaluator_run_model(&evaluator, error);
     if (status == LAPSE_OK)
         status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
+    if (status == LAPSE_OK && view->outcomes) {
+        status = lp_outcomes_take(&evaluator.ranking, LP_PROTOCOL_UNSEEN, view->outcomes, error);
+        if (status != LAPSE_OK)
+            lapse_rank_scores_clear(scores);
+    }
     lp_evaluator_clear(&evaluator);
     return status;
 }
 
-/* threads: of the rows. */
-static lapse_status rank(const lapse_model *model, const lapse_dataset *dataset, rank_rows rows, int threads,
-                         const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+/* view: model, dataset and outcomes. threads: of the rows. */
+static lapse_status rank(rank_view view, rank_rows rows, int threads, const lapse_rank_options *options,
+                         lapse_rank_scores *scores, lapse_error *error)
 {
+    const lapse_model *model = view.model;
     LP_TRY(check_options(model, options, error));
-    rank_view view = {.model = model, .dataset = dataset};
     lp_split wanted = LP_SPLIT_COUNT;
     lapse_status status = view_open(&view, options, &wanted, error);
     if (status == LAPSE_OK) {
-        lp_ranking_setup setup = {.dataset = dataset,
+        lp_ranking_setup setup = {.dataset = view.dataset,
                                   .type = view.id_map.columns.type,
                                   .items = model->types.count,
                                   .split = view.split,
@@ -171,19 +177,28 @@ static lapse_status rank(const lapse_model *model, const lapse_dataset *dataset,
     return status;
 }
 
-lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
-                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+lapse_status lp_rank_evaluate_outcomes(const lapse_model *model, const lapse_dataset *dataset,
+                                       const lapse_rank_options *options, lapse_rank_scores *scores,
+                                       lp_outcomes *outcomes, lapse_error *error)
 {
     LP_REQUIRE(error, model, dataset, options, scores);
     LP_REQUIRE(error, options->split, options->cutoffs);
     int threads;
     LP_TRY(lp_threads_resolve(options->threads, &threads, error));
-    return rank(model, dataset, (rank_rows){0}, threads, options, scores, error);
+    rank_view view = {.model = model, .dataset = dataset, .outcomes = outcomes};
+    return rank(view, (rank_rows){0}, threads, options, scores, error);
+}
+
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
+{
+    return lp_rank_evaluate_outcomes(model, dataset, options, scores, NULL, error);
 }
 
 lapse_status lp_rank_evaluate_rows(const lapse_model *model, const lapse_dataset *dataset,
                                    const lapse_rank_options *options, lp_rank_row score, void *context,
                                    lapse_rank_scores *scores, lapse_error *error)
 {
-    return rank(model, dataset, (rank_rows){score, context}, 1, options, scores, error);
+    rank_view view = {.model = model, .dataset = dataset};
+    return rank(view, (rank_rows){score, context}, 1, options, scores, error);
 }

@@ -9,6 +9,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MAX_BLOCK = 256, MIN_BLOCK = 16, TILE = 192 };
 
@@ -117,83 +118,6 @@ static lapse_status list_cases(lp_ranking *ranking, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* Buffers to make the sorted lists of distinct items of every sequence that has a case: a counting sort of all events
- * by item, then a stable distribution to the lists. */
-typedef struct list_maker {
-    int64_t *sequence; /* [lists] */
-    int64_t *offset;   /* [items + 1]: index of an item's first event in `event` */
-    int64_t *event;    /* sorted by item */
-    int64_t *list;     /* the list of each of them */
-} list_maker;
-
-static void make_lists(lp_ranking *ranking, const list_maker *maker, int64_t lists)
-{
-    const lp_ranking_setup *setup = &ranking->setup;
-    const lapse_dataset *dataset = setup->dataset;
-    for (int64_t l = 0; l < lists; l++)
-        for (uint64_t e = dataset->start[maker->sequence[l]]; e < dataset->start[maker->sequence[l] + 1]; e++)
-            maker->offset[setup->type[e] + 1]++;
-    for (int64_t i = 0; i < setup->items; i++)
-        maker->offset[i + 1] += maker->offset[i];
-    for (int64_t l = 0; l < lists; l++)
-        for (uint64_t e = dataset->start[maker->sequence[l]]; e < dataset->start[maker->sequence[l] + 1]; e++) {
-            int64_t at = maker->offset[setup->type[e]]++;
-            maker->event[at] = (int64_t)e;
-            maker->list[at] = l;
-        }
-    int64_t total = maker->offset[setup->items], *filled = maker->offset; /* reused: it has at least [lists] */
-    for (int64_t l = 0; l < lists; l++)
-        filled[l] = ranking->list_start[l];
-    for (int64_t i = 0; i < total; i++) {
-        int64_t l = maker->list[i], e = maker->event[i];
-        int32_t item = setup->type[e];
-        if (filled[l] > ranking->list_start[l] && ranking->list_items[filled[l] - 1].item == item)
-            continue;
-        ranking->list_items[filled[l]++] = (lp_sequence_item){item, e};
-    }
-    /* Close the gaps left by repeated items. */
-    int64_t end = 0;
-    for (int64_t l = 0; l < lists; l++) {
-        int64_t first = ranking->list_start[l], last = filled[l];
-        ranking->list_start[l] = end;
-        for (int64_t i = first; i < last; i++)
-            ranking->list_items[end++] = ranking->list_items[i];
-    }
-    ranking->list_start[lists] = end;
-}
-
-static lapse_status list_items(lp_ranking *ranking, lapse_error *error)
-{
-    const lp_ranking_setup *setup = &ranking->setup;
-    const lapse_dataset *dataset = setup->dataset;
-    int64_t lists = ranking->case_count ? ranking->cases[ranking->case_count - 1].list + 1 : 0, total = 0;
-    int64_t offsets = setup->items + 1 > lists ? setup->items + 1 : lists;
-    list_maker maker = {.sequence = lp_alloc((size_t)lists, sizeof *maker.sequence),
-                        .offset = lp_alloc((size_t)offsets, sizeof *maker.offset)};
-    ranking->list_start = lp_alloc((size_t)lists + 1, sizeof *ranking->list_start);
-    bool good = maker.sequence && maker.offset && ranking->list_start;
-    for (int64_t c = 0; good && c < ranking->case_count; c++)
-        maker.sequence[ranking->cases[c].list] = ranking->cases[c].sequence;
-    for (int64_t l = 0; good && l < lists; l++) {
-        ranking->list_start[l] = total;
-        total += (int64_t)(dataset->start[maker.sequence[l] + 1] - dataset->start[maker.sequence[l]]);
-    }
-    if (good) {
-        maker.event = lp_alloc((size_t)total, sizeof *maker.event);
-        maker.list = lp_alloc((size_t)total, sizeof *maker.list);
-        ranking->list_items = lp_alloc((size_t)total, sizeof *ranking->list_items);
-        good = maker.event && maker.list && ranking->list_items;
-    }
-    if (good)
-        make_lists(ranking, &maker, lists);
-    lp_free(maker.sequence);
-    lp_free(maker.offset);
-    lp_free(maker.event);
-    lp_free(maker.list);
-    return good ? LAPSE_OK
-                : lp_fail_memory(error, "the items of sequences", (size_t)total * (sizeof(lp_sequence_item) + 16));
-}
-
 /* ----------------------------------------------------------------------------------------------- workers ----- */
 
 static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
@@ -217,18 +141,91 @@ static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
     return good ? LAPSE_OK : lp_fail_memory(error, "a ranking", scores * sizeof(float) + items * sizeof(double));
 }
 
+/* ------------------------------------------------------------------------------------------------- lists ----- */
+
+/* Makes the sorted list of distinct items of each sequence that has a case. The space of a list is as long as the sequence, so repeated
+ * items leave gaps between lists, which join_lists closes. */
+typedef struct list_maker {
+    lp_ranking *ranking;
+    int64_t *sequence; /* [lists] */
+    int64_t *length;   /* [lists]: distinct items */
+    int64_t *first;    /* [threads x items]: first event of each item of a list */
+} list_maker;
+
+/* Marks the items of a sequence, then lists those that are marked. */
+static void make_list(void *context, int list, int worker)
+{
+    const list_maker *maker = context;
+    const lp_ranking *ranking = maker->ranking;
+    const lp_ranking_setup *setup = &ranking->setup;
+    const int64_t sequence = maker->sequence[list], start = (int64_t)setup->dataset->start[sequence];
+    uint64_t *marked = ranking->workers[worker].excluded;
+    int64_t *first = maker->first + worker * setup->items, length = 0;
+    for (int64_t e = (int64_t)setup->dataset->start[sequence + 1] - 1; e >= start; e--) {
+        lp_bitset_set(marked, setup->type[e]);
+        first[setup->type[e]] = e;
+    }
+    for (int64_t word = 0; word <= setup->items / 64; word++)
+        for (; marked[word]; marked[word] &= marked[word] - 1) {
+            int64_t item = 64 * word + __builtin_ctzll(marked[word]);
+            ranking->list_items[ranking->list_start[list] + length++] = (lp_sequence_item){(int32_t)item, first[item]};
+        }
+    maker->length[list] = length;
+}
+
+static void join_lists(lp_ranking *ranking, const int64_t *length, int64_t lists)
+{
+    int64_t end = 0;
+    for (int64_t l = 0; l < lists; l++) {
+        if (end < ranking->list_start[l])
+            memmove(ranking->list_items + end, ranking->list_items + ranking->list_start[l],
+                    (size_t)length[l] * sizeof *ranking->list_items);
+        ranking->list_start[l] = end;
+        end += length[l];
+    }
+    ranking->list_start[lists] = end;
+}
+
+static lapse_status list_items(lp_ranking *ranking, lapse_error *error)
+{
+    const uint64_t *start = ranking->setup.dataset->start;
+    int64_t lists = ranking->case_count ? ranking->cases[ranking->case_count - 1].list + 1 : 0, total = 0;
+    list_maker maker = {
+        .ranking = ranking,
+        .sequence = lp_alloc((size_t)lists, sizeof *maker.sequence),
+        .length = lp_alloc((size_t)lists, sizeof *maker.length),
+        .first = lp_alloc_raw((size_t)ranking->setup.threads * (size_t)ranking->setup.items, sizeof *maker.first)};
+    ranking->list_start = lp_alloc((size_t)lists + 1, sizeof *ranking->list_start);
+    bool good = maker.sequence && maker.length && maker.first && ranking->list_start;
+    for (int64_t c = 0; good && c < ranking->case_count; c++)
+        maker.sequence[ranking->cases[c].list] = ranking->cases[c].sequence;
+    for (int64_t l = 0; good && l < lists; l++) {
+        ranking->list_start[l] = total;
+        total += (int64_t)(start[maker.sequence[l] + 1] - start[maker.sequence[l]]);
+    }
+    good = good && (ranking->list_items = lp_alloc_raw((size_t)total, sizeof *ranking->list_items));
+    if (good) {
+        lp_threads_run(ranking->setup.threads, (int)lists, make_list, &maker);
+        join_lists(ranking, maker.length, lists);
+    }
+    lp_free(maker.sequence);
+    lp_free(maker.length);
+    lp_free(maker.first);
+    return good ? LAPSE_OK : lp_fail_memory(error, "the items of sequences", (size_t)total * sizeof(lp_sequence_item));
+}
+
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error)
 {
     *ranking = (lp_ranking){.setup = *setup};
     lapse_status status = list_cases(ranking, error);
+    if (status == LAPSE_OK)
+        status = make_workers(ranking, error);
     if (status == LAPSE_OK)
         status = list_items(ranking, error);
     if (status == LAPSE_OK && setup->negatives > 0)
         status = lp_rank_pool_init(&ranking->pools[0], setup->items, NULL, setup->seed, error);
     if (status == LAPSE_OK && setup->negatives > 0)
         status = lp_rank_pool_init(&ranking->pools[1], setup->items, setup->counts, setup->seed, error);
-    if (status == LAPSE_OK)
-        status = make_workers(ranking, error);
     if (status != LAPSE_OK)
         lp_ranking_clear(ranking);
     return status;
@@ -318,29 +315,31 @@ static void tally_end(const lp_ranking *ranking, const tally *t)
 typedef struct states_task {
     lp_ranking *ranking;
     const lp_ranking_kernels *kernels;
-    int dims;
-    const float *state, *table, *bias;
+    const lp_rank_states *states;
+    int64_t first, end; /* cases */
+    int64_t block;      /* cases of a task */
 } states_task;
 
 static void rank_states(void *context, int task, int number)
 {
     const states_task *job = context;
     const lp_ranking *ranking = job->ranking;
+    const lp_rank_states *states = job->states;
     lp_rank_worker *worker = &ranking->workers[number];
-    int64_t first_case = (int64_t)task * ranking->block, left = ranking->case_count - first_case;
-    int cases = left < ranking->block ? (int)left : ranking->block;
-    size_t dims = (size_t)job->dims;
-    const float *state = job->state + (size_t)first_case * dims;
+    int64_t first_case = job->first + task * job->block, left = job->end - first_case;
+    int cases = (int)(left < job->block ? left : job->block);
+    size_t dims = (size_t)states->dims;
+    const float *state = states->state + (size_t)first_case * dims;
     for (int i = 0; i < cases; i++) {
         tally_start(ranking, worker, i, &ranking->cases[first_case + i]);
         tally *t = &worker->tallies[i];
-        job->kernels->scores(1, 1, job->dims, state + (size_t)i * dims, job->table + (size_t)t->target * dims,
-                             job->bias ? job->bias + t->target : NULL, &t->target_score);
+        job->kernels->scores(1, 1, states->dims, state + (size_t)i * dims, states->table + (size_t)t->target * dims,
+                             states->bias ? states->bias + t->target : NULL, &t->target_score);
     }
     for (int64_t first = 0; first < ranking->setup.items; first += TILE) {
         int items = ranking->setup.items - first < TILE ? (int)(ranking->setup.items - first) : TILE;
-        job->kernels->scores(cases, items, job->dims, state, job->table + (size_t)first * dims,
-                             job->bias ? job->bias + first : NULL, worker->scores);
+        job->kernels->scores(cases, items, states->dims, state, states->table + (size_t)first * dims,
+                             states->bias ? states->bias + first : NULL, worker->scores);
         for (int i = 0; i < cases; i++)
             tally_add(&worker->tallies[i], first, items, worker->scores + (size_t)i * (size_t)items,
                       job->kernels->count_at_least);
@@ -349,15 +348,13 @@ static void rank_states(void *context, int task, int number)
         tally_end(ranking, &worker->tallies[i]);
 }
 
-static int blocks(const lp_ranking *ranking)
+/* A few cases have a task per thread. */
+void lp_ranking_states(lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end)
 {
-    return (int)((ranking->case_count + ranking->block - 1) / ranking->block);
-}
-
-void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const float *table, const float *bias)
-{
-    states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), dims, state, table, bias};
-    lp_threads_run(ranking->setup.threads, blocks(ranking), rank_states, &task);
+    states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), states, first, end, 0};
+    int64_t each = (end - first + states->threads - 1) / states->threads;
+    task.block = each < MIN_BLOCK ? MIN_BLOCK : each < ranking->block ? each : ranking->block;
+    lp_threads_run(states->threads, (int)((end - first + task.block - 1) / task.block), rank_states, &task);
 }
 
 /* --------------------------------------------------------------------------------------------------- rows ---- */
@@ -392,7 +389,8 @@ static void rank_rows(void *context, int task, int number)
 void lp_ranking_rows(lp_ranking *ranking, lp_rank_row score, void *context)
 {
     rows_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), score, context};
-    lp_threads_run(ranking->setup.threads, blocks(ranking), rank_rows, &task);
+    int64_t blocks = (ranking->case_count + ranking->block - 1) / ranking->block;
+    lp_threads_run(ranking->setup.threads, (int)blocks, rank_rows, &task);
 }
 
 /* -------------------------------------------------------------------------------------------------- means ---- */

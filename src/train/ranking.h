@@ -73,8 +73,14 @@ typedef struct lp_ranking {
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error);
 void lp_ranking_clear(lp_ranking *ranking);
 
-/* Ranks all cases by state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL. */
-void lp_ranking_states(lp_ranking *ranking, int dims, const float *state, const float *table, const float *bias);
+/* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL. */
+typedef struct lp_rank_states {
+    int dims, threads; /* threads: at most those of the ranking */
+    const float *state, *table, *bias;
+} lp_rank_states;
+
+/* Ranks the cases first .. end - 1 by these scores. */
+void lp_ranking_states(lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end);
 
 /* Ranks all cases by rows of scores: `score` fills scores [items] for a case, on any thread. */
 typedef void (*lp_rank_row)(void *context, const lp_rank_case *rank_case, double *scores);

@@ -62,7 +62,7 @@ struct lapse_trainer {
 };
 
 /* Steps between two copies of a device's losses to the host. */
-enum { LP_LOSS_STEPS = 64 };
+enum { LP_LOSS_STEPS = 128 };
 
 /* Times of the parts of a step, for benchmarks. */
 typedef struct lp_step_times {

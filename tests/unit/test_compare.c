@@ -136,6 +136,32 @@ static void recommenders(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Both at once have the results of each alone: all cases, and a sample, with which the comparison still has all of them. */
+static void at_once(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(3);
+    lapse_model *model = learn(dataset, "recommend", "attention", NULL);
+    lapse_comparison alone = compare(model, dataset, NULL), beside;
+    for (int cases = 0; cases < 4; cases += 3) {
+        lapse_rank_options options;
+        lapse_rank_scores one, two;
+        lapse_rank_options_default(&options);
+        options.cases = cases;
+        options.threads = 2;
+        assert_int_equal(lapse_rank_evaluate(model, dataset, &options, &one, NULL), LAPSE_OK);
+        assert_int_equal(lapse_rank_compare(model, dataset, &options, &two, &beside, NULL), LAPSE_OK);
+        assert_memory_equal(&beside, &alone, sizeof alone);
+        assert_int_equal(two.whole.cases, cases ? cases : alone.cases);
+        size_t means = (size_t)LAPSE_RANK_PROTOCOLS * 2 * (size_t)options.cutoff_count;
+        assert_memory_equal(one.means, two.means, means * sizeof *one.means);
+        lapse_rank_scores_clear(&one);
+        lapse_rank_scores_clear(&two);
+    }
+    lapse_model_free(model);
+    lapse_dataset_close(dataset);
+}
+
 static lapse_dataset *shop(const char *event, const char *action)
 {
     lapse_simulate_options simulate;
@@ -223,6 +249,11 @@ static void what_cannot_be_compared(void **state)
     options.target = "action";
     assert_int_equal(lapse_compare(model, dataset, &options, &c, &error), LAPSE_ERROR_USAGE);
     assert_string_equal(error.message, "the model does not predict 'action', but the event");
+    lapse_rank_options rank;
+    lapse_rank_scores scores;
+    lapse_rank_options_default(&rank);
+    assert_int_equal(lapse_rank_compare(markov, dataset, &rank, &scores, &c, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, "the model 'markov' is a baseline; networks are compared with baselines");
     lapse_model_free(model);
     lapse_model_free(markov);
     lapse_dataset_close(dataset);
@@ -234,6 +265,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(classifiers),
         cmocka_unit_test(recommenders),
+        cmocka_unit_test(at_once),
         cmocka_unit_test_teardown(two_targets, remove_files),
         cmocka_unit_test_teardown(scores_are_recorded, remove_files),
         cmocka_unit_test(what_cannot_be_compared),

@@ -267,6 +267,20 @@ static lapse_status rank(const lapse_model *model, lapse_error *error)
     return status;
 }
 
+static lapse_status rank_beside_baselines(lapse_error *error)
+{
+    lapse_rank_options options;
+    lapse_rank_scores scores;
+    lapse_comparison comparison;
+    lapse_rank_options_default(&options);
+    options.threads = 1;
+    options.bootstrap = 5;
+    lapse_status status = lapse_rank_compare(recommender, dataset, &options, &scores, &comparison, error);
+    if (status == LAPSE_OK)
+        lapse_rank_scores_clear(&scores);
+    return status;
+}
+
 static lapse_status rank_network(lapse_error *error)
 {
     return rank(recommender, error);
@@ -380,6 +394,7 @@ static const struct {
     {"lapse_evaluate, a baseline", evaluate_baseline},
     {"lapse_rank_evaluate, a network", rank_network},
     {"lapse_rank_evaluate, a baseline", rank_baseline},
+    {"lapse_rank_compare", rank_beside_baselines},
     {"lapse_session_predict", query_session},
     {"lapse_predict_all", predict_all},
     {"lapse_spectrum_save_svg", draw_spectrum},

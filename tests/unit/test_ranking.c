@@ -176,7 +176,10 @@ static void against_brute_force(void **state)
                     sum += (double)z[c * DIMS + k] * table[i * DIMS + k];
                 rows.scores[c * ITEMS + i] = sum;
             }
-        lp_ranking_states(&ranking, DIMS, z, table, bias);
+        lp_rank_states states = {DIMS, setup.threads, z, table, bias};
+        int64_t part = ranking.case_count / 3;
+        lp_ranking_states(&ranking, &states, part, ranking.case_count);
+        lp_ranking_states(&ranking, &states, 0, part);
         assert_int_equal(ranking.results[1].rank[LP_PROTOCOL_FULL], ITEMS);
         for (int64_t c = 0; c < ranking.case_count; c++)
             check_full(&ranking, c, rows.scores + c * ITEMS, seed);
