@@ -23,69 +23,48 @@ static void find_inputs(lp_cuda_upload *upload, const lp_cuda_run *sizes)
     const lp_graph *graph = sizes->run->plan->graph;
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
-            const lp_node *node = graph->nodes[i];
-            const lp_value *value = node->inputs[k];
+            const lp_value *value = graph->nodes[i]->inputs[k];
             if (!value || value->storage != LP_STORAGE_INPUT)
                 continue;
             lp_cuda_input *mine = &upload->inputs[value->slot];
             mine->value = value;
-            const lp_value *sorted_by = lp_cuda_sorted_by(node, k);
+            const lp_value *sorted_by = lp_cuda_sorted_by(graph->nodes[i], k);
             int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
             mine->ids = ids > mine->ids ? ids : mine->ids;
         }
 }
 
-static size_t lay_out_input(lp_cuda_input *mine, const lp_cuda_run *sizes, size_t offset)
+/* The next part of the upload; returns its offset. */
+static size_t add_part(lp_cuda_upload *upload, size_t size)
 {
-    int64_t rows = lp_cuda_largest(sizes, mine->value);
-    mine->offset = offset;
-    offset += lp_cuda_align((size_t)rows * row_size(mine->value));
-    if (mine->ids) {
-        mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
-        mine->list_offset = offset;
-        offset += mine->layout.size;
-    }
+    size_t offset = upload->size;
+    upload->size += lp_cuda_align(size);
     return offset;
-}
-
-static void lay_out(lp_cuda_upload *upload, const lp_cuda_run *sizes)
-{
-    const lp_run *run = sizes->run;
-    upload->segment_offset = lp_cuda_align(sizeof(lp_cuda_shard));
-    upload->order_offset = upload->segment_offset + ((size_t)sizes->largest_segments + 1) * sizeof(int32_t);
-    size_t order = lp_cuda_attention_order_count(run->plan->largest.rows[LP_ROWS_TOKENS]);
-    size_t size = lp_cuda_align(upload->order_offset + order * sizeof(int32_t));
-    upload->adam_offset = size;
-    size += lp_cuda_align(run->gradients ? lp_cuda_adam_size(run->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
-    for (int slot = 0; slot < upload->input_count; slot++)
-        if (upload->inputs[slot].value)
-            size = lay_out_input(&upload->inputs[slot], sizes, size);
-    upload->size = size;
 }
 
 bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_arena *arena)
 {
+    const lp_run *run = sizes->run;
+    const int64_t *largest = run->plan->largest.rows;
     *upload = lp_cuda_upload();
-    upload->input_count = sizes->run->plan->graph->input_count;
-    size_t slots = (size_t)upload->input_count + 1;
-    upload->inputs = (lp_cuda_input *)lp_arena_alloc(arena, slots * sizeof *upload->inputs);
-    upload->lists = (const lp_cuda_input **)lp_arena_alloc(arena, slots * sizeof *upload->lists);
-    if (!upload->inputs || !upload->lists)
+    upload->input_count = run->plan->graph->input_count;
+    upload->inputs = (lp_cuda_input *)lp_arena_alloc(arena, ((size_t)upload->input_count + 1) * sizeof *upload->inputs);
+    if (!upload->inputs)
         return false;
     find_inputs(upload, sizes);
-    lay_out(upload, sizes);
+    size_t segments = (size_t)sizes->largest_segments + 1,
+           order = lp_cuda_attention_order_count(largest[LP_ROWS_TOKENS]);
+    add_part(upload, sizeof(lp_cuda_shard));
+    upload->segment_offset = add_part(upload, (segments + order) * sizeof(int32_t));
+    upload->order_offset = upload->segment_offset + segments * sizeof(int32_t);
+    upload->adam_offset = add_part(upload, run->gradients ? lp_cuda_adam_size(largest[LP_ROWS_ITEMS]) : 0);
     for (int slot = 0; slot < upload->input_count; slot++) {
-        const lp_cuda_input *mine = &upload->inputs[slot];
-        size_t wanted = mine->ids ? lp_cuda_list_sort_size(&mine->layout) : 0;
-        upload->sort_buffer_size = wanted > upload->sort_buffer_size ? wanted : upload->sort_buffer_size;
-        if (mine->ids)
-            upload->lists[upload->list_count++] = mine;
+        lp_cuda_input *mine = &upload->inputs[slot];
+        int64_t rows = mine->value ? lp_cuda_largest(sizes, mine->value) : 0;
+        mine->offset = add_part(upload, rows ? (size_t)rows * row_size(mine->value) : 0);
+        mine->list_offset = add_part(upload, mine->ids ? lp_cuda_lists_size(mine->ids, rows * mine->value->cols) : 0);
     }
-    int available = lp_threads_available();
-    upload->threads = available < THREADS ? available : (int)THREADS;
-    upload->sort_buffers = (int32_t *)lp_arena_alloc(
-        arena, (size_t)upload->threads * upload->sort_buffer_size * sizeof *upload->sort_buffers + 1);
-    return upload->sort_buffers != NULL;
+    return true;
 }
 
 /* ---- filling an upload ----------------------------------------------------------------------------------------- */
@@ -96,27 +75,17 @@ typedef struct staging_job {
     char *staging;
 } staging_job;
 
-static void stage_list(const staging_job *job, const lp_cuda_input *mine, int32_t *sort_buffer)
-{
-    const int32_t *ids = (const int32_t *)job->run->inputs[mine->value->slot];
-    int64_t elements = (int64_t)lp_run_rows(job->run, mine->value) * mine->value->cols;
-    lp_cuda_list_fill(&mine->layout, job->staging + mine->list_offset, ids, elements, sort_buffer);
-}
-
-/* One task for each sorted list; the last task copies the inputs. */
-static void stage_part(void *context, int task, int worker)
+/* A task for each input: copies it and sorts its ids. */
+static void stage_input(void *context, int slot, int)
 {
     const staging_job *job = (const staging_job *)context;
-    const lp_cuda_upload *upload = job->upload;
-    if (task < upload->list_count) {
-        stage_list(job, upload->lists[task], upload->sort_buffers + (size_t)worker * upload->sort_buffer_size);
-        return;
-    }
-    for (int slot = 0; slot < upload->input_count; slot++) {
-        const lp_cuda_input *mine = &upload->inputs[slot];
-        size_t size = mine->value ? (size_t)lp_run_rows(job->run, mine->value) * row_size(mine->value) : 0;
-        if (size)
-            memcpy(job->staging + mine->offset, job->run->inputs[slot], size);
+    const lp_cuda_input *mine = &job->upload->inputs[slot];
+    size_t rows = mine->value ? (size_t)lp_run_rows(job->run, mine->value) : 0;
+    if (rows)
+        memcpy(job->staging + mine->offset, job->run->inputs[slot], rows * row_size(mine->value));
+    if (mine->ids) {
+        lp_cuda_lists lists = lp_cuda_lists_at(job->staging + mine->list_offset, mine->ids, 0);
+        lp_cuda_lists_fill(&lists, (const int32_t *)job->run->inputs[slot], (int64_t)rows * mine->value->cols);
     }
 }
 
@@ -138,5 +107,6 @@ void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const 
         lp_cuda_adam_fill(train_step, (const float *)lp_run_data(run, train_step->loss),
                           (lp_cuda_adam_args *)(staging + upload->adam_offset));
     staging_job job = {upload, run, staging};
-    lp_threads_run(upload->threads, upload->list_count + 1, stage_part, &job);
+    int available = lp_threads_available();
+    lp_threads_run(available < THREADS ? available : (int)THREADS, upload->input_count, stage_input, &job);
 }
