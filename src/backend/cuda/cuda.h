@@ -61,6 +61,7 @@ typedef struct lp_cuda_run {
     int largest_segments;       /* capacity of `segment`; the order of cuda_attention_order.h follows it */
     int stream;                 /* selects the scratch memory of the current node */
     struct lp_cuda_program *program;
+    const struct lp_cuda_upload *upload; /* its layout */
     const struct lp_cuda_copies *copies; /* cuda_packed.h; NULL: none */
     int stage;                           /* number of the current one */
 } lp_cuda_run;

@@ -33,15 +33,6 @@ typedef struct adam_task {
     int chunks, norm_blocks; /* norm_blocks is 0 without clipping */
 } adam_task;
 
-/* The group of a chunk; *chunk becomes its index within the group. */
-__device__ static inline const group &group_of(const adam_task &task, int *chunk)
-{
-    int index = 0;
-    while (*chunk >= task.groups[index].chunks)
-        *chunk -= task.groups[index++].chunks;
-    return task.groups[index];
-}
-
 /* The vector of a thread: its offset in parameters and moments, and in gradients. */
 template <int n> struct adam_vector {
     bool valid;
@@ -72,33 +63,6 @@ template <int n> __device__ static inline adam_vector<n> load_gradient(const ada
     return x;
 }
 
-template <int n> __device__ static inline float sum_squares(const adam_task &task, const group &p, int chunk)
-{
-    adam_vector<n> x = load_gradient<n>(task, p, chunk);
-    float sum = 0;
-#pragma unroll
-    for (int i = 0; i < n; i++)
-        sum += x.gradient.at[i] * x.gradient.at[i];
-    return sum;
-}
-
-__global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
-{
-    double norm = 0;
-    lp_pdl_trigger();
-#pragma unroll 1
-    for (int i = (int)blockIdx.x; i < task.chunks; i += (int)gridDim.x) {
-        int chunk = i;
-        const group &p = group_of(task, &chunk);
-        norm += (double)(p.width == 4   ? sum_squares<4>(task, p, chunk)
-                         : p.width == 2 ? sum_squares<2>(task, p, chunk)
-                                        : sum_squares<1>(task, p, chunk));
-    }
-    norm = lp_block_sum<WARPS>(norm);
-    if (threadIdx.x == 0)
-        task.norms[blockIdx.x] = norm;
-}
-
 /* Factor that clips the global norm to `clip`. Every thread of the block must call it. */
 __device__ static inline float clip_scale(const adam_task &task)
 {
@@ -118,18 +82,24 @@ __device__ static inline float clip_scale(const adam_task &task)
     return scale;
 }
 
-template <int n> __device__ static inline void update(const adam_task &task, const group &p, int chunk)
+/* Without `updates` it only returns the sum of squares of the thread's gradients. */
+template <int n, bool updates>
+__device__ static inline float vector_step(const adam_task &task, const group &p, int chunk)
 {
     adam_vector<n> x = load_gradient<n>(task, p, chunk);
     lp_vector<n> first = {}, second = {}, parameter = {};
-    if (x.valid) {
+    float squares = 0;
+#pragma unroll
+    for (int i = 0; i < n; i++)
+        squares += x.gradient.at[i] * x.gradient.at[i];
+    if (updates && x.valid) {
         first = lp_vector_load<n>(p.moment1 + x.at);
         second = lp_vector_load<n>(p.moment2 + x.at);
         parameter = lp_vector_load<n>(p.parameters + x.at);
     }
-    float scale = clip_scale(task);
-    if (!x.valid)
-        return;
+    float scale = updates ? clip_scale(task) : 1;
+    if (!updates || !x.valid)
+        return squares;
     float rate = task.args->rate * x.rate, correction = task.args->correction2;
 #pragma unroll
     for (int i = 0; i < n; i++) {
@@ -143,18 +113,35 @@ template <int n> __device__ static inline void update(const adam_task &task, con
     lp_vector_store<n>(p.moment1 + x.at, first, 0);
     lp_vector_store<n>(p.moment2 + x.at, second, 0);
     lp_vector_store<n>(p.parameters + x.at, parameter, 0);
+    return squares;
+}
+
+template <bool updates> __device__ static inline float chunk_step(const adam_task &task, int chunk)
+{
+    int index = 0;
+    while (chunk >= task.groups[index].chunks)
+        chunk -= task.groups[index++].chunks;
+    const group &p = task.groups[index];
+    return p.width == 4   ? vector_step<4, updates>(task, p, chunk)
+           : p.width == 2 ? vector_step<2, updates>(task, p, chunk)
+                          : vector_step<1, updates>(task, p, chunk);
+}
+
+__global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
+{
+    double norm = 0;
+    lp_pdl_trigger();
+#pragma unroll 1
+    for (int chunk = (int)blockIdx.x; chunk < task.chunks; chunk += (int)gridDim.x)
+        norm += (double)chunk_step<false>(task, chunk);
+    norm = lp_block_sum<WARPS>(norm);
+    if (threadIdx.x == 0)
+        task.norms[blockIdx.x] = norm;
 }
 
 __global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constant__ adam_task task)
 {
-    int chunk = (int)blockIdx.x;
-    const group &p = group_of(task, &chunk);
-    if (p.width == 4)
-        update<4>(task, p, chunk);
-    else if (p.width == 2)
-        update<2>(task, p, chunk);
-    else
-        update<1>(task, p, chunk);
+    chunk_step<true>(task, (int)blockIdx.x);
     if (blockIdx.x + threadIdx.x == 0 && task.args->loss_to)
         *task.args->loss_to = *task.args->loss;
 }

@@ -47,39 +47,29 @@ cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *nam
 
 /* ---- opening a device ---------------------------------------------------------------------------------------- */
 
-static cudaError_t create_streams(lp_cuda_device *device)
-{
-    int least = 0, greatest = 0; /* priorities */
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    for (int i = 0; error == cudaSuccess && i < LP_CUDA_STREAMS; i++)
-        error = cudaStreamCreateWithPriority(&device->streams[i], cudaStreamNonBlocking,
-                                             i < LP_CUDA_FIRST_LOW_PRIORITY ? greatest : least);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&device->copy_stream, cudaStreamNonBlocking);
-    if (error == cudaSuccess)
-        error = cudaEventCreateWithFlags(&device->copied, cudaEventDisableTiming);
-    for (int i = 0; error == cudaSuccess && i < 2; i++)
-        error = cudaEventCreate(&device->timer[i]);
-    return error;
-}
-
 const char *lp_device_open(lp_cuda_device *device)
 {
-    int driver = 0, count = 0;
+    int driver = 0, count = 0, least = 0, greatest = 0;
+    cudaDeviceProp properties = {};
+    const char *what = "opening the GPU";
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
         return "there is no NVIDIA driver on this machine";
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaSuccess && count == 0)
+    if (cudaGetDeviceCount(&count) == cudaSuccess && count == 0)
         return "the driver finds no GPU";
-    cudaDeviceProp properties = {};
-    if (error == cudaSuccess)
-        error = cudaGetDeviceProperties(&properties, 0);
-    if (error == cudaSuccess)
-        error = cudaSetDevice(0);
-    if (error == cudaSuccess)
-        error = create_streams(device);
+    lp_cuda_check(device, cudaGetDeviceProperties(&properties, 0), what);
+    lp_cuda_check(device, cudaSetDevice(0), what);
+    lp_cuda_check(device, cudaDeviceGetStreamPriorityRange(&least, &greatest), what);
+    for (int i = 0; i < LP_CUDA_STREAMS; i++)
+        lp_cuda_check(device,
+                      cudaStreamCreateWithPriority(&device->streams[i], cudaStreamNonBlocking,
+                                                   i < LP_CUDA_FIRST_LOW_PRIORITY ? greatest : least),
+                      what);
+    lp_cuda_check(device, cudaStreamCreateWithFlags(&device->copy_stream, cudaStreamNonBlocking), what);
+    lp_cuda_check(device, cudaEventCreateWithFlags(&device->copied, cudaEventDisableTiming), what);
+    for (int i = 0; i < 2; i++)
+        lp_cuda_check(device, cudaEventCreate(&device->timer[i]), what);
     device->capability = 10 * properties.major + properties.minor;
-    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+    return lp_device_problem(device);
 }
 
 /* ---- memory and copies --------------------------------------------------------------------------------------- */

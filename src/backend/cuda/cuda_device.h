@@ -28,7 +28,7 @@ struct lp_cuda_device {
     lp_cuda_ring adam;                /* cuda_adam.cu: of steps outside a run */
 };
 
-/* Opens the first GPU. NULL, or why it cannot be used. */
+/* Opens the first GPU. NULL, or why it cannot be used (in the device, or constant). */
 const char *lp_device_open(lp_cuda_device *device);
 
 static inline int lp_device_capability(const lp_cuda_device *device)

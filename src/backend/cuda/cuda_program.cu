@@ -52,7 +52,7 @@ typedef struct lp_cuda_program {
     int released_level;    /* whose low-priority stages wait for `released`; NOT_RELEASED: none */
     cudaEvent_t released;  /* lp_cuda_release_low_priority */
     lp_launch_part *parts; /* scratch of report_launch */
-    lp_arena arena; /* owns the program itself */
+    lp_arena arena;        /* owns the program itself */
 } lp_cuda_program;
 
 /* NULL when out of memory. */
@@ -115,6 +115,7 @@ static lp_cuda_run run_at(lp_cuda_program *program, int index, lp_run *run)
             program->largest_segments,
             0,
             program,
+            &program->upload,
             program->copies.of ? &program->copies : NULL,
             0};
 }
@@ -177,7 +178,7 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     const lp_graph *graph = run->plan->graph;
     lp_arena *arena = &program->arena;
     lp_cuda_stages *stages = &program->stages;
-    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL, 0};
+    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL, NULL, 0};
     program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     return program->parts && lp_cuda_stages_build(graph, !run->plan->scheduled, arena, stages) &&
@@ -377,13 +378,6 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *run, const lp_tra
 }
 
 /* ---- memory for launchers ------------------------------------------------------------------------------------ */
-
-lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
-{
-    const lp_cuda_input *mine = &run->program->upload.inputs[ids->slot];
-    return lp_cuda_lists_at((const char *)run->shard + mine->list_offset, mine->ids,
-                            (int64_t)lp_cuda_largest(run, mine->value) * mine->value->cols);
-}
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {

@@ -34,12 +34,6 @@ template <lp_precision precision> __global__ void fma_loop(float factor, float *
     sink[blockIdx.x * THREADS + threadIdx.x] = all;
 }
 
-void update_best(double *best, double amount, double seconds)
-{
-    double rate = seconds > 0 ? amount / seconds : 0;
-    *best = rate > *best ? rate : *best;
-}
-
 } // namespace
 
 void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, double *operations, double *bytes)
@@ -58,15 +52,13 @@ void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, 
     lp_cuda_run run = {};
     run.device = device;
     *operations = *bytes = 0;
-    for (int round = 0; sink && round < ROUNDS; round++) {
+    for (int round = 0; sink && from && to && round < ROUNDS; round++) {
         lp_device_timer_start(device);
         LP_LAUNCH(&run, loops[precision].kernel, BLOCKS, THREADS, 0, 0.5f, sink);
-        update_best(operations, amount, lp_device_timer_stop(device));
-    }
-    for (int round = 0; from && to && round < ROUNDS; round++) {
+        *operations = fmax(*operations, amount / lp_device_timer_stop(device));
         lp_device_timer_start(device);
         lp_device_copy(device, to, from, half);
-        update_best(bytes, 2 * (double)half, lp_device_timer_stop(device));
+        *bytes = fmax(*bytes, 2 * (double)half / lp_device_timer_stop(device));
     }
     lp_device_free(device, sink);
     lp_device_free(device, from);

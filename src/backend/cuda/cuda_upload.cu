@@ -1,8 +1,9 @@
-/* cuda_upload.cu: plans the offsets of an upload, and fills it from a run on several threads. */
+/* cuda_upload.cu: plans the offsets of an upload, and fills it from a run on several threads. Ids are grouped by a counting sort. */
 #include "backend/cuda/cuda_upload.h"
 
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_attention_order.h"
+#include "backend/cuda/cuda_rules.h"
 
 extern "C" {
 #include "base/threads.h"
@@ -17,6 +18,15 @@ static size_t row_size(const lp_value *value)
 
 /* ---- offsets ------------------------------------------------------------------------------------------------- */
 
+/* If the kernel of the node needs the ids of input k sorted: the value whose rows they index; otherwise NULL. */
+static const lp_value *sorted_by(const lp_node *node, int k)
+{
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    if (!(rule->by_id >> k & 1))
+        return NULL;
+    return rule->table < LP_NODE_INPUTS ? node->inputs[rule->table] : node->outputs[rule->table - LP_NODE_INPUTS];
+}
+
 /* Finds the inputs that nodes read, and those whose ids must be sorted. */
 static void find_inputs(lp_cuda_upload *upload, const lp_cuda_run *sizes)
 {
@@ -28,17 +38,17 @@ static void find_inputs(lp_cuda_upload *upload, const lp_cuda_run *sizes)
                 continue;
             lp_cuda_input *mine = &upload->inputs[value->slot];
             mine->value = value;
-            const lp_value *sorted_by = lp_cuda_sorted_by(graph->nodes[i], k);
-            int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
+            const lp_value *table = sorted_by(graph->nodes[i], k);
+            int64_t ids = table ? lp_cuda_largest(sizes, table) : 0;
             mine->ids = ids > mine->ids ? ids : mine->ids;
         }
 }
 
-/* The next part of the upload; returns its offset. */
+/* The next part of the upload, aligned to 256 bytes; returns its offset. */
 static size_t add_part(lp_cuda_upload *upload, size_t size)
 {
     size_t offset = upload->size;
-    upload->size += lp_cuda_align(size);
+    upload->size += (size + 255) / 256 * 256;
     return offset;
 }
 
@@ -62,12 +72,42 @@ bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_ar
         lp_cuda_input *mine = &upload->inputs[slot];
         int64_t rows = mine->value ? lp_cuda_largest(sizes, mine->value) : 0;
         mine->offset = add_part(upload, rows ? (size_t)rows * row_size(mine->value) : 0);
-        mine->list_offset = add_part(upload, mine->ids ? lp_cuda_lists_size(mine->ids, rows * mine->value->cols) : 0);
+        if (mine->ids) { /* the number of ids and their starts: two more than there are ids, for the counting sort */
+            mine->elements = rows * mine->value->cols;
+            mine->list_offset = add_part(upload, ((size_t)mine->ids + 3) * sizeof(int32_t));
+            mine->element_offset = add_part(upload, (size_t)mine->elements * sizeof(int32_t));
+        }
     }
     return true;
 }
 
+static lp_cuda_lists lists_at(const lp_cuda_input *mine, const char *upload)
+{
+    const int32_t *ids = (const int32_t *)(upload + mine->list_offset);
+    return {ids, ids + 1, (const int32_t *)(upload + mine->element_offset), (int)mine->ids, (int)mine->elements};
+}
+
+lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
+{
+    return lists_at(&run->upload->inputs[ids->slot], (const char *)run->shard);
+}
+
 /* ---- filling an upload ----------------------------------------------------------------------------------------- */
+
+/* Stable counting sort. The count of id v is at starts[v + 2]; after the prefix sum, starts[v + 1] is the start of id v, and when all
+ * elements are placed it has advanced to the start of id v + 1. */
+static void sort_ids(const int32_t *__restrict ids, int32_t elements, int32_t id_count, int32_t *__restrict starts,
+                     int32_t *__restrict order)
+{
+    memset(starts, 0, ((size_t)id_count + 2) * sizeof *starts);
+    int32_t *counts = starts + 2, *next = starts + 1;
+    for (int32_t i = 0; i < elements; i++)
+        counts[ids[i]]++;
+    for (int32_t v = 0; v < id_count; v++)
+        next[v + 1] += next[v];
+    for (int32_t i = 0; i < elements; i++)
+        order[next[ids[i]]++] = i;
+}
 
 typedef struct staging_job {
     const lp_cuda_upload *upload;
@@ -84,8 +124,13 @@ static void stage_input(void *context, int slot, int)
     if (rows)
         memcpy(job->staging + mine->offset, job->run->inputs[slot], rows * row_size(mine->value));
     if (mine->ids) {
-        lp_cuda_lists lists = lp_cuda_lists_at(job->staging + mine->list_offset, mine->ids, 0);
-        lp_cuda_lists_fill(&lists, (const int32_t *)job->run->inputs[slot], (int64_t)rows * mine->value->cols);
+        lp_cuda_lists lists = lists_at(mine, job->staging);
+        const int32_t *ids = (const int32_t *)job->run->inputs[slot];
+        int32_t elements = (int32_t)rows * mine->value->cols, largest = -1;
+        for (int32_t i = 0; i < elements; i++)
+            largest = ids[i] > largest ? ids[i] : largest;
+        *(int32_t *)lists.ids = largest + 1;
+        sort_ids(ids, elements, largest + 1, (int32_t *)lists.starts, (int32_t *)lists.order);
     }
 }
 

@@ -10,8 +10,8 @@
 /* An input in an upload. */
 typedef struct lp_cuda_input {
     const lp_value *value; /* NULL: no node reads it */
-    size_t offset, list_offset;
-    int64_t ids; /* largest number of different ids, where a kernel needs them sorted (cuda_lists.h); otherwise 0 */
+    size_t offset, list_offset, element_offset;
+    int64_t ids, elements; /* at most, where a kernel needs its ids sorted (cuda_lists.h); otherwise 0 */
 } lp_cuda_input;
 
 /* Offsets in bytes; lp_cuda_shard is at 0. */
