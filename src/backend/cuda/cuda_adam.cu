@@ -6,7 +6,7 @@
  * A batch is one shard here: row i of the optimizer's list has row i of the shard's gradients. Parameters form groups
  * (the dense ones, then each table), and groups are cut into chunks of THREADS vectors, one for each block of
  * adam_step_kernel. adam_norm_kernel has few blocks, so that every block of adam_step_kernel can add their results, in a
- * fixed order. adam_step_kernel starts by programmatic dependent launch: it loads its chunk before it waits for the norm.
+ * fixed order. Both start by programmatic dependent launch; adam_step_kernel loads its chunk before it waits for the norm.
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_reduce.h"
@@ -130,7 +130,8 @@ template <bool updates> __device__ static inline float chunk_step(const adam_tas
 __global__ void __launch_bounds__(THREADS) adam_norm_kernel(const __grid_constant__ adam_task task)
 {
     double norm = 0;
-    lp_pdl_trigger();
+    lp_pdl_wait();
+    lp_pdl_trigger(); /* after the wait: adam_step_kernel reads gradients before its own */
 #pragma unroll 1
     for (int chunk = (int)blockIdx.x; chunk < task.chunks; chunk += (int)gridDim.x)
         norm += (double)chunk_step<false>(task, chunk);
@@ -190,7 +191,7 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
     int64_t norms = (int64_t)(adam->size - adam->table_size) / LP_PARAMETER_ALIGN + adam->item_capacity;
     norms = norms < NORM_BLOCKS ? norms : (int)NORM_BLOCKS; /* there is memory for more */
     task.norm_blocks = adam->clip > 0 ? (int)(task.chunks < norms ? task.chunks : norms) : 0;
-    LP_LAUNCH(run, adam_norm_kernel, (unsigned)task.norm_blocks, THREADS, 0, task);
+    LP_LAUNCH_PDL(run, adam_norm_kernel, (unsigned)task.norm_blocks, THREADS, 0, task);
     lp_cuda_launch(run, "adam_step_kernel", task.norm_blocks > 0, adam_step_kernel, (unsigned)task.chunks, THREADS, 0,
                    task);
 }

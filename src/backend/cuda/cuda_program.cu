@@ -37,8 +37,8 @@ typedef struct device_block {
 typedef struct lp_cuda_program {
     struct lp_cuda_program *next;
     lp_cuda_device *device;
-    lp_run key; /* the first run; the program serves runs with the same plan, buffers and precision */
-    int largest_segments;
+    lp_run key;        /* the first run; the program serves runs with the same plan, buffers and precision */
+    lp_cuda_run sizes; /* of all runs: without the data of one */
     lp_cuda_upload upload;
     lp_cuda_ring ring;
     ring_entry entries[LP_CUDA_RING];
@@ -107,17 +107,13 @@ void lp_cuda_program_drop(lp_cuda_device *device, const void *work)
 static lp_cuda_run run_at(lp_cuda_program *program, int index, lp_run *run)
 {
     const char *uploaded = program->ring.uploaded + (size_t)index * program->ring.size;
+    lp_cuda_run mine = program->sizes;
     run->inputs = program->entries[index].inputs;
-    return {program->device,
-            run,
-            (const lp_cuda_shard *)uploaded,
-            (const int32_t *)(uploaded + program->upload.segment_offset),
-            program->largest_segments,
-            0,
-            program,
-            &program->upload,
-            program->copies.of ? &program->copies : NULL,
-            0};
+    mine.run = run;
+    mine.shard = (const lp_cuda_shard *)uploaded;
+    mine.segment = (const int32_t *)(uploaded + program->upload.segment_offset);
+    mine.copies = program->copies.of ? &program->copies : NULL;
+    return mine;
 }
 
 /* False when out of memory. */
@@ -178,7 +174,8 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     const lp_graph *graph = run->plan->graph;
     lp_arena *arena = &program->arena;
     lp_cuda_stages *stages = &program->stages;
-    lp_cuda_run sizes = {program->device, run, NULL, NULL, program->largest_segments, 0, NULL, NULL, NULL, 0};
+    lp_cuda_run sizes = program->sizes;
+    sizes.run = run;
     program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     return program->parts && lp_cuda_stages_build(graph, !run->plan->scheduled, arena, stages) &&
@@ -198,7 +195,8 @@ static lp_cuda_program *create(lp_cuda_device *device, const lp_run *run)
     program->arena = arena;
     program->device = device;
     program->key = *run;
-    program->largest_segments = (run->segments + 31) / 32 * 32; /* serves later runs with a few more */
+    program->sizes = {device, NULL, NULL, NULL, 0, 0, program, &program->upload, NULL, 0};
+    program->sizes.largest_segments = (run->segments + 31) / 32 * 32; /* serves later runs with a few more */
     if (!build(program, run)) {
         release(program);
         return NULL;
@@ -213,7 +211,7 @@ static bool matches(const lp_cuda_program *program, const lp_run *run)
     const lp_run *key = &program->key;
     return key->plan == run->plan && key->work == run->work && key->parameters == run->parameters &&
            key->gradients == run->gradients && key->row_gradients == run->row_gradients &&
-           key->precision == run->precision && program->largest_segments >= run->segments;
+           key->precision == run->precision && program->sizes.largest_segments >= run->segments;
 }
 
 /* The program of a run; NULL after an error of the device. */
