@@ -57,16 +57,6 @@ static void train_step(lp_cuda_device *device, const lp_run *run, const lp_train
     lp_cuda_program_run(device, run, step, NULL);
 }
 
-static int one_thread(void *, int)
-{
-    return 1;
-}
-
-static bool schedule(void *, const lp_graph *graph, lp_schedule_level *levels)
-{
-    return lp_cuda_stage_levels(graph, levels);
-}
-
 /* Schedule levels before a freed range of the work buffer is reused: reductions may then run beside the levels that follow them. */
 enum { REUSE_DELAY = 2 };
 
@@ -83,7 +73,7 @@ static lp_backend backend_of(lp_cuda_context *context)
     backend.copy_to_host_async = device_call<lp_device_copy>::locked;
     backend.pinned_new = device_call<lp_device_pinned>::locked;
     backend.pinned_free = device_call<lp_device_pinned_free>::locked;
-    backend.max_threads = one_thread;
+    backend.max_threads = [](void *, int) { return 1; };
     backend.run = device_call<run>::locked;
     backend.run_profiled = device_call<run_profiled>::locked;
     backend.measure_peak = device_call<lp_cuda_speed>::locked;
@@ -91,7 +81,9 @@ static lp_backend backend_of(lp_cuda_context *context)
     backend.train_step = device_call<train_step>::locked;
     backend.sync = device_call<lp_device_sync>::locked;
     backend.device_error = device_call<lp_device_problem>::locked;
-    backend.schedule = schedule;
+    backend.schedule = [](void *, const lp_graph *graph, lp_schedule_level *levels) {
+        return lp_cuda_stage_levels(graph, levels);
+    };
     backend.reuse_delay = REUSE_DELAY;
     return backend;
 }
