@@ -51,7 +51,7 @@ typedef struct lp_cuda_stage {
     /* In node order. Of a pack: first the products whose weights it packs, then the nodes that it runs itself. */
     const lp_stage_part *parts;
     int count;
-    bool in_pack; /* the first pack runs this node: it is launched only where packs are not (lp_cuda_stages_select) */
+    bool in_pack; /* the first pack runs this node: it is launched only where packs are not */
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
@@ -93,8 +93,8 @@ static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_
 /* unscheduled: a stage for each node, in node order. False when out of memory. */
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages);
 
-/* Leaves the stages that runs launch. With fused kernels, reductions that these wait for are a group of their own. Without them (in fp32)
- * there are no packs, and the nodes of a fused kernel are launched one by one. Where products are not joined, they are nodes, and what follows them is a chain of rows. False when out of memory. */
+/* Leaves the stages that runs launch. With fused kernels, reductions that these wait for are a group of their own; without, there are no
+ * packs, and nodes of fused kernels are launched one by one. Products that are not joined are nodes. False when out of memory. */
 bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena);
 
 /* lp_backend.schedule: the first and last level of each node. */
