@@ -405,41 +405,30 @@ static bool delays_fused(const lp_cuda_stages *stages, int stage, const lp_stage
     return false;
 }
 
-/* Moves the parts of a group of reductions that fused kernels wait for to its front; returns their number. */
-static int sort_reductions(const lp_cuda_stages *stages, int stage, lp_stage_part *sorted)
-{
-    const lp_cuda_stage *group = &stages->all[stage];
-    int found = 0, count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        for (int p = 0; p < group->count; p++) {
-            bool first = !group->parts[p].node->accumulate && delays_fused(stages, stage, &group->parts[p]);
-            if (first == !pass)
-                sorted[count++] = group->parts[p];
-        }
-        found = pass ? found : count;
-    }
-    return found < group->count ? found : 0;
-}
-
 bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena)
 {
     int count = 0, most = 0;
     for (int s = 0; s < stages->count; s++)
         most += stages->all[s].count;
     lp_cuda_stage *all = (lp_cuda_stage *)lp_arena_alloc(arena, ((size_t)most + 1) * sizeof *all);
-    lp_stage_part *parts = (lp_stage_part *)lp_arena_alloc(arena, ((size_t)most + 1) * sizeof *parts);
-    for (int s = 0; all && parts && s < stages->count; s++) {
+    for (int s = 0; all && s < stages->count; s++) {
         lp_cuda_stage one = stages->all[s];
         if (fused ? one.in_pack : one.type == LP_STAGE_PACK)
             continue;
         int apart = one.type == LP_STAGE_FUSED && !fused ? one.count : 0; /* parts that are launched as nodes */
         while (one.type == LP_STAGE_PRODUCT && !joined && apart < one.count && lp_part_is_packed(&one.parts[apart]))
             apart++;
-        int first = fused && one.type == LP_STAGE_REDUCTION ? sort_reductions(stages, s, parts) : 0;
-        if (first) { /* a launch before the others, so that fused kernels do not wait for these */
+        lp_stage_part *parts = (lp_stage_part *)one.parts;
+        int first = 0; /* reductions that are launched before the others, so that fused kernels do not wait for these */
+        for (int p = 0; fused && one.type == LP_STAGE_REDUCTION && p < one.count; p++)
+            if (!parts[p].node->accumulate && delays_fused(stages, s, &parts[p])) {
+                lp_stage_part moved = parts[p];
+                memmove(parts + first + 1, parts + first, (size_t)(p - first) * sizeof *parts);
+                parts[first++] = moved;
+            }
+        if (first && first < one.count) {
             all[count++] = {one.type, one.level, parts, first, false};
-            one.parts = parts + first;
-            parts += one.count;
+            one.parts += first;
             one.count -= first;
         }
         for (int p = 0; p < apart; p++)
@@ -449,7 +438,7 @@ bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_a
     }
     stages->all = all;
     stages->count = count;
-    return all && parts;
+    return all != NULL;
 }
 
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)
