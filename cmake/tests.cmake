@@ -21,6 +21,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.
   add_library(lapse_reduction_emulated STATIC ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction.cpp
+    ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_device.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction_kernel.cpp ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_outer.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_rules.cpp tests/emulate/emulate.cpp tests/emulate/emulate_reduction.cpp)
   foreach(emulated lapse_cuda_emulated lapse_reduction_emulated)

@@ -14,6 +14,8 @@
 #include <stdint.h>
 #include <string.h>
 
+#include <tuple>
+
 #include "emulate_runtime.h"
 
 #define LP_CUDA_EMULATED 1
@@ -102,20 +104,26 @@ template <typename body_type> void lp_emulate_call(const void *context)
     (*(const body_type *)context)();
 }
 
-template <typename body_type> void lp_emulate_launch(dim3 grid, dim3 block, size_t shared_size, const body_type &body)
+struct cudaLaunchConfig_t {
+    dim3 gridDim, blockDim;
+    size_t dynamicSmemBytes;
+    cudaStream_t stream;
+    cudaLaunchAttribute *attrs;
+    unsigned numAttrs;
+};
+
+template <typename... types, typename... given>
+cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(types...), const given &...arguments)
 {
-    lp_emulate_run(grid, block, shared_size, lp_emulate_call<body_type>, &body);
+    std::tuple<types...> values(arguments...);
+    auto body = [=]() { std::apply(kernel, values); };
+    cudaLaunchConfig_t mine = *config;
+    lp_emulate_submit(config->stream, [=]() {
+        lp_emulate_run(mine.gridDim, mine.blockDim, mine.dynamicSmemBytes, lp_emulate_call<decltype(body)>, &body);
+    });
+    return cudaSuccess;
 }
 
-/* The launches of backend/cuda/cuda.h. */
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                                   \
-    do {                                                                                         \
-        dim3 lp_grid = (grid);                                                                   \
-        (void)(run);                                                                             \
-        if (lp_grid.x && lp_grid.y && lp_grid.z)                                                 \
-            lp_emulate_launch(lp_grid, (block), (shared_bytes), [=]() { kernel(__VA_ARGS__); }); \
-    } while (0)
-#define LP_LAUNCH_PDL LP_LAUNCH
 #define LP_SHARED(type, name) type *name = (type *)lp_emulate_shared()
 
 /* ---- barriers and shuffles ----------------------------------------------------------------------------------- */

@@ -5,12 +5,6 @@
 
 #include <stdlib.h>
 
-/* A capability with bulk copies. */
-int lp_device_capability(const lp_cuda_device *)
-{
-    return 90;
-}
-
 namespace
 {
 
@@ -21,13 +15,13 @@ size_t scratch_size;
 
 } // namespace
 
-/* Replaces that of cuda_program.cu: filled with NaN, with a guard behind it. */
 /* Parts of a group follow no other part here. */
 void *lp_cuda_side_buffer(const lp_cuda_run *, const lp_value *, size_t, int **)
 {
     return NULL;
 }
 
+/* Replaces that of cuda_program.cu: filled with NaN, with a guard behind it. */
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
     (void)run;
@@ -55,7 +49,9 @@ bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, 
     for (int type = 0; type < LP_ROWS_COUNT; type++)
         shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;
-    lp_cuda_run launched = {NULL, run, &shard, NULL, 0, 0, NULL, NULL, NULL, 0};
+    lp_cuda_device device = {};
+    device.capability = 90; /* with bulk copies */
+    lp_cuda_run launched = {&device, run, &shard, NULL, 0, 0, NULL, NULL, NULL, 0};
     lp_cuda_reduce(parts, count, &launched);
     bool good = true;
     for (int i = 0; scratch && i < GUARD; i++)

@@ -1,5 +1,8 @@
-/* emulate_runtime.h: the CUDA runtime on a CPU. Device memory is host memory, and every call completes before it returns, so
- * streams and events have nothing to do. Stream capture always fails. Only what cuda_device.cu calls is here. */
+/* emulate_runtime.h: the CUDA runtime on a CPU. Device memory is host memory, and every call completes before it returns. Only what
+ * the backend calls is here.
+ *
+ * Stream capture works: a captured graph has the launches and waits of each stream. A replay runs them in an order as far from that of the
+ * capture as the waits allow, so that a missing dependency gives wrong results. */
 #ifndef LP_EMULATE_RUNTIME_H
 #define LP_EMULATE_RUNTIME_H
 
@@ -7,16 +10,55 @@
 #include <string.h>
 #include <time.h>
 
+#include <functional>
+#include <vector>
+
 enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorNotSupported };
-enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
+enum cudaMemcpyKind { cudaMemcpyDefault };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaStreamCaptureModeThreadLocal };
-typedef struct lp_emulate_stream *cudaStream_t;
-typedef struct lp_emulate_graph *cudaGraph_t, *cudaGraphExec_t;
-typedef double *cudaEvent_t; /* seconds when it was recorded */
+enum { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
+enum { cudaSharedmemCarveoutMaxShared = 100, cudaGraphInstantiateFlagUseNodePriority = 8 };
+enum cudaLaunchAttributeID { cudaLaunchAttributeProgrammaticStreamSerialization };
+
+struct cudaLaunchAttribute {
+    cudaLaunchAttributeID id;
+    struct {
+        int programmaticStreamSerializationAllowed;
+    } val;
+};
 
 struct cudaDeviceProp {
     int major, minor;
 };
+
+/* A launch; without a function, a wait for the first `position` items of a stream. */
+struct lp_emulate_item {
+    std::function<void()> launch;
+    size_t stream, position;
+};
+
+/* By stream. */
+struct lp_emulate_graph {
+    std::vector<std::vector<lp_emulate_item>> streams;
+};
+typedef lp_emulate_graph *cudaGraph_t, *cudaGraphExec_t;
+
+struct lp_emulate_stream {
+    size_t number;
+    lp_emulate_graph *captured; /* NULL: launches are executed */
+};
+typedef lp_emulate_stream *cudaStream_t;
+
+/* Recorded at this time; during a capture, after the first `position` items of a stream. */
+struct lp_emulate_event {
+    double seconds;
+    lp_emulate_graph *captured;
+    size_t stream, position;
+};
+typedef lp_emulate_event *cudaEvent_t;
+
+inline std::vector<cudaStream_t> lp_emulate_streams;
+inline lp_emulate_graph *lp_emulate_captured; /* by the capture in progress; NULL: there is none */
 
 static inline cudaError_t cudaGetLastError(void)
 {
@@ -51,7 +93,7 @@ static inline cudaError_t cudaSetDevice(int)
 static inline cudaError_t cudaMalloc(void **data, size_t size)
 {
     size_t aligned = (size + 255) / 256 * 256;
-    *data = aligned_alloc(256, aligned);
+    *data = lp_emulate_captured ? NULL : aligned_alloc(256, aligned); /* CUDA does not allow it during a capture */
     if (!*data)
         return cudaErrorMemoryAllocation;
     memset(*data, 0xFF, aligned);
@@ -85,74 +127,137 @@ static inline cudaError_t cudaDeviceGetStreamPriorityRange(int *, int *)
 {
     return cudaSuccess;
 }
-static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *, unsigned, int)
+static inline cudaError_t cudaStreamCreateWithPriority(cudaStream_t *stream, unsigned, int)
 {
+    *stream = new lp_emulate_stream{lp_emulate_streams.size(), NULL};
+    lp_emulate_streams.push_back(*stream);
     return cudaSuccess;
 }
-static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *, unsigned)
+static inline cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
-    return cudaSuccess;
+    return cudaStreamCreateWithPriority(stream, flags, 0);
 }
 static inline cudaError_t cudaStreamSynchronize(cudaStream_t)
 {
-    return cudaSuccess;
-}
-static inline cudaError_t cudaStreamWaitEvent(cudaStream_t, cudaEvent_t, unsigned)
-{
-    return cudaSuccess;
+    return lp_emulate_captured ? cudaErrorNotSupported : cudaSuccess;
 }
 
 static inline cudaError_t cudaEventCreate(cudaEvent_t *event)
 {
-    *event = (double *)calloc(1, sizeof **event);
+    *event = (cudaEvent_t)calloc(1, sizeof **event);
     return *event ? cudaSuccess : cudaErrorMemoryAllocation;
 }
-static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *, unsigned)
+static inline cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned)
 {
+    return cudaEventCreate(event);
+}
+static inline cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
     return cudaSuccess;
 }
-static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t)
+static inline cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    if (event)
-        *event = (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+    size_t position = stream->captured ? stream->captured->streams[stream->number].size() : 0;
+    *event = {(double)now.tv_sec + 1e-9 * (double)now.tv_nsec, stream->captured, stream->number, position};
     return cudaSuccess;
 }
 static inline cudaError_t cudaEventSynchronize(cudaEvent_t)
 {
-    return cudaSuccess;
+    return lp_emulate_captured ? cudaErrorNotSupported : cudaSuccess;
 }
 static inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
 {
-    *milliseconds = (float)(1e3 * (*to - *from));
+    *milliseconds = (float)(1e3 * (to->seconds - from->seconds));
     return cudaSuccess;
 }
 
-static inline cudaError_t cudaStreamBeginCapture(cudaStream_t, int)
-{
-    return cudaErrorNotSupported;
-}
-static inline cudaError_t cudaStreamEndCapture(cudaStream_t, cudaGraph_t *)
-{
-    return cudaErrorNotSupported;
-}
-enum { cudaGraphInstantiateFlagUseNodePriority = 8 };
+/* ---- launches and captured graphs ---------------------------------------------------------------------------- */
 
-static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *, cudaGraph_t, unsigned)
-{
-    return cudaErrorNotSupported;
-}
-static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t, cudaStream_t)
-{
-    return cudaErrorNotSupported;
-}
-static inline cudaError_t cudaGraphDestroy(cudaGraph_t)
+static inline cudaError_t cudaFuncSetAttribute(const void *, int, int)
 {
     return cudaSuccess;
 }
-static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t)
+/* Executes or captures a launch. */
+static inline void lp_emulate_submit(cudaStream_t stream, const std::function<void()> &launch)
 {
+    if (stream && stream->captured)
+        stream->captured->streams[stream->number].push_back({launch, 0, 0});
+    else
+        launch();
+}
+/* A stream joins the capture when it waits for a captured event. */
+static inline cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned)
+{
+    if (event->captured != lp_emulate_captured)
+        return cudaErrorNotSupported;
+    stream->captured = event->captured;
+    if (stream->captured)
+        stream->captured->streams[stream->number].push_back({nullptr, event->stream, event->position});
+    return cudaSuccess;
+}
+static inline cudaError_t cudaStreamBeginCapture(cudaStream_t stream, int)
+{
+    if (lp_emulate_captured)
+        return cudaErrorNotSupported;
+    stream->captured = lp_emulate_captured = new lp_emulate_graph;
+    lp_emulate_captured->streams.resize(lp_emulate_streams.size());
+    return cudaSuccess;
+}
+/* Fails where no stream waits for all that another one has captured. */
+static inline cudaError_t cudaStreamEndCapture(cudaStream_t origin, cudaGraph_t *graph)
+{
+    bool joined = true;
+    *graph = origin->captured;
+    for (cudaStream_t stream : lp_emulate_streams) {
+        size_t all = (*graph)->streams[stream->number].size();
+        bool found = stream == origin || all == 0;
+        for (const std::vector<lp_emulate_item> &items : (*graph)->streams)
+            for (const lp_emulate_item &item : items)
+                found = found || (!item.launch && item.stream == stream->number && item.position == all);
+        joined = joined && found;
+        stream->captured = NULL;
+    }
+    lp_emulate_captured = NULL;
+    return joined ? cudaSuccess : cudaErrorNotSupported;
+}
+static inline cudaError_t cudaGraphInstantiate(cudaGraphExec_t *captured, cudaGraph_t graph, unsigned)
+{
+    *captured = new lp_emulate_graph(*graph);
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphDestroy(cudaGraph_t graph)
+{
+    delete graph;
+    return cudaSuccess;
+}
+static inline cudaError_t cudaGraphExecDestroy(cudaGraphExec_t captured)
+{
+    delete captured;
+    return cudaSuccess;
+}
+/* Advances one stream after the other as far as its waits allow, the last one first. */
+static inline cudaError_t cudaGraphLaunch(cudaGraphExec_t captured, cudaStream_t)
+{
+    std::vector<size_t> done(captured->streams.size());
+    for (bool moved = true; moved;) {
+        moved = false;
+        for (size_t s = done.size(); s-- > 0;) {
+            const std::vector<lp_emulate_item> &items = captured->streams[s];
+            for (; done[s] < items.size(); done[s]++, moved = true) {
+                const lp_emulate_item &item = items[done[s]];
+                if (!item.launch && done[item.stream] < item.position)
+                    break;
+                if (item.launch)
+                    item.launch();
+            }
+        }
+    }
+    for (size_t s = 0; s < done.size(); s++)
+        if (done[s] < captured->streams[s].size())
+            return cudaErrorNotSupported;
     return cudaSuccess;
 }
 

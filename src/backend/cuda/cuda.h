@@ -61,9 +61,9 @@ typedef struct lp_cuda_run {
     int largest_segments;       /* capacity of `segment`; the order of cuda_attention_order.h follows it */
     int stream;                 /* selects the scratch memory of the current node */
     struct lp_cuda_program *program;
-    const struct lp_cuda_fused *fused;   /* by stage */
+    const struct lp_cuda_upload *upload; /* its layout */
     const struct lp_cuda_copies *copies; /* cuda_packed.h; NULL: none */
-    int stage;                           /* the current one */
+    int stage;                           /* number of the current one */
 } lp_cuda_run;
 
 typedef void (*lp_cuda_kernel)(const lp_node *node, const lp_cuda_run *run);
@@ -102,56 +102,34 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run);
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-cudaStream_t lp_cuda_stream(const lp_cuda_run *run);
 /* Stores the error of a failed CUDA call in the device. */
 void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what);
+
+/* On the current stream. pdl: by programmatic dependent launch. */
+cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *name, bool pdl, const void *kernel,
+                                         dim3 grid, dim3 block, size_t shared_bytes);
+
+template <typename... types, typename... given>
+static inline void lp_cuda_launch(const lp_cuda_run *run, const char *name, bool pdl, void (*kernel)(types...),
+                                  dim3 grid, dim3 block, size_t shared_bytes, const given &...arguments)
+{
+    if (!grid.x || !grid.y || !grid.z)
+        return;
+    cudaLaunchConfig_t config = lp_cuda_launch_config(run, name, pdl, (const void *)kernel, grid, block, shared_bytes);
+    lp_cuda_check(run->device, cudaLaunchKernelEx(&config, kernel, arguments...), name);
+}
 
 /* LP_LAUNCH(run, kernel, grid, block, shared_bytes, arguments...). A template kernel with several arguments needs parentheses. An
  * empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
  *
  * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
- * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete.
- *
- * tests/emulate/emulate.h defines them for the CPU. */
+ * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete. */
+#define LP_LAUNCH(run, kernel, ...) lp_cuda_launch(run, #kernel, false, kernel, __VA_ARGS__)
+#define LP_LAUNCH_PDL(run, kernel, ...) lp_cuda_launch(run, #kernel, true, kernel, __VA_ARGS__)
 #ifdef __CUDACC__
-
-cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
-                                      cudaLaunchAttribute *attribute);
-
-#define LP_ALLOW_SHARED(run, kernel, size)                                                                        \
-    do {                                                                                                          \
-        if ((size) > 48 * 1024) {                                                                                 \
-            lp_cuda_check((run)->device,                                                                          \
-                          cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(size)), \
-                          #kernel);                                                                               \
-            lp_cuda_check((run)->device,                                                                          \
-                          cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,            \
-                                               cudaSharedmemCarveoutMaxShared),                                   \
-                          #kernel);                                                                               \
-        }                                                                                                         \
-    } while (0)
-#define LP_LAUNCH(run, kernel, grid, block, shared_bytes, ...)                         \
-    do {                                                                               \
-        dim3 lp_grid = (grid);                                                         \
-        size_t lp_shared = (shared_bytes);                                             \
-        LP_ALLOW_SHARED(run, kernel, lp_shared);                                       \
-        if (lp_grid.x && lp_grid.y && lp_grid.z) {                                     \
-            kernel<<<lp_grid, (block), lp_shared, lp_cuda_stream(run)>>>(__VA_ARGS__); \
-            lp_cuda_check((run)->device, cudaGetLastError(), #kernel);                 \
-        }                                                                              \
-    } while (0)
-#define LP_LAUNCH_PDL(run, kernel, grid, block, shared_bytes, ...)                                              \
-    do {                                                                                                        \
-        cudaLaunchAttribute lp_attribute;                                                                       \
-        cudaLaunchConfig_t lp_config = lp_cuda_pdl_config(run, (grid), (block), (shared_bytes), &lp_attribute); \
-        LP_ALLOW_SHARED(run, kernel, lp_config.dynamicSmemBytes);                                               \
-        if (lp_config.gridDim.x && lp_config.gridDim.y && lp_config.gridDim.z)                                  \
-            lp_cuda_check((run)->device, cudaLaunchKernelEx(&lp_config, kernel, __VA_ARGS__), #kernel);         \
-    } while (0)
 #define LP_SHARED(type, name)                                         \
     extern __shared__ __align__(16) unsigned char lp_shared_memory[]; \
     type *name = (type *)lp_shared_memory
-
 #endif
 
 /* count / size, rounded up. */
@@ -221,50 +199,10 @@ template <lp_op_id op> LP_CUDA_OP(elementwise);
 /* cuda_row_chain.cu: a chain of one node, for ops with a rule for fused kernels; and sums over rows that are among its outputs */
 LP_CUDA_OP(row_node);
 
-/* All others: the op, and its launcher in a file that is named after the op or its family. */
-#define LP_CUDA_LAUNCHERS(OP)                                    \
-    OP(MASK, mask)                                               \
-    OP(NOISE, noise)                                             \
-    OP(LINEAR, linear)                                           \
-    OP(EMBED_GRADIENT, embed_gradient)                           \
-    OP(HARMONICS, harmonics)                                     \
-    OP(HARMONICS_GRADIENT, harmonics_gradient)                   \
-    OP(CROSS_ENTROPY, cross_entropy)                             \
-    OP(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
-    OP(SAMPLED_LOSS, sampled_loss)                               \
-    OP(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
-    OP(SOFTMAX, softmax)                                         \
-    OP(SOFTMAX_GRADIENT, softmax_gradient)                       \
-    OP(SOFT_LOSS, soft_loss)                                     \
-    OP(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
-    OP(TIME_LOSS, time_loss)                                     \
-    OP(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
-    OP(MIXTURE_LOSS, mixture_loss)                               \
-    OP(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
-    OP(ATTENTION, attention)                                     \
-    OP(ATTENTION_GRADIENT, attention_gradient)                   \
-    OP(ATTENTION_AT, attention_at)                               \
-    OP(ATTEND_SELF, attend_self)                                 \
-    OP(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
-    OP(SOFTMAX_LOSS, softmax_loss)                               \
-    OP(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)             \
-    OP(LSTM, lstm)                                               \
-    OP(LSTM_GRADIENT, lstm_gradient)                             \
-    OP(GRU, gru)                                                 \
-    OP(GRU_GRADIENT, gru_gradient)                               \
-    OP(ADDITIVE_ATTENTION, additive_attention)                   \
-    OP(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient) \
-    OP(MAX_ROWS, max_rows)                                       \
-    OP(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
-    OP(VERTICAL_CONV, vertical_conv)                             \
-    OP(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
-    OP(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
-    OP(SHIFT_ROWS, shift_rows)                                   \
-    OP(FOLD, fold)                                               \
-    OP(UNFOLD, unfold)
-
-#define LP_CUDA_DECLARE(id, name) LP_CUDA_OP(name);
-LP_CUDA_LAUNCHERS(LP_CUDA_DECLARE)
+/* All others: lp_cuda_ and the name of the op, in a file that is named after the op or its family. The declarations are weak: the address
+ * of a launcher that no file defines is NULL. */
+#define LP_CUDA_DECLARE(id, name) __attribute__((weak)) LP_CUDA_OP(name);
+LP_OPS(LP_CUDA_DECLARE)
 #undef LP_CUDA_DECLARE
 
 /* NULL where the op has no kernel (cuda_table.cu). */

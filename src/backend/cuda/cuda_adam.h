@@ -20,4 +20,8 @@ void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_ad
 /* args: device address, filled by the time the launches run. */
 void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, const lp_cuda_adam_args *args);
 
+/* lp_backend.adam_step: a step outside a run. */
+void lp_cuda_adam_step(lp_cuda_device *device, const lp_adam *adam, uint64_t step, const lp_row_union *rows,
+                       float *parameters);
+
 #endif

@@ -3,18 +3,7 @@
 
 #include <stdio.h>
 
-struct lp_cuda_device {
-    char first_error[300];                 /* empty: none */
-    cudaStream_t streams[LP_CUDA_STREAMS]; /* all but the first are used only during capture */
-    cudaStream_t copy_stream;
-    int current;                                            /* stream of launches */
-    cudaEvent_t events[LP_DEVICE_EVENTS + LP_CUDA_STREAMS]; /* created on first use */
-    cudaEvent_t released[LP_DEVICE_USERS][LP_DEVICE_RING], uploaded[LP_DEVICE_USERS][LP_DEVICE_RING];
-    cudaEvent_t timer[2];
-    int capability;
-};
-
-const char *lp_device_problem(const lp_cuda_device *device)
+const char *lp_device_problem(lp_cuda_device *device)
 {
     return device->first_error[0] ? device->first_error : NULL;
 }
@@ -31,70 +20,59 @@ void lp_cuda_check(lp_cuda_device *device, cudaError_t error, const char *what)
         lp_device_problem_set(device, what, cudaGetErrorString(error));
 }
 
-cudaStream_t lp_cuda_stream(const lp_cuda_run *run)
+cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *name, bool pdl, const void *kernel,
+                                         dim3 grid, dim3 block, size_t shared_bytes)
 {
-    return run->device->streams[run->device->current];
-}
-
-#ifdef __CUDACC__
-cudaLaunchConfig_t lp_cuda_pdl_config(const lp_cuda_run *run, dim3 grid, dim3 block, size_t shared_bytes,
-                                      cudaLaunchAttribute *attribute)
-{
+    static cudaLaunchAttribute attribute; /* the same for all launches */
+    lp_cuda_device *device = run->device;
+    attribute.id = cudaLaunchAttributeProgrammaticStreamSerialization;
+    attribute.val.programmaticStreamSerializationAllowed = 1;
     cudaLaunchConfig_t config = {};
-    *attribute = {};
-    attribute->id = cudaLaunchAttributeProgrammaticStreamSerialization;
-    attribute->val.programmaticStreamSerializationAllowed = 1;
     config.gridDim = grid;
     config.blockDim = block;
     config.dynamicSmemBytes = shared_bytes;
-    config.stream = lp_cuda_stream(run);
-    config.attrs = attribute;
-    config.numAttrs = run->device->capability >= 90; /* without programmatic dependent launch: a plain launch */
+    config.stream = device->streams[device->current];
+    config.attrs = &attribute;
+    config.numAttrs = pdl && device->capability >= 90; /* without programmatic dependent launch: a plain launch */
+    if (shared_bytes > 48 * 1024) {
+        lp_cuda_check(
+            device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes), name);
+        lp_cuda_check(device,
+                      cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
+                                           cudaSharedmemCarveoutMaxShared),
+                      name);
+    }
     return config;
 }
-#endif
 
-static cudaError_t create_streams(lp_cuda_device *device)
-{
-    int least = 0, greatest = 0; /* priorities */
-    cudaError_t error = cudaDeviceGetStreamPriorityRange(&least, &greatest);
-    for (int i = 0; error == cudaSuccess && i < LP_CUDA_STREAMS; i++)
-        error = cudaStreamCreateWithPriority(&device->streams[i], cudaStreamNonBlocking,
-                                             i < LP_CUDA_FIRST_LOW_PRIORITY ? greatest : least);
-    if (error == cudaSuccess)
-        error = cudaStreamCreateWithFlags(&device->copy_stream, cudaStreamNonBlocking);
-    for (int i = 0; error == cudaSuccess && i < LP_DEVICE_USERS * LP_DEVICE_RING; i++) {
-        error = cudaEventCreateWithFlags(&device->released[0][i], cudaEventDisableTiming);
-        if (error == cudaSuccess)
-            error = cudaEventCreateWithFlags(&device->uploaded[0][i], cudaEventDisableTiming);
-    }
-    return error;
-}
+/* ---- opening a device ---------------------------------------------------------------------------------------- */
 
-/* NULL, or why the GPU cannot be used. */
-static const char *open_first(lp_cuda_device *device)
+const char *lp_device_open(lp_cuda_device *device)
 {
-    int driver = 0, count = 0;
+    int driver = 0, count = 0, least = 0, greatest = 0;
+    cudaDeviceProp properties = {};
+    const char *what = "opening the GPU";
     if (cudaDriverGetVersion(&driver) != cudaSuccess || driver == 0)
         return "there is no NVIDIA driver on this machine";
-    cudaError_t error = cudaGetDeviceCount(&count);
-    if (error == cudaSuccess && count == 0)
+    if (cudaGetDeviceCount(&count) == cudaSuccess && count == 0)
         return "the driver finds no GPU";
-    cudaDeviceProp properties = {};
-    if (error == cudaSuccess)
-        error = cudaGetDeviceProperties(&properties, 0);
-    if (error == cudaSuccess)
-        error = cudaSetDevice(0);
-    if (error == cudaSuccess)
-        error = create_streams(device);
+    lp_cuda_check(device, cudaGetDeviceProperties(&properties, 0), what);
+    lp_cuda_check(device, cudaSetDevice(0), what);
+    lp_cuda_check(device, cudaDeviceGetStreamPriorityRange(&least, &greatest), what);
+    for (int i = 0; i < LP_CUDA_STREAMS; i++)
+        lp_cuda_check(device,
+                      cudaStreamCreateWithPriority(&device->streams[i], cudaStreamNonBlocking,
+                                                   i < LP_CUDA_FIRST_LOW_PRIORITY ? greatest : least),
+                      what);
+    lp_cuda_check(device, cudaStreamCreateWithFlags(&device->copy_stream, cudaStreamNonBlocking), what);
+    lp_cuda_check(device, cudaEventCreateWithFlags(&device->copied, cudaEventDisableTiming), what);
+    for (int i = 0; i < 2; i++)
+        lp_cuda_check(device, cudaEventCreate(&device->timer[i]), what);
     device->capability = 10 * properties.major + properties.minor;
-    return error == cudaSuccess ? NULL : cudaGetErrorString(error);
+    return lp_device_problem(device);
 }
 
-int lp_device_capability(const lp_cuda_device *device)
-{
-    return device->capability;
-}
+/* ---- memory and copies --------------------------------------------------------------------------------------- */
 
 void *lp_device_alloc(lp_cuda_device *device, size_t size)
 {
@@ -109,43 +87,37 @@ void *lp_device_alloc(lp_cuda_device *device, size_t size)
 
 void lp_device_free(lp_cuda_device *device, void *data)
 {
-    if (data)
-        lp_cuda_check(device, cudaFree(data), "freeing memory");
+    lp_cuda_check(device, cudaFree(data), "freeing memory");
 }
 
 void *lp_device_pinned(lp_cuda_device *, size_t size)
 {
     void *data = NULL;
-    if (cudaMallocHost(&data, size ? size : 1) != cudaSuccess) {
-        (void)cudaGetLastError();
-        return NULL;
-    }
-    return data;
+    if (cudaMallocHost(&data, size ? size : 1) == cudaSuccess)
+        return data;
+    (void)cudaGetLastError();
+    return NULL;
 }
 
 void lp_device_pinned_free(lp_cuda_device *device, void *data)
 {
-    if (data)
-        lp_cuda_check(device, cudaFreeHost(data), "freeing memory");
+    lp_cuda_check(device, cudaFreeHost(data), "freeing memory");
 }
 
-void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t size)
+static void copy_on(lp_cuda_device *device, cudaStream_t stream, void *to, const void *from, size_t size)
 {
     if (size)
-        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->streams[0]),
-                      "copying to the GPU");
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream), "copying to or from the GPU");
 }
 
-void lp_device_fetch(lp_cuda_device *device, void *to, const void *from, size_t size)
+void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    if (size)
-        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToHost, device->streams[0]),
-                      "copying from the GPU");
+    copy_on(device, device->streams[0], to, from, size);
 }
 
 void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    lp_device_fetch(device, to, from, size);
+    lp_device_copy(device, to, from, size);
     lp_device_sync(device);
 }
 
@@ -154,93 +126,66 @@ void lp_device_sync(lp_cuda_device *device)
     lp_cuda_check(device, cudaStreamSynchronize(device->streams[0]), "running on the GPU");
 }
 
-void lp_device_ring_release(lp_cuda_device *device, lp_device_user user, int index)
+/* ---- rings --------------------------------------------------------------------------------------------------- */
+
+bool lp_ring_resize(lp_cuda_device *device, lp_cuda_ring *ring, size_t size)
 {
-    lp_cuda_check(device, cudaEventRecord(device->released[user][index], device->streams[0]), "recording an event");
+    if (size <= ring->size)
+        return true;
+    lp_ring_free(device, ring);
+    bool good = true;
+    for (int i = 0; good && i < LP_CUDA_RING; i++)
+        good = cudaEventCreateWithFlags(&ring->released[i], cudaEventDisableTiming) == cudaSuccess;
+    ring->staging = (char *)lp_device_pinned(device, LP_CUDA_RING * size);
+    ring->uploaded = (char *)lp_device_alloc(device, LP_CUDA_RING * size);
+    lp_device_sync(device); /* the copy stream does not wait for the zeroing of new memory */
+    good = good && ring->staging && ring->uploaded;
+    ring->size = good ? size : 0;
+    return good;
 }
 
-void lp_device_ring_acquire(lp_cuda_device *device, lp_device_user user, int index)
+void lp_ring_free(lp_cuda_device *device, lp_cuda_ring *ring)
 {
-    lp_cuda_check(device, cudaEventSynchronize(device->released[user][index]), "running on the GPU");
+    lp_device_sync(device);
+    lp_device_pinned_free(device, ring->staging);
+    lp_device_free(device, ring->uploaded);
+    for (int i = 0; i < LP_CUDA_RING; i++)
+        if (ring->released[i])
+            lp_cuda_check(device, cudaEventDestroy(ring->released[i]), "freeing an event");
+    *ring = lp_cuda_ring();
 }
 
-void lp_device_upload_ahead(lp_cuda_device *device, lp_device_user user, int index, void *to, const void *from,
-                            size_t size)
+int lp_ring_acquire(lp_cuda_device *device, lp_cuda_ring *ring)
 {
-    cudaEvent_t event = device->uploaded[user][index];
-    if (size)
-        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyHostToDevice, device->copy_stream),
-                      "copying to the GPU");
-    lp_cuda_check(device, cudaEventRecord(event, device->copy_stream), "copying to the GPU");
-    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[0], event, 0), "copying to the GPU");
+    int index = (int)(ring->uses++ % LP_CUDA_RING);
+    lp_cuda_check(device, cudaEventSynchronize(ring->released[index]), "running on the GPU");
+    return index;
 }
 
-void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
+void lp_ring_send(lp_cuda_device *device, lp_cuda_ring *ring, int index)
 {
-    if (size)
-        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDeviceToDevice, device->streams[0]),
-                      "copying on the GPU");
+    size_t offset = (size_t)index * ring->size;
+    copy_on(device, device->copy_stream, ring->uploaded + offset, ring->staging + offset, ring->size);
+    lp_cuda_check(device, cudaEventRecord(device->copied, device->copy_stream), "recording an event");
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[0], device->copied, 0), "waiting for a copy");
 }
 
-void lp_device_set_stream(lp_cuda_device *device, int number)
+void lp_ring_release(lp_cuda_device *device, lp_cuda_ring *ring, int index)
 {
-    device->current = number;
+    lp_cuda_check(device, cudaEventRecord(ring->released[index], device->streams[0]), "recording an event");
 }
 
-static cudaEvent_t event_of(lp_cuda_device *device, int number)
-{
-    if (!device->events[number])
-        lp_cuda_check(device, cudaEventCreateWithFlags(&device->events[number], cudaEventDisableTiming),
-                      "capturing a step");
-    return device->events[number];
-}
+/* ---- captured graphs ----------------------------------------------------------------------------------------- */
 
-void lp_device_record_event(lp_cuda_device *device, int number)
-{
-    lp_cuda_check(device, cudaEventRecord(event_of(device, number), device->streams[device->current]),
-                  "capturing a step");
-}
-
-void lp_device_wait_event(lp_cuda_device *device, int number)
-{
-    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event_of(device, number), 0),
-                  "capturing a step");
-}
-
-/* Forks the other streams from the first, which the capture requires. */
 bool lp_device_capture_begin(lp_cuda_device *device)
 {
-    if (cudaStreamBeginCapture(device->streams[0], cudaStreamCaptureModeThreadLocal) != cudaSuccess)
-        return false;
-    lp_device_set_stream(device, 0);
-    return true;
+    return cudaStreamBeginCapture(device->streams[0], cudaStreamCaptureModeThreadLocal) == cudaSuccess;
 }
 
-void lp_device_fork_streams(lp_cuda_device *device)
-{
-    lp_device_record_event(device, LP_DEVICE_EVENTS);
-    for (int i = 1; i < LP_CUDA_STREAMS; i++) {
-        lp_device_set_stream(device, i);
-        lp_device_wait_event(device, LP_DEVICE_EVENTS);
-    }
-    lp_device_set_stream(device, 0);
-}
-
-void lp_device_join_streams(lp_cuda_device *device)
-{
-    for (int i = 1; i < LP_CUDA_STREAMS; i++) {
-        lp_device_set_stream(device, i);
-        lp_device_record_event(device, LP_DEVICE_EVENTS + i);
-        lp_device_set_stream(device, 0);
-        lp_device_wait_event(device, LP_DEVICE_EVENTS + i);
-    }
-}
-
-void *lp_device_capture_end(lp_cuda_device *device)
+cudaGraphExec_t lp_device_capture_end(lp_cuda_device *device)
 {
     cudaGraph_t graph = NULL;
     cudaGraphExec_t captured = NULL;
-    lp_device_join_streams(device);
     cudaError_t error = cudaStreamEndCapture(device->streams[0], &graph);
     if (error == cudaSuccess)
         error = cudaGraphInstantiate(&captured, graph, cudaGraphInstantiateFlagUseNodePriority);
@@ -250,18 +195,20 @@ void *lp_device_capture_end(lp_cuda_device *device)
     return captured;
 }
 
-void lp_device_graph_launch(lp_cuda_device *device, void *captured)
+void lp_device_record_event(lp_cuda_device *device, cudaEvent_t *event)
 {
-    lp_cuda_check(device, cudaGraphLaunch((cudaGraphExec_t)captured, device->streams[0]), "replaying a step");
+    if (!*event)
+        lp_cuda_check(device, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "capturing a step");
+    lp_cuda_check(device, cudaEventRecord(*event, device->streams[device->current]), "capturing a step");
 }
 
-void lp_device_graph_free(lp_cuda_device *device, void *captured)
+void lp_device_wait_event(lp_cuda_device *device, cudaEvent_t event)
 {
-    if (captured)
-        lp_cuda_check(device, cudaGraphExecDestroy((cudaGraphExec_t)captured), "freeing a captured step");
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event, 0), "capturing a step");
 }
 
-/* About 20 microseconds on a clock of 2 GHz. */
+/* ---- the timer ----------------------------------------------------------------------------------------------- */
+
 __global__ void idle_kernel(long long cycles)
 {
     long long start = clock64();
@@ -271,12 +218,9 @@ __global__ void idle_kernel(long long cycles)
 
 void lp_device_timer_start(lp_cuda_device *device)
 {
-    for (int i = 0; i < 2; i++)
-        if (!device->timer[i])
-            lp_cuda_check(device, cudaEventCreate(&device->timer[i]), "creating a timer");
     lp_cuda_run run = {};
     run.device = device;
-    LP_LAUNCH(&run, idle_kernel, 1, 1, 0, 40000);
+    LP_LAUNCH(&run, idle_kernel, 1, 1, 0, 40000); /* about 20 microseconds on a clock of 2 GHz */
     lp_cuda_check(device, cudaEventRecord(device->timer[0], device->streams[0]), "reading the timer");
 }
 
@@ -287,15 +231,4 @@ double lp_device_timer_stop(lp_cuda_device *device)
     lp_cuda_check(device, cudaEventSynchronize(device->timer[1]), "running on the GPU");
     lp_cuda_check(device, cudaEventElapsedTime(&milliseconds, device->timer[0], device->timer[1]), "reading the timer");
     return 1e-3 * (double)milliseconds;
-}
-
-lp_cuda_device *lp_device_open(char *reason, size_t size)
-{
-    lp_cuda_device *device = (lp_cuda_device *)lp_alloc(1, sizeof *device);
-    const char *why = device ? open_first(device) : "there is not enough memory";
-    if (!why)
-        return device;
-    snprintf(reason, size, "%s", why);
-    lp_free(device);
-    return NULL;
 }

@@ -1,45 +1,18 @@
 /* cuda_lists.h: the elements of an id input grouped by id, as a compressed list (offsets and elements). Gradients by id read it, so that
- * they need no atomics. The host builds it for every shard, for each input that lp_cuda_sorted_by names.
+ * they need no atomics. The host builds it for every shard (cuda_upload.cu).
  */
 #ifndef LP_CUDA_LISTS_H
 #define LP_CUDA_LISTS_H
 
 #include "backend/cuda/cuda.h"
 
-/* Pointers to device memory. Id v < *ids has the elements order[starts[v]] .. order[starts[v + 1] - 1], ascending; larger ids have
- * none. */
+/* Id v < *ids has the elements order[starts[v]] .. order[starts[v + 1] - 1], ascending; larger ids have none. */
 typedef struct lp_cuda_lists {
     const int32_t *ids, *starts, *order;
     int largest_ids, largest_elements;
 } lp_cuda_lists;
 
-/* If the kernel of the node needs the ids of input k sorted: the value whose rows they index; otherwise NULL. */
-const lp_value *lp_cuda_sorted_by(const lp_node *node, int k);
-
-/* The lists of a graph input for which lp_cuda_sorted_by is not NULL. */
+/* The lists of a graph input of ids that the kernel of a node needs sorted (lp_cuda_rule.by_id), on the device. */
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids);
-
-/* ---- for cuda_upload.cu --------------------------------------------------------------------------------------- */
-
-/* Offsets in bytes; the number of ids is at 0. */
-typedef struct lp_cuda_list_layout {
-    size_t starts, order, size;
-    int largest_ids, largest_elements;
-} lp_cuda_list_layout;
-
-/* Parts of an upload are aligned to 256 bytes. */
-static inline size_t lp_cuda_align(size_t size)
-{
-    return (size + 255) / 256 * 256;
-}
-
-/* Sized for this many elements and ids. */
-lp_cuda_list_layout lp_cuda_list_plan(int64_t elements, int64_t ids);
-lp_cuda_lists lp_cuda_list_view(const lp_cuda_list_layout *layout, const char *at);
-/* Fills the lists at `to`. Sorting needs a buffer of lp_cuda_list_sort_size numbers: `to` is staging memory that is no longer in
- * the CPU's cache, where sequential writes are faster than scattered ones. */
-size_t lp_cuda_list_sort_size(const lp_cuda_list_layout *layout);
-void lp_cuda_list_fill(const lp_cuda_list_layout *layout, char *to, const int32_t *ids, int64_t elements,
-                       int32_t *sort_buffer);
 
 #endif

@@ -188,11 +188,11 @@ void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_pa
 typedef void plan_pass(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at);
 
 /* Calls pass for the parts that run, with the number of their stage. */
-void for_parts(copy_plan *plan, const lp_cuda_stages *stages, bool fused, plan_pass *pass)
+void for_parts(copy_plan *plan, const lp_cuda_stages *stages, plan_pass *pass)
 {
     for (int s = 0; s < stages->count; s++) {
         const lp_cuda_stage *stage = &stages->all[s];
-        for (int p = 0; !lp_stage_skipped(stage, fused) && p < stage->count; p++)
+        for (int p = 0; p < stage->count; p++)
             if (runs_node(stage, &stage->parts[p]))
                 pass(plan, stage, &stage->parts[p], s);
     }
@@ -227,8 +227,7 @@ void add(const lp_cuda_run *run, copy_list *list, const lp_value *value, const l
 
 } // namespace
 
-bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, bool fused, const lp_cuda_run *run,
-                         lp_arena *arena)
+bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, const lp_cuda_run *run, lp_arena *arena)
 {
     const lp_graph *graph = run->run->plan->graph;
     if (!tile_bf16(run))
@@ -242,7 +241,7 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
         of[v].written = -1;
         of[v].floats = graph->values[v]->storage != LP_STORAGE_WORK || graph->values[v]->retained;
     }
-    for_parts(&plan, stages, fused, [](copy_plan *all, const lp_cuda_stage *stage, const lp_stage_part *part, int at) {
+    for_parts(&plan, stages, [](copy_plan *all, const lp_cuda_stage *stage, const lp_stage_part *part, int at) {
         plan_reads(all, stage, part, at);
         plan_writes(all, stage, part, at);
     });
@@ -251,7 +250,7 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, b
             layout_of(&plan, graph->values[v], lp_cuda_copy_heads(graph->values[v], of[v].heads));
         of[v].floats = of[v].floats || (of[v].layouts && of[v].layouts->next);
     }
-    for_parts(&plan, stages, fused, plan_layouts);
+    for_parts(&plan, stages, plan_layouts);
     for (int pass = 0; pass < 2; pass++) {
         size_t used = 0;
         for (int v = 0; v < graph->value_count; v++)

@@ -101,9 +101,8 @@ static inline bool lp_cuda_stores_floats(const lp_cuda_run *run, const lp_value 
     return !run->copies || run->copies->of[value->id].floats;
 }
 
-/* For bf16; other precisions have no copies. fused: whether fused kernels run. False when out of memory. */
-bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, bool fused, const lp_cuda_run *run,
-                         lp_arena *arena);
+/* For bf16; other precisions have no copies. False when out of memory. */
+bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, const lp_cuda_run *run, lp_arena *arena);
 
 /* Writes the copies of parameters and inputs; those of a stage's results that its launch has not written. */
 void lp_cuda_copies_begin(const lp_cuda_run *run);

@@ -5,18 +5,12 @@
 
 #include "backend/cuda/cuda_device.h"
 
-/* The programs of one device. */
-typedef struct lp_cuda_programs {
-    lp_cuda_device *device;
-    struct lp_cuda_program *newest; /* list; NULL at the start */
-} lp_cuda_programs;
-
 /* Submits the nodes of one shard, and the optimizer step where train_step is not NULL; returns before they are done. With a profiler
  * (otherwise NULL) it waits for each launch and reports its time. */
-void lp_cuda_program_run(lp_cuda_programs *programs, const lp_run *run, const lp_train_step *train_step,
+void lp_cuda_program_run(lp_cuda_device *device, const lp_run *run, const lp_train_step *train_step,
                          const lp_profiler *profiler);
 
 /* Frees the programs that use this work buffer. */
-void lp_cuda_program_drop(lp_cuda_programs *programs, const void *work);
+void lp_cuda_program_drop(lp_cuda_device *device, const void *work);
 
 #endif

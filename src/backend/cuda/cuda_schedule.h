@@ -13,14 +13,16 @@
 /* Streams from LP_CUDA_FIRST_LOW_PRIORITY on have low priority (lp_part_low_priority). */
 enum { LP_CUDA_STREAMS = 8, LP_CUDA_FIRST_LOW_PRIORITY = 6 };
 
-/* Where and after which stages a stage runs. */
+/* Where and after which others a stage runs. */
 typedef struct lp_cuda_dispatch {
     int stream;
-    int waits[LP_CUDA_STREAMS], wait_count; /* stages of other streams, at most one of each */
-    bool signals;                           /* a stage of another stream waits for this one */
+    int waits[LP_CUDA_STREAMS], wait_count; /* of other streams, at most one of each */
+    bool signals;                           /* one of another stream waits for it */
+    cudaEvent_t event;                      /* that it is done, in a capture */
 } lp_cuda_dispatch;
 
-/* Returns [stages->count] in the arena; NULL when out of memory. No stage waits for one that the runs skip (lp_stage_skipped). */
-lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, bool fused, lp_arena *arena);
+/* Returns [stages->count + 2] in the arena; NULL when out of memory. The first is the start of a step, which all stages follow; the last is
+ * the end, after all stages. Both are on stream 0. Stage i is number i + 1. */
+lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *stages, lp_arena *arena);
 
 #endif

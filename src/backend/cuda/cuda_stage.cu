@@ -391,23 +391,54 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
     return good;
 }
 
-void lp_cuda_stages_split(lp_cuda_stages *stages)
+/* Whether a fused kernel of a later level overwrites an input of the part, and so waits for it. */
+static bool delays_fused(const lp_cuda_stages *stages, int stage, const lp_stage_part *part)
 {
-    for (int s = stages->count - 1; s >= 0; s--) {
-        lp_cuda_stage *stage = &stages->all[s], all = *stage;
-        int products = 0;
-        while (all.type == LP_STAGE_PRODUCT && products < all.count && lp_part_is_packed(&all.parts[products]))
-            products++;
-        if (!products)
+    for (int s = stage + 1; s < stages->count; s++)
+        for (int p = 0; stages->all[s].type == LP_STAGE_FUSED && p < stages->all[s].count; p++)
+            for (int i = 0; i < part->node->op->input_count; i++) {
+                const lp_stage_part *other = &stages->all[s].parts[p];
+                for (int k = 0; part->node->inputs[i] && k < other->node->op->output_count; k++)
+                    if (lp_part_computes(other, k) && other->node->outputs[k] == part->node->inputs[i])
+                        return true;
+            }
+    return false;
+}
+
+bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena)
+{
+    int count = 0, most = 0;
+    for (int s = 0; s < stages->count; s++)
+        most += stages->all[s].count;
+    lp_cuda_stage *all = (lp_cuda_stage *)lp_arena_alloc(arena, ((size_t)most + 1) * sizeof *all);
+    for (int s = 0; all && s < stages->count; s++) {
+        lp_cuda_stage one = stages->all[s];
+        if (fused ? one.in_pack : one.type == LP_STAGE_PACK)
             continue;
-        int more = products - (products == all.count); /* stages */
-        memmove(stage + 1 + more, stage + 1, sizeof *stage * (size_t)(stages->count - s - 1));
-        stages->count += more;
-        for (int p = 0; p < products; p++)
-            stage[p] = {LP_STAGE_NODE, all.level, all.parts + p, 1, false};
-        if (more == products)
-            stage[products] = {LP_STAGE_ROWS, all.level, all.parts + products, all.count - products, false};
+        int apart = one.type == LP_STAGE_FUSED && !fused ? one.count : 0; /* parts that are launched as nodes */
+        while (one.type == LP_STAGE_PRODUCT && !joined && apart < one.count && lp_part_is_packed(&one.parts[apart]))
+            apart++;
+        lp_stage_part *parts = (lp_stage_part *)one.parts;
+        int first = 0; /* reductions that are launched before the others, so that fused kernels do not wait for these */
+        for (int p = 0; fused && one.type == LP_STAGE_REDUCTION && p < one.count; p++)
+            if (!parts[p].node->accumulate && delays_fused(stages, s, &parts[p])) {
+                lp_stage_part moved = parts[p];
+                memmove(parts + first + 1, parts + first, (size_t)(p - first) * sizeof *parts);
+                parts[first++] = moved;
+            }
+        if (first && first < one.count) {
+            all[count++] = {one.type, one.level, parts, first, false};
+            one.parts += first;
+            one.count -= first;
+        }
+        for (int p = 0; p < apart; p++)
+            all[count++] = {LP_STAGE_NODE, one.level, one.parts + p, 1, false};
+        if (apart < one.count)
+            all[count++] = {apart ? LP_STAGE_ROWS : one.type, one.level, one.parts + apart, one.count - apart, false};
     }
+    stages->all = all;
+    stages->count = count;
+    return all != NULL;
 }
 
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)

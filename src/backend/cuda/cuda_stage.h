@@ -62,12 +62,6 @@ typedef struct lp_cuda_stages {
     size_t packed_size; /* floats of all packed weights */
 } lp_cuda_stages;
 
-/* Whether runs with or without fused kernels skip the stage. Runs in fp32 use neither fused kernels nor packs. */
-static inline bool lp_stage_skipped(const lp_cuda_stage *stage, bool fused)
-{
-    return fused ? stage->in_pack : stage->type == LP_STAGE_PACK;
-}
-
 /* Whether a pack packs the weight of this part, as opposed to running its node. */
 static inline bool lp_part_is_packed(const lp_stage_part *part)
 {
@@ -99,8 +93,9 @@ static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_
 /* unscheduled: a stage for each node, in node order. False when out of memory. */
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages);
 
-/* For runs that cannot launch products as one: they are nodes, and what follows them is a chain of rows. */
-void lp_cuda_stages_split(lp_cuda_stages *stages);
+/* Leaves the stages that runs launch. With fused kernels, reductions that these wait for are a group of their own; without, there are no
+ * packs, and nodes of fused kernels are launched one by one. Products that are not joined are nodes. False when out of memory. */
+bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena);
 
 /* lp_backend.schedule: the first and last level of each node. */
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels);

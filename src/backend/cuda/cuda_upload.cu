@@ -1,8 +1,9 @@
-/* cuda_upload.cu: plans the offsets of an upload, and fills it from a run on several threads. */
+/* cuda_upload.cu: plans the offsets of an upload, and fills it from a run on several threads. Ids are grouped by a counting sort. */
 #include "backend/cuda/cuda_upload.h"
 
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_attention_order.h"
+#include "backend/cuda/cuda_rules.h"
 
 extern "C" {
 #include "base/threads.h"
@@ -17,78 +18,96 @@ static size_t row_size(const lp_value *value)
 
 /* ---- offsets ------------------------------------------------------------------------------------------------- */
 
+/* If the kernel of the node needs the ids of input k sorted: the value whose rows they index; otherwise NULL. */
+static const lp_value *sorted_by(const lp_node *node, int k)
+{
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    if (!(rule->by_id >> k & 1))
+        return NULL;
+    return rule->table < LP_NODE_INPUTS ? node->inputs[rule->table] : node->outputs[rule->table - LP_NODE_INPUTS];
+}
+
 /* Finds the inputs that nodes read, and those whose ids must be sorted. */
 static void find_inputs(lp_cuda_upload *upload, const lp_cuda_run *sizes)
 {
     const lp_graph *graph = sizes->run->plan->graph;
     for (int i = 0; i < graph->node_count; i++)
         for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
-            const lp_node *node = graph->nodes[i];
-            const lp_value *value = node->inputs[k];
+            const lp_value *value = graph->nodes[i]->inputs[k];
             if (!value || value->storage != LP_STORAGE_INPUT)
                 continue;
             lp_cuda_input *mine = &upload->inputs[value->slot];
             mine->value = value;
-            const lp_value *sorted_by = lp_cuda_sorted_by(node, k);
-            int64_t ids = sorted_by ? lp_cuda_largest(sizes, sorted_by) : 0;
+            const lp_value *table = sorted_by(graph->nodes[i], k);
+            int64_t ids = table ? lp_cuda_largest(sizes, table) : 0;
             mine->ids = ids > mine->ids ? ids : mine->ids;
         }
 }
 
-static size_t lay_out_input(lp_cuda_input *mine, const lp_cuda_run *sizes, size_t offset)
+/* The next part of the upload, aligned to 256 bytes; returns its offset. */
+static size_t add_part(lp_cuda_upload *upload, size_t size)
 {
-    int64_t rows = lp_cuda_largest(sizes, mine->value);
-    mine->offset = offset;
-    offset += lp_cuda_align((size_t)rows * row_size(mine->value));
-    if (mine->ids) {
-        mine->layout = lp_cuda_list_plan(rows * mine->value->cols, mine->ids);
-        mine->list_offset = offset;
-        offset += mine->layout.size;
-    }
+    size_t offset = upload->size;
+    upload->size += (size + 255) / 256 * 256;
     return offset;
-}
-
-static void lay_out(lp_cuda_upload *upload, const lp_cuda_run *sizes)
-{
-    const lp_run *run = sizes->run;
-    upload->segment_offset = lp_cuda_align(sizeof(lp_cuda_shard));
-    upload->order_offset = upload->segment_offset + ((size_t)sizes->largest_segments + 1) * sizeof(int32_t);
-    size_t order = lp_cuda_attention_order_count(run->plan->largest.rows[LP_ROWS_TOKENS]);
-    size_t size = lp_cuda_align(upload->order_offset + order * sizeof(int32_t));
-    upload->adam_offset = size;
-    size += lp_cuda_align(run->gradients ? lp_cuda_adam_size(run->plan->largest.rows[LP_ROWS_ITEMS]) : 0);
-    for (int slot = 0; slot < upload->input_count; slot++)
-        if (upload->inputs[slot].value)
-            size = lay_out_input(&upload->inputs[slot], sizes, size);
-    upload->size = size;
 }
 
 bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_arena *arena)
 {
+    const lp_run *run = sizes->run;
+    const int64_t *largest = run->plan->largest.rows;
     *upload = lp_cuda_upload();
-    upload->input_count = sizes->run->plan->graph->input_count;
-    size_t slots = (size_t)upload->input_count + 1;
-    upload->inputs = (lp_cuda_input *)lp_arena_alloc(arena, slots * sizeof *upload->inputs);
-    upload->lists = (const lp_cuda_input **)lp_arena_alloc(arena, slots * sizeof *upload->lists);
-    if (!upload->inputs || !upload->lists)
+    upload->input_count = run->plan->graph->input_count;
+    upload->inputs = (lp_cuda_input *)lp_arena_alloc(arena, ((size_t)upload->input_count + 1) * sizeof *upload->inputs);
+    if (!upload->inputs)
         return false;
     find_inputs(upload, sizes);
-    lay_out(upload, sizes);
+    size_t segments = (size_t)sizes->largest_segments + 1,
+           order = lp_cuda_attention_order_count(largest[LP_ROWS_TOKENS]);
+    add_part(upload, sizeof(lp_cuda_shard));
+    upload->segment_offset = add_part(upload, (segments + order) * sizeof(int32_t));
+    upload->order_offset = upload->segment_offset + segments * sizeof(int32_t);
+    upload->adam_offset = add_part(upload, run->gradients ? lp_cuda_adam_size(largest[LP_ROWS_ITEMS]) : 0);
     for (int slot = 0; slot < upload->input_count; slot++) {
-        const lp_cuda_input *mine = &upload->inputs[slot];
-        size_t wanted = mine->ids ? lp_cuda_list_sort_size(&mine->layout) : 0;
-        upload->sort_buffer_size = wanted > upload->sort_buffer_size ? wanted : upload->sort_buffer_size;
-        if (mine->ids)
-            upload->lists[upload->list_count++] = mine;
+        lp_cuda_input *mine = &upload->inputs[slot];
+        int64_t rows = mine->value ? lp_cuda_largest(sizes, mine->value) : 0;
+        mine->offset = add_part(upload, rows ? (size_t)rows * row_size(mine->value) : 0);
+        if (mine->ids) { /* the number of ids and their starts: two more than there are ids, for the counting sort */
+            mine->elements = rows * mine->value->cols;
+            mine->list_offset = add_part(upload, ((size_t)mine->ids + 3) * sizeof(int32_t));
+            mine->element_offset = add_part(upload, (size_t)mine->elements * sizeof(int32_t));
+        }
     }
-    int available = lp_threads_available();
-    upload->threads = available < THREADS ? available : (int)THREADS;
-    upload->sort_buffers = (int32_t *)lp_arena_alloc(
-        arena, (size_t)upload->threads * upload->sort_buffer_size * sizeof *upload->sort_buffers + 1);
-    return upload->sort_buffers != NULL;
+    return true;
+}
+
+static lp_cuda_lists lists_at(const lp_cuda_input *mine, const char *upload)
+{
+    const int32_t *ids = (const int32_t *)(upload + mine->list_offset);
+    return {ids, ids + 1, (const int32_t *)(upload + mine->element_offset), (int)mine->ids, (int)mine->elements};
+}
+
+lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)
+{
+    return lists_at(&run->upload->inputs[ids->slot], (const char *)run->shard);
 }
 
 /* ---- filling an upload ----------------------------------------------------------------------------------------- */
+
+/* Stable counting sort. The count of id v is at starts[v + 2]; after the prefix sum, starts[v + 1] is the start of id v, and when all
+ * elements are placed it has advanced to the start of id v + 1. */
+static void sort_ids(const int32_t *__restrict ids, int32_t elements, int32_t id_count, int32_t *__restrict starts,
+                     int32_t *__restrict order)
+{
+    memset(starts, 0, ((size_t)id_count + 2) * sizeof *starts);
+    int32_t *counts = starts + 2, *next = starts + 1;
+    for (int32_t i = 0; i < elements; i++)
+        counts[ids[i]]++;
+    for (int32_t v = 0; v < id_count; v++)
+        next[v + 1] += next[v];
+    for (int32_t i = 0; i < elements; i++)
+        order[next[ids[i]]++] = i;
+}
 
 typedef struct staging_job {
     const lp_cuda_upload *upload;
@@ -96,27 +115,22 @@ typedef struct staging_job {
     char *staging;
 } staging_job;
 
-static void stage_list(const staging_job *job, const lp_cuda_input *mine, int32_t *sort_buffer)
-{
-    const int32_t *ids = (const int32_t *)job->run->inputs[mine->value->slot];
-    int64_t elements = (int64_t)lp_run_rows(job->run, mine->value) * mine->value->cols;
-    lp_cuda_list_fill(&mine->layout, job->staging + mine->list_offset, ids, elements, sort_buffer);
-}
-
-/* One task for each sorted list; the last task copies the inputs. */
-static void stage_part(void *context, int task, int worker)
+/* A task for each input: copies it and sorts its ids. */
+static void stage_input(void *context, int slot, int)
 {
     const staging_job *job = (const staging_job *)context;
-    const lp_cuda_upload *upload = job->upload;
-    if (task < upload->list_count) {
-        stage_list(job, upload->lists[task], upload->sort_buffers + (size_t)worker * upload->sort_buffer_size);
-        return;
-    }
-    for (int slot = 0; slot < upload->input_count; slot++) {
-        const lp_cuda_input *mine = &upload->inputs[slot];
-        size_t size = mine->value ? (size_t)lp_run_rows(job->run, mine->value) * row_size(mine->value) : 0;
-        if (size)
-            memcpy(job->staging + mine->offset, job->run->inputs[slot], size);
+    const lp_cuda_input *mine = &job->upload->inputs[slot];
+    size_t rows = mine->value ? (size_t)lp_run_rows(job->run, mine->value) : 0;
+    if (rows)
+        memcpy(job->staging + mine->offset, job->run->inputs[slot], rows * row_size(mine->value));
+    if (mine->ids) {
+        lp_cuda_lists lists = lists_at(mine, job->staging);
+        const int32_t *ids = (const int32_t *)job->run->inputs[slot];
+        int32_t elements = (int32_t)rows * mine->value->cols, largest = -1;
+        for (int32_t i = 0; i < elements; i++)
+            largest = ids[i] > largest ? ids[i] : largest;
+        *(int32_t *)lists.ids = largest + 1;
+        sort_ids(ids, elements, largest + 1, (int32_t *)lists.starts, (int32_t *)lists.order);
     }
 }
 
@@ -138,5 +152,6 @@ void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const 
         lp_cuda_adam_fill(train_step, (const float *)lp_run_data(run, train_step->loss),
                           (lp_cuda_adam_args *)(staging + upload->adam_offset));
     staging_job job = {upload, run, staging};
-    lp_threads_run(upload->threads, upload->list_count + 1, stage_part, &job);
+    int available = lp_threads_available();
+    lp_threads_run(available < THREADS ? available : (int)THREADS, upload->input_count, stage_input, &job);
 }

@@ -10,22 +10,15 @@
 /* An input in an upload. */
 typedef struct lp_cuda_input {
     const lp_value *value; /* NULL: no node reads it */
-    size_t offset;
-    int64_t ids; /* largest number of different ids, where a kernel needs them sorted (cuda_lists.h); otherwise 0 */
-    lp_cuda_list_layout layout;
-    size_t list_offset;
+    size_t offset, list_offset, element_offset;
+    int64_t ids, elements; /* at most, where a kernel needs its ids sorted (cuda_lists.h); otherwise 0 */
 } lp_cuda_input;
 
-/* Offsets in bytes; lp_cuda_shard is at 0. The pointers belong to an arena. */
+/* Offsets in bytes; lp_cuda_shard is at 0. */
 typedef struct lp_cuda_upload {
     size_t segment_offset, order_offset, adam_offset, size;
-    lp_cuda_input *inputs; /* by slot */
+    lp_cuda_input *inputs; /* by slot; in an arena */
     int input_count;
-    int threads;                 /* that fill an upload */
-    const lp_cuda_input **lists; /* inputs whose ids are sorted */
-    int list_count;
-    int32_t *sort_buffers; /* [threads x sort_buffer_size] */
-    size_t sort_buffer_size;
 } lp_cuda_upload;
 
 /* Plans uploads for runs like sizes->run with up to sizes->largest_segments segments. False when out of memory. */
