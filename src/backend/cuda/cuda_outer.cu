@@ -20,8 +20,9 @@ typedef struct outer_part {
 __device__ inline outer_part part_of(const reduction_task &task, const reduction_place &place, int warpgroup)
 {
     bool by_head = task.heads_each == 2;
-    outer_part part = {place.head + (by_head ? warpgroup : 0),
-                       by_head ? 0 : place.row * OUTER_ROWS + warpgroup * WIDE_BLOCK, 0};
+    outer_part part = {place.head + warpgroup, 0, 0};
+    if (!by_head)
+        part = {place.head, place.row * OUTER_ROWS + warpgroup * WIDE_BLOCK, 0};
     part.rows = part.head < task.heads ? task.a - part.row : 0;
     return part;
 }
@@ -79,7 +80,6 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
     int chunk = place.chunk, col = place.col * cols, present = task.b - col, size = outer_slab<cols>(by_head), begin,
         end;
     outer_part parts[2] = {part_of(task, place, 0), part_of(task, place, 1)};
-    const uint16_t *p = (const uint16_t *)task.p, *q = (const uint16_t *)task.q;
     ones[threadIdx.x] = 0x3F80;
     lp_pdl_wait();
     product_chunk<WIDE_BLOCK>(lp_rows_now(task.rows, group.shard), task.chunks, chunk, &begin, &end);
@@ -89,15 +89,15 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
 #pragma unroll
         for (int w = 0; w < 2; w++) {
             if (k < end && parts[w].rows > 0)
-                copy_block(to + w * OUTER_SLAB, p + parts[w].head * task.p_head + parts[w].row, task.p_stride, k, end,
-                           parts[w].rows);
+                copy_block(to + w * OUTER_SLAB, (const uint16_t *)task.p + parts[w].head * task.p_head + parts[w].row,
+                           task.p_stride, k, end, parts[w].rows);
             if (k < end && (w == 0 || (by_head && parts[1].rows > 0)))
 #pragma unroll
                 for (int j = 0; j < blocks; j++)
                     if (WIDE_BLOCK * j < present)
                         copy_block(to + (2 + w * blocks + j) * OUTER_SLAB,
-                                   q + parts[w].head * task.q_head + col + WIDE_BLOCK * j, task.q_stride, k, end,
-                                   present - WIDE_BLOCK * j);
+                                   (const uint16_t *)task.q + parts[w].head * task.q_head + col + WIDE_BLOCK * j,
+                                   task.q_stride, k, end, present - WIDE_BLOCK * j);
         }
         product_copies_end();
     };

@@ -72,7 +72,7 @@ static void fill_outer(reduction_task *task, const lp_node *node, const lp_cuda_
         if (a >= 96 && b >= 96)
             set_tile(task, REDUCTION_LARGE, product_large::rows, product_large::cols);
         else
-            set_tile(task, REDUCTION_SMALL, product_small::rows, product_small::cols);
+            set_tile(task, REDUCTION_SMALL, a > 64 && b <= 64 ? 128 : 64, b > 64 ? 128 : 64);
         return;
     }
     task->p = p.data;
@@ -134,24 +134,24 @@ static double cost_of_row(const reduction_task &task)
     case LP_REDUCTION_COLUMN:
         return 2 * REDUCTION_COLS;
     case LP_REDUCTION_BASIS:
-        return 5 * REDUCTION_COLS;
+        return 6 * REDUCTION_COLS;
     default:
         return 3 * REDUCTION_COLS;
     }
 }
 
-/* Tasks of the same tiling have the same tile, and get blocks in proportion to what they read. */
+/* Outer products by warpgroups of the same tiling have the same tile. All tasks get blocks in proportion to what they read. */
 static void divide_tasks(reduction_task *tasks, const int *rows, int count)
 {
     double cost[REDUCTION_TILINGS] = {};
-    short cols[REDUCTION_TILINGS] = {};
+    short widest[REDUCTION_TILINGS] = {};
     for (int i = 0; i < count; i++)
-        if (tasks[i].type == LP_REDUCTION_OUTER && cols[tasks[i].tiling] < tasks[i].tile_cols)
-            cols[tasks[i].tiling] = tasks[i].tile_cols;
+        if (widest[tasks[i].tiling] < tasks[i].tile_cols)
+            widest[tasks[i].tiling] = tasks[i].tile_cols;
     for (int i = 0; i < count; i++) {
         reduction_task *task = &tasks[i];
-        if (task->type == LP_REDUCTION_OUTER)
-            task->tile_cols = cols[task->tiling];
+        if (task->tiling >= REDUCTION_WIDE)
+            task->tile_cols = widest[task->tiling];
         task->down = (int)lp_blocks(task->a, task->tile_rows);
         task->across = (int)lp_blocks(task->b, task->tile_cols);
         cost[task->tiling] += cost_of_row(*task) * rows[i] * reduction_tiles(*task);

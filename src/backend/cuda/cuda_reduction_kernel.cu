@@ -10,13 +10,15 @@
  */
 #include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_task.h"
+#include <stdlib.h>
 
 namespace
 {
 
-/* ---- column sums --------------------------------------------------------------------------------------------- */
+/* Blocks with small tiles, two of which run on a multiprocessor. Their shared memory leaves no room for blocks of the critical path. */
+enum { SMALL_WARPS = 8, SMALL_THREADS = 32 * SMALL_WARPS, SMALL_SHARED = 110 * 1024 };
 
-enum { COLUMN_WARPS = product_small::warps };
+/* ---- column sums --------------------------------------------------------------------------------------------- */
 
 /* A row of a column: what is read of it. */
 template <int type> struct column_term {
@@ -52,7 +54,7 @@ template <int type> struct column_term {
     }
 };
 
-/* A lane has a column, and each warp every COLUMN_WARPS-th row, with several under way. */
+/* A lane has a column, and each warp every SMALL_WARPS-th row, with several under way. */
 template <int type>
 __device__ static inline void sum_columns(const reduction_task &task, const lp_cuda_shard *shard, int number)
 {
@@ -66,15 +68,15 @@ __device__ static inline void sum_columns(const reduction_task &task, const lp_c
     end = column < task.b ? end : begin;
     real sum[2] = {};
 #pragma unroll 1
-    for (int row = begin + warp; row < end; row += IN_FLIGHT * COLUMN_WARPS) {
+    for (int row = begin + warp; row < end; row += IN_FLIGHT * SMALL_WARPS) {
         column_term<type> terms[IN_FLIGHT] = {};
 #pragma unroll
-        for (int k = 0; k < IN_FLIGHT; k++)
-            if (row + k * COLUMN_WARPS < end)
-                terms[k].load(task, row + k * COLUMN_WARPS, column);
+        for (int k = 0; k < IN_FLIGHT; k++) /* without a condition, so that no load waits for another */
+            terms[k].load(task, min(row + k * SMALL_WARPS, end - 1), column);
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++)
-            terms[k].add(sum);
+            if (row + k * SMALL_WARPS < end)
+                terms[k].add(sum);
     }
     lp_pdl_trigger();
     for (int i = 0; i < 2; i++)
@@ -83,7 +85,7 @@ __device__ static inline void sum_columns(const reduction_task &task, const lp_c
     if (warp > 1 || !task.out[warp] || column >= task.b)
         return;
     real total = 0;
-    for (int i = 0; i < COLUMN_WARPS; i++)
+    for (int i = 0; i < SMALL_WARPS; i++)
         total += sums[64 * i + 32 * warp + lane];
     ((real *)task.out[warp])[(int64_t)place.chunk * task.step[warp] + column] = total;
 }
@@ -141,7 +143,8 @@ struct product_outer : product_finish {
                         float *memory) const
     {
         lp_pdl_trigger();
-        store.run<precision, a_deep, shape>(task, place, sums_of, memory);
+        if (threadIdx.x < 32 * shape::warps)
+            store.run<precision, a_deep, shape>(task, place, sums_of, memory);
         if (!wanted(place))
             return;
         __syncthreads();
@@ -162,17 +165,8 @@ struct product_outer : product_finish {
     }
 };
 
-template <int precision, typename shape>
-__device__ static inline void multiply(const reduction_task &task, const lp_cuda_shard *shard, int number)
+__device__ static inline product_outer outer_of(const reduction_task &task)
 {
-    reduction_place at = reduction_place_of(task, number);
-    product_place place = {at.row * shape::rows, 0, at.head, at.chunk, task.a, task.b};
-    product_task product = {};
-    product.shard = shard;
-    product.depth = {task.rows, 0, INT32_MAX};
-    product.chunks = task.chunks;
-    product.a = {task.p, task.p_stride, task.p_head, task.p_width};
-    product.b = {task.q, task.q_stride, task.q_head, task.q_width};
     product_outer outer = {};
     outer.store.to = (float *)task.out[0];
     outer.store.stride = task.b;
@@ -182,33 +176,153 @@ __device__ static inline void multiply(const reduction_task &task, const lp_cuda
     outer.sums = (float *)task.out[1];
     outer.sums_step = task.step[1];
     outer.sums_b = task.q_summed;
-    product_tiles<precision, precision == LP_PRECISION_BF16, false, false, shape>(product, place, at.col, at.col + 1, 0,
-                                                                                  shape::buffers, outer);
+    return outer;
+}
+
+/* A block of small tiles has more slabs under way than one of cuda_product.h, does not round its factors, since tensor cores ignore the
+ * lower bits, and may have two sets of warps, which divide every slab. */
+template <int tile_rows, int tile_cols> struct small_shape : product_shape<tile_rows, tile_cols, 32, 32> {
+    static constexpr int threads = SMALL_THREADS,
+                         sets = SMALL_WARPS / product_shape<tile_rows, tile_cols, 32, 32>::warps;
+};
+
+/* Starts to copy the present rows and columns of a slab, by vectors of `width` floats; the others are zeros. Neighbouring threads have
+ * neighbouring vectors. */
+template <typename layout, int width>
+__device__ static inline void copy_vectors(float *to, const float *from, int stride, int rows, int cols)
+{
+    constexpr int vectors = layout::count / width, step = SMALL_THREADS / vectors;
+    int line = (int)threadIdx.x / vectors, at = (int)threadIdx.x % vectors * width;
+    from += line * stride + at;
+    to += line * layout::stride + at;
+#pragma unroll
+    for (int i = 0; i < layout::depth; i += step, from += step * stride)
+        tile_cp_async<width>(to + i * layout::stride, from, at < cols && line + i < rows);
+}
+
+template <typename layout>
+__device__ static inline void copy_slab(float *to, const float *from, int stride, int width, int rows, int cols)
+{
+    if (width == 4)
+        copy_vectors<layout, 4>(to, from, stride, rows, cols);
+    else if (width == 2)
+        copy_vectors<layout, 2>(to, from, stride, rows, cols);
+    else
+        copy_vectors<layout, 1>(to, from, stride, rows, cols);
+}
+
+template <int precision, typename shape>
+__device__ static inline void multiply_small(const reduction_task &task, const lp_cuda_shard *shard, int number)
+{
+    typedef packed_slabs<precision, false, false, shape> slabs;
+    typedef typename slabs::a slab_a;
+    typedef typename slabs::b slab_b;
+    constexpr int depth = slabs::depth, size = slab_a::size + slab_b::size, part = depth / shape::sets;
+    constexpr int buffers = SMALL_SHARED / 4 / size, elements = shape::down * shape::across * 4;
+    LP_SHARED(float, memory);
+    reduction_place at = reduction_place_of(task, number);
+    product_place place = {at.row * shape::rows, at.col * shape::cols, at.head, at.chunk, task.a, task.b};
+    const float *p = (const float *)task.p + at.head * task.p_head + place.row;
+    const float *q = (const float *)task.q + at.head * task.q_head + place.col;
+    int warp = (int)threadIdx.x >> 5, set = warp / shape::warps, begin, end;
+    int row = warp % shape::warps / shape::warps_across * 32, col = warp % shape::warps_across * 32;
+    product_chunk<depth>(lp_rows_now(task.rows, shard), task.chunks, at.chunk, &begin, &end);
+    auto copy = [&](int k, int buffer) {
+        float *to = memory + buffer * size;
+        if (k < end) {
+            copy_slab<slab_a>(to, p + (int64_t)k * task.p_stride, task.p_stride, task.p_width, end - k,
+                              task.a - place.row);
+            copy_slab<slab_b>(to + slab_a::size, q + (int64_t)k * task.q_stride, task.q_stride, task.q_width, end - k,
+                              task.b - place.col);
+        }
+        product_copies_end();
+    };
+#pragma unroll 1
+    for (int i = 0; i < buffers - 1; i++)
+        copy(begin + i * depth, i);
+    product_outer outer = outer_of(task);
+    product_sums<shape> sums = {};
+    int buffer = 0;
+#pragma unroll 1
+    for (int k = begin; k < end; k += depth) {
+        const float *a = memory + buffer * size, *b = a + slab_a::size;
+        const float *a_part = a + set * part * slab_a::stride, *b_part = b + set * part * slab_b::stride;
+        product_copies_wait<buffers - 2>();
+        __syncthreads();
+        copy(k + (buffers - 1) * depth, buffer == 0 ? buffers - 1 : buffer - 1);
+        if constexpr (precision == LP_PRECISION_FP32) {
+            typedef product_shape<shape::rows, shape::cols, 32, 16> strip;
+#pragma unroll
+            for (int j = 0; j < shape::across; j += strip::across) {
+                product_sums<strip> more = {};
+                product_add_slab<false, false, strip, slab_a, slab_b, part>(more, a_part, row, b_part, col + 8 * j);
+#pragma unroll
+                for (int i = 0; i < elements / 2; i++)
+                    sums.at[i / 8][j + i / 4 % 2][i % 4] += more.at[i / 8][i / 4 % 2][i % 4];
+            }
+        } else {
+            product_add_slab<false, false, shape, slab_a, slab_b, part>(sums, a_part, row, b_part, col);
+        }
+        outer.copied<shape, slab_a, slab_b>(place, a, b);
+        buffer = buffer + 1 == buffers ? 0 : buffer + 1;
+    }
+    if constexpr (shape::sets == 2) {
+        float *exchange = memory + threadIdx.x % (32 * shape::warps);
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < elements && set == 1; i++)
+            exchange[32 * shape::warps * i] = sums.at[i / 16][i / 4 % 4][i % 4];
+        __syncthreads();
+#pragma unroll
+        for (int i = 0; i < elements && set == 0; i++)
+            sums.at[i / 16][i / 4 % 4][i % 4] += exchange[32 * shape::warps * i];
+    }
+    outer.run<precision, false, shape>(product_task(), place, sums, memory);
 }
 
 /* ---- the kernels --------------------------------------------------------------------------------------------- */
 
-template <int precision, typename shape>
-constexpr int partial_blocks = packed_blocks<precision, shape> < 2 ? packed_blocks<precision, shape> : 2;
-
-template <int precision, typename shape>
-__global__ void __launch_bounds__(shape::threads, (partial_blocks<precision, shape>))
-    partial_kernel(const __grid_constant__ reduction_group group)
+template <int precision>
+__global__ void __launch_bounds__(SMALL_THREADS, 2) small_kernel(const __grid_constant__ reduction_group group)
 {
     int index = reduction_index(group.first), number = (int)blockIdx.x - group.first[index];
     const reduction_task &task = group.task[index];
-    if (std::is_same_v<shape, product_small> && task.type == LP_REDUCTION_COLUMN)
+    if (task.type == LP_REDUCTION_COLUMN)
         sum_columns<LP_REDUCTION_COLUMN>(task, group.shard, number);
-    else if (std::is_same_v<shape, product_small> && task.type == LP_REDUCTION_DOT)
+    else if (task.type == LP_REDUCTION_DOT)
         sum_columns<LP_REDUCTION_DOT>(task, group.shard, number);
-    else if (std::is_same_v<shape, product_small> && task.type == LP_REDUCTION_NORM)
+    else if (task.type == LP_REDUCTION_NORM)
         sum_columns<LP_REDUCTION_NORM>(task, group.shard, number);
-    else if (std::is_same_v<shape, product_small> && task.type == LP_REDUCTION_BOTH)
+    else if (task.type == LP_REDUCTION_BOTH)
         sum_columns<LP_REDUCTION_BOTH>(task, group.shard, number);
-    else if (std::is_same_v<shape, product_small> && task.type == LP_REDUCTION_BASIS)
+    else if (task.type == LP_REDUCTION_BASIS)
         sum_columns<LP_REDUCTION_BASIS>(task, group.shard, number);
+    else if (task.tile_rows == 128)
+        multiply_small<precision, small_shape<128, 64>>(task, group.shard, number);
+    else if (task.tile_cols == 128)
+        multiply_small<precision, small_shape<64, 128>>(task, group.shard, number);
     else
-        multiply<precision, shape>(task, group.shard, number);
+        multiply_small<precision, small_shape<64, 64>>(task, group.shard, number);
+}
+
+/* One tile of cuda_product.h. */
+template <int precision, typename shape>
+__global__ void __launch_bounds__(shape::threads, (packed_blocks<precision, shape>))
+    large_kernel(const __grid_constant__ reduction_group group)
+{
+    int index = reduction_index(group.first);
+    const reduction_task &task = group.task[index];
+    reduction_place at = reduction_place_of(task, (int)blockIdx.x - group.first[index]);
+    product_place place = {at.row * shape::rows, 0, at.head, at.chunk, task.a, task.b};
+    product_task product = {};
+    product.shard = group.shard;
+    product.depth = {task.rows, 0, INT32_MAX};
+    product.chunks = task.chunks;
+    product.a = {task.p, task.p_stride, task.p_head, task.p_width};
+    product.b = {task.q, task.q_stride, task.q_head, task.q_width};
+    product_outer outer = outer_of(task);
+    product_tiles<precision, precision == LP_PRECISION_BF16, false, false, shape>(product, place, at.col, at.col + 1, 0,
+                                                                                  shape::buffers, outer);
 }
 
 enum { FINAL_WARPS = 8, FINAL_THREADS = 32 * FINAL_WARPS };
@@ -264,27 +378,40 @@ __global__ void __launch_bounds__(FINAL_THREADS) final_kernel(const __grid_const
         add_slices(output, block, (reduction_some<float, 1> *)sums);
 }
 
-template <int precision, typename shape>
-void launch_partial(const reduction_task *tasks, int count, const lp_cuda_run *run, int tiling)
+/* The tasks of a tiling. */
+template <typename kernel_type>
+void launch(const reduction_task *tasks, int count, const lp_cuda_run *run, int tiling, kernel_type kernel, int threads,
+            size_t shared)
 {
-    typedef packed_slabs<precision, false, false, shape> slabs;
     reduction_group group;
     unsigned blocks =
         reduction_gather(&group, tasks, count, run, [&](const reduction_task &task) { return task.tiling == tiling; });
-    LP_LAUNCH(run, (partial_kernel<precision, shape>), blocks, shape::threads, slabs::bytes(0, shape::buffers), group);
+    bool outers = tiling;
+    for (int i = 0; i < count; i++)
+        outers = outers || (tasks[i].tiling == tiling && tasks[i].type == LP_REDUCTION_OUTER);
+    if (!outers && getenv("REDU_SHARED"))
+        shared = (size_t)atoi(getenv("REDU_SHARED"));
+    LP_LAUNCH(run, kernel, blocks, threads, shared, group);
+}
+
+template <int precision, typename shape>
+void launch_large(const reduction_task *tasks, int count, const lp_cuda_run *run, int tiling)
+{
+    typedef packed_slabs<precision, false, false, shape> slabs;
+    launch(tasks, count, run, tiling, large_kernel<precision, shape>, shape::threads, slabs::bytes(0, shape::buffers));
 }
 
 } // namespace
 
 void lp_cuda_reduction_launch(const reduction_task *tasks, int count, const lp_cuda_run *run)
 {
-    launch_partial<LP_PRECISION_BF16, packed_narrow>(tasks, count, run, REDUCTION_PACKED);
+    launch_large<LP_PRECISION_BF16, packed_narrow>(tasks, count, run, REDUCTION_PACKED);
     if (tile_tensor(run)) {
-        launch_partial<LP_PRECISION_TF32, product_large>(tasks, count, run, REDUCTION_LARGE);
-        launch_partial<LP_PRECISION_TF32, product_small>(tasks, count, run, REDUCTION_SMALL);
+        launch_large<LP_PRECISION_TF32, product_large>(tasks, count, run, REDUCTION_LARGE);
+        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_TF32>, SMALL_THREADS, SMALL_SHARED);
     } else {
-        launch_partial<LP_PRECISION_FP32, product_large>(tasks, count, run, REDUCTION_LARGE);
-        launch_partial<LP_PRECISION_FP32, product_small>(tasks, count, run, REDUCTION_SMALL);
+        launch_large<LP_PRECISION_FP32, product_large>(tasks, count, run, REDUCTION_LARGE);
+        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_FP32>, SMALL_THREADS, SMALL_SHARED);
     }
 }
 

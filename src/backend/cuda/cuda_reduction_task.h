@@ -104,9 +104,9 @@ typedef struct reduction_place {
 
 __device__ static inline reduction_place reduction_place_of(const reduction_task &task, int number)
 {
-    int rows = number / task.across, heads = rows / task.down, each = task.heads_each;
-    int all = (task.heads + each - 1) / each;
-    return {heads / all, heads % all * each, rows % task.down, number % task.across};
+    int each = task.heads_each, tiles = (task.heads + each - 1) / each * task.down * task.across;
+    int tile = number % tiles / task.across;
+    return {number / tiles, tile / task.down * each, tile % task.down, number % task.across};
 }
 
 /* cuda_outer.cu: outer products by warpgroups. Whether the device has them; columns of a tile that the task needs; launches of the tasks. */
