@@ -7,7 +7,6 @@
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_product.h"
 #include "backend/cuda/cuda_reduction_task.h"
-#include <stdlib.h>
 
 /* Copies in bf16 have at least so many columns in each head. */
 enum { LEAST_COPY = 32 };
@@ -30,7 +29,7 @@ static const reduction_launch SMALL = {264, 64}, LARGE = {132, 256}, WIDE = {66,
 
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-bool lp_cuda_outer_wide(const lp_node *node, bool)
+bool lp_cuda_outer_reads_copies(const lp_node *node)
 {
     int heads = node->attributes.heads;
     return lp_cuda_rule_of(node)->reduction.type == LP_REDUCTION_OUTER && node->inputs[0]->cols / heads >= LEAST_COPY &&
@@ -119,6 +118,7 @@ static void fill_task(reduction_task *task, const lp_stage_part *part, const lp_
     task->heads = task->a = 1;
     task->b = cols / rule->halves;
     task->p_stride = cols;
+    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p | (uintptr_t)task->q, task->b);
     set_tile(task, REDUCTION_SMALL, 1, REDUCTION_COLS);
 }
 
@@ -154,13 +154,12 @@ static void divide_tasks(reduction_task *tasks, const int *rows, int count)
             task->tile_cols = widest[task->tiling];
         task->down = (int)lp_blocks(task->a, task->tile_rows);
         task->across = (int)lp_blocks(task->b, task->tile_cols);
-        cost[task->tiling] += cost_of_row(*task) * rows[i] * reduction_tiles(*task);
+        task->tiles = (int)lp_blocks(task->heads, task->heads_each) * task->down * task->across;
+        cost[task->tiling] += cost_of_row(*task) * rows[i] * task->tiles;
     }
     for (int i = 0; i < count; i++) {
         int tiling = tasks[i].tiling;
         reduction_launch launch = tiling == REDUCTION_SMALL ? SMALL : tiling < REDUCTION_WIDE ? LARGE : WIDE;
-        if (getenv("REDU_BLOCKS") && tiling == REDUCTION_SMALL)
-            launch.blocks = atoi(getenv("REDU_BLOCKS"));
         int most = rows[i] <= FEW_ROWS ? 1 : (int)lp_blocks(rows[i], launch.chunk_rows);
         int chunks = cost[tiling] > 0 ? (int)(launch.blocks * cost_of_row(tasks[i]) * rows[i] / cost[tiling]) : 1;
         most = most < CHUNKS ? most : (int)CHUNKS;

@@ -10,7 +10,6 @@
  */
 #include "backend/cuda/cuda_product_packed.h"
 #include "backend/cuda/cuda_reduction_task.h"
-#include <stdlib.h>
 
 namespace
 {
@@ -18,76 +17,114 @@ namespace
 /* Blocks with small tiles, two of which run on a multiprocessor. Their shared memory leaves no room for blocks of the critical path. */
 enum { SMALL_WARPS = 8, SMALL_THREADS = 32 * SMALL_WARPS, SMALL_SHARED = 110 * 1024 };
 
+/* ---- rows in shared memory ----------------------------------------------------------------------------------- */
+
+/* Starts to copy the present rows and columns of a slab, by vectors of `width` floats; the others are zeros. Neighbouring threads have
+ * neighbouring vectors. */
+template <typename layout, int width>
+__device__ static inline void copy_vectors(float *to, const float *from, int stride, int rows, int cols)
+{
+    constexpr int vectors = layout::count / width, step = SMALL_THREADS / vectors;
+    int line = (int)threadIdx.x / vectors, at = (int)threadIdx.x % vectors * width;
+    from += line * stride + at;
+    to += line * layout::stride + at;
+#pragma unroll 4
+    for (int i = 0; i < layout::depth; i += step, from += step * stride)
+        tile_cp_async<width>(to + i * layout::stride, from, at < cols && line + i < rows);
+}
+
+template <typename layout>
+__device__ static inline void copy_slab(float *to, const float *from, int stride, int width, int rows, int cols)
+{
+    if (width == 4)
+        copy_vectors<layout, 4>(to, from, stride, rows, cols);
+    else if (width == 2)
+        copy_vectors<layout, 2>(to, from, stride, rows, cols);
+    else
+        copy_vectors<layout, 1>(to, from, stride, rows, cols);
+}
+
+/* Takes the rows from begin to end in slabs of `depth` rows, each `size` floats of shared memory: copy(to, k) starts to copy those from
+ * row k on, consume(slab) adds them up. As many slabs as shared memory holds are under way. On return all threads are done with them. */
+template <int depth, int size, typename copier, typename consumer>
+__device__ static inline void for_each_slab(int begin, int end, const copier &copy, const consumer &consume)
+{
+    constexpr int buffers = SMALL_SHARED / (4 * size);
+    LP_SHARED(float, memory);
+    auto copy_next = [&](int k, int buffer) {
+        if (k < end)
+            copy(memory + buffer * size, k);
+        product_copies_end();
+    };
+#pragma unroll 1
+    for (int i = 0; i < buffers - 1; i++)
+        copy_next(begin + i * depth, i);
+    int buffer = 0;
+#pragma unroll 1
+    for (int k = begin; k < end; k += depth) {
+        product_copies_wait<buffers - 2>();
+        __syncthreads();
+        copy_next(k + (buffers - 1) * depth, buffer == 0 ? buffers - 1 : buffer - 1);
+        consume(memory + buffer * size);
+        buffer = buffer + 1 == buffers ? 0 : buffer + 1;
+    }
+    lp_pdl_trigger();
+    __syncthreads();
+}
+
 /* ---- column sums --------------------------------------------------------------------------------------------- */
 
-/* A row of a column: what is read of it. */
-template <int type> struct column_term {
-    static constexpr bool basis = type == LP_REDUCTION_BASIS, norm = type == LP_REDUCTION_NORM;
-    float p, q, p_sine, q_sine, mean, scale;
-    double time;
-
-    __device__ void load(const reduction_task &task, int64_t row, int column)
-    {
-        int64_t at = row * task.p_stride + column;
-        p = ((const float *)task.p)[at];
-        if (type != LP_REDUCTION_COLUMN)
-            q = ((const float *)task.q)[at];
-        if (basis) {
-            p_sine = ((const float *)task.p)[at + task.b];
-            q_sine = ((const float *)task.q)[at + task.b];
-            time = ((const double *)task.extra)[row];
-        }
-        if (norm) {
-            mean = task.extra[2 * row];
-            scale = task.extra[2 * row + 1];
-        }
-    }
-
-    template <typename real> __device__ void add(real (&sum)[2]) const
-    {
-        if (basis)
-            sum[0] += (real)(time * ((double)q_sine * p - (double)q * p_sine));
-        else
-            sum[0] += norm ? q * ((p - mean) * scale) : type == LP_REDUCTION_DOT ? p * q : p;
-        if (norm || type == LP_REDUCTION_BOTH)
-            sum[1] += q;
-    }
-};
-
-/* A lane has a column, and each warp every SMALL_WARPS-th row, with several under way. */
+/* A lane has a column, and each warp every SMALL_WARPS-th row. Shared memory has 32 columns of p and of q; of a basis their cosines, then their
+ * sines; then the extra numbers of each row. Rows beyond the last are zeros. */
 template <int type>
 __device__ static inline void sum_columns(const reduction_task &task, const lp_cuda_shard *shard, int number)
 {
-    typedef std::conditional_t<type == LP_REDUCTION_BASIS, double, float> real;
-    enum { IN_FLIGHT = type == LP_REDUCTION_BASIS ? 8 : 16 };
-    LP_SHARED(real, sums);
+    constexpr bool basis = type == LP_REDUCTION_BASIS, norm = type == LP_REDUCTION_NORM;
+    constexpr int halves = basis ? 2 : 1, matrices = type == LP_REDUCTION_COLUMN ? 1 : 2 * halves, depth = 64 / halves;
+    typedef product_layout<LP_PRECISION_FP32, false, REDUCTION_COLS, depth> layout;
+    typedef std::conditional_t<basis, double, float> real;
     reduction_place place = reduction_place_of(task, number);
-    int warp = (int)threadIdx.x >> 5, lane = (int)threadIdx.x & 31, column = place.col * REDUCTION_COLS + lane;
+    int warp = (int)threadIdx.x >> 5, lane = (int)threadIdx.x & 31, first = place.col * REDUCTION_COLS;
     int rows = (lp_rows_now(task.rows, shard) + task.rows_each - 1) / task.rows_each, begin, end;
     product_chunk<16>(rows, task.chunks, place.chunk, &begin, &end);
-    end = column < task.b ? end : begin;
-    real sum[2] = {};
+    auto copy = [&](float *to, int k) {
 #pragma unroll 1
-    for (int row = begin + warp; row < end; row += IN_FLIGHT * SMALL_WARPS) {
-        column_term<type> terms[IN_FLIGHT] = {};
-#pragma unroll
-        for (int k = 0; k < IN_FLIGHT; k++) /* without a condition, so that no load waits for another */
-            terms[k].load(task, min(row + k * SMALL_WARPS, end - 1), column);
-#pragma unroll
-        for (int k = 0; k < IN_FLIGHT; k++)
-            if (row + k * SMALL_WARPS < end)
-                terms[k].add(sum);
-    }
-    lp_pdl_trigger();
-    for (int i = 0; i < 2; i++)
-        sums[64 * warp + 32 * i + lane] = sum[i];
+        for (int m = 0; m < matrices; m++)
+            copy_slab<layout>(to + m * layout::size,
+                              (const float *)(m < halves ? task.p : task.q) + (int64_t)k * task.p_stride +
+                                  m % halves * task.b + first,
+                              task.p_stride, task.p_width, end - k, task.b - first);
+        if ((basis || norm) && threadIdx.x < depth)
+            tile_cp_async<2>(to + matrices * layout::size + 2 * threadIdx.x,
+                             task.extra + 2 * ((int64_t)k + threadIdx.x), k + (int)threadIdx.x < end);
+    };
+    real one = 0, other = 0;
+    auto add = [&](const float *slab) {
+        const float *p = slab + lane, *q = p + halves * layout::size, *extra = slab + matrices * layout::size;
+#pragma unroll 4
+        for (int line = warp; line < depth; line += SMALL_WARPS) {
+            int at = line * layout::stride, sine = at + layout::size;
+            if constexpr (basis)
+                one += ((const double *)extra)[line] * ((double)q[sine] * p[at] - (double)q[at] * p[sine]);
+            else if constexpr (norm)
+                one += q[at] * ((p[at] - extra[2 * line]) * extra[2 * line + 1]);
+            else
+                one += type == LP_REDUCTION_DOT ? p[at] * q[at] : p[at];
+            if constexpr (norm || type == LP_REDUCTION_BOTH)
+                other += q[at];
+        }
+    };
+    for_each_slab<depth, matrices * layout::size + 2 * depth>(begin, end, copy, add);
+    LP_SHARED(real, sums);
+    sums[64 * warp + lane] = one;
+    sums[64 * warp + 32 + lane] = other;
     __syncthreads();
-    if (warp > 1 || !task.out[warp] || column >= task.b)
+    if (warp > 1 || !task.out[warp] || first + lane >= task.b)
         return;
-    real total = 0;
+    real sum = 0;
     for (int i = 0; i < SMALL_WARPS; i++)
-        total += sums[64 * i + 32 * warp + lane];
-    ((real *)task.out[warp])[(int64_t)place.chunk * task.step[warp] + column] = total;
+        sum += sums[64 * i + 32 * warp + lane];
+    ((real *)task.out[warp])[(int64_t)place.chunk * task.step[warp] + first + lane] = sum;
 }
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
@@ -186,40 +223,13 @@ template <int tile_rows, int tile_cols> struct small_shape : product_shape<tile_
                          sets = SMALL_WARPS / product_shape<tile_rows, tile_cols, 32, 32>::warps;
 };
 
-/* Starts to copy the present rows and columns of a slab, by vectors of `width` floats; the others are zeros. Neighbouring threads have
- * neighbouring vectors. */
-template <typename layout, int width>
-__device__ static inline void copy_vectors(float *to, const float *from, int stride, int rows, int cols)
-{
-    constexpr int vectors = layout::count / width, step = SMALL_THREADS / vectors;
-    int line = (int)threadIdx.x / vectors, at = (int)threadIdx.x % vectors * width;
-    from += line * stride + at;
-    to += line * layout::stride + at;
-#pragma unroll
-    for (int i = 0; i < layout::depth; i += step, from += step * stride)
-        tile_cp_async<width>(to + i * layout::stride, from, at < cols && line + i < rows);
-}
-
-template <typename layout>
-__device__ static inline void copy_slab(float *to, const float *from, int stride, int width, int rows, int cols)
-{
-    if (width == 4)
-        copy_vectors<layout, 4>(to, from, stride, rows, cols);
-    else if (width == 2)
-        copy_vectors<layout, 2>(to, from, stride, rows, cols);
-    else
-        copy_vectors<layout, 1>(to, from, stride, rows, cols);
-}
-
 template <int precision, typename shape>
 __device__ static inline void multiply_small(const reduction_task &task, const lp_cuda_shard *shard, int number)
 {
     typedef packed_slabs<precision, false, false, shape> slabs;
     typedef typename slabs::a slab_a;
     typedef typename slabs::b slab_b;
-    constexpr int depth = slabs::depth, size = slab_a::size + slab_b::size, part = depth / shape::sets;
-    constexpr int buffers = SMALL_SHARED / 4 / size, elements = shape::down * shape::across * 4;
-    LP_SHARED(float, memory);
+    constexpr int depth = slabs::depth, part = depth / shape::sets, elements = shape::down * shape::across * 4;
     reduction_place at = reduction_place_of(task, number);
     product_place place = {at.row * shape::rows, at.col * shape::cols, at.head, at.chunk, task.a, task.b};
     const float *p = (const float *)task.p + at.head * task.p_head + place.row;
@@ -227,29 +237,16 @@ __device__ static inline void multiply_small(const reduction_task &task, const l
     int warp = (int)threadIdx.x >> 5, set = warp / shape::warps, begin, end;
     int row = warp % shape::warps / shape::warps_across * 32, col = warp % shape::warps_across * 32;
     product_chunk<depth>(lp_rows_now(task.rows, shard), task.chunks, at.chunk, &begin, &end);
-    auto copy = [&](int k, int buffer) {
-        float *to = memory + buffer * size;
-        if (k < end) {
-            copy_slab<slab_a>(to, p + (int64_t)k * task.p_stride, task.p_stride, task.p_width, end - k,
-                              task.a - place.row);
-            copy_slab<slab_b>(to + slab_a::size, q + (int64_t)k * task.q_stride, task.q_stride, task.q_width, end - k,
-                              task.b - place.col);
-        }
-        product_copies_end();
-    };
-#pragma unroll 1
-    for (int i = 0; i < buffers - 1; i++)
-        copy(begin + i * depth, i);
     product_outer outer = outer_of(task);
     product_sums<shape> sums = {};
-    int buffer = 0;
-#pragma unroll 1
-    for (int k = begin; k < end; k += depth) {
-        const float *a = memory + buffer * size, *b = a + slab_a::size;
+    auto copy = [&](float *to, int k) {
+        copy_slab<slab_a>(to, p + (int64_t)k * task.p_stride, task.p_stride, task.p_width, end - k, task.a - place.row);
+        copy_slab<slab_b>(to + slab_a::size, q + (int64_t)k * task.q_stride, task.q_stride, task.q_width, end - k,
+                          task.b - place.col);
+    };
+    auto multiply = [&](const float *a) {
+        const float *b = a + slab_a::size;
         const float *a_part = a + set * part * slab_a::stride, *b_part = b + set * part * slab_b::stride;
-        product_copies_wait<buffers - 2>();
-        __syncthreads();
-        copy(k + (buffers - 1) * depth, buffer == 0 ? buffers - 1 : buffer - 1);
         if constexpr (precision == LP_PRECISION_FP32) {
             typedef product_shape<shape::rows, shape::cols, 32, 16> strip;
 #pragma unroll
@@ -264,11 +261,11 @@ __device__ static inline void multiply_small(const reduction_task &task, const l
             product_add_slab<false, false, shape, slab_a, slab_b, part>(sums, a_part, row, b_part, col);
         }
         outer.copied<shape, slab_a, slab_b>(place, a, b);
-        buffer = buffer + 1 == buffers ? 0 : buffer + 1;
-    }
+    };
+    for_each_slab<depth, slab_a::size + slab_b::size>(begin, end, copy, multiply);
+    LP_SHARED(float, memory);
     if constexpr (shape::sets == 2) {
         float *exchange = memory + threadIdx.x % (32 * shape::warps);
-        __syncthreads();
 #pragma unroll
         for (int i = 0; i < elements && set == 1; i++)
             exchange[32 * shape::warps * i] = sums.at[i / 16][i / 4 % 4][i % 4];
@@ -386,11 +383,6 @@ void launch(const reduction_task *tasks, int count, const lp_cuda_run *run, int 
     reduction_group group;
     unsigned blocks =
         reduction_gather(&group, tasks, count, run, [&](const reduction_task &task) { return task.tiling == tiling; });
-    bool outers = tiling;
-    for (int i = 0; i < count; i++)
-        outers = outers || (tasks[i].tiling == tiling && tasks[i].type == LP_REDUCTION_OUTER);
-    if (!outers && getenv("REDU_SHARED"))
-        shared = (size_t)atoi(getenv("REDU_SHARED"));
     LP_LAUNCH(run, kernel, blocks, threads, shared, group);
 }
 

@@ -31,7 +31,7 @@ typedef struct reduction_task {
     lp_cuda_rows rows;
     int chunks, heads, a, b;                /* a, b: columns of a head in p and q */
     int p_stride, q_stride, p_head, q_head; /* elements from row to row, and from head to head */
-    int down, across;                       /* tiles of one head or of two, whose number is heads_each */
+    int down, across, tiles;                /* tiles of heads_each heads, one or two; and of all heads */
     short type;                             /* lp_reduction_type */
     short tiling;                           /* which kernel computes it */
     short rows_each;                        /* rows of which p and q have one sum */
@@ -64,11 +64,6 @@ typedef struct reduction_outputs {
 
 static_assert(sizeof(reduction_group) <= 4096 && sizeof(reduction_outputs) <= 4096, "arguments of a launch");
 
-static inline int reduction_tiles(const reduction_task &task)
-{
-    return (int)lp_blocks(task.heads, task.heads_each) * task.down * task.across;
-}
-
 /* Gathers the tasks for which `wanted` returns true; returns the number of their blocks. */
 template <typename condition>
 static inline unsigned reduction_gather(reduction_group *group, const reduction_task *tasks, int count,
@@ -80,7 +75,7 @@ static inline unsigned reduction_gather(reduction_group *group, const reduction_
         if (wanted(tasks[i])) {
             group->first[found] = blocks;
             group->task[found++] = tasks[i];
-            blocks += tasks[i].chunks * reduction_tiles(tasks[i]);
+            blocks += tasks[i].chunks * tasks[i].tiles;
         }
     for (; found < LP_CUDA_REDUCTION_MAX; found++)
         group->first[found] = INT32_MAX;
@@ -104,9 +99,8 @@ typedef struct reduction_place {
 
 __device__ static inline reduction_place reduction_place_of(const reduction_task &task, int number)
 {
-    int each = task.heads_each, tiles = (task.heads + each - 1) / each * task.down * task.across;
-    int tile = number % tiles / task.across;
-    return {number / tiles, tile / task.down * each, tile % task.down, number % task.across};
+    int chunk = number / task.tiles, tile = number % task.tiles, rows = tile / task.across;
+    return {chunk, rows / task.down * task.heads_each, rows % task.down, tile % task.across};
 }
 
 /* cuda_outer.cu: outer products by warpgroups. Whether the device has them; columns of a tile that the task needs; launches of the tasks. */
