@@ -5,7 +5,6 @@
 
 #include <stdlib.h>
 
-/* A capability with bulk copies. */
 int lp_device_capability(const lp_cuda_device *)
 {
     return 90;
