@@ -8,8 +8,8 @@
 #include "backend/cuda/cuda_product.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
-/* Copies in bf16 have at least so many columns in each head. */
-enum { LEAST_COPY = 32 };
+/* Columns of a head from which on an outer product of copies in bf16, or of floats, is a launch of its own. */
+enum { LEAST_COPY = 32, LEAST = 96 };
 enum { CHUNKS = 128, FEW_ROWS = 128 }; /* of a reduction, at most; rows up to which there is one chunk */
 /* From which size on a lane of the second launch has four elements of an output. */
 enum { FOURS = 8192 };
@@ -29,11 +29,11 @@ static const reduction_launch SMALL = {264, 64}, LARGE = {132, 256}, WIDE = {66,
 
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-bool lp_cuda_outer_reads_copies(const lp_node *node)
+bool lp_cuda_outer_wide(const lp_node *node, bool copies)
 {
-    int heads = node->attributes.heads;
-    return lp_cuda_rule_of(node)->reduction.type == LP_REDUCTION_OUTER && node->inputs[0]->cols / heads >= LEAST_COPY &&
-           node->inputs[1]->cols / heads >= LEAST_COPY;
+    int heads = node->attributes.heads, least = copies ? LEAST_COPY : LEAST;
+    return lp_cuda_rule_of(node)->reduction.type == LP_REDUCTION_OUTER && node->inputs[0]->cols / heads >= least &&
+           node->inputs[1]->cols / heads >= least;
 }
 
 /* The value whose rows the node sums over. */
@@ -68,7 +68,7 @@ static void fill_outer(reduction_task *task, const lp_node *node, const lp_cuda_
     task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, a);
     task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, b);
     if (!p.data) {
-        if (a >= 96 && b >= 96)
+        if (lp_cuda_outer_wide(node, false))
             set_tile(task, REDUCTION_LARGE, product_large::rows, product_large::cols);
         else
             set_tile(task, REDUCTION_SMALL, a > 64 && b <= 64 ? 128 : 64, b > 64 ? 128 : 64);
@@ -140,6 +140,16 @@ static double cost_of_row(const reduction_task &task)
     }
 }
 
+/* Shared memory of a block with small tiles: column sums need no more than their rows, or the sums of all threads. */
+static int shared_of(const reduction_task &task, int rows)
+{
+    int matrices = task.type == LP_REDUCTION_COLUMN ? 1 : task.type == LP_REDUCTION_BASIS ? 4 : 2;
+    int each = 16 * (int)lp_blocks(lp_blocks(rows, 16), task.chunks);
+    int64_t needed = 4 * (matrices * REDUCTION_COLS_STRIDE + 2) * (lp_blocks(each, REDUCTION_DEPTH) * REDUCTION_DEPTH);
+    bool most = task.type == LP_REDUCTION_OUTER || needed > REDUCTION_SHARED;
+    return most ? (int)REDUCTION_SHARED : needed < 4096 ? 4096 : (int)needed;
+}
+
 /* Outer products by warpgroups of the same tiling have the same tile. All tasks get blocks in proportion to what they read. */
 static void divide_tasks(reduction_task *tasks, const int *rows, int count)
 {
@@ -164,6 +174,7 @@ static void divide_tasks(reduction_task *tasks, const int *rows, int count)
         int chunks = cost[tiling] > 0 ? (int)(launch.blocks * cost_of_row(tasks[i]) * rows[i] / cost[tiling]) : 1;
         most = most < CHUNKS ? most : (int)CHUNKS;
         tasks[i].chunks = chunks > most ? most : chunks < 1 ? 1 : chunks;
+        tasks[i].shared = tiling == REDUCTION_SMALL ? shared_of(tasks[i], rows[i]) : 0;
     }
 }
 

@@ -2,8 +2,7 @@
  *
  * Gradients of weights, biases, gains and frequencies are sums over all rows of values in global memory. One of them is too small to fill the
  * device, and all of them together read a few tens of megabytes. So a group of reductions is two launches: in the first, every block sums
- * some rows of one reduction; the second adds the partial sums of the blocks. Outer products with large tiles, and of copies in bf16, are
- * launches of their own, whose partial sums the second launch adds as well.
+ * some rows of one reduction; the second adds the partial sums of the blocks.
  */
 #ifndef LP_CUDA_REDUCTION_H
 #define LP_CUDA_REDUCTION_H
@@ -16,8 +15,9 @@ enum { LP_CUDA_REDUCTION_MAX = 32 };
 /* Whether a group can compute outputs of the node that exist; sets their bits in *outputs. */
 bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs);
 
-/* Whether the node is an outer product that reads copies of its factors in bf16, where there are some. */
-bool lp_cuda_outer_reads_copies(const lp_node *node);
+/* Whether the node is an outer product that takes a launch of its own instead of blocks of the group. copies:
+ * its factors have copies in bf16. */
+bool lp_cuda_outer_wide(const lp_node *node, bool copies);
 
 /* Computes a group of up to LP_CUDA_REDUCTION_MAX independent parts. Several parts may have the same output if all but the first
  * accumulate into it. */

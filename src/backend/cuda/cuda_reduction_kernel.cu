@@ -1,7 +1,8 @@
 /* cuda_reduction_kernel.cu: the kernels of a group of reductions.
  *
- * The first launch is bound by memory bandwidth, so its blocks keep many loads in flight. Outer products are those of cuda_product.h, whose
- * depth, the rows, is divided into chunks; column sums are always fp32.
+ * The first launch is bound by memory bandwidth: rows of column sums and of small outer products pass through a ring of slabs in shared
+ * memory, with many loads in flight. Large outer products are those of cuda_product.h, whose depth, the rows, is divided into chunks. Column
+ * sums are always fp32.
  *
  * The second adds the partial sums. It uses programmatic dependent launch, so that its blocks are resident when the first kernel ends.
  *
@@ -14,8 +15,8 @@
 namespace
 {
 
-/* Blocks with small tiles, two of which run on a multiprocessor. Their shared memory leaves no room for blocks of the critical path. */
-enum { SMALL_WARPS = 8, SMALL_THREADS = 32 * SMALL_WARPS, SMALL_SHARED = 110 * 1024 };
+/* Blocks with small tiles, two of which run on a multiprocessor. */
+enum { SMALL_WARPS = 8, SMALL_THREADS = 32 * SMALL_WARPS };
 
 /* ---- rows in shared memory ----------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ __device__ static inline void copy_slab(float *to, const float *from, int stride
 template <int depth, int size, typename copier, typename consumer>
 __device__ static inline void for_each_slab(int begin, int end, const copier &copy, const consumer &consume)
 {
-    constexpr int buffers = SMALL_SHARED / (4 * size);
+    constexpr int buffers = REDUCTION_SHARED / (4 * size);
     LP_SHARED(float, memory);
     auto copy_next = [&](int k, int buffer) {
         if (k < end)
@@ -80,8 +81,10 @@ template <int type>
 __device__ static inline void sum_columns(const reduction_task &task, const lp_cuda_shard *shard, int number)
 {
     constexpr bool basis = type == LP_REDUCTION_BASIS, norm = type == LP_REDUCTION_NORM;
-    constexpr int halves = basis ? 2 : 1, matrices = type == LP_REDUCTION_COLUMN ? 1 : 2 * halves, depth = 64 / halves;
+    constexpr int halves = basis ? 2 : 1, matrices = type == LP_REDUCTION_COLUMN ? 1 : 2 * halves,
+                  depth = REDUCTION_DEPTH / halves;
     typedef product_layout<LP_PRECISION_FP32, false, REDUCTION_COLS, depth> layout;
+    static_assert(layout::stride == REDUCTION_COLS_STRIDE && REDUCTION_DEPTH % depth == 0, "shared memory of a task");
     typedef std::conditional_t<basis, double, float> real;
     reduction_place place = reduction_place_of(task, number);
     int warp = (int)threadIdx.x >> 5, lane = (int)threadIdx.x & 31, first = place.col * REDUCTION_COLS;
@@ -179,7 +182,6 @@ struct product_outer : product_finish {
     __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
                         float *memory) const
     {
-        lp_pdl_trigger();
         if (threadIdx.x < 32 * shape::warps)
             store.run<precision, a_deep, shape>(task, place, sums_of, memory);
         if (!wanted(place))
@@ -307,6 +309,7 @@ template <int precision, typename shape>
 __global__ void __launch_bounds__(shape::threads, (packed_blocks<precision, shape>))
     large_kernel(const __grid_constant__ reduction_group group)
 {
+    lp_pdl_trigger();
     int index = reduction_index(group.first);
     const reduction_task &task = group.task[index];
     reduction_place at = reduction_place_of(task, (int)blockIdx.x - group.first[index]);
@@ -375,14 +378,16 @@ __global__ void __launch_bounds__(FINAL_THREADS) final_kernel(const __grid_const
         add_slices(output, block, (reduction_some<float, 1> *)sums);
 }
 
-/* The tasks of a tiling. */
+/* The tasks of a tiling. shared: bytes that all of them need. */
 template <typename kernel_type>
 void launch(const reduction_task *tasks, int count, const lp_cuda_run *run, int tiling, kernel_type kernel, int threads,
             size_t shared)
 {
     reduction_group group;
-    unsigned blocks =
-        reduction_gather(&group, tasks, count, run, [&](const reduction_task &task) { return task.tiling == tiling; });
+    unsigned blocks = reduction_gather(&group, tasks, count, run, [&](const reduction_task &task) {
+        shared = task.tiling == tiling && (size_t)task.shared > shared ? (size_t)task.shared : shared;
+        return task.tiling == tiling;
+    });
     LP_LAUNCH(run, kernel, blocks, threads, shared, group);
 }
 
@@ -400,10 +405,10 @@ void lp_cuda_reduction_launch(const reduction_task *tasks, int count, const lp_c
     launch_large<LP_PRECISION_BF16, packed_narrow>(tasks, count, run, REDUCTION_PACKED);
     if (tile_tensor(run)) {
         launch_large<LP_PRECISION_TF32, product_large>(tasks, count, run, REDUCTION_LARGE);
-        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_TF32>, SMALL_THREADS, SMALL_SHARED);
+        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_TF32>, SMALL_THREADS, 0);
     } else {
         launch_large<LP_PRECISION_FP32, product_large>(tasks, count, run, REDUCTION_LARGE);
-        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_FP32>, SMALL_THREADS, SMALL_SHARED);
+        launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_FP32>, SMALL_THREADS, 0);
     }
 }
 

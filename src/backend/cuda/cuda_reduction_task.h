@@ -18,8 +18,11 @@ enum {
     REDUCTION_TILINGS = REDUCTION_WIDE + 4
 };
 
-/* Columns of a tile of column sums. */
-enum { REDUCTION_COLS = 32 };
+/* Column sums: columns of a tile, floats from row to row in shared memory, and rows that are copied at once, at most. */
+enum { REDUCTION_COLS = 32, REDUCTION_COLS_STRIDE = 40, REDUCTION_DEPTH = 64 };
+/* Bytes of shared memory of a block with small tiles, at most. With half of that blocks of outer products run beside attention's gradient,
+ * and an epoch with fused kernels took 10 % longer. */
+enum { REDUCTION_SHARED = 110 * 1024 };
 
 /* One reduction. Its rows are divided into chunks, and its columns into tiles: tile_rows columns of p by tile_cols of q in one head or in
  * two, or tile_cols columns of both. A block sums one chunk for one tile. */
@@ -32,6 +35,7 @@ typedef struct reduction_task {
     int chunks, heads, a, b;                /* a, b: columns of a head in p and q */
     int p_stride, q_stride, p_head, q_head; /* elements from row to row, and from head to head */
     int down, across, tiles;                /* tiles of heads_each heads, one or two; and of all heads */
+    int shared;                             /* bytes of shared memory, of small tiles */
     short type;                             /* lp_reduction_type */
     short tiling;                           /* which kernel computes it */
     short rows_each;                        /* rows of which p and q have one sum */
