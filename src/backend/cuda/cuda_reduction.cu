@@ -124,28 +124,26 @@ static void fill_task(reduction_task *task, const lp_stage_part *part, const lp_
 
 /* ---- chunks -------------------------------------------------------------------------------------------------- */
 
-/* Cost of a row of a tile, in units of a float read; that of column sums is mostly latency. */
+/* Matrices that column sums read: wide values are two, side by side. */
+static int matrices_of(const reduction_task &task)
+{
+    return task.type == LP_REDUCTION_COLUMN ? 1 : task.type == LP_REDUCTION_BASIS ? 4 : 2;
+}
+
+/* What a block reads of a row, in floats. */
 static double cost_of_row(const reduction_task &task)
 {
     int cols = task.b < task.tile_cols ? task.b : task.tile_cols;
-    switch (task.type) {
-    case LP_REDUCTION_OUTER:
-        return task.heads_each * (task.tile_rows + cols);
-    case LP_REDUCTION_COLUMN:
-        return 2 * REDUCTION_COLS;
-    case LP_REDUCTION_BASIS:
-        return 6 * REDUCTION_COLS;
-    default:
-        return 3 * REDUCTION_COLS;
-    }
+    return task.type == LP_REDUCTION_OUTER ? task.heads_each * (task.tile_rows + cols)
+                                           : matrices_of(task) * REDUCTION_COLS;
 }
 
 /* Shared memory of a block with small tiles: column sums need no more than their rows, or the sums of all threads. */
 static int shared_of(const reduction_task &task, int rows)
 {
-    int matrices = task.type == LP_REDUCTION_COLUMN ? 1 : task.type == LP_REDUCTION_BASIS ? 4 : 2;
     int each = 16 * (int)lp_blocks(lp_blocks(rows, 16), task.chunks);
-    int64_t needed = 4 * (matrices * REDUCTION_COLS_STRIDE + 2) * (lp_blocks(each, REDUCTION_DEPTH) * REDUCTION_DEPTH);
+    int64_t needed =
+        4 * (matrices_of(task) * REDUCTION_COLS_STRIDE + 2) * (lp_blocks(each, REDUCTION_DEPTH) * REDUCTION_DEPTH);
     bool most = task.type == LP_REDUCTION_OUTER || needed > REDUCTION_SHARED;
     return most ? (int)REDUCTION_SHARED : needed < 4096 ? 4096 : (int)needed;
 }
