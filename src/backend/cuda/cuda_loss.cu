@@ -140,7 +140,6 @@ typedef struct mixture_loss : row_loss {
     {
         int count = cols / 3;
         const float *mine = mixture + (size_t)row * cols;
-        float *out = gradient + (size_t)row * cols;
         lp_mixture_gap now = lp_mixture_gap_of(gap[row], floor, mean, scale, season ? season + 2 * (size_t)row : NULL,
                                                (double)mine[cols - 1]);
         auto part = [&](int k, double *l, double *z) {
@@ -163,6 +162,7 @@ typedef struct mixture_loss : row_loss {
             terms[row] = weight_most + log(weight_sum) - most - log(sum) - lp_mixture_log_common(now);
             return;
         }
+        float *out = gradient + (size_t)row * cols;
         double seed = (double)*dloss;
         for (int k = 0; k < count; k++) {
             lp_mixture_part one = part(k, &l, &z);
@@ -184,7 +184,7 @@ typedef struct mixture_loss : row_loss {
 void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss)
 {
     lp_cuda_rows rows = {LP_ROWS_FIXED, count};
-    LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, rows, terms, NULL, loss, 0);
+    LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, rows, terms, (const float *)NULL, loss, 0);
 }
 
 /* The launchers serve an op and its gradient, which has dloss, or dy, as one more input. */
@@ -197,33 +197,21 @@ void lp_cuda_softmax(const lp_node *node, const lp_cuda_run *run)
 void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
 {
     bool soft = node->op->id == LP_OP_SOFT_LOSS || node->op->id == LP_OP_SOFT_LOSS_GRADIENT;
-    cross_entropy task = {};
-    task.cols = node->inputs[0]->cols;
-    task.logits = LP_INPUT(0);
-    task.probabilities = soft ? LP_INPUT(1) : NULL;
-    task.classes = soft ? NULL : LP_INPUT_AS(int32_t, 1);
+    const int32_t *classes = soft ? NULL : LP_INPUT_AS(int32_t, 1);
+    cross_entropy task = {{}, node->inputs[0]->cols, LP_INPUT(0), LP_INPUT(1), classes};
     launch_loss(node, run, task, LP_INPUT(2));
 }
 
 void lp_cuda_time_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    time_loss task = {};
-    task.scale = node->attributes.scale;
-    task.score = LP_INPUT(0);
-    task.slope = LP_INPUT(1);
-    task.gap = LP_INPUT_AS(double, 2);
+    time_loss task = {{}, node->attributes.scale, LP_INPUT(0), LP_INPUT(1), LP_INPUT_AS(double, 2)};
     launch_loss(node, run, task, LP_INPUT(3));
 }
 
 void lp_cuda_mixture_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    mixture_loss task = {};
-    task.floor = node->attributes.epsilon;
-    task.mean = node->attributes.shift;
-    task.scale = node->attributes.scale;
-    task.cols = node->inputs[0]->cols;
-    task.mixture = LP_INPUT(0);
-    task.gap = LP_INPUT_AS(double, 1);
-    task.season = LP_INPUT_AS(double, 2);
+    const lp_attributes &of = node->attributes;
+    const double *gap = LP_INPUT_AS(double, 1), *season = LP_INPUT_AS(double, 2);
+    mixture_loss task = {{}, of.epsilon, of.shift, of.scale, node->inputs[0]->cols, LP_INPUT(0), gap, season};
     launch_loss(node, run, task, LP_INPUT(3));
 }

@@ -11,7 +11,6 @@
  * (lp_cuda_sampled_loss_fused). Gradients of items and bias are reductions by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
-#include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_reduce.h"
 
 enum { WARPS = 16 };                         /* of a forward block */
@@ -33,18 +32,6 @@ typedef struct loss_task {
 __device__ static inline int item_of(const loss_task &task, int row, int i)
 {
     return i ? task.negative[(size_t)row * (task.count - 1) + i - 1] : task.target[row];
-}
-
-/* Index of a lane among the lanes of its row. */
-template <int lanes> __device__ static inline int lane_index(void)
-{
-    return (int)threadIdx.x & (lanes - 1);
-}
-
-/* The value of lane k of the row's lanes. */
-template <int lanes, typename type> __device__ static inline type lane_value(type value, int k)
-{
-    return __shfl_sync(0xFFFFFFFFu, value, k, lanes);
 }
 
 /* op over the lanes of a row, in every lane. */
@@ -81,7 +68,7 @@ __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const flo
 template <int n, int lanes>
 __device__ static inline float score_items(const loss_task &task, const float *z, int item, int count)
 {
-    int lane = lane_index<lanes>();
+    int lane = (int)(threadIdx.x % lanes);
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += ITEMS_AHEAD) {
@@ -92,9 +79,10 @@ __device__ static inline float score_items(const loss_task &task, const float *z
             load_vectors<n, lanes>(mine, z, first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
-                load_vectors<n, lanes>(other[i],
-                                       task.items + (size_t)lane_value<lanes>(item, min(k + i, count - 1)) * task.cols,
-                                       first, task.cols);
+                load_vectors<n, lanes>(
+                    other[i],
+                    task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, min(k + i, count - 1), lanes) * task.cols,
+                    first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
 #pragma unroll
@@ -118,16 +106,16 @@ template <int n, int lanes>
 __device__ static inline void add_items(const loss_task &task, int item, float weight, int count, float *dz,
                                         int accumulate)
 {
-    int begin = n * lane_index<lanes>();
+    int begin = n * (int)(threadIdx.x % lanes);
 #pragma unroll 1
     for (int first = begin; first < begin + task.cols; first += VECTORS * lanes * n) {
         lp_vector<n> sum[VECTORS] = {};
 #pragma unroll 1
         for (int k = 0; k < count; k++) {
             lp_vector<n> other[VECTORS];
-            float factor = lane_value<lanes>(weight, k);
-            load_vectors<n, lanes>(other, task.items + (size_t)lane_value<lanes>(item, k) * task.cols, first,
-                                   task.cols);
+            float factor = __shfl_sync(0xFFFFFFFFu, weight, k, lanes);
+            load_vectors<n, lanes>(other, task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k, lanes) * task.cols,
+                                   first, task.cols);
 #pragma unroll
             for (int m = 0; m < VECTORS; m++)
 #pragma unroll
@@ -170,7 +158,7 @@ __device__ static inline float product_of(float s, const row_sums &sums)
 template <int lanes> __device__ static inline row_sums sum_row(const loss_task &task, const float *row, float target)
 {
     row_sums sums = {target, -INFINITY, 0, 0, 0, 0};
-    int lane = lane_index<lanes>(), first = lane ? lane : lanes; /* score 0 is the target's */
+    int lane = (int)(threadIdx.x % lanes), first = lane ? lane : lanes; /* score 0 is the target's */
     for (int i = first; row && i < task.count; i += lanes)
         sums.largest = fmaxf(sums.largest, row[i]);
     sums.largest = over_lanes<lanes>(sums.largest, [](float a, float b) { return fmaxf(a, b); });
@@ -225,7 +213,7 @@ __device__ static inline float loss_of(const loss_task &task, const row_sums &su
 template <int n, int lanes, bool bce>
 __device__ static inline float row_loss(const loss_task &task, int row, bool valid, float dloss)
 {
-    int lane = lane_index<lanes>();
+    int lane = (int)(threadIdx.x % lanes);
     float loss = 0, *mine = valid ? task.dscores + (size_t)row * task.count : NULL;
     /* Scores, then dz. The binary cross-entropy has its dscores as soon as the scores. */
 #pragma unroll
@@ -253,7 +241,8 @@ __device__ static inline float row_loss(const loss_task &task, int row, bool val
         }
         if (pass == 0 && !bce && task.bias) {
             float dtarget = 0;
-            row_sums sums = sum_row<lanes>(task, mine, lane_value<lanes>(mine && lane == 0 ? mine[0] : 0, 0));
+            row_sums sums =
+                sum_row<lanes>(task, mine, __shfl_sync(0xFFFFFFFFu, mine && lane == 0 ? mine[0] : 0, 0, lanes));
             for (int i = lane ? lane : lanes; mine && i < task.count; i += lanes)
                 mine[i] = negative_dscore(task, sums, mine[i], &dtarget);
             dtarget = lanes_sum<lanes>(dtarget);
@@ -299,9 +288,26 @@ static void launch_rows(const lp_value *z, const lp_cuda_run *run, const loss_ta
     });
 }
 
+/* node: the loss (target: input 4), or the gradient (2). gradient: that has the dz to be computed; NULL: none. */
+static loss_task task_of(const lp_node *node, const lp_cuda_run *run, int target, const lp_node *gradient)
+{
+    loss_task task = {};
+    task.z = LP_INPUT(0);
+    task.items = LP_INPUT(1);
+    task.target = LP_INPUT_AS(int32_t, target);
+    task.negative = LP_INPUT_AS(int32_t, target + 1);
+    task.cols = node->inputs[0]->cols;
+    task.count = 1 + node->inputs[target + 1]->cols;
+    node = gradient;
+    task.dloss = node ? LP_INPUT(5) : NULL;
+    task.dz = node ? LP_OUTPUT(0) : NULL;
+    task.accumulate = node ? LP_ADDS(0) : 0;
+    return task;
+}
+
 /* The loss and the dscores may be computed by two pieces of the node, the dscores first: partial losses belong to the
- * node. task: has dz and what belongs to it. */
-static void launch_loss(const lp_node *node, const lp_cuda_run *run, loss_task task)
+ * node. */
+void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
     unsigned blocks = loss_blocks(z, run);
@@ -310,13 +316,8 @@ static void launch_loss(const lp_node *node, const lp_cuda_run *run, loss_task t
     double *partial = (double *)lp_cuda_side_buffer(run, owner, blocks * sizeof *partial);
     if (!partial)
         return;
-    task.z = LP_INPUT(0);
-    task.items = LP_INPUT(1);
+    loss_task task = task_of(node, run, 4, gradient);
     task.bias = LP_INPUT(2);
-    task.target = LP_INPUT_AS(int32_t, 4);
-    task.negative = LP_INPUT_AS(int32_t, 5);
-    task.cols = z->cols;
-    task.count = 1 + node->inputs[5]->cols;
     task.type = node->attributes.sampled;
     task.regularization = (float)node->attributes.regularization;
     task.dscores = LP_OUTPUT(1);
@@ -328,17 +329,7 @@ static void launch_loss(const lp_node *node, const lp_cuda_run *run, loss_task t
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    launch_loss(node, run, loss_task());
-}
-
-void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run)
-{
-    const lp_node *node = gradient;
-    loss_task task = {};
-    task.dz = LP_OUTPUT(0);
-    task.dloss = LP_INPUT(5);
-    task.accumulate = LP_ADDS(0);
-    launch_loss(loss, run, task);
+    lp_cuda_sampled_loss_fused(node, NULL, run);
 }
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
@@ -382,17 +373,8 @@ __global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
 void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0], *items = node->inputs[1];
-    loss_task task = {};
-    task.z = LP_INPUT(0);
-    task.items = LP_INPUT(1);
-    task.target = LP_INPUT_AS(int32_t, 2);
-    task.negative = LP_INPUT_AS(int32_t, 3);
-    task.cols = z->cols;
-    task.count = node->inputs[4]->cols;
+    loss_task task = task_of(node, run, 2, node);
     task.dscores = (float *)LP_INPUT(4);
-    task.dloss = LP_INPUT(5);
-    task.dz = LP_OUTPUT(0);
-    task.accumulate = LP_ADDS(0);
     if (task.dz)
         launch_rows(z, run, task, NULL);
     loss_lists lists = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3]), task.dscores,
