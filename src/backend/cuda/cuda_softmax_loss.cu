@@ -301,8 +301,8 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     __shared__ float inverses[FINISH_ROWS];
     int thread = (int)threadIdx.x, lane = thread % 32, count = lp_rows_now(task.targets, task.shard);
     int whole = (count + WIDE_BLOCK - 1) / WIDE_BLOCK * WIDE_BLOCK; /* zeros follow up to a whole block */
-    int first = (int)blockIdx.x * each, row = first + thread, vectors = task.stride / 4;
-    int lines = min(each, whole - first);
+    int first = (int)blockIdx.x * each, row = first + thread, lines = min(each, whole - first);
+    int vectors = task.stride / 4;
     auto load = [&](int i) {
         int r = first + i / vectors, c = i % vectors * 4;
         bool present = i < lines * vectors && r < count;
@@ -377,10 +377,9 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 /* Stores the product times *scale, its rows times 1 / sum where there is one; and of items the column sums of d times weights. */
 typedef struct store_product : product_store {
     const float *scale, *sum;
-    const void *weights; /* 1 / sum_t, in the precision */
-    float *out;          /* column sums; NULL: none */
-    int out_adds;
-    int at;                             /* depth of the next slab */
+    const float *weights;               /* 1 / sum_t; bf16 in bf16 */
+    float *out;                         /* column sums; NULL: none */
+    int out_adds, at;                   /* at: depth of the next slab */
     float total[2 * packed_wide::down]; /* column sums of the lane's rows */
 
     /* Of the 16 rows of two sums: the warps of a row of warps divide its rows. */
@@ -399,10 +398,17 @@ typedef struct store_product : product_store {
             for (int k = tile_lane_now().member; k < slab_a::depth; k += 4)
 #pragma unroll
                 for (int i = 2 * m; i < 2 * m + 2; i++)
-                    total[i] =
-                        fmaf(a[k * slab_a::stride + product_row<shape>(i)], ((const float *)weights)[at + k], total[i]);
+                    total[i] = fmaf(a[k * slab_a::stride + product_row<shape>(i)], weights[at + k], total[i]);
         }
         at += slab_a::depth;
+    }
+
+    /* total: of the lane's i-th row, in the first of the four lanes that share it. */
+    template <typename shape> __device__ void store_sum(const product_place &place, int i, float row_total) const
+    {
+        int row = place.row + product_row<shape>(i);
+        if (mine<shape>(i / 2) && tile_lane_now().member == 0 && row < place.rows)
+            lp_store(out + place.chunk * chunk_step + row, *scale * row_total, out_adds);
     }
 
     template <int precision, bool a_deep, typename shape>
@@ -418,6 +424,9 @@ typedef struct store_product : product_store {
                 sums.pair(i, j / 2)[j % 2] *= factor;
         }
         product_store::run<precision, a_deep, shape>(task, place, sums, memory);
+#pragma unroll
+        for (int i = 0; !is_wide<shape> && place.col == 0 && i < 2 * shape::down; i++)
+            store_sum<shape>(place, i, tile_row_sum(total[i]));
     }
 } store_product;
 
@@ -460,20 +469,15 @@ __device__ void gradient_tile(const d_product &product, int index, wide_memory u
         return;
     store_product store = product.store;
     store.out = by_items ? store.out : NULL; /* known to the compiler */
-    wide_weights weights = {(const uint16_t *)store.weights, {}};
     if constexpr (is_wide<shape>) {
+        wide_weights weights = {(const uint16_t *)store.weights, {}};
         wide_state state = wide_start(use);
         wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store, weights, state);
+        for (int i = 0; by_items && tile == 0 && i < 2; i++)
+            store.store_sum<shape>(place, i, weights.sums[2 * i]);
     } else {
         product_chunk<SLAB>(product_count(task.depth, task.shard), task.chunks, place.chunk, &store.at, &end);
         product_tiles<precision, true, !by_items, false, shape>(task, place, tile, tile + 1, 0, shape::buffers, store);
-    }
-#pragma unroll
-    for (int i = 0; by_items && i < 2 * shape::down; i++) {
-        float total = is_wide<shape> ? weights.sums[2 * i % 4] : tile_row_sum(store.total[i]);
-        row = place.row + product_row<shape>(i);
-        if (tile == 0 && store.mine<shape>(i / 2) && tile_lane_now().member == 0 && row < place.rows)
-            lp_store(store.out + place.chunk * store.chunk_step + row, *store.scale * total, store.out_adds);
     }
 }
 
@@ -493,8 +497,8 @@ __global__ void __launch_bounds__(shape::threads, packed_blocks<precision, shape
 
 /* ---- the launch ---------------------------------------------------------------------------------------------- */
 
-/* Of the launch: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors; the most parts. */
-enum { BLOCK_EXTRA = 6, PART_TILES = 20, MOST_PARTS = 48 };
+/* Of the launch: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors. */
+enum { BLOCK_EXTRA = 6, PART_TILES = 20 };
 
 /* Time of a launch, in slabs of a tile, if `slots` blocks run at once: `count` blocks of `slabs` slabs, then `more` of `less`. */
 int64_t launch_time(int64_t slots, int64_t count, int64_t slabs, int64_t more, int64_t less)
@@ -516,8 +520,10 @@ template <typename shape> void choose_parts(const loss_task &task, int slab, int
 {
     int64_t across = lp_blocks(task.cols, shape::cols), of_items = across * lp_blocks(task.count, shape::rows),
             least = INT64_MAX, slots = PACKED_BLOCKS / 2 * shape::blocks;
-    for (int p = 1; p <= MOST_PARTS; p++)
-        for (int q = 1; q <= MOST_PARTS; q++) {
+    int64_t most_z = 2 * PACKED_BLOCKS / (across * lp_blocks(task.rows, shape::rows) + 1),
+            most_items = 2 * PACKED_BLOCKS / (of_items + 1);
+    for (int p = 1; p == 1 || p <= most_z; p += 1 + p / 6)
+        for (int q = 1; q == 1 || q <= most_items; q += 1 + q / 6) {
             int64_t time = 0;
             for (int quarters = 2; quarters <= 3; quarters++) {
                 int64_t rows = (int64_t)task.rows * quarters / 4, of_z = across * lp_blocks(rows, shape::rows);
@@ -534,11 +540,6 @@ template <typename shape> void choose_parts(const loss_task &task, int slab, int
         }
 }
 
-int64_t round_up(int64_t count, int unit)
-{
-    return (count + unit - 1) / unit * unit;
-}
-
 /* step: floats of a part of the product and its column sums; memory: for the parts. */
 d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, bool by_items, int parts,
                      int64_t step, float *memory)
@@ -553,11 +554,11 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
         p.rows = to ? rows : p.rows;
     }
     p.parts = parts > 1 && p.rows ? memory : NULL;
-    product_operand d = operand_of(run, loss.d, loss.d_stride, 0), z = operand_of(run, loss.scaled, loss.stride, 0),
-                    table = operand_of(run, loss.packed_items, loss.stride, loss.first);
-    p.task = {run->shard, targets, product_fixed(loss.cols), items, parts, d, table};
-    if (by_items)
-        p.task = {run->shard, items, product_fixed(loss.cols), targets, parts, d, z};
+    product_operand d = operand_of(run, loss.d, loss.d_stride, 0),
+                    other = by_items ? operand_of(run, loss.scaled, loss.stride, 0)
+                                     : operand_of(run, loss.packed_items, loss.stride, loss.first);
+    p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), targets, parts, d, other};
+    p.task.depth = by_items ? targets : items;
     p.store.to = p.parts && p.to[0] ? p.parts : p.to[0];
     p.store.out = p.parts && p.to[1] ? p.parts + (int64_t)rows * loss.cols : p.to[1];
     p.store.accumulate = p.parts ? 0 : p.adds[0];
@@ -567,7 +568,7 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
     p.store.pairs = lp_vector_width((uintptr_t)p.store.to, loss.cols) > 1;
     p.store.scale = LP_INPUT(6);
     p.store.sum = by_items ? NULL : loss.sum;
-    p.store.weights = loss.inverse;
+    p.store.weights = (const float *)loss.inverse;
     return p;
 }
 
@@ -583,8 +584,8 @@ void launch_gradient(const lp_node *node, const lp_cuda_run *run, loss_task task
     task.count = items < task.d_stride ? items : task.d_stride;
     task.range_sums = NULL;
     choose_parts<shape>(task, 128 / (int)element, parts);
-    int64_t step[2] = {round_up((int64_t)task.rows * (task.cols + 1), 64),
-                       round_up((int64_t)task.count * (task.cols + 1), 64)};
+    int64_t step[2] = {64 * (int64_t)lp_blocks((int64_t)task.rows * (task.cols + 1), 64),
+                       64 * (int64_t)lp_blocks((int64_t)task.count * (task.cols + 1), 64)};
     size_t of_d = keeps ? 0 : (size_t)task.lines * (size_t)task.d_stride * element, bytes;
     char *scratch = (char *)lp_cuda_scratch(run, of_d + (size_t)(parts[0] * step[0] + parts[1] * step[1]) * 4);
     float *memory = (float *)(scratch + of_d);
@@ -621,11 +622,11 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
     task->targets = lp_cuda_rows_of(node->inputs[0]);
     task->items = lp_cuda_rows_of(node->inputs[1]);
     task->rows = lp_cuda_largest(run, node->inputs[0]);
-    task->lines = (int)round_up(task->rows, WIDE_BLOCK);
+    task->lines = WIDE_BLOCK * (int)lp_blocks(task->rows, WIDE_BLOCK);
     task->count = lp_cuda_largest(run, node->inputs[1]);
-    task->item_rows = task->d_stride = (int)round_up(task->count, SCORE_COLS);
+    task->item_rows = task->d_stride = SCORE_COLS * (int)lp_blocks(task->count, SCORE_COLS);
     task->cols = node->inputs[0]->cols;
-    task->stride = (int)round_up(task->cols, WIDE_BLOCK);
+    task->stride = WIDE_BLOCK * (int)lp_blocks(task->cols, WIDE_BLOCK);
     task->z = LP_INPUT(0);
     task->table = LP_INPUT(1);
     task->bias = LP_INPUT(2);
