@@ -232,17 +232,17 @@ LP_CUDA_OP(row_node);
     OP(HARMONICS, harmonics)                                     \
     OP(HARMONICS_GRADIENT, harmonics_gradient)                   \
     OP(CROSS_ENTROPY, cross_entropy)                             \
-    OP(CROSS_ENTROPY_GRADIENT, cross_entropy)                    \
+    OP(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
     OP(SAMPLED_LOSS, sampled_loss)                               \
     OP(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
     OP(SOFTMAX, softmax)                                         \
-    OP(SOFTMAX_GRADIENT, softmax)                                \
-    OP(SOFT_LOSS, cross_entropy)                                 \
-    OP(SOFT_LOSS_GRADIENT, cross_entropy)                        \
+    OP(SOFTMAX_GRADIENT, softmax_gradient)                       \
+    OP(SOFT_LOSS, soft_loss)                                     \
+    OP(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
     OP(TIME_LOSS, time_loss)                                     \
-    OP(TIME_LOSS_GRADIENT, time_loss)                            \
+    OP(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
     OP(MIXTURE_LOSS, mixture_loss)                               \
-    OP(MIXTURE_LOSS_GRADIENT, mixture_loss)                      \
+    OP(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
     OP(ATTENTION, attention)                                     \
     OP(ATTENTION_GRADIENT, attention_gradient)                   \
     OP(ATTENTION_AT, attention_at)                               \

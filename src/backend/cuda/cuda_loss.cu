@@ -215,3 +215,15 @@ void lp_cuda_mixture_loss(const lp_node *node, const lp_cuda_run *run)
     mixture_loss task = {{}, of.epsilon, of.shift, of.scale, node->inputs[0]->cols, LP_INPUT(0), gap, season};
     launch_loss(node, run, task, LP_INPUT(3));
 }
+
+#define SAME_LAUNCHER(name, of)  \
+    LP_CUDA_OP(name)             \
+    {                            \
+        lp_cuda_##of(node, run); \
+    }
+SAME_LAUNCHER(softmax_gradient, softmax)
+SAME_LAUNCHER(cross_entropy_gradient, cross_entropy)
+SAME_LAUNCHER(soft_loss, cross_entropy)
+SAME_LAUNCHER(soft_loss_gradient, cross_entropy)
+SAME_LAUNCHER(time_loss_gradient, time_loss)
+SAME_LAUNCHER(mixture_loss_gradient, mixture_loss)
