@@ -20,7 +20,7 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
   # Files with products by warpgroups (cuda_product_wide.h) are compiled for 9.0 with the instructions that only it has, and
   # without them for later devices.
   set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_linear.cu src/backend/cuda/cuda_outer.cu
-    src/backend/cuda/cuda_softmax_loss.cu src/backend/cuda/cuda_softmax_loss_gradient.cu)
+    src/backend/cuda/cuda_softmax_loss.cu)
 endif()
 set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)

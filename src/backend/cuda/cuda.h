@@ -187,8 +187,10 @@ __device__ static inline float lp_row_lse(const float *row, int cols, int lane)
     return row_max + logf(lp_warp_sum(sum));
 }
 
-/* *loss = sum of losses[row] over the rows of `like`, in double and in a fixed order (cuda_loss.cu). */
-void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss);
+/* *loss = the sum of `count` terms, in a fixed order (cuda_loss.cu). */
+void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss);
+/* A sampled loss and the first output (dz) of its gradient, which reuses the scores, in one launch. gradient: may be NULL. */
+void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run);
 
 /* ---- launchers of the ops ------------------------------------------------------------------------------------------------- */
 

@@ -6,7 +6,6 @@
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_upload.h"
-#include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_packed.h"

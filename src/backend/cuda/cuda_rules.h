@@ -65,7 +65,7 @@ typedef struct lp_cuda_rule {
     lp_fused_rule fused;
     lp_reduction_rule reduction;
     lp_pack_rule pack;
-    /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.h). The others are off the
+    /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.cu). The others are off the
      * critical path. */
     unsigned together;
     bool ordered;    /* the other outputs need a side buffer of the launch that computes those together */

@@ -1,5 +1,4 @@
 /* cuda_stage.cu: splits nodes into parts, finds their levels, and groups them into stages. */
-#include "backend/cuda/cuda_sampled_loss.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_reduction.h"
@@ -61,7 +60,7 @@ bool same_row_kernel(const candidate *a, const candidate *b)
 bool same_loss(const candidate *loss, const candidate *gradient)
 {
     return loss->type == LP_STAGE_LOSS && gradient->type == LP_STAGE_LOSS &&
-           lp_cuda_sampled_loss_fusable(loss->part.node, gradient->part.node);
+           loss->part.node->outputs[1] == gradient->part.node->inputs[4];
 }
 
 /* The lowest level of `later` that the use of the value by `earlier` permits. */
