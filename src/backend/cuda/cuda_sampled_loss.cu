@@ -374,9 +374,10 @@ void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, co
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
+enum { PIECE = 32 }; /* elements of an item that a warp sums */
+
 /* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
 struct loss_lists {
-    static constexpr bool in_pieces = false;
     lp_cuda_lists targets, negatives;
     const float *dscores, *dloss;
     int count; /* dscores of a row */
@@ -441,8 +442,7 @@ typedef struct gradient_task {
 
 /* The first blocks own items, the others rows. */
 template <int n, int lanes>
-__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
-    gradient_kernel(const lp_cuda_shard *shard, gradient_task task)
+__global__ void __launch_bounds__(LP_BY_ID_THREADS) gradient_kernel(const lp_cuda_shard *shard, gradient_task task)
 {
     int block = (int)blockIdx.x, by_item = task.shape.blocks;
     if (block < by_item) {
@@ -465,20 +465,20 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
                   LP_INPUT(5), count};
     task.rows = lp_cuda_rows_of(z);
     task.items = lp_cuda_rows_of(items);
-    task.shape = lp_by_id_shape_of(lp_cuda_largest(run, items), (int64_t)task.lists.targets.largest_elements +
-                                                                    task.lists.negatives.largest_elements);
+    int64_t elements = (int64_t)task.lists.targets.largest_elements + task.lists.negatives.largest_elements;
+    task.shape = lp_by_id_shape_of(lp_cuda_largest(run, items), elements, PIECE);
     task.to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, z->cols, LP_ADDS(1), LP_ADDS(2)};
     if (!task.to.out && !task.to.weights)
         task.shape.blocks = 0;
     task.dz = LP_OUTPUT(0);
     task.accumulate = LP_ADDS(0);
-    unsigned rows = task.dz ? lp_blocks(lp_cuda_largest(run, z), task.shape.threads / 32) : 0;
+    unsigned rows = task.dz ? lp_blocks(lp_cuda_largest(run, z), LP_BY_ID_THREADS / 32) : 0;
     uintptr_t all = (uintptr_t)task.in.z | (uintptr_t)task.in.items | (uintptr_t)task.to.out | (uintptr_t)task.dz;
     const lp_cuda_shard *shard = run->shard;
     lp_with_vector_width(lp_vector_width(all, z->cols), [&](auto by) {
         lp_with_lanes(task.shape, [&](auto lanes) {
             LP_LAUNCH(run, (gradient_kernel<decltype(by)::value, decltype(lanes)::value>),
-                      (unsigned)task.shape.blocks + rows, (unsigned)task.shape.threads, 0, shard, task);
+                      (unsigned)task.shape.blocks + rows, LP_BY_ID_THREADS, 0, shard, task);
         });
     });
 }
