@@ -1,4 +1,4 @@
-/* cuda_convolution.cu: convolutions over the tokens of packed sequences. A warp owns a token, a lane its elements of the result; windows are
+/* cuda_convolution.cu: shifts of rows, and convolutions over the tokens of packed sequences. A warp owns a token, a lane its elements of the result; windows are
  * short, so that each lane loops over the rows of its own and reads neighbours from the cache. */
 #include "backend/cuda/cuda_rows.h"
 
@@ -7,11 +7,11 @@ namespace
 
 enum { WARPS = 8 };
 
-/* The tokens of the shard and the sizes of a window. */
+/* The tokens of the shard, and the sizes of a window or the distance of a shift. */
 typedef struct window {
     const lp_cuda_shard *shard;
     const int32_t *segment;
-    int height, cols, filters;
+    int height, cols, filters, shift;
 } window;
 
 /* A token, and the tokens of its segment. */
@@ -23,6 +23,12 @@ typedef struct window_token {
 typedef struct window_inputs {
     const float *of[3];
 } window_inputs;
+
+__device__ float shift_rows(const window &w, const window_token &at, const window_inputs &in, int c)
+{
+    int from = at.t - w.shift;
+    return from >= at.begin && from < at.end ? in.of[0][(size_t)from * w.cols + c] : 0;
+}
 
 __device__ float fold(const window &w, const window_token &at, const window_inputs &in, int c)
 {
@@ -92,10 +98,10 @@ __device__ float vertical_conv_products(const window &w, const window_token &at,
 
 /* width: of the result. */
 template <float (*element)(const window &, const window_token &, const window_inputs &, int)>
-__global__ void window_kernel(window w, window_inputs in, float *out, int width, int adds)
+__global__ void window_kernel(window w, window_inputs in, float *out, int width, lp_cuda_rows rows, int adds)
 {
     window_token at = {(int)(blockIdx.x * WARPS + threadIdx.y), 0, 0};
-    if (at.t >= w.shard->rows[LP_ROWS_TOKENS])
+    if (at.t >= lp_rows_now(rows, w.shard))
         return;
     int s = lp_segment_of(w.segment, w.shard->segments, at.t);
     at.begin = w.segment[s];
@@ -108,48 +114,27 @@ __global__ void window_kernel(window w, window_inputs in, float *out, int width,
 template <float (*element)(const window &, const window_token &, const window_inputs &, int)>
 void launch(const lp_node *node, const lp_cuda_run *run, int cols, int weights = 0)
 {
+    const lp_value *out = node->outputs[0];
     int height = node->attributes.height;
-    window w = {run->shard, run->segment, height, cols, weights / height};
-    window_inputs in = {};
-    for (int i = 0; i < 3 && i < node->op->input_count; i++)
-        in.of[i] = LP_INPUT(i);
-    LP_LAUNCH(run, window_kernel<element>, lp_blocks(run->run->plan->largest.rows[LP_ROWS_TOKENS], WARPS),
-              dim3(32, WARPS), 0, w, in, LP_OUTPUT(0), node->outputs[0]->cols, LP_ADDS(0));
+    window w = {run->shard, run->segment, height, cols, weights ? weights / height : 0, (int)node->attributes.shift};
+    window_inputs in = {LP_INPUT(0), LP_INPUT(1), LP_INPUT(2)};
+    LP_LAUNCH(run, window_kernel<element>, lp_blocks(lp_cuda_largest(run, out), WARPS), dim3(32, WARPS), 0, w, in,
+              LP_OUTPUT(0), out->cols, lp_cuda_rows_of(out), LP_ADDS(0));
 }
 
 } // namespace
 
-void lp_cuda_fold(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<fold>(node, run, node->outputs[0]->cols);
-}
-
-void lp_cuda_unfold(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<unfold>(node, run, node->inputs[0]->cols);
-}
-
-void lp_cuda_max_rows(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<max_rows>(node, run, node->outputs[0]->cols);
-}
-
-void lp_cuda_max_rows_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<max_rows_gradient>(node, run, node->outputs[0]->cols);
-}
-
-void lp_cuda_vertical_conv(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<vertical_conv>(node, run, node->inputs[0]->cols, node->inputs[1]->cols);
-}
-
-void lp_cuda_vertical_conv_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<vertical_conv_gradient>(node, run, node->outputs[0]->cols, node->inputs[0]->cols);
-}
-
-void lp_cuda_vertical_conv_products(const lp_node *node, const lp_cuda_run *run)
-{
-    launch<vertical_conv_products>(node, run, node->inputs[0]->cols, node->outputs[0]->cols);
-}
+/* An op, the columns of a row of its window, and the number of weights of its filters, if it has any. */
+#define WINDOW_OP(name, ...)                  \
+    LP_CUDA_OP(name)                          \
+    {                                         \
+        launch<name>(node, run, __VA_ARGS__); \
+    }
+WINDOW_OP(shift_rows, node->outputs[0]->cols)
+WINDOW_OP(fold, node->outputs[0]->cols)
+WINDOW_OP(unfold, node->inputs[0]->cols)
+WINDOW_OP(max_rows, node->outputs[0]->cols)
+WINDOW_OP(max_rows_gradient, node->outputs[0]->cols)
+WINDOW_OP(vertical_conv, node->inputs[0]->cols, node->inputs[1]->cols)
+WINDOW_OP(vertical_conv_gradient, node->outputs[0]->cols, node->inputs[0]->cols)
+WINDOW_OP(vertical_conv_products, node->inputs[0]->cols, node->outputs[0]->cols)
