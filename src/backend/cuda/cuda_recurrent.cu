@@ -160,74 +160,64 @@ typedef struct scan_token {
 /* A cell: the column of a hidden state of one segment. */
 struct lstm_cell {
     static constexpr int gates = 4;
-    float c = 0, dc = 0;
+    float state = 0, carried = 0; /* c, and its gradient by way of the later token */
 
-    /* The value of a gate, and where it is stored. */
+    /* The value of a gate. */
     __device__ static float activated(int gate, float x, float recurrent)
     {
         return gate == 2 ? tanhf(x + recurrent) : scan_sigmoid(x + recurrent);
     }
-    __device__ static int stored(int gate)
+
+    /* Returns the next hidden state. gate: the values of the column's gates; those that are stored. */
+    __device__ float step(float (&gate)[STORED])
     {
-        return gate;
+        state = gate[1] * state + gate[0] * gate[2];
+        return gate[3] * tanhf(state);
     }
 
-    /* The next hidden state. gate: those of the column, `hidden` floats apart. */
-    __device__ float step(const scan_task &task, size_t token, int j, const float *gate, float)
+    /* part: of the gradient of the hidden state by way of the later token, `hidden` floats apart. d: gradients of the recurrent parts of the
+     * gates. Returns that of the input part of the last gate; those of the others are d. */
+    __device__ float gradient(const scan_token &now, const float *part, int hidden, float (&d)[gates])
     {
-        int hidden = task.form.hidden;
-        c = gate[hidden] * c + gate[0] * gate[2 * hidden];
-        task.c[token * hidden + j] = c;
-        return gate[3 * hidden] * tanhf(c);
-    }
-
-    /* part: of the gradient of the hidden state by way of the later token. d, dx: of the recurrent and of the input parts of the gates. */
-    __device__ void gradient(const scan_token &now, const float *part, int hidden, float (&d)[gates],
-                             float (&dx)[gates])
-    {
-        float i = now.gate[0], f = now.gate[1], g = now.gate[2], o = now.gate[3], state = tanhf(now.state);
+        float i = now.gate[0], f = now.gate[1], g = now.gate[2], o = now.gate[3], c = tanhf(now.state);
         float dh = now.dh + ((part[0] + part[hidden]) + (part[2 * hidden] + part[3 * hidden]));
-        float dcell = dc + dh * o * (1 - state * state);
-        d[0] = dx[0] = dcell * g * i * (1 - i);
-        d[1] = dx[1] = dcell * now.previous * f * (1 - f);
-        d[2] = dx[2] = dcell * i * (1 - g * g);
-        d[3] = dx[3] = dh * state * o * (1 - o);
-        dc = dcell * f;
+        float dc = carried + dh * o * (1 - c * c);
+        d[0] = dc * g * i * (1 - i);
+        d[1] = dc * now.previous * f * (1 - f);
+        d[2] = dc * i * (1 - g * g);
+        d[3] = dh * c * o * (1 - o);
+        carried = dc * f;
+        return d[3];
     }
 };
 
 struct gru_cell {
     static constexpr int gates = 3;
-    float h = 0, direct = 0; /* direct: the gradient of the hidden state by way of the later token's z */
+    float state = 0, carried = 0; /* h, and its gradient by way of the later token's z */
 
     __device__ static float activated(int gate, float x, float recurrent)
     {
         return gate < 2 ? scan_sigmoid(x + recurrent) : recurrent;
     }
-    __device__ static int stored(int gate)
+
+    /* gate: r, z, q and the input part of n; r, z, n, q. */
+    __device__ float step(float (&gate)[STORED])
     {
-        return gate < 2 ? gate : 3;
+        float q = gate[2], n = tanhf(gate[3] + gate[0] * q);
+        gate[2] = n;
+        gate[3] = q;
+        return state = n + gate[1] * (state - n);
     }
 
-    /* input: the input part of the last gate. */
-    __device__ float step(const scan_task &task, size_t token, int j, const float *gate, float input)
-    {
-        int hidden = task.form.hidden;
-        float n = tanhf(input + gate[0] * gate[2 * hidden]);
-        task.gates[(token * STORED + 2) * hidden + j] = n;
-        return h = n + gate[hidden] * (h - n);
-    }
-
-    __device__ void gradient(const scan_token &now, const float *part, int hidden, float (&d)[gates],
-                             float (&dx)[gates])
+    __device__ float gradient(const scan_token &now, const float *part, int hidden, float (&d)[gates])
     {
         float r = now.gate[0], z = now.gate[1], n = now.gate[2], q = now.gate[3];
-        float dh = now.dh + ((part[0] + part[hidden]) + (part[2 * hidden] + direct)), dn = dh * (1 - z) * (1 - n * n);
-        d[0] = dx[0] = dn * q * r * (1 - r);
-        d[1] = dx[1] = dh * (now.previous - n) * z * (1 - z);
+        float dh = now.dh + ((part[0] + part[hidden]) + (part[2 * hidden] + carried)), dn = dh * (1 - z) * (1 - n * n);
+        d[0] = dn * q * r * (1 - r);
+        d[1] = dh * (now.previous - n) * z * (1 - z);
         d[2] = dn * r;
-        dx[2] = dn;
-        direct = dh * z;
+        carried = dh * z;
+        return dn;
     }
 };
 
@@ -260,31 +250,23 @@ template <typename cell, int each> __global__ void __launch_bounds__(MOST_THREAD
                 x[e] = t < mine.length[e] ? task.x[(size_t)(mine.first[e] + t) * wide + r] : 0;
             scan_product<each>(sum, form, weight + r, task.transposed + r, wide, h, form.padded);
 #pragma unroll
-            for (int e = 0; e < each; e++) {
-                float value = cell::activated(gate, x[e], sum[e] + bias);
-                gates[e * wide + r] = value;
-                if (t < mine.length[e])
-                    task.gates[((size_t)(mine.first[e] + t) * STORED + cell::stored(gate) - gate) * hidden + r] = value;
-            }
+            for (int e = 0; e < each; e++)
+                gates[e * wide + r] = cell::activated(gate, x[e], sum[e] + bias);
         }
         __syncthreads();
-        if (t < mine.steps)
-            task.h[token * hidden + mine.j] = h[mine.e * form.padded + mine.j] =
-                mine_cell.step(task, token, mine.j, gates + mine.e * wide + mine.j, input);
+        if (t < mine.steps) {
+            const float *from = gates + mine.e * wide + mine.j;
+            float gate[STORED] = {from[0], from[hidden], from[2 * hidden],
+                                  cell::gates == STORED ? from[3 * hidden] : input};
+            h[mine.e * form.padded + mine.j] = task.h[token * hidden + mine.j] = mine_cell.step(gate);
+#pragma unroll
+            for (int i = 0; i < STORED; i++)
+                task.gates[(token * STORED + i) * hidden + mine.j] = gate[i];
+            if (task.c)
+                task.c[token * hidden + mine.j] = mine_cell.state;
+        }
         __syncthreads();
     }
-}
-
-__device__ static inline scan_token read_token(const scan_gradient_task &task, size_t token, int j, bool first)
-{
-    int hidden = task.form.hidden;
-    size_t place = token * hidden + j;
-    const float *gate = task.gates + token * STORED * hidden + j;
-    return {{gate[0], gate[hidden], gate[2 * hidden], gate[3 * hidden]},
-            task.state[place],
-            first ? 0 : task.state[place - hidden],
-            first || !task.previous_h ? 0 : task.h[place - hidden],
-            task.dh[place]};
 }
 
 /* Shared memory: of each gate the resident rows of W_hh, then for each segment the gradients of its gates [gates x padded] and the
@@ -307,10 +289,17 @@ __global__ void __launch_bounds__(MOST_THREADS, 1) scan_gradient_kernel(scan_gra
     __syncthreads();
 #pragma unroll 1
     for (int t = mine.longest - 1; t >= 0; t--) {
-        size_t token = (size_t)(mine.my_first + t);
+        size_t token = (size_t)(mine.my_first + t), place = token * hidden + mine.j;
         scan_token now = {};
-        if (t < mine.steps)
-            now = read_token(task, token, mine.j, t == 0);
+        if (t < mine.steps) {
+#pragma unroll
+            for (int i = 0; i < STORED; i++)
+                now.gate[i] = task.gates[(token * STORED + i) * hidden + mine.j];
+            now.state = task.state[place];
+            now.previous = t ? task.state[place - hidden] : 0;
+            now.previous_h = t && task.previous_h ? task.h[place - hidden] : 0;
+            now.dh = task.dh[place];
+        }
 #pragma unroll 1
         for (int r = (int)threadIdx.x; r < wide; r += (int)blockDim.x) {
             int p = r / hidden, j = r % hidden;
@@ -323,16 +312,15 @@ __global__ void __launch_bounds__(MOST_THREADS, 1) scan_gradient_kernel(scan_gra
         }
         __syncthreads();
         if (t < mine.steps) {
-            float d[gates], dx[gates];
-            mine_cell.gradient(now, parts + mine.e * wide + mine.j, hidden, d, dx);
+            float d[gates], last = mine_cell.gradient(now, parts + mine.e * wide + mine.j, hidden, d);
 #pragma unroll
             for (int p = 0; p < gates; p++) {
-                size_t place = token * wide + (size_t)p * hidden + mine.j;
+                size_t at = token * wide + p * hidden + mine.j;
                 dgates[(mine.e * gates + p) * padded + mine.j] = d[p];
                 if (task.dx)
-                    lp_store(&task.dx[place], dx[p], task.adds);
+                    lp_store(&task.dx[at], p < gates - 1 ? d[p] : last, task.adds);
                 if (task.dgates)
-                    task.dgates[place] = d[p];
+                    task.dgates[at] = d[p];
             }
             if (task.previous_h)
                 task.previous_h[token * hidden + mine.j] = now.previous_h;
