@@ -1,6 +1,6 @@
 /* cuda_convolution.cu: shifts of rows, and convolutions over the tokens of packed sequences. A warp owns a token, a lane its
  * elements of the result; windows are short, so that each lane loops over the rows of its own and reads neighbours from the cache. */
-#include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda.h"
 
 namespace
 {
