@@ -209,8 +209,8 @@ __device__ static inline float lp_row_lse(const float *row, int cols, int lane)
     return row_max + logf(lp_warp_sum(sum));
 }
 
-/* *loss = sum of losses[row] over the rows of `like`, in double and in a fixed order (cuda_loss.cu). */
-void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss);
+/* *loss = the sum of `count` terms, in a fixed order (cuda_loss.cu). */
+void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss);
 
 /* ---- launchers of the ops ------------------------------------------------------------------------------------------------- */
 
@@ -230,17 +230,17 @@ LP_CUDA_OP(row_node);
     OP(HARMONICS, harmonics)                                     \
     OP(HARMONICS_GRADIENT, harmonics_gradient)                   \
     OP(CROSS_ENTROPY, cross_entropy)                             \
-    OP(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
+    OP(CROSS_ENTROPY_GRADIENT, cross_entropy)                    \
     OP(SAMPLED_LOSS, sampled_loss)                               \
     OP(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
     OP(SOFTMAX, softmax)                                         \
-    OP(SOFTMAX_GRADIENT, softmax_gradient)                       \
-    OP(SOFT_LOSS, soft_loss)                                     \
-    OP(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
+    OP(SOFTMAX_GRADIENT, softmax)                                \
+    OP(SOFT_LOSS, cross_entropy)                                 \
+    OP(SOFT_LOSS_GRADIENT, cross_entropy)                        \
     OP(TIME_LOSS, time_loss)                                     \
-    OP(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
+    OP(TIME_LOSS_GRADIENT, time_loss)                            \
     OP(MIXTURE_LOSS, mixture_loss)                               \
-    OP(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
+    OP(MIXTURE_LOSS_GRADIENT, mixture_loss)                      \
     OP(ATTENTION, attention)                                     \
     OP(ATTENTION_GRADIENT, attention_gradient)                   \
     OP(ATTENTION_AT, attention_at)                               \

@@ -1,8 +1,7 @@
 /* cuda_embed.cu: the gradient of an embedding lookup: the sum of dy over the tokens of each id (cuda_by_id.h). In a table of few rows,
- * such as that of a field with two categories, the tokens of an id are divided into parts with a block each, and the last block of the
- * launch adds the parts in their order. */
+ * such as that of a field with two categories, the tokens of an id are divided into parts with a block each, and a second launch adds
+ * the parts in their order. */
 #include "backend/cuda/cuda_by_id.h"
-#include "backend/cuda/cuda_reduce.h"
 
 enum { PIECE = 8, PART_TOKENS = 512 };
 
@@ -23,36 +22,25 @@ struct token_lists {
     }
 };
 
-/* blockIdx.y: a part of the columns, as wide as a warp. partial [ids x parts x cols], NULL: there is one part. A launch waits for
- * memory, so as many warps as possible run. */
-template <int n, int lanes>
-__global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
-    embed_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, token_lists lists, lp_by_id_shape shape,
-                          const float *dy, float *out, float *partial, int cols, int adds, int stream)
+/* out [size / cols x cols] = the sum over parts of partial [size / cols x parts x cols] */
+__global__ void add_parts_kernel(const float *partial, int parts, int size, int cols, float *out, int adds)
 {
-    int first = (int)blockIdx.y * 32 * n, ids = lp_rows_now(rows, shard), parts = lists.parts;
-    lp_by_id_output to = {
-        (partial ? partial : out) + first, NULL, min(cols - first, 32 * n), cols, adds && !partial, 0};
-    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, ids * parts, dy + first, to);
-    if (!partial || !lp_last_block(stream))
-        return;
-    for (int i = (int)threadIdx.x; i < ids * cols; i += LP_BY_ID_THREADS) {
-        int id = i / cols, c = i - id * cols;
-        float sum = 0;
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), id = i / cols;
+    float sum = 0;
 #pragma unroll 4
-        for (int k = 0; k < parts; k++)
-            sum += partial[((size_t)id * parts + k) * cols + c];
+    for (int k = 0; i < size && k < parts; k++)
+        sum += partial[((size_t)id * (parts - 1) + k) * cols + i];
+    if (i < size)
         lp_store(&out[i], sum, adds);
-    }
 }
 
 void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *table = node->outputs[0];
-    int cols = table->cols, stream = run->stream;
+    int cols = table->cols, adds = LP_ADDS(0);
     token_lists lists = {lp_cuda_lists_of(run, node->inputs[1]), 1};
     int64_t ids = lp_cuda_largest(run, table), elements = lists.tokens.largest_elements;
-    float *partial = NULL;
+    float *out = LP_OUTPUT(0), *partial = out;
     /* Tables whose number of rows differs between shards have one part. */
     if (table->rows_of == LP_ROWS_FIXED && elements > ids * PART_TOKENS) {
         lists.parts = (int)lp_blocks(elements, ids * PART_TOKENS);
@@ -60,15 +48,9 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
         if (!partial)
             return;
     }
-    const float *dy = LP_INPUT(0);
-    float *out = LP_OUTPUT(0);
-    lp_by_id_shape shape = lp_by_id_shape_of(ids * lists.parts, elements, PIECE);
-    lp_with_vector_width(lp_vector_width((uintptr_t)dy | (uintptr_t)out, cols), [&](auto by) {
-        lp_with_lanes(shape, [&](auto lanes) {
-            constexpr int n = decltype(by)::value;
-            LP_LAUNCH(run, (embed_gradient_kernel<n, decltype(lanes)::value>),
-                      dim3((unsigned)shape.blocks, lp_blocks(cols, 32 * n)), LP_BY_ID_THREADS, 0, run->shard,
-                      lp_cuda_rows_of(table), lists, shape, dy, out, partial, cols, LP_ADDS(0), stream);
-        });
-    });
+    lp_by_id_output to = {partial, NULL, cols, adds && lists.parts == 1, 0};
+    lp_by_id_reduce(run, table, lists, elements, PIECE, LP_INPUT(0), to, lists.parts);
+    if (lists.parts > 1)
+        LP_LAUNCH(run, add_parts_kernel, lp_blocks(ids * cols, 256), 256, 0, partial, lists.parts, (int)ids * cols,
+                  cols, out, adds);
 }

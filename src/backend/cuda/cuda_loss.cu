@@ -1,68 +1,229 @@
-/* cuda_loss.cu: cross-entropy over stored logits, loss = lse - logit[target], and its gradient dlogit = dloss (softmax
- * - [target]). One warp for each row. */
+/* cuda_loss.cu: softmax, and losses of rows that are independent of each other: cross-entropy over stored logits with classes or
+ * probabilities as targets, the losses of the time of the next event; and their gradients. A type for each of them computes the
+ * loss and its gradient: a warp for each row, or a thread in double. */
 #include "backend/cuda/cuda_reduce.h"
+#include "base/hazard.h"
+#include "base/mixture.h"
 
-enum { WARPS = 8, SUM_WARPS = 32 }; /* rows of a block; warps of a sum */
-
-__global__ void cross_entropy_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const float *logits,
-                                     const int32_t *target, float *losses)
+namespace
 {
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    float lse = lp_row_lse(logits + (size_t)row * cols, cols, lane);
-    if (lane == 0)
-        losses[row] = lse - logits[(size_t)row * cols + target[row]];
-}
 
-/* Sum of the losses of all rows, by one block in a fixed order and in double. */
-__global__ void loss_sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const float *losses, float *loss)
+enum { SUM_WARPS = 32 };
+
+/* By one block, in a fixed order. scale: may be NULL. */
+__global__ void sum_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const double *terms, const float *scale,
+                           float *to, int adds)
 {
     double sum = 0;
     for (int row = (int)threadIdx.x; row < lp_rows_now(rows, shard); row += 32 * SUM_WARPS)
-        sum += (double)losses[row];
+        sum += terms[row];
     sum = lp_block_sum<SUM_WARPS>(sum);
     if (threadIdx.x == 0)
-        *loss = (float)sum;
+        lp_store(to, (float)(scale ? *scale * sum : sum), adds);
 }
 
-void lp_cuda_loss_sum(const lp_cuda_run *run, const lp_value *like, const float *losses, float *loss)
+/* Calls by_row.run(row, lane) for each row, with type::lanes lanes. */
+template <typename type> __global__ void rows_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, type by_row)
 {
-    LP_LAUNCH(run, loss_sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, lp_cuda_rows_of(like), losses, loss);
+    int thread = (int)(blockIdx.x * blockDim.x + threadIdx.x), row = thread / type::lanes;
+    if (row < lp_rows_now(rows, shard))
+        by_row.run(row, thread % type::lanes);
+}
+
+template <typename type> void launch_rows(const lp_node *node, const lp_cuda_run *run, const type &by_row)
+{
+    const lp_value *like = node->inputs[0];
+    enum { THREADS = type::lanes > 1 ? 256 : 64 };
+    LP_LAUNCH(run, rows_kernel<type>, lp_blocks(lp_cuda_largest(run, like), THREADS / type::lanes), THREADS, 0,
+              run->shard, lp_cuda_rows_of(like), by_row);
+}
+
+/* What all losses have. dloss: NULL: computes the loss of each row as its term, otherwise the gradient of the first input, which
+ * may be NULL, and the terms, where there are any, of that of the second. */
+typedef struct row_loss {
+    const float *dloss;
+    float *gradient;
+    int adds;
+    double *terms;
+} row_loss;
+
+template <typename type> void launch_loss(const lp_node *node, const lp_cuda_run *run, type by_row, const float *dloss)
+{
+    const lp_value *like = node->inputs[0];
+    by_row.dloss = dloss;
+    by_row.gradient = dloss ? LP_OUTPUT(0) : NULL;
+    by_row.adds = LP_ADDS(0);
+    if (!(by_row.terms = (double *)lp_cuda_scratch(run, (size_t)lp_cuda_largest(run, like) * sizeof(double))))
+        return;
+    launch_rows(node, run, by_row);
+    float *sum = LP_OUTPUT(dloss ? 1 : 0);
+    if (sum)
+        LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, lp_cuda_rows_of(like), by_row.terms, dloss, sum,
+                  dloss ? LP_ADDS(1) : 0);
+}
+
+/* ---- softmax over the columns of each row ---------------------------------------------------------------------- */
+
+/* y = softmax(x), or dx = y (dy - y . dy). */
+typedef struct softmax_rows {
+    enum { lanes = 32 };
+    int cols;
+    const float *from, *dy; /* from: x; y where there is dy */
+    float *to;
+    int adds;
+
+    __device__ void run(int row, int lane) const
+    {
+        size_t first = (size_t)row * cols;
+        float dot = 0, lse = dy ? 0 : lp_row_lse(from + first, cols, lane);
+        for (int c = lane; dy && c < cols; c += 32)
+            dot += from[first + c] * dy[first + c];
+        dot = lp_warp_sum(dot);
+        for (int c = lane; c < cols; c += 32) {
+            float x = from[first + c];
+            lp_store(&to[first + c], dy ? x * (dy[first + c] - dot) : expf(x - lse), adds);
+        }
+    }
+} softmax_rows;
+
+/* sum_c target_c (lse - logit_c), or dlogit = dloss (softmax sum_c target_c - target). */
+typedef struct cross_entropy : row_loss {
+    enum { lanes = 32 };
+    int cols;
+    const float *logits, *probabilities; /* [rows x cols] */
+    const int32_t *classes;              /* [rows]; NULL: targets are probabilities */
+
+    __device__ void run(int row, int lane) const
+    {
+        size_t first = (size_t)row * cols;
+        const float *mine = logits + first;
+        float lse = lp_row_lse(mine, cols, lane), sum = 0;
+        auto target = [&](int c) { return classes ? (float)(c == classes[row]) : probabilities[first + c]; };
+        for (int c = lane; c < cols; c += 32)
+            sum += target(c) != 0 ? target(c) * (dloss ? 1 : lse - mine[c]) : 0;
+        sum = lp_warp_sum(sum);
+        if (!dloss && lane == 0)
+            terms[row] = (double)sum;
+        for (int c = lane; dloss && c < cols; c += 32)
+            lp_store(&gradient[first + c], *dloss * (sum * expf(mine[c] - lse) - target(c)), adds);
+    }
+} cross_entropy;
+
+/* ---- the time of the next event -------------------------------------------------------------------------------- */
+
+/* The Gompertz law (hazard.h). The second input is the slope. */
+typedef struct time_loss : row_loss {
+    enum { lanes = 1 };
+    double scale;
+    const float *score, *slope;
+    const double *gap;
+
+    __device__ void run(int row, int) const
+    {
+        double d = fabs(gap[row]) * scale, s = (double)score[row], w = (double)*slope;
+        double hazard = lp_hazard_cumulative(s, w, d), ended = gap[row] < 0 ? 0 : 1;
+        terms[row] = dloss ? hazard * lp_hazard_log_slope(w, d) - ended * d : hazard - ended * (s + w * d);
+        if (gradient)
+            lp_store(&gradient[row], (float)((double)*dloss * (hazard - ended)), adds);
+    }
+} time_loss;
+
+/* A mixture of normal distributions (mixture.h). */
+typedef struct mixture_loss : row_loss {
+    enum { lanes = 1 };
+    double floor, mean, scale; /* lp_mixture_gap_of */
+    int cols;                  /* 3K numbers, or 3K + 1 with a background */
+    const float *mixture;
+    const double *gap, *season;
+
+    __device__ void run(int row, int) const
+    {
+        int count = cols / 3;
+        const float *mine = mixture + (size_t)row * cols;
+        float *out = gradient + (size_t)row * cols;
+        lp_mixture_gap now = lp_mixture_gap_of(gap[row], floor, mean, scale, season ? season + 2 * (size_t)row : NULL,
+                                               (double)mine[cols - 1]);
+        auto part = [&](int k, double *l, double *z) {
+            *l = lp_mixture_bounded((double)mine[2 * count + k]);
+            *z = (now.y - (double)mine[count + k]) * exp(-*l);
+            return lp_mixture_part_of(now, *l, *z);
+        };
+        /* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
+        double l, z, weight_most = -INFINITY, weight_sum = 0, most = -INFINITY, sum = 0, rest = 0;
+        auto add = [](double x, double *largest, double *total) {
+            double most_yet = fmax(*largest, x);
+            *total = *total * exp(*largest - most_yet) + exp(x - most_yet);
+            *largest = most_yet;
+        };
+        for (int k = 0; k < count; k++) {
+            add((double)mine[k], &weight_most, &weight_sum);
+            add((double)mine[k] + part(k, &l, &z).log_likelihood, &most, &sum);
+        }
+        if (!dloss) {
+            terms[row] = weight_most + log(weight_sum) - most - log(sum) - lp_mixture_log_common(now);
+            return;
+        }
+        double seed = (double)*dloss;
+        for (int k = 0; k < count; k++) {
+            lp_mixture_part one = part(k, &l, &z);
+            double bend = l / LP_MIXTURE_BOUND, p = exp((double)mine[k] - weight_most) / weight_sum;
+            double q = exp((double)mine[k] + one.log_likelihood - most) / sum;
+            lp_store(&out[k], (float)(seed * (p - q)), adds);
+            lp_store(&out[count + k], (float)(-seed * q * one.slope * exp(-l)), adds);
+            lp_store(&out[2 * count + k], (float)(seed * q * (one.own - one.slope * z) * (1 - bend * bend)), adds);
+            rest += q * (1 - one.own);
+        }
+        if (season)
+            lp_store(&out[3 * count],
+                     (float)(-seed * lp_mixture_background_slope(now, rest, (double)mine[3 * count], scale)), adds);
+    }
+} mixture_loss;
+
+} // namespace
+
+void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss)
+{
+    lp_cuda_rows rows = {LP_ROWS_FIXED, count};
+    LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, rows, terms, NULL, loss, 0);
+}
+
+/* The launchers serve an op and its gradient, which has dloss, or dy, as one more input. */
+void lp_cuda_softmax(const lp_node *node, const lp_cuda_run *run)
+{
+    softmax_rows task = {node->inputs[0]->cols, LP_INPUT(0), LP_INPUT(1), LP_OUTPUT(0), LP_ADDS(0)};
+    launch_rows(node, run, task);
 }
 
 void lp_cuda_cross_entropy(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *logits = node->inputs[0];
-    int largest = lp_cuda_largest(run, logits);
-    float *losses = (float *)lp_cuda_scratch(run, (size_t)largest * sizeof *losses);
-    if (!losses)
-        return;
-    lp_cuda_rows rows = lp_cuda_rows_of(logits);
-    LP_LAUNCH(run, cross_entropy_kernel, lp_blocks(largest, WARPS), WARPS * 32, 0, run->shard, rows, logits->cols,
-              LP_INPUT(0), LP_INPUT_AS(int32_t, 1), losses);
-    lp_cuda_loss_sum(run, logits, losses, LP_OUTPUT(0));
+    bool soft = node->op->id == LP_OP_SOFT_LOSS || node->op->id == LP_OP_SOFT_LOSS_GRADIENT;
+    cross_entropy task = {};
+    task.cols = node->inputs[0]->cols;
+    task.logits = LP_INPUT(0);
+    task.probabilities = soft ? LP_INPUT(1) : NULL;
+    task.classes = soft ? NULL : LP_INPUT_AS(int32_t, 1);
+    launch_loss(node, run, task, LP_INPUT(2));
 }
 
-__global__ void cross_entropy_gradient_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
-                                              const float *logits, const int32_t *target, const float *dloss,
-                                              float *dlogits, int accumulate)
+void lp_cuda_time_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)(threadIdx.x % 32);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    const float *mine = logits + (size_t)row * cols;
-    float scale = *dloss, lse = lp_row_lse(mine, cols, lane);
-    for (int c = lane; c < cols; c += 32) {
-        float probability = expf(mine[c] - lse);
-        lp_store(&dlogits[(size_t)row * cols + c], scale * (probability - (c == target[row] ? 1 : 0)), accumulate);
-    }
+    time_loss task = {};
+    task.scale = node->attributes.scale;
+    task.score = LP_INPUT(0);
+    task.slope = LP_INPUT(1);
+    task.gap = LP_INPUT_AS(double, 2);
+    launch_loss(node, run, task, LP_INPUT(3));
 }
 
-void lp_cuda_cross_entropy_gradient(const lp_node *node, const lp_cuda_run *run)
+void lp_cuda_mixture_loss(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *logits = node->inputs[0];
-    LP_LAUNCH(run, cross_entropy_gradient_kernel, lp_blocks(lp_cuda_largest(run, logits), WARPS), WARPS * 32, 0,
-              run->shard, lp_cuda_rows_of(logits), logits->cols, LP_INPUT(0), LP_INPUT_AS(int32_t, 1), LP_INPUT(2),
-              LP_OUTPUT(0), LP_ADDS(0));
+    mixture_loss task = {};
+    task.floor = node->attributes.epsilon;
+    task.mean = node->attributes.shift;
+    task.scale = node->attributes.scale;
+    task.cols = node->inputs[0]->cols;
+    task.mixture = LP_INPUT(0);
+    task.gap = LP_INPUT_AS(double, 1);
+    task.season = LP_INPUT_AS(double, 2);
+    launch_loss(node, run, task, LP_INPUT(3));
 }
