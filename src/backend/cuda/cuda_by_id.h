@@ -14,10 +14,11 @@
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_THREADS = 256 };
-enum { LP_BY_ID_FEW_LANES = 8 };   /* of a piece, if most ids have few elements */
-enum { LP_BY_ID_MOST = 32 };       /* ids of a block; pieces whose sums are in shared memory at a time */
-enum { LP_BY_ID_BLOCK_FROM = 48 }; /* elements of an id, on average, from which each has a block of its own */
+enum { LP_BY_ID_THREADS = 256, LP_BY_ID_MOST_THREADS = 512 };
+enum { LP_BY_ID_FEW_LANES = 8 };    /* of a piece, if most ids have few elements */
+enum { LP_BY_ID_MOST = 32 };        /* ids of a block; pieces whose sums are in shared memory at a time */
+enum { LP_BY_ID_MOST_PIECES = 16 }; /* of an id */
+enum { LP_BY_ID_BLOCK_FROM = 48 };  /* elements of an id, on average, from which each has a block of its own */
 
 /* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. */
 typedef struct lp_by_id_output {
@@ -46,7 +47,7 @@ __device__ static inline float lp_sum_piece(lp_vector<n> (&sum)[32 / lanes], con
                                             const lp_id_elements &elements, int begin, int end, int most,
                                             const float *source, int cols, int c)
 {
-    enum { AHEAD = lanes < 32 ? 1 : 8, VECTORS = 32 / lanes }; /* rows in flight */
+    enum { VECTORS = 32 / lanes, AHEAD = lanes / 4 }; /* AHEAD: rows in flight */
     float weights = 0;
 #pragma unroll 1
     for (int first = 0; first < most; first += lanes) {
@@ -84,12 +85,17 @@ typedef struct lp_by_id_shape {
     lp_cuda_rows rows;
     int parts;        /* an id is as many ids of `lists`, one after the other */
     int each, blocks; /* each: ids of a block */
-    int piece;        /* elements of a piece */
+    int piece;        /* elements of a piece, at least */
 } lp_by_id_shape;
+
+__device__ static inline int lp_piece_of(const lp_by_id_shape &shape, const lp_id_elements &elements)
+{
+    return max(shape.piece, (elements.count[0] + elements.count[1] + LP_BY_ID_MOST_PIECES - 1) / LP_BY_ID_MOST_PIECES);
+}
 
 /* blockIdx.y: a part of the columns, as wide as a warp. A launch waits for memory, so as many warps as possible run. */
 template <int n, int lanes, typename lists_type>
-__global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
+__global__ void __launch_bounds__(LP_BY_ID_MOST_THREADS, 2)
     lp_by_id_kernel(const lp_cuda_shard *shard, lists_type lists, lp_by_id_shape shape, const float *source,
                     lp_by_id_output to)
 {
@@ -106,8 +112,8 @@ __global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
         lp_id_elements mine = {{0, 0}, {0, 0}};
         if (lane < each)
             mine = lists.elements(block + lane * shape.blocks);
-        int elements = mine.count[0] + mine.count[1];
-        int end = lane < each ? max((elements + shape.piece - 1) / shape.piece, 1) : 0;
+        int elements = mine.count[0] + mine.count[1], piece = lp_piece_of(shape, mine);
+        int end = lane < each ? max((elements + piece - 1) / piece, 1) : 0;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
             int before = __shfl_up_sync(0xFFFFFFFFu, end, step);
@@ -121,14 +127,14 @@ __global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
     for (int window = 0; window < starts[each]; window += LP_BY_ID_MOST) {
         int pieces = min(starts[each] - window, (int)LP_BY_ID_MOST);
 #pragma unroll 1
-        for (int p = (int)threadIdx.x / lanes; p - lane / lanes < pieces; p += LP_BY_ID_THREADS / lanes) {
+        for (int p = (int)threadIdx.x / lanes; p - lane / lanes < pieces; p += (int)blockDim.x / lanes) {
             int i = 0; /* the id of the piece, or one without elements */
 #pragma unroll
             for (int step = LP_BY_ID_MOST / 2; step > 0; step /= 2)
                 i += starts[i + step] <= window + p ? step : 0;
             lp_id_elements mine = all[i];
-            int begin = (window + p - starts[i]) * shape.piece;
-            int end = min(begin + shape.piece, mine.count[0] + mine.count[1]), most = end - begin;
+            int piece = lp_piece_of(shape, mine), begin = (window + p - starts[i]) * piece;
+            int end = min(begin + piece, mine.count[0] + mine.count[1]), most = end - begin;
 #pragma unroll
             for (int mask = lanes; mask < 32; mask *= 2)
                 most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, mask));
@@ -144,7 +150,7 @@ __global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
             sums_of_weights[p] = weights;
         }
         __syncthreads();
-        for (int i = warp; i < each; i += LP_BY_ID_THREADS / 32) {
+        for (int i = warp; i < each; i += (int)blockDim.x / 32) {
             int begin = max(starts[i], window), end = min(starts[i + 1], window + pieces);
             int id = block + i * shape.blocks, c = column + n * lane, more = begin > starts[i];
             lp_vector<n> sum = {};
@@ -165,20 +171,21 @@ __global__ void __launch_bounds__(LP_BY_ID_THREADS, 4)
 }
 
 /* The ids are the rows of `table`, with `elements` elements in all, at most. With few ids and many elements, an id has a block of its
- * own. */
+ * own, of more warps. */
 template <typename lists_type>
 static void lp_by_id_reduce(const lp_cuda_run *run, const lp_value *table, const lists_type &lists, int64_t elements,
                             int piece, const float *source, const lp_by_id_output &to, int parts = 1)
 {
     int64_t ids = (int64_t)lp_cuda_largest(run, table) * parts;
     bool few = elements <= ids, crowded = elements > ids * LP_BY_ID_BLOCK_FROM;
-    int each = crowded ? 1 : LP_BY_ID_THREADS / (few ? LP_BY_ID_FEW_LANES : 32);
-    lp_by_id_shape shape = {lp_cuda_rows_of(table), parts, each, (int)lp_blocks(ids, each), piece};
+    int lanes = few ? LP_BY_ID_FEW_LANES : 32, each = crowded ? 1 : LP_BY_ID_THREADS / lanes;
+    unsigned blocks = lp_blocks(ids, each), threads = crowded ? LP_BY_ID_MOST_THREADS : LP_BY_ID_THREADS;
+    lp_by_id_shape shape = {lp_cuda_rows_of(table), parts, each, (int)blocks, min(piece, lanes)};
     lp_with_vector_width(lp_vector_width((uintptr_t)source | (uintptr_t)to.out, to.cols), [&](auto by) {
         constexpr int n = decltype(by)::value;
         auto kernel = few ? lp_by_id_kernel<n, LP_BY_ID_FEW_LANES, lists_type> : lp_by_id_kernel<n, 32, lists_type>;
-        LP_LAUNCH(run, kernel, dim3((unsigned)shape.blocks, to.out ? lp_blocks(to.cols, 32 * n) : 1), LP_BY_ID_THREADS,
-                  0, run->shard, lists, shape, source, to);
+        LP_LAUNCH(run, kernel, dim3(blocks, to.out ? lp_blocks(to.cols, 32 * n) : 1), threads, 0, run->shard, lists,
+                  shape, source, to);
     });
 }
 
