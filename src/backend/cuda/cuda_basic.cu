@@ -62,38 +62,13 @@ template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cu
 #define INSTANCE(id, f) template LP_CUDA_OP(elementwise<LP_OP_##id>);
 ELEMENTWISE(INSTANCE)
 
-/* ---- mask ---------------------------------------------------------------------------------------------------- */
-
-/* Degrees of an input and of a hidden unit of a masked network, as lp_mask gives them. */
-__device__ static inline int lp_input_degree(const lp_attributes *mask, int i)
-{
-    if (mask->order == LP_ORDER_AUTOREGRESSIVE)
-        return i + 1;
-    return (i < mask->units / 2) == (mask->order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
-}
-
-__device__ static inline int lp_hidden_degree(const lp_attributes *mask, int k)
-{
-    return mask->order == LP_ORDER_AUTOREGRESSIVE && mask->units > 2 ? 1 + k % (mask->units - 1) : 1;
-}
-
-/* Whether the mask is 1 at this element. The degree of an output is one less than that of the input. */
-__device__ static inline bool mask_keeps(const lp_attributes *mask, int row, int col)
-{
-    if (mask->layer == LP_LAYER_FIRST)
-        return lp_hidden_degree(mask, row) >= lp_input_degree(mask, col);
-    if (mask->layer == LP_LAYER_MIDDLE)
-        return lp_hidden_degree(mask, row) >= lp_hidden_degree(mask, col);
-    if (mask->layer == LP_LAYER_LAST)
-        return lp_input_degree(mask, row) - 1 >= lp_hidden_degree(mask, col);
-    return lp_input_degree(mask, col) - 1 >= 1;
-}
+/* ---- mask and noise ------------------------------------------------------------------------------------------ */
 
 __global__ void mask_kernel(int size, int cols, lp_attributes mask, const float *x, float *y, int accumulate)
 {
     int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
     if (i < size)
-        lp_store(&y[i], mask_keeps(&mask, i / cols, i % cols) ? x[i] : 0, accumulate);
+        lp_store(&y[i], lp_mask_keeps(&mask, i / cols, i % cols) ? x[i] : 0, accumulate);
 }
 
 void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
@@ -103,8 +78,6 @@ void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
     LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, node->attributes, LP_INPUT(0),
               LP_OUTPUT(0), LP_ADDS(0));
 }
-
-/* ---- noise --------------------------------------------------------------------------------------------------- */
 
 /* Element i uses the words of the i-th uniform number of the sequence in random.h: two of Philox block i / 2. */
 __global__ void noise_kernel(const lp_cuda_shard *shard, int size, lp_attributes with, float *y)

@@ -8,6 +8,7 @@
  * The gradient of W_hh is the product of the gates' gradients with the previous hidden states, over all tokens: linear_outer.
  */
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_rows.h"
 
 enum { MOST_THREADS = LP_RECURRENT_HIDDEN };
 /* Bytes of shared memory that a block may use, on devices that have 227 KiB for it. */
@@ -44,15 +45,9 @@ static scan_form make_form(const lp_cuda_run *run, int hidden, int gates, int st
         each *= 2;
     int held = each * state, fit = (MOST_SHARED / (int)sizeof(float) - held) / wide;
     int resident = fit >= hidden ? hidden : fit / 4 * 4, weight_floats = padded_to_four(resident * wide);
-    return {run->shard,
-            run->segment,
-            hidden,
-            padded_to_four(hidden),
-            resident,
-            each,
-            threads,
-            weight_floats,
-            (size_t)(held + weight_floats) * sizeof(float)};
+    size_t shared = (size_t)(held + weight_floats) * sizeof(float);
+    int padded = padded_to_four(hidden);
+    return {run->shard, run->segment, hidden, padded, resident, each, threads, weight_floats, shared};
 }
 
 /* The segments of a block, and the one whose cell this thread has. */
@@ -101,11 +96,10 @@ __device__ static inline void add_terms(float (&sum)[each], const float *weight,
             w[i] = weight[(k + i) * stride];
 #pragma unroll
         for (int e = 0; e < each; e++) {
-            float4 x = *(const float4 *)(state + e * apart + k);
-            sum[e] += w[0] * x.x;
-            sum[e] += w[1] * x.y;
-            sum[e] += w[2] * x.z;
-            sum[e] += w[3] * x.w;
+            lp_vector<4> x = lp_vector_load<4>(state + e * apart + k);
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[e] += w[i] * x.at[i];
         }
     }
     for (; k < count; k++)
@@ -386,13 +380,8 @@ template <typename cell> static void scan(const lp_node *node, const lp_cuda_run
     if (!transposed)
         return;
     LP_LAUNCH(run, transpose_kernel, lp_blocks(size, 256), 256, 0, wide, hidden, LP_INPUT(1), transposed);
-    scan_task task = {make_form(run, hidden, cell::gates, padded_to_four(hidden) + wide),
-                      LP_INPUT(0),
-                      transposed,
-                      LP_INPUT(2),
-                      LP_OUTPUT(0),
-                      LP_OUTPUT(1),
-                      LP_OUTPUT(2)};
+    scan_form form = make_form(run, hidden, cell::gates, padded_to_four(hidden) + wide);
+    scan_task task = {form, LP_INPUT(0), transposed, LP_INPUT(2), LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2)};
     launch(run, task, {scan_kernel<cell, 1>, scan_kernel<cell, 2>, scan_kernel<cell, 4>});
 }
 
@@ -402,16 +391,10 @@ template <typename cell> static void scan_gradient(const lp_node *node, const lp
     int weight = node->op->input_count - 2, hidden = node->inputs[weight]->cols, wide = cell::gates * hidden;
     size_t tokens = (size_t)run->run->plan->largest.rows[LP_ROWS_TOKENS];
     bool trained = node->outputs[1] || node->outputs[2];
-    scan_gradient_task task = {make_form(run, hidden, cell::gates, cell::gates * padded_to_four(hidden) + wide),
-                               LP_INPUT(0),
-                               LP_INPUT(1),
-                               LP_INPUT(weight - 1),
-                               LP_INPUT(weight),
-                               LP_INPUT(weight + 1),
-                               LP_OUTPUT(0),
-                               NULL,
-                               NULL,
-                               LP_ADDS(0)};
+    scan_form form = make_form(run, hidden, cell::gates, cell::gates * padded_to_four(hidden) + wide);
+    const float *h = LP_INPUT(weight - 1), *dh = LP_INPUT(weight + 1);
+    scan_gradient_task task = {form, LP_INPUT(0),  LP_INPUT(1), h,    LP_INPUT(weight),
+                               dh,   LP_OUTPUT(0), NULL,        NULL, LP_ADDS(0)};
     /* linear_outer uses the scratch itself, so these have memory of their own, beside values that are this layer's alone. */
     if (trained) {
         task.previous_h = (float *)lp_cuda_side_buffer(run, node->inputs[1], tokens * hidden * sizeof(float));
