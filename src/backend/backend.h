@@ -216,6 +216,31 @@ LP_INLINE int lp_segment_of(const int32_t *segment, int segments, int token)
     return low;
 }
 
+/* Degrees of an input and of a hidden unit of a masked network, as lp_mask gives them. */
+LP_INLINE int lp_input_degree(const lp_attributes *mask, int i)
+{
+    if (mask->order == LP_ORDER_AUTOREGRESSIVE)
+        return i + 1;
+    return (i < mask->units / 2) == (mask->order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
+}
+
+LP_INLINE int lp_hidden_degree(const lp_attributes *mask, int k)
+{
+    return mask->order == LP_ORDER_AUTOREGRESSIVE && mask->units > 2 ? 1 + k % (mask->units - 1) : 1;
+}
+
+/* Whether the mask is 1 at this element. The degree of an output is one less than that of the input. */
+LP_INLINE bool lp_mask_keeps(const lp_attributes *mask, int row, int col)
+{
+    if (mask->layer == LP_LAYER_FIRST)
+        return lp_hidden_degree(mask, row) >= lp_input_degree(mask, col);
+    if (mask->layer == LP_LAYER_MIDDLE)
+        return lp_hidden_degree(mask, row) >= lp_hidden_degree(mask, col);
+    if (mask->layer == LP_LAYER_LAST)
+        return lp_input_degree(mask, row) - 1 >= lp_hidden_degree(mask, col);
+    return lp_input_degree(mask, col) - 1 >= 1;
+}
+
 /* Elements of a value in this run. */
 static inline size_t lp_run_size(const lp_run *run, const lp_value *value)
 {

@@ -347,8 +347,6 @@ double lp_value_bytes(const lp_value *value, const lp_extent *extent);
 int64_t lp_value_rows(const lp_value *value, const lp_extent *extent);
 /* Bytes of all inputs and outputs, and element_flop operations per element of the first output. */
 lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent);
-/* Whether the mask is 1 at this element. */
-bool lp_mask_keeps(const lp_attributes *attributes, int row, int col);
 /* Sets the bound of ids to the rows of `table`. */
 void lp_op_limit(lp_value *ids, const lp_value *table);
 /* Leaves of examples. */

@@ -202,39 +202,6 @@ const lp_op lp_op_log_abs_gradient = {.id = LP_OP_LOG_ABS_GRADIENT,
                                       .cost = lp_op_cost_elementwise,
                                       .element_flop = 4};
 
-/* Degrees of an input, a hidden unit and an output, as op.h gives them. */
-static int input_degree(const lp_attributes *attributes, int i)
-{
-    if (attributes->order == LP_ORDER_AUTOREGRESSIVE)
-        return i + 1;
-    return (i < attributes->units / 2) == (attributes->order == LP_ORDER_COUPLING_UPPER) ? 1 : 2;
-}
-
-static int hidden_degree(const lp_attributes *attributes, int k)
-{
-    return attributes->order == LP_ORDER_AUTOREGRESSIVE && attributes->units > 2 ? 1 + k % (attributes->units - 1) : 1;
-}
-
-static int output_degree(const lp_attributes *attributes, int i)
-{
-    return input_degree(attributes, i) - 1;
-}
-
-bool lp_mask_keeps(const lp_attributes *attributes, int row, int col)
-{
-    switch (attributes->layer) {
-    case LP_LAYER_FIRST:
-        return hidden_degree(attributes, row) >= input_degree(attributes, col);
-    case LP_LAYER_MIDDLE:
-        return hidden_degree(attributes, row) >= hidden_degree(attributes, col);
-    case LP_LAYER_LAST:
-        return output_degree(attributes, row) >= hidden_degree(attributes, col);
-    case LP_LAYER_BIAS:
-        break;
-    }
-    return output_degree(attributes, col) >= 1;
-}
-
 static void mask_shape(lp_graph *graph, lp_node *node)
 {
     const lp_value *x = node->inputs[0];

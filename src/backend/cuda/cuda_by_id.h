@@ -1,12 +1,12 @@
 /* cuda_by_id.h: reduction of rows by id (gradients of embeddings): out[id] = sum of weight * row over the elements of
  * id. One launch, no atomics, fixed order.
  *
- * The host sorts the ids of the shard (cuda_lists.h). A warp reduces one id; 8 lanes do if most ids have at most one
- * element. An id without elements gets zeros, so outputs need no clearing. An id with more than
- * LP_BY_ID_BLOCK_THRESHOLD elements would delay its warp: all warps of the block reduce it together, and their sums
- * are added in the order of the warps. Or (lists_type::in_pieces, for one list without weights) the elements of an id are
- * divided into pieces, which are loaded at once, the warps of a block reduce the pieces of all its ids, and the sums of pieces
- * are added in their order.
+ * The host sorts the ids of the shard (cuda_lists.h). The elements of an id are divided into pieces. The warps of a block reduce the
+ * pieces of all its ids, so that an id of many elements delays no warp, and then add the sums of pieces in their order. A warp
+ * reduces one piece; 8 lanes do if most ids have at most one element. An id without elements gets zeros, so outputs need no clearing.
+ *
+ * The elements are a type with two functions: elements(id) has up to two lists of them, and find(elements, i, &row, &weight) has the
+ * row and the weight of the i-th.
  */
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
@@ -14,15 +14,16 @@
 #include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
 
-enum { LP_BY_ID_WARPS = 8, LP_BY_ID_MAX_WARPS = 16, LP_BY_ID_BLOCK_THRESHOLD = 48 };
-enum { LP_BY_ID_FEW_LANES = 8 }; /* of an id, if most ids have few elements */
-/* Elements of a piece; pieces whose sums are in shared memory at a time. */
-enum { LP_BY_ID_PIECE = 8, LP_BY_ID_PIECES = 32 };
+enum { LP_BY_ID_THREADS = 256, LP_BY_ID_MOST_THREADS = 512 };
+enum { LP_BY_ID_FEW_LANES = 8 };    /* of a piece, if most ids have few elements */
+enum { LP_BY_ID_MOST = 32 };        /* ids of a block; pieces whose sums are in shared memory at a time */
+enum { LP_BY_ID_MOST_PIECES = 16 }; /* of an id */
+enum { LP_BY_ID_BLOCK_FROM = 48 };  /* elements of an id, on average, from which each has a block of its own */
 
-/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. stride: from row to row of out and of the source. */
+/* Outputs: out [ids x cols] or NULL, weights [ids] or NULL. */
 typedef struct lp_by_id_output {
     float *out, *weights;
-    int cols, stride, accumulate, weights_accumulate;
+    int cols, accumulate, weights_accumulate;
 } lp_by_id_output;
 
 /* Elements of an id in up to two lists: first index and count in each. */
@@ -38,247 +39,154 @@ __device__ static inline int lp_elements_of(const lp_cuda_lists &lists, int id, 
     return id < ids ? end - *begin : 0;
 }
 
-/* Columns of a row that a lane holds: a vector of n in every lanes * n columns. */
-template <int n, int lanes> struct lp_row_vectors {
-    enum { VECTORS = lanes < 32 ? 4 : 1, COLS = lanes * n * VECTORS };
-    lp_vector<n> vector[VECTORS];
-};
-
-/* Columns c and on of the sum over terms begin .. end - 1 of weight * row of source, by `lanes` lanes; *weights
- * receives the lane's part of the sum of weights. Each lane looks up row and weight of its own term and passes them on
- * by shuffles. max_terms: the most terms of any lanes of this warp. */
-template <int n, int lanes, typename term_type>
-__device__ static inline lp_row_vectors<n, lanes> lp_weighted_rows(const term_type &term, int begin, int end,
-                                                                   int max_terms, const float *source, int cols,
-                                                                   int stride, int c, float *weights)
+/* sum += weight * row over elements begin .. end - 1 of an id, by `lanes` lanes: a lane has the columns c and on, a vector of n in
+ * every lanes * n columns. Each lane looks up row and weight of its own element and passes them on by shuffles. most: elements of any
+ * lanes of this warp. Returns the lane's part of the sum of weights. */
+template <int n, int lanes, typename lists_type>
+__device__ static inline float lp_sum_piece(lp_vector<n> (&sum)[32 / lanes], const lists_type &lists,
+                                            const lp_id_elements &elements, int begin, int end, int most,
+                                            const float *source, int cols, int c)
 {
-    enum { AHEAD = lanes < 32 ? 1 : 8 }; /* rows in flight */
-    typedef lp_row_vectors<n, lanes> vectors;
-    int lane = (int)threadIdx.x & (lanes - 1);
-    vectors sum = {};
-    *weights = 0;
+    enum { VECTORS = 32 / lanes, AHEAD = lanes / 4 }; /* AHEAD: rows in flight */
+    float weights = 0;
 #pragma unroll 1
-    for (int first = 0; first < max_terms; first += lanes) {
-        int count = end - begin - first, here = min(max_terms - first, lanes), row = 0;
+    for (int first = 0; first < most; first += lanes) {
+        int count = end - begin - first, here = min(most - first, lanes), lane = (int)threadIdx.x % lanes, row = 0;
         float weight = 0;
         if (lane < count)
-            term.find(begin + first + lane, &row, &weight);
-        *weights += weight;
+            lists.find(elements, begin + first + lane, &row, &weight);
+        weights += weight;
 #pragma unroll 1
         for (int k = 0; k < here; k += AHEAD) {
-            vectors x[AHEAD];
+            lp_vector<n> x[AHEAD][VECTORS] = {};
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
-                int source_row = __shfl_sync(0xFFFFFFFFu, row, k + i, lanes);
+                const float *from = source + (size_t)__shfl_sync(0xFFFFFFFFu, row, k + i, lanes) * cols + c;
 #pragma unroll
-                for (int m = 0; m < vectors::VECTORS; m++) {
-                    int at = c + m * lanes * n;
-                    x[i].vector[m] = {};
-                    if (k + i < count && at < cols)
-                        x[i].vector[m] = lp_vector_load<n>(source + (size_t)source_row * stride + at);
-                }
+                for (int m = 0; m < VECTORS; m++)
+                    if (k + i < count && c + m * lanes * n < cols)
+                        x[i][m] = lp_vector_load<n>(from + m * lanes * n);
             }
 #pragma unroll
             for (int i = 0; i < AHEAD; i++) {
                 float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i, lanes);
 #pragma unroll
-                for (int m = 0; m < vectors::VECTORS; m++)
-#pragma unroll
-                    for (int j = 0; j < n; j++)
-                        sum.vector[m].at[j] += factor * x[i].vector[m].at[j];
+                for (int j = 0; j < VECTORS * n; j++)
+                    sum[j / n].at[j % n] += factor * x[i][j / n].at[j % n];
             }
         }
     }
-    return sum;
-}
-
-/* The terms of an id: lists.find(elements, i, &row, &weight). */
-template <typename lists_type> struct lp_id_terms {
-    const lists_type &lists;
-    lp_id_elements elements;
-    __device__ void find(int i, int *row, float *weight) const
-    {
-        lists.find(elements, i, row, weight);
-    }
-};
-
-/* `lanes` lanes reduce an id; no id of the warp has more than max_terms elements. */
-template <int n, int lanes, typename lists_type>
-__device__ static inline void lp_sum_id(const lists_type &lists, int id, bool have, lp_id_elements elements,
-                                        int max_terms, const float *source, lp_by_id_output to)
-{
-    typedef lp_row_vectors<n, lanes> vectors;
-    int lane = (int)threadIdx.x & (lanes - 1), cols = to.out ? to.cols : 0;
-    lp_id_terms<lists_type> terms = {lists, elements};
-    for (int first = 0; first == 0 || first < cols; first += vectors::COLS) {
-        float weights;
-        vectors sum = lp_weighted_rows<n, lanes>(terms, 0, elements.count[0] + elements.count[1], max_terms, source,
-                                                 cols, to.stride, first + n * lane, &weights);
-#pragma unroll
-        for (int m = 0; m < vectors::VECTORS; m++) {
-            int c = first + n * (lane + m * lanes);
-            if (have && c < cols)
-                lp_vector_store<n>(to.out + (size_t)id * to.stride + c, sum.vector[m], to.accumulate);
-        }
-        if (first == 0 && to.weights) {
-#pragma unroll
-            for (int mask = lanes / 2; mask > 0; mask >>= 1)
-                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, mask);
-            if (have && lane == 0)
-                lp_store(&to.weights[id], weights, to.weights_accumulate);
-        }
-    }
-}
-
-/* All warps of a block reduce an id. */
-template <int n, typename lists_type>
-__device__ static inline void lp_sum_id_by_block(const lists_type &lists, int id, lp_id_elements elements,
-                                                 const float *source, lp_by_id_output to)
-{
-    enum { WIDE = 32 * n };
-    __shared__ float sums[LP_BY_ID_MAX_WARPS][WIDE + 1];
-    int lane = (int)(threadIdx.x % 32), warp = (int)(threadIdx.x / 32), warps = (int)(blockDim.x / 32);
-    int count = elements.count[0] + elements.count[1], each = (count + warps - 1) / warps;
-    int begin = min(warp * each, count), end = min(begin + each, count), cols = to.out ? to.cols : 0;
-    lp_id_terms<lists_type> terms = {lists, elements};
-    for (int first = 0; first == 0 || first < cols; first += WIDE) {
-        float weights;
-        lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, cols, to.stride,
-                                                             first + n * lane, &weights);
-        for (int j = 0; j < n; j++)
-            sums[warp][n * lane + j] = mine.vector[0].at[j];
-        weights = lp_warp_sum(weights);
-        if (lane == 0)
-            sums[warp][WIDE] = weights;
-        __syncthreads();
-        for (int i = (int)threadIdx.x; i <= WIDE; i += (int)blockDim.x) {
-            float sum = 0;
-            for (int k = 0; k < warps; k++)
-                sum += sums[k][i];
-            if (i < WIDE && first + i < cols)
-                lp_store(&to.out[(size_t)id * to.stride + first + i], sum, to.accumulate);
-            else if (i == WIDE && first == 0 && to.weights)
-                lp_store(&to.weights[id], sum, to.weights_accumulate);
-        }
-        __syncthreads();
-    }
+    return weights;
 }
 
 /* A launch over all ids. Block b has the ids b, b + blocks, ...: neighbours are often frequent together, and a block that had several
  * frequent ids would be late. */
 typedef struct lp_by_id_shape {
-    int each, blocks, threads; /* each: ids of a block */
-    int lanes;                 /* of an id: 32, or LP_BY_ID_FEW_LANES */
+    lp_cuda_rows rows;
+    int parts;        /* an id is as many ids of `lists`, one after the other */
+    int each, blocks; /* each: ids of a block */
+    int piece;        /* elements of a piece, at least */
 } lp_by_id_shape;
 
-/* The warps of a block reduce the ids of `all`, of which it has `each` (at most LP_BY_ID_MAX_WARPS), in pieces. */
-template <int n, typename lists_type>
-__device__ static inline void lp_sum_pieces(const lists_type &lists, const lp_by_id_shape &shape, int block, int each,
-                                            const lp_id_elements *all, const float *source, lp_by_id_output to)
+__device__ static inline int lp_piece_of(const lp_by_id_shape &shape, const lp_id_elements &elements)
 {
-    enum { WIDE = 32 * n };
-    __shared__ float sums[LP_BY_ID_PIECES][WIDE];
-    __shared__ int starts[LP_BY_ID_MAX_WARPS + 1]; /* first pieces of ids */
-    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, warps = (int)blockDim.x / 32;
+    return max(shape.piece, (elements.count[0] + elements.count[1] + LP_BY_ID_MOST_PIECES - 1) / LP_BY_ID_MOST_PIECES);
+}
+
+/* blockIdx.y: a part of the columns, as wide as a warp. A launch waits for memory, so as many warps as possible run. */
+template <int n, int lanes, typename lists_type>
+__global__ void __launch_bounds__(LP_BY_ID_MOST_THREADS, 2)
+    lp_by_id_kernel(const lp_cuda_shard *shard, lists_type lists, lp_by_id_shape shape, const float *source,
+                    lp_by_id_output to)
+{
+    __shared__ lp_vector<n> sums[LP_BY_ID_MOST][32]; /* of pieces */
+    __shared__ float sums_of_weights[LP_BY_ID_MOST];
+    __shared__ lp_id_elements all[LP_BY_ID_MOST];
+    __shared__ int starts[LP_BY_ID_MOST + 1]; /* first pieces of ids; without an id: the number of pieces */
+    int lane = (int)threadIdx.x % 32, warp = (int)threadIdx.x / 32, column = (int)blockIdx.y * 32 * n;
+    int block = (int)blockIdx.x, count = lp_rows_now(shape.rows, shard) * shape.parts, cols = to.out ? to.cols : 0;
+    int each = min(shape.each, (count - block + shape.blocks - 1) / shape.blocks);
+    if (block >= count)
+        return;
     if (warp == 0) {
-        int count = lane < each ? all[lane].count[0] : 0, end;
-        int pieces = end = lane < each ? max((count + LP_BY_ID_PIECE - 1) / LP_BY_ID_PIECE, 1) : 0;
+        lp_id_elements mine = {{0, 0}, {0, 0}};
+        if (lane < each)
+            mine = lists.elements(block + lane * shape.blocks);
+        int elements = mine.count[0] + mine.count[1], piece = lp_piece_of(shape, mine);
+        int end = lane < each ? max((elements + piece - 1) / piece, 1) : 0;
 #pragma unroll
         for (int step = 1; step < 32; step *= 2) {
             int before = __shfl_up_sync(0xFFFFFFFFu, end, step);
             end += lane >= step ? before : 0;
         }
-        if (lane <= each)
-            starts[lane] = end - pieces;
+        all[lane] = mine;
+        starts[0] = 0;
+        starts[lane + 1] = end;
     }
     __syncthreads();
-    for (int first = 0; first < to.cols; first += WIDE)
-        for (int window = 0; window < starts[each]; window += LP_BY_ID_PIECES) {
-            int pieces = min(starts[each] - window, (int)LP_BY_ID_PIECES);
-            for (int p = warp; p < pieces; p += warps) {
-                int i = __popc(__ballot_sync(0xFFFFFFFFu, lane < each && starts[lane + 1] <= window + p));
-                lp_id_terms<lists_type> terms = {lists, all[i]};
-                int begin = (window + p - starts[i]) * LP_BY_ID_PIECE;
-                int end = min(begin + LP_BY_ID_PIECE, all[i].count[0]);
-                float weights;
-                lp_row_vectors<n, 32> mine = lp_weighted_rows<n, 32>(terms, begin, end, end - begin, source, to.cols,
-                                                                     to.stride, first + n * lane, &weights);
+    for (int window = 0; window < starts[each]; window += LP_BY_ID_MOST) {
+        int pieces = min(starts[each] - window, (int)LP_BY_ID_MOST);
+#pragma unroll 1
+        for (int p = (int)threadIdx.x / lanes; p - lane / lanes < pieces; p += (int)blockDim.x / lanes) {
+            int i = 0; /* the id of the piece, or one without elements */
+#pragma unroll
+            for (int step = LP_BY_ID_MOST / 2; step > 0; step /= 2)
+                i += starts[i + step] <= window + p ? step : 0;
+            lp_id_elements mine = all[i];
+            int piece = lp_piece_of(shape, mine), begin = (window + p - starts[i]) * piece;
+            int end = min(begin + piece, mine.count[0] + mine.count[1]), most = end - begin;
+#pragma unroll
+            for (int mask = lanes; mask < 32; mask *= 2)
+                most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, mask));
+            lp_vector<n> sum[32 / lanes] = {};
+            float weights =
+                lp_sum_piece<n, lanes>(sum, lists, mine, begin, end, most, source, cols, column + n * (lane % lanes));
+#pragma unroll
+            for (int m = 0; m < 32 / lanes; m++)
+                sums[p][lane % lanes + m * lanes] = sum[m];
+#pragma unroll
+            for (int mask = lanes / 2; mask > 0; mask >>= 1)
+                weights += __shfl_xor_sync(0xFFFFFFFFu, weights, mask);
+            sums_of_weights[p] = weights;
+        }
+        __syncthreads();
+        for (int i = warp; i < each; i += (int)blockDim.x / 32) {
+            int begin = max(starts[i], window), end = min(starts[i + 1], window + pieces);
+            int id = block + i * shape.blocks, c = column + n * lane, more = begin > starts[i];
+            lp_vector<n> sum = {};
+            float weights = 0;
+            for (int p = begin - window; p < end - window; p++) {
 #pragma unroll
                 for (int j = 0; j < n; j++)
-                    sums[p][n * lane + j] = mine.vector[0].at[j];
+                    sum.at[j] += sums[p][lane].at[j];
+                weights += sums_of_weights[p];
             }
-            __syncthreads();
-            for (int k = (int)threadIdx.x; k < each * WIDE; k += (int)blockDim.x) {
-                int i = k / WIDE, c = k % WIDE, begin = max(starts[i], window),
-                    end = min(starts[i + 1], window + pieces);
-                float sum = 0;
-                for (int p = begin; p < end; p++)
-                    sum += sums[p - window][c];
-                if (begin < end && first + c < to.cols)
-                    lp_store(&to.out[(size_t)(block + i * shape.blocks) * to.stride + first + c], sum,
-                             to.accumulate || begin > starts[i]);
-            }
-            __syncthreads();
+            if (begin < end && c < cols)
+                lp_vector_store<n>(to.out + (size_t)id * cols + c, sum, to.accumulate || more);
+            if (begin < end && c == 0 && to.weights)
+                lp_store(&to.weights[id], weights, to.weights_accumulate || more);
         }
-}
-
-/* A block reduces its ids, of `count` in all; shape.each is at most threads / lanes. Every thread must call it. */
-template <int n, int lanes, typename lists_type>
-__device__ static inline void lp_sum_ids(const lists_type &lists, const lp_by_id_shape &shape, int block, int count,
-                                         const float *source, lp_by_id_output to)
-{
-    __shared__ lp_id_elements all[LP_BY_ID_MAX_WARPS * (32 / lanes)];
-    int slot = (int)threadIdx.x / lanes, id = block + slot * shape.blocks;
-    lp_id_elements mine = {{0, 0}, {0, 0}};
-    if (block >= count)
-        return;
-    if (lists_type::in_pieces && lanes == 32 && shape.each > 1) {
-        int each = min(shape.each, (count - block + shape.blocks - 1) / shape.blocks), i = (int)threadIdx.x;
-        if (i < each)
-            all[i] = lists.elements(block + i * shape.blocks);
         __syncthreads();
-        lp_sum_pieces<n>(lists, shape, block, each, all, source, to);
-        return;
     }
-    if (slot < shape.each)
-        mine = lists.elements(id);
-    bool have = slot < shape.each && id < count;
-    int elements = have ? mine.count[0] + mine.count[1] : 0;
-    bool by_block = elements > LP_BY_ID_BLOCK_THRESHOLD;
-    if (((int)threadIdx.x & (lanes - 1)) == 0)
-        all[slot] = mine;
-    if (!have || by_block)
-        mine = {{0, 0}, {0, 0}};
-    int max_terms = by_block ? 0 : elements;
-#pragma unroll
-    for (int mask = lanes; mask < 32; mask *= 2)
-        max_terms = max(max_terms, __shfl_xor_sync(0xFFFFFFFFu, max_terms, mask));
-    lp_sum_id<n, lanes>(lists, id, have && !by_block, mine, max_terms, source, to);
-    if (!__syncthreads_or(by_block))
-        return;
-#pragma unroll 1
-    for (int i = 0; i < shape.each && block + i * shape.blocks < count; i++)
-        if (all[i].count[0] + all[i].count[1] > LP_BY_ID_BLOCK_THRESHOLD)
-            lp_sum_id_by_block<n>(lists, block + i * shape.blocks, all[i], source, to);
 }
 
-/* For this many ids and elements. With few ids and many elements, an id has a block of its own. */
-static inline lp_by_id_shape lp_by_id_shape_of(int64_t ids, int64_t elements)
+/* The ids are the rows of `table`, with `elements` elements in all, at most. With few ids and many elements, an id has a block of its
+ * own, of more warps. */
+template <typename lists_type>
+static void lp_by_id_reduce(const lp_cuda_run *run, const lp_value *table, const lists_type &lists, int64_t elements,
+                            int piece, const float *source, const lp_by_id_output &to, int parts = 1)
 {
-    bool crowded = elements > ids * LP_BY_ID_BLOCK_THRESHOLD, few = elements <= ids;
-    int lanes = few ? LP_BY_ID_FEW_LANES : 32, warps = crowded ? LP_BY_ID_MAX_WARPS : LP_BY_ID_WARPS;
-    int each = crowded ? 1 : warps * (32 / lanes);
-    lp_by_id_shape shape = {each, (int)lp_blocks(ids, each), 32 * warps, lanes};
-    return shape;
-}
-
-/* Calls launch with the lanes of an id as a compile-time constant. */
-template <typename launcher> static inline void lp_with_lanes(const lp_by_id_shape &shape, const launcher &launch)
-{
-    if (shape.lanes == 32)
-        launch(lp_constant<32>());
-    else
-        launch(lp_constant<LP_BY_ID_FEW_LANES>());
+    int64_t ids = (int64_t)lp_cuda_largest(run, table) * parts;
+    bool few = elements <= ids, crowded = elements > ids * LP_BY_ID_BLOCK_FROM;
+    int lanes = few ? LP_BY_ID_FEW_LANES : 32, each = crowded ? 1 : LP_BY_ID_THREADS / lanes;
+    unsigned blocks = lp_blocks(ids, each), threads = crowded ? LP_BY_ID_MOST_THREADS : LP_BY_ID_THREADS;
+    lp_by_id_shape shape = {lp_cuda_rows_of(table), parts, each, (int)blocks, min(piece, lanes)};
+    lp_with_vector_width(lp_vector_width((uintptr_t)source | (uintptr_t)to.out, to.cols), [&](auto by) {
+        constexpr int n = decltype(by)::value;
+        auto kernel = few ? lp_by_id_kernel<n, LP_BY_ID_FEW_LANES, lists_type> : lp_by_id_kernel<n, 32, lists_type>;
+        LP_LAUNCH(run, kernel, dim3(blocks, to.out ? lp_blocks(to.cols, 32 * n) : 1), threads, 0, run->shard, lists,
+                  shape, source, to);
+    });
 }
 
 #endif

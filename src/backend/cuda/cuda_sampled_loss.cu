@@ -334,9 +334,10 @@ void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
+enum { PIECE = 32 }; /* elements of an item that a warp sums */
+
 /* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
 struct loss_lists {
-    static constexpr bool in_pieces = false;
     lp_cuda_lists targets, negatives;
     const float *dscores, *dloss;
     int count; /* dscores of a row */
@@ -361,15 +362,6 @@ struct loss_lists {
     }
 };
 
-/* A block reduces its items. */
-template <int n, int lanes>
-__global__ void __launch_bounds__(LP_BY_ID_MAX_WARPS * 32)
-    items_kernel(const lp_cuda_shard *shard, lp_cuda_rows items, loss_lists lists, lp_by_id_shape shape, const float *z,
-                 lp_by_id_output to)
-{
-    lp_sum_ids<n, lanes>(lists, shape, (int)blockIdx.x, lp_rows_now(items, shard), z, to);
-}
-
 void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0], *items = node->inputs[1];
@@ -379,14 +371,8 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
         launch_rows(z, run, task, NULL);
     loss_lists lists = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3]), task.dscores,
                         task.dloss, task.count};
-    lp_by_id_shape shape = lp_by_id_shape_of(lp_cuda_largest(run, items), (int64_t)lists.targets.largest_elements +
-                                                                              lists.negatives.largest_elements);
-    lp_by_id_output to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, z->cols, LP_ADDS(1), LP_ADDS(2)};
+    int64_t elements = (int64_t)lists.targets.largest_elements + lists.negatives.largest_elements;
+    lp_by_id_output to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, LP_ADDS(1), LP_ADDS(2)};
     if (to.out || to.weights)
-        lp_with_vector_width(lp_vector_width((uintptr_t)task.z | (uintptr_t)to.out, z->cols), [&](auto by) {
-            lp_with_lanes(shape, [&](auto lanes) {
-                LP_LAUNCH(run, (items_kernel<decltype(by)::value, decltype(lanes)::value>), (unsigned)shape.blocks,
-                          (unsigned)shape.threads, 0, run->shard, lp_cuda_rows_of(items), lists, shape, task.z, to);
-            });
-        });
+        lp_by_id_reduce(run, items, lists, elements, PIECE, task.z, to);
 }
