@@ -13,6 +13,7 @@
 #define LP_CUDA_FUSED_BUFFERS_H
 
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
@@ -24,6 +25,7 @@ enum { LANE_BLOCKS = 2 * TILES };                    /* random blocks for the tw
 enum { RANDOM_WORDS = WARPS * 8 * LANE_BLOCKS * 4 }; /* of a thread block */
 enum { ROW_SUMS = SIDES * 2 * ROWS };                /* floats: two sums of a row, from each of its warps */
 enum { PADDING = 8 * LP_FUSED_TILES };               /* floats that may be read beyond the last row of a value */
+enum { QUADS = 2 * ROWS * LP_FUSED_COLS / (4 * THREADS) }; /* float4 of a wide value for each thread */
 
 /* A lane's elements of half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2 of its columns. */
 typedef struct strip {
@@ -39,8 +41,7 @@ typedef struct fused_lane {
     float2 *sums;            /* row sums by side: [SIDES x ROWS] */
     int side, rows;          /* which warp of its rows; rows of the block that exist */
     int row, member, column; /* its first row in the block, lane within the row, and first column */
-    int cols, floats;        /* columns of half a value, and floats of all its rows */
-    int first;               /* first row of the block */
+    int cols, first;         /* columns of half a value; first row of the block */
     uint32_t valid;          /* bit 2 j + h: row h and tile j exist */
     uint32_t columns;        /* bit j: tile j exists */
 } fused_lane;
@@ -54,9 +55,10 @@ template <typename type> __device__ inline type *global(type *data)
     return data;
 }
 
-__device__ inline bool has(const fused_lane &me, unsigned flag)
+/* Whether the step reads or writes these rows. */
+__device__ inline bool has_rows(const fused_lane &me, int which)
 {
-    return me.now.has & flag;
+    return me.now.has >> which & 1;
 }
 
 __device__ inline bool valid(const fused_lane &me, int j, int half)
@@ -71,18 +73,37 @@ __device__ inline bool row_valid(const fused_lane &me, int half)
 
 /* ---- shared-memory buffers ------------------------------------------------------------------------------------- */
 
-/* Starts to copy the rows of a value to a buffer, if the step has this flag. */
-__device__ inline void load_rows(const fused_lane &me, float *buffer, const fused_rows &rows, unsigned flag)
+/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory. */
+template <typename action> __device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
 {
-    if (!has(me, flag))
-        return;
-    const float *from = global(rows.data);
-    int count = me.now.halves * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
 #pragma unroll 1
-    for (; i < count - 2; i += 4 * THREADS)
-        tile_cp_async<4>(buffer + i, from + i);
-    if (i < count)
-        tile_cp_async<2>(buffer + i, from + i);
+    for (int column = 2 * ((int)threadIdx.x & 31); column < cols; column += 64)
+#pragma unroll 8
+        for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
+            act(row, column);
+}
+
+__device__ inline float2 read_copy(const fused_rows &rows, int row, int column)
+{
+    lp_vector<2> two = lp_vector_load_bf16<2>(global(rows.copy) + row * rows.copy_stride + column);
+    return make_float2(two.at[0], two.at[1]);
+}
+
+/* Starts to copy rows of a step, if it has them, to a buffer. */
+__device__ inline void load_rows(const fused_lane &me, float *buffer, const fused_step &step, int which)
+{
+    const fused_rows &rows = step.rows[which];
+    if (!has_rows(me, which))
+        return;
+    if (rows.copy)
+        return each_pair(me, rows.stride, [&](int row, int column) {
+            *(float2 *)(buffer + row * rows.stride + column) = read_copy(rows, row, column);
+        });
+    const float *from = global(rows.data);
+    int count = me.rows * rows.stride;
+#pragma unroll 1
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_cp_async_part<4>(buffer + i, from + i, min(4, count - i));
 }
 
 /* Waits until all copies of the block are complete. */
@@ -92,19 +113,63 @@ __device__ inline void wait_rows(void)
     __syncthreads();
 }
 
-/* Stores the rows of a buffer to global memory, if the step has this flag. */
-__device__ inline void store_rows(const fused_lane &me, const float *buffer, const fused_rows &rows, unsigned flag)
+/* A thread's part of a wide value, as store_rows divides it. */
+typedef struct wide_part {
+    float4 at[QUADS];
+} wide_part;
+
+__device__ inline void load_part(const fused_lane &me, wide_part &part, const fused_step &step, int which)
 {
-    if (!has(me, flag))
-        return;
-    float *to = global(rows.data);
-    int count = me.now.halves * me.floats, i = 4 * (int)threadIdx.x;
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) {
+        int i = 4 * ((int)threadIdx.x + k * THREADS);
+        if (has_rows(me, which) && i < 2 * me.cols * me.rows)
+            part.at[k] = *(const float4 *)(global(step.rows[which].data) + i);
+    }
+}
+
+/* Adds to a buffer what load_part has loaded. */
+__device__ inline void add_part(const fused_lane &me, float *buffer, const wide_part &part)
+{
     __syncthreads();
+#pragma unroll
+    for (int k = 0; k < QUADS; k++) {
+        int i = 4 * ((int)threadIdx.x + k * THREADS);
+        float4 *to = (float4 *)(buffer + i), more = part.at[k];
+        if (i < 2 * me.cols * me.rows)
+            *to = make_float4(to->x + more.x, to->y + more.y, to->z + more.z, to->w + more.w);
+    }
+}
+
+/* Stores the rows of a buffer to global memory, if the step has them: the last 16 bytes may be beyond them. */
+__device__ inline void store_rows(const fused_lane &me, const float *buffer, const fused_step &step, int which)
+{
+    const fused_rows &rows = step.rows[which];
+    if (!has_rows(me, which))
+        return;
+    __syncthreads();
+    float *to = global(rows.data);
 #pragma unroll 1
-    for (; i < count - 2; i += 4 * THREADS)
+    for (int i = 4 * (int)threadIdx.x; to && i < me.rows * rows.stride; i += 4 * THREADS)
         *(float4 *)(to + i) = *(const float4 *)(buffer + i);
-    if (i < count)
-        *(float2 *)(to + i) = *(const float2 *)(buffer + i);
+    if (rows.copy)
+        each_pair(me, rows.stride, [&](int row, int column) {
+            float2 two = *(const float2 *)(buffer + row * rows.stride + column);
+            *(float *)(global(rows.copy) + row * rows.copy_stride + column) = tile_pack_bf16(two.x, two.y);
+        });
+}
+
+/* Begins to bring the inputs of a step to the L2 cache. */
+__device__ inline void prefetch_rows(const fused_lane &me, const fused_step &step)
+{
+    (void)me, (void)step;
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+    const fused_rows &rows = step.rows[threadIdx.x % 32];
+    const void *from = rows.data ? (const void *)rows.data : rows.copy;
+    int bytes = me.rows * (rows.data ? 4 * rows.stride : 2 * rows.copy_stride) & ~15;
+    if (threadIdx.x < LP_STEP_INPUTS && from && !(threadIdx.x == LP_STEP_MAIN && step.ids))
+        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
+#endif
 }
 
 /* Offset of the lane's first element in a buffer with this row stride. */
@@ -116,7 +181,7 @@ __device__ inline int offset_in(const fused_lane &me, int stride)
 /* x = half number `part` of the value in the buffer; adds: x += it. Only the latter skips the columns beyond the value, and so may be used
  * while other lanes write there. */
 template <bool adds>
-__device__ inline void read_strip(const fused_lane &me, strip &x, const float *buffer, int part, int halves)
+__device__ inline void read_strip(const fused_lane &me, strip &x, const float *buffer, int part = 0, int halves = 1)
 {
     int stride = halves * me.cols;
     const float *first = buffer + offset_in(me, stride) + part * me.cols, *second = first + 8 * stride;
@@ -132,7 +197,8 @@ __device__ inline void read_strip(const fused_lane &me, strip &x, const float *b
     }
 }
 
-__device__ inline void write_rows(const fused_lane &me, const strip &x, float *buffer, int stride)
+/* Writes x to rows of a buffer with this stride. */
+__device__ inline void write_strip(const fused_lane &me, const strip &x, float *buffer, int stride)
 {
     float *first = buffer + offset_in(me, stride), *second = first + 8 * stride;
 #pragma unroll
@@ -144,18 +210,35 @@ __device__ inline void write_rows(const fused_lane &me, const strip &x, float *b
     }
 }
 
-__device__ inline void write_strip(const fused_lane &me, const strip &x, float *buffer, int part, int halves)
+/* Stores x, to which the value in the buffer `write` is added if there is one. */
+__device__ inline void finish_strip(const fused_lane &me, const fused_step &step, strip &x)
 {
-    write_rows(me, x, buffer + part * me.cols, halves * me.cols);
+    if (has_rows(me, LP_STEP_OLD))
+        read_strip<true>(me, x, me.write);
+    if (has_rows(me, LP_STEP_RESULT))
+        write_strip(me, x, me.write, me.cols);
+    store_rows(me, me.write, step, LP_STEP_RESULT);
 }
 
-/* The factors of two columns; 0 beyond the last column. */
-__device__ inline float2 read_factors(const fused_lane &me, const float *factors, int j)
+/* Factors of the columns of a lane; 0 beyond the last column. */
+typedef struct strip_factors {
+    float2 at[TILES];
+} strip_factors;
+
+__device__ inline strip_factors read_factors(const fused_lane &me, const float *factors)
 {
-    float2 two = {0, 0};
-    if (me.columns >> j & 1)
-        two = *(const float2 *)(global(factors) + me.column + 8 * j);
-    return two;
+    strip_factors all = {};
+#pragma unroll
+    for (int j = 0; j < TILES; j++)
+        if (me.columns >> j & 1)
+            all.at[j] = *(const float2 *)(global(factors) + me.column + 8 * j);
+    return all;
+}
+
+/* The factor of element i of tile j. */
+__device__ inline float factor_of(const strip_factors &all, int j, int i)
+{
+    return i % 2 ? all.at[j].y : all.at[j].x;
 }
 
 } // namespace

@@ -3,12 +3,127 @@
  * The block synchronizes between steps, so a step may read what any warp wrote in an earlier one. Random numbers and sums are those
  * of the kernels of single nodes, up to the order of the terms.
  */
-#include "backend/cuda/cuda_fused_products.h"
+#include "backend/cuda/cuda_fused_buffers.h"
 
 namespace
 {
 
 #define TWO_PI 6.283185307179586476925
+
+/* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
+
+/* Row stride of half an x, in floats: 4 modulo 8, so that tile_ldmatrix has no bank conflicts. */
+__host__ __device__ inline int x_stride(int cols)
+{
+    return (cols + 3) / 8 * 8 + 4;
+}
+
+/* Tiles of 8 terms in a block of weights: only whether there is a last one is not a compile-time constant. */
+__host__ __device__ inline int term_tiles(int cols)
+{
+    return cols > 8 * (LP_FUSED_TILES - 1) ? LP_FUSED_TILES : LP_FUSED_TILES - 1;
+}
+
+/* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
+__device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
+{
+    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
+    each_pair(me, width, [&](int row, int column) {
+        int half = column >= me.cols;
+        float *to = me.x + (half * ROWS + row) * stride + column - half * me.cols;
+        if (follows)
+            *(float2 *)to = *(const float2 *)(me.write + row * width + column);
+        else if (rows.copy)
+            *(float2 *)to = read_copy(rows, row, column);
+        else
+            tile_cp_async<2>(to, global(rows.data) + row * width + column);
+    });
+}
+
+__device__ inline void load_weights(const fused_lane &me, float *buffer, const float *block)
+{
+    if (!block)
+        return;
+    int count = term_tiles(me.cols) * LP_FUSED_TILES * 64;
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_cp_async<4>(buffer + i, global(block) + i);
+}
+
+/* sum += x W for the terms 8 j to 8 j + 7. The tensor core truncates x to tf32: rounding it would cost more instructions than the rest. */
+__device__ inline void multiply_tile(strip &sum, tile_address x, const float4 *right, int j)
+{
+    float left[4];
+    tile_ldmatrix(left, x, 8 * j);
+#pragma unroll
+    for (int i = 0; i < TILES / 2; i++) {
+        float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
+        tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
+        tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
+    }
+}
+
+/* sum += x W for half an x and a block of weights. */
+__device__ inline void multiply(const fused_lane &me, strip &sum, const float *x, const float *weights)
+{
+    const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
+    tile_address left = tile_a_address(x, x_stride(me.cols));
+#pragma unroll
+    for (int j = 0; j < LP_FUSED_TILES - 1; j++)
+        multiply_tile(sum, left, right, j);
+    if (term_tiles(me.cols) == LP_FUSED_TILES)
+        multiply_tile(sum, left, right, LP_FUSED_TILES - 1);
+}
+
+/* The packed weight is loaded block by block into the two buffers for weights. */
+__device__ inline void linear(fused_lane &me, const fused_step &step, strip &registers)
+{
+    int halves = me.now.halves, in_halves = me.now.in_halves, stride = x_stride(me.cols), last = halves * in_halves - 1;
+    const float *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
+    bool follows = me.now.has & LP_STEP_FOLLOWS;
+    if (follows && in_halves == 1)
+        write_strip(me, registers, me.x, stride);
+    else if (follows || has_rows(me, LP_STEP_MAIN))
+        load_x(me, step, follows);
+#pragma unroll 1
+    for (int to = 0; to < halves; to++) {
+        strip sum = {};
+        strip_factors bias = {};
+        if (me.now.has & LP_STEP_ADDS_REGISTERS)
+            sum = registers;
+        if (me.now.has & LP_STEP_FACTORS)
+            bias = read_factors(me, (const float *)step.factors + to * me.cols);
+#pragma unroll 1
+        for (int from = 0; from < in_halves; from++) {
+            int block = to * in_halves + from;
+            float *weights = me.weights[0], *next = me.weights[1];
+            wait_rows(); /* x and weights are loaded; no lane reads the previous weights any more */
+            load_weights(me, next, block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            if (block == 0) {
+                load_rows(me, me.read, step, LP_STEP_OTHER);
+                load_rows(me, me.write, step, LP_STEP_OLD);
+            }
+            multiply(me, sum, x + from * ROWS * stride, weights);
+            me.weights[0] = next;
+            me.weights[1] = weights;
+        }
+#pragma unroll
+        for (int k = 0; k < 4 * TILES; k++)
+            sum.at[k / 4][k % 4] += factor_of(bias, k / 4, k % 4);
+        if (to == 0 && (has_rows(me, LP_STEP_OTHER) || has_rows(me, LP_STEP_OLD)))
+            wait_rows();
+        if (has_rows(me, LP_STEP_OTHER))
+            read_strip<true>(me, sum, me.read, to, halves);
+        if (has_rows(me, LP_STEP_OLD))
+            read_strip<true>(me, sum, me.write, to, halves);
+        if (has_rows(me, LP_STEP_RESULT) || halves > 1)
+            write_strip(me, sum, me.write + to * me.cols, halves * me.cols);
+        if (halves == 1)
+            registers = sum;
+    }
+    store_rows(me, me.write, step, LP_STEP_RESULT);
+}
 
 /* ---- elementwise ops ----------------------------------------------------------------------------------------- */
 
@@ -34,72 +149,53 @@ __device__ inline void generate_random(const fused_lane &me, const fused_step &s
     __syncwarp();
 }
 
-__device__ inline void drop(const fused_lane &me, strip &x, float scale, uint32_t threshold)
+/* x = f(x) by element: f(x, j, i). */
+template <typename function> __device__ inline void map(strip &x, const function &f)
 {
-    const uint32_t *words = random_words(me) + me.member;
 #pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            uint32_t word = words[4 * (j + half * TILES)];
-            x.at[j][2 * half] = (word & 0xFFFFu) >= threshold ? x.at[j][2 * half] * scale : 0;
-            x.at[j][2 * half + 1] = word >> 16 >= threshold ? x.at[j][2 * half + 1] * scale : 0;
-        }
+    for (int k = 0; k < 4 * TILES; k++)
+        x.at[k / 4][k % 4] = f(x.at[k / 4][k % 4], k / 4, k % 4);
 }
 
-/* x = f(x, y), where y is half number `part` of the other input. */
-__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x, const float *other, int part)
+/* x = f(x, y), where y is the other input. */
+__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x)
 {
     float scale = step.scale, shift = step.shift;
+    const uint32_t *words = random_words(me) + me.member;
+    uint32_t threshold = step.threshold;
     strip y = {};
+    if (has_rows(me, LP_STEP_OTHER))
+        read_strip<true>(me, y, me.read_second);
     switch (me.now.op) {
     case LP_OP_ADD: /* the second addend is optional */
-        if (has(me, LP_STEP_OTHER))
-            read_strip<true>(me, x, other, part, me.now.halves);
-        return;
+        return map(x, [&](float one, int j, int i) { return one + y.at[j][i]; });
     case LP_OP_DROPOUT:
-        return drop(me, x, scale, step.threshold);
+        return map(x, [&](float one, int j, int i) {
+            uint32_t word = words[4 * (j + i / 2 * TILES)];
+            return (i % 2 ? word >> 16 : word & 0xFFFFu) >= threshold ? one * scale : 0;
+        });
     case LP_OP_RELU_GRADIENT:
-        read_strip<true>(me, y, other, part, me.now.halves);
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
-        return;
+        return map(x, [&](float one, int j, int i) { return y.at[j][i] > 0 ? one : 0; });
     case LP_OP_MULTIPLY:
-        read_strip<true>(me, y, other, part, me.now.halves);
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
-        return;
+        return map(x, [&](float one, int j, int i) { return one * y.at[j][i]; });
     case LP_OP_RELU:
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = x.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
-        return;
+        return map(x, [&](float one, int, int) { return one > 0 ? one : 0; });
     case LP_OP_AFFINE:
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = scale * x.at[k / 4][k % 4] + shift;
-        return;
+        return map(x, [&](float one, int, int) { return scale * one + shift; });
     case LP_OP_SCALE_COLUMNS:
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            float2 factor = read_factors(me, (const float *)step.factors + part * me.cols, j);
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                x.at[j][i] *= i % 2 ? factor.y : factor.x;
-        }
+        strip_factors factors = read_factors(me, (const float *)step.factors);
+        return map(x, [&](float one, int j, int i) { return one * factor_of(factors, j, i); });
     }
 }
 
-__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x, int part)
+__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x)
 {
     const int32_t *ids = step.ids + me.row;
-    int stride = step.main.stride;
-    const float *table = global(step.main.data) + part * me.cols + me.column;
+    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    const float *table = global(rows.data) + me.column;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const float *row = table + (row_valid(me, half) ? (int64_t)ids[8 * half] * stride : 0);
+        const float *row = table + (row_valid(me, half) ? (int64_t)ids[8 * half] * rows.stride : 0);
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
             float2 two = {0, 0};
@@ -113,42 +209,20 @@ __device__ inline void read_table(const fused_lane &me, const fused_step &step, 
 
 __device__ inline void each_element(const fused_lane &me, const fused_step &step, strip &registers)
 {
-    int halves = me.now.halves;
-    bool accumulates = has(me, LP_STEP_OLD);
-    float *other =
-        halves == 1 ? me.read_second : me.write; /* each lane overwrites only the elements that it has read */
-    load_rows(me, me.read, step.main, LP_STEP_MAIN);
-    load_rows(me, other, step.other[0], LP_STEP_OTHER);
+    bool table = me.now.op == LP_OP_EMBED;
+    if (!table)
+        load_rows(me, me.read, step, LP_STEP_MAIN);
+    load_rows(me, me.read_second, step, LP_STEP_OTHER);
+    load_rows(me, me.write, step, LP_STEP_OLD);
     if (me.now.op == LP_OP_DROPOUT)
         generate_random(me, step);
-    if (halves == 1)
-        load_rows(me, me.write, step.old[0], LP_STEP_OLD);
     wait_rows();
-#pragma unroll 1
-    for (int part = 0; part < halves; part++) {
-        if (has(me, LP_STEP_TABLE))
-            read_table(me, step, registers, part);
-        else if (has(me, LP_STEP_MAIN))
-            read_strip<false>(me, registers, me.read, part, halves);
-        apply(me, step, registers, other, part);
-        if (accumulates && halves == 1)
-            read_strip<true>(me, registers, me.write, 0, 1);
-        if (has(me, LP_STEP_RESULT) || halves > 1)
-            write_strip(me, registers, me.write, part, halves);
-    }
-    if (accumulates && halves > 1) { /* the third wide value needs a buffer that is free only now */
-        __syncthreads();
-        load_rows(me, me.read, step.old[0], LP_STEP_OLD);
-        wait_rows();
-#pragma unroll 1
-        for (int part = 0; part < halves; part++) {
-            registers = {};
-            read_strip<true>(me, registers, me.write, part, halves);
-            read_strip<true>(me, registers, me.read, part, halves);
-            write_strip(me, registers, me.write, part, halves);
-        }
-    }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    if (table)
+        read_table(me, step, registers);
+    else if (has_rows(me, LP_STEP_MAIN))
+        read_strip<false>(me, registers, me.read);
+    apply(me, step, registers);
+    finish_strip(me, step, registers);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -183,10 +257,11 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
 {
     int mine = side_cols(me, me.side);
     float inverse_mine = mine ? 1 / (float)mine : 0, inverse_cols = 1 / (float)me.cols;
-    if (has(me, LP_STEP_MAIN)) {
-        load_rows(me, me.read, step.main, LP_STEP_MAIN);
+    strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
+    if (has_rows(me, LP_STEP_MAIN)) {
+        load_rows(me, me.read, step, LP_STEP_MAIN);
         wait_rows();
-        read_strip<false>(me, x, me.read, 0, 1);
+        read_strip<false>(me, x, me.read);
     }
     float2 own[2];
 #pragma unroll
@@ -218,21 +293,14 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
             square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
         }
         inverse[half] = rsqrtf(square * inverse_cols + step.shift);
-        float2 *moments = (float2 *)(global(step.result[1].data) + (me.row + 8 * half) * 2);
-        if (has(me, LP_STEP_RESULT_SECOND) && row_valid(me, half) && me.member == 0 && me.side == 0)
+        float2 *moments = (float2 *)global(step.rows[LP_STEP_RESULT_SECOND].data) + me.row + 8 * half;
+        if (has_rows(me, LP_STEP_RESULT_SECOND) && row_valid(me, half) && me.member == 0 && me.side == 0)
             *moments = make_float2(mean[half], inverse[half]);
     }
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j), shift = read_factors(me, step.shifts, j);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            x.at[j][i] =
-                (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
-    }
-    if (has(me, LP_STEP_RESULT))
-        write_strip(me, x, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    map(x, [&](float one, int j, int i) {
+        return (one - mean[i / 2]) * inverse[i / 2] * factor_of(gain, j, i) + factor_of(shift, j, i);
+    });
+    finish_strip(me, step, x);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -241,25 +309,25 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     float inverse_cols = 1.0f / (float)me.cols;
     strip normal;
     float2 moments[2] = {}, own[2] = {};
-    load_rows(me, me.read, step.main, LP_STEP_MAIN);
-    load_rows(me, me.read_second, step.other[0], LP_STEP_OTHER);
-    load_rows(me, me.write, step.old[0], LP_STEP_OLD);
+    load_rows(me, me.read, step, LP_STEP_MAIN);
+    load_rows(me, me.read_second, step, LP_STEP_OTHER);
+    load_rows(me, me.write, step, LP_STEP_OLD);
+    strip_factors gain = read_factors(me, (const float *)step.factors);
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_valid(me, half))
-            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.row + 8 * half) * 2);
+            moments[half] = *((const float2 *)global(step.rows[LP_STEP_MORE].data) + me.row + 8 * half);
     wait_rows();
-    if (has(me, LP_STEP_MAIN))
-        read_strip<false>(me, registers, me.read, 0, 1);
-    read_strip<false>(me, normal, me.read_second, 0, 1);
+    if (has_rows(me, LP_STEP_MAIN))
+        read_strip<false>(me, registers, me.read);
+    read_strip<false>(me, normal, me.read_second);
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j);
         bool column = me.columns >> j & 1;
 #pragma unroll
         for (int i = 0; i < 4; i++) {
             normal.at[j][i] = column ? (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y : 0;
-            registers.at[j][i] = column ? registers.at[j][i] * (i % 2 ? gain.y : gain.x) : 0;
+            registers.at[j][i] = column ? registers.at[j][i] * factor_of(gain, j, i) : 0;
             own[i / 2].x += registers.at[j][i];
             own[i / 2].y += registers.at[j][i] * normal.at[j][i];
         }
@@ -268,24 +336,11 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     for (int half = 0; half < 2; half++)
         own[half] = make_float2(tile_row_sum(own[half].x) * inverse_cols, tile_row_sum(own[half].y) * inverse_cols);
     all_sides all = exchange(me, own);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-#pragma unroll
-        for (int side = 1; side < SIDES; side++)
-            all.of[0][half] =
-                make_float2(all.of[0][half].x + all.of[side][half].x, all.of[0][half].y + all.of[side][half].y);
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float2 mean = all.of[0][i / 2];
-            registers.at[j][i] = moments[i / 2].y * (registers.at[j][i] - mean.x - normal.at[j][i] * mean.y);
-        }
-    if (has(me, LP_STEP_OLD))
-        read_strip<true>(me, registers, me.write, 0, 1);
-    if (has(me, LP_STEP_RESULT))
-        write_strip(me, registers, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    map(registers, [&](float one, int j, int i) {
+        float2 a = all.of[0][i / 2], b = all.of[1][i / 2];
+        return moments[i / 2].y * (one - (a.x + b.x) - normal.at[j][i] * (a.y + b.y));
+    });
+    finish_strip(me, step, registers);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -313,49 +368,22 @@ __device__ inline void basis(const fused_lane &me, const fused_step &step)
             *(float2 *)(first + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    store_rows(me, me.write, step, LP_STEP_RESULT);
 }
 
-/* Elements of one row of a lane in a wide value: cosines and sines, or their gradients. */
+/* Cosines and sines, or their gradients, of a row of a lane. */
 typedef struct sincos_row {
     float2 c[TILES], s[TILES];
 } sincos_row;
-
-/* From global memory; 0 beyond the rows and columns. Issues all loads before the first is used. */
-__device__ inline void load_sincos(const fused_lane &me, sincos_row &x, const fused_rows &rows, int half)
-{
-    const float *from = global(rows.data) + offset_in(me, rows.stride) + 8 * half * rows.stride;
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = x.s[j] = make_float2(0, 0);
-        if (valid(me, j, half)) {
-            x.c[j] = *(const float2 *)(from + 8 * j);
-            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
-        }
-    }
-}
 
 __device__ inline void read_sincos(const fused_lane &me, sincos_row &x, const float *buffer, int half)
 {
     const float *from = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = x.s[j] = make_float2(0, 0);
+    for (int j = 0; j < TILES; j++)
         if (me.columns >> j & 1) {
             x.c[j] = *(const float2 *)(from + 8 * j);
             x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
-        }
-    }
-}
-
-__device__ inline void write_sincos(const fused_lane &me, const sincos_row &x, float *buffer, int half)
-{
-    float *to = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-        if (me.columns >> j & 1) {
-            *(float2 *)(to + 8 * j) = x.c[j];
-            *(float2 *)(to + me.cols + 8 * j) = x.s[j];
         }
 }
 
@@ -365,66 +393,56 @@ __device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sig
     return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
 }
 
-__device__ inline void add_sincos(sincos_row &x, const sincos_row &more)
+/* (c, s) = (a c' + sign b s', a s' - sign b c')  for the cosines and sines a, b of x and c', s' of u, to a buffer. */
+__device__ inline void write_reflected(const fused_lane &me, const sincos_row &x, const sincos_row &u, float sign,
+                                       float *buffer, int half)
 {
+    float *to = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = make_float2(x.c[j].x + more.c[j].x, x.c[j].y + more.c[j].y);
-        x.s[j] = make_float2(x.s[j].x + more.s[j].x, x.s[j].y + more.s[j].y);
-    }
+    for (int j = 0; j < TILES; j++)
+        if (me.columns >> j & 1) {
+            *(float2 *)(to + 8 * j) = cross(x.c[j], u.c[j], x.s[j], u.s[j], sign);
+            *(float2 *)(to + me.cols + 8 * j) = cross(x.c[j], u.s[j], x.s[j], u.c[j], -sign);
+        }
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
- * buffer of its input; the value that du is added to is loaded into the buffer of x. */
+ * buffer of its input; the x of a gradient takes the buffer of a product's. */
 __device__ inline void reflect(const fused_lane &me, const fused_step &step)
 {
-    bool wants_du = me.now.op == LP_OP_REFLECT_GRADIENT && has(me, LP_STEP_RESULT_SECOND);
-    sincos_row from[2];
-    load_rows(me, me.write, step.main, LP_STEP_MAIN);
-    load_rows(me, me.read, step.other[0], LP_STEP_OTHER);
-    load_rows(me, me.x, step.old[1], LP_STEP_OLD_SECOND);
-    if (wants_du)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            load_sincos(me, from[half], step.other[1], half);
+    bool wants_du = has_rows(me, LP_STEP_RESULT_SECOND);
+    wide_part old;
+    load_rows(me, me.write, step, LP_STEP_MAIN);
+    load_rows(me, me.read, step, LP_STEP_OTHER);
+    load_rows(me, me.x, step, LP_STEP_MORE);
+    load_part(me, old, step, LP_STEP_OLD_SECOND);
     wait_rows();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        sincos_row x, y, u, more;
+        sincos_row x, u, from;
         read_sincos(me, x, me.write, half);
         read_sincos(me, u, me.read, half);
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            y.c[j] = cross(x.c[j], u.c[j], x.s[j], u.s[j], 1);
-            y.s[j] = cross(x.c[j], u.s[j], x.s[j], u.c[j], -1);
-        }
-        if (has(me, LP_STEP_OLD)) {
-            load_sincos(me, more, step.old[0], half);
-            add_sincos(y, more);
-        }
-        write_sincos(me, y, me.write, half);
-        if (wants_du) {
-#pragma unroll
-            for (int j = 0; j < TILES; j++) {
-                y.c[j] = cross(from[half].c[j], x.c[j], from[half].s[j], x.s[j], -1);
-                y.s[j] = cross(from[half].s[j], x.c[j], from[half].c[j], x.s[j], 1);
-            }
-            if (has(me, LP_STEP_OLD_SECOND)) {
-                read_sincos(me, more, me.x, half);
-                add_sincos(y, more);
-            }
-            write_sincos(me, y, me.read, half);
-        }
+        if (wants_du)
+            read_sincos(me, from, me.x, half);
+        write_reflected(me, x, u, 1, me.write, half);
+        if (wants_du)
+            write_reflected(me, from, x, -1, me.read, half);
     }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
-    store_rows(me, me.read, step.result[1], LP_STEP_RESULT_SECOND);
+    if (has_rows(me, LP_STEP_OLD_SECOND))
+        add_part(me, me.read, old);
+    if (has_rows(me, LP_STEP_OLD)) {
+        load_part(me, old, step, LP_STEP_OLD);
+        add_part(me, me.write, old);
+    }
+    store_rows(me, me.write, step, LP_STEP_RESULT);
+    store_rows(me, me.read, step, LP_STEP_RESULT_SECOND);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Offsets in shared memory, in floats. */
 typedef struct shared_layout {
-    int x, read, write, weights, weights_size, sums, steps;
+    int read, write, weights, weights_size, sums, steps;
 } shared_layout;
 
 /* A buffer holds a wide value, or a narrow one followed by random words. */
@@ -447,7 +465,7 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     shared_layout at = shared_layout_of(cols);
     fused_lane me = {};
     me.shard = shard;
-    me.x = shared + at.x;
+    me.x = shared;
     me.read = shared + at.read;
     me.write = shared + at.write;
     me.read_second = me.read + ROWS * cols;
@@ -461,7 +479,6 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     me.member = lane.member;
     me.column = 8 * TILES * me.side + 2 * lane.member;
     me.cols = cols;
-    me.floats = me.rows * cols;
     for (int j = 0; j < TILES; j++)
         if (me.column + 8 * j < cols) {
             me.columns |= 1u << j;
@@ -475,16 +492,20 @@ __device__ inline void offset_rows(fused_step *steps, int count, int first)
 {
     for (int i = (int)threadIdx.x; i < count; i += THREADS) {
         fused_step *step = &steps[i];
-        fused_rows *rows[] = {&step->main,   &step->other[0],  &step->other[1], &step->old[0],
-                              &step->old[1], &step->result[0], &step->result[1]};
 #pragma unroll
-        for (int k = 0; k < 7; k++)
-            if (rows[k]->data && (k > 0 || !step->ids)) /* not a table */
-                rows[k]->data += (int64_t)first * rows[k]->stride;
-        step->ids = step->ids ? step->ids + first : NULL;
-        step->time = step->time ? step->time + first : NULL;
+        for (int k = 0; k < LP_STEP_ROWS; k++) {
+            fused_rows *rows = &step->rows[k];
+            bool table = k == LP_STEP_MAIN && step->ids;
+            rows->data += rows->data && !table ? (int64_t)first * rows->stride : 0;
+            rows->copy += rows->copy ? (int64_t)first * rows->copy_stride : 0;
+        }
+        step->ids += step->ids ? first : 0;
+        step->time += step->time ? first : 0;
     }
 }
+
+/* Steps whose inputs are brought to the L2 cache ahead. */
+enum { AHEAD = 2 };
 
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
 __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
@@ -507,9 +528,11 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
+    __syncthreads();
+    for (int i = 0; i < min(count, (int)AHEAD); i++)
+        prefetch_rows(me, steps[i]);
     lp_pdl_wait();
     load_weights(me, me.weights[0], first_weight);
-    __syncthreads();
     strip registers = {};
     fused_head next = steps[0].head;
 #pragma unroll 1
@@ -518,6 +541,8 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         me.now = next;
         if (i + 1 < count)
             next = steps[i + 1].head;
+        if (i + AHEAD < count)
+            prefetch_rows(me, steps[i + AHEAD]);
         __syncthreads();
         switch (me.now.op) {
         case LP_OP_LINEAR:

@@ -158,8 +158,10 @@ static bool add_fused_of_entry(lp_cuda_program *program, ring_entry *entry, cons
     lp_cuda_run launched = run_at(program, entry, &on_device);
     bool good = true;
     for (int i = 0; good && i < stages->count; i++)
-        if (stages->all[i].type == LP_STAGE_FUSED || stages->all[i].type == LP_STAGE_PACK)
+        if (stages->all[i].type == LP_STAGE_FUSED || stages->all[i].type == LP_STAGE_PACK) {
+            launched.stage = i;
             good = add_fused(program, i, &launched, &entry->fused[i], all);
+        }
     return good;
 }
 
