@@ -246,6 +246,9 @@ void fill_step(const fused_builder *builder, int s, const lp_cuda_run *run, cons
             if (must_store(builder, s, node->outputs[i]))
                 set_rows(step, LP_STEP_RESULT + i, run, node->outputs[i]);
         }
+    /* Rows that do not pass through a buffer: of a table, and what is added to a reflection. */
+    step->head.has &=
+        ~((step->ids ? 1u << LP_STEP_MAIN : 0) | (rule->flags & LP_FUSED_KEEPS_REGISTERS ? 1u << LP_STEP_OLD : 0));
     step->head.has |= (held->follows ? LP_STEP_FOLLOWS : 0) | (step->factors ? LP_STEP_FACTORS : 0) |
                       (held->adds_other || held->adds_old ? LP_STEP_ADDS_REGISTERS : 0);
 }

@@ -25,7 +25,6 @@ enum { LANE_BLOCKS = 2 * TILES };                    /* random blocks for the tw
 enum { RANDOM_WORDS = WARPS * 8 * LANE_BLOCKS * 4 }; /* of a thread block */
 enum { ROW_SUMS = SIDES * 2 * ROWS };                /* floats: two sums of a row, from each of its warps */
 enum { PADDING = 8 * LP_FUSED_TILES };               /* floats that may be read beyond the last row of a value */
-enum { QUADS = 2 * ROWS * LP_FUSED_COLS / (4 * THREADS) }; /* float4 of a wide value for each thread */
 
 /* A lane's elements of half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2 of its columns. */
 typedef struct strip {
@@ -36,7 +35,6 @@ typedef struct fused_lane {
     fused_head now; /* of the current step */
     const lp_cuda_shard *shard;
     float *x, *read, *write; /* shared-memory buffers */
-    float *read_second;      /* second half of `read`: space for another narrow value */
     float *weights[2];       /* shared-memory buffers; the first is that of the next product */
     float2 *sums;            /* row sums by side: [SIDES x ROWS] */
     int side, rows;          /* which warp of its rows; rows of the block that exist */
@@ -53,6 +51,12 @@ template <typename type> __device__ inline type *global(type *data)
     __builtin_assume(__isGlobal(data));
 #endif
     return data;
+}
+
+/* Second half of the buffer `read`: space for another narrow value. */
+__device__ inline float *read_second(const fused_lane &me)
+{
+    return me.read + ROWS * me.cols;
 }
 
 /* Whether the step reads or writes these rows. */
@@ -78,7 +82,7 @@ template <typename action> __device__ inline void each_pair(const fused_lane &me
 {
 #pragma unroll 1
     for (int column = 2 * ((int)threadIdx.x & 31); column < cols; column += 64)
-#pragma unroll 8
+#pragma unroll 4
         for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
             act(row, column);
 }
@@ -89,21 +93,35 @@ __device__ inline float2 read_copy(const fused_rows &rows, int row, int column)
     return make_float2(two.at[0], two.at[1]);
 }
 
-/* Starts to copy rows of a step, if it has them, to a buffer. */
-__device__ inline void load_rows(const fused_lane &me, float *buffer, const fused_step &step, int which)
+/* The buffer of the inputs of a step. Code for each input apart would be slower: a block executes most of it once. */
+__device__ inline float *buffer_of(const fused_lane &me, int which)
 {
-    const fused_rows &rows = step.rows[which];
-    if (!has_rows(me, which))
-        return;
-    if (rows.copy)
-        return each_pair(me, rows.stride, [&](int row, int column) {
-            *(float2 *)(buffer + row * rows.stride + column) = read_copy(rows, row, column);
-        });
-    const float *from = global(rows.data);
-    int count = me.rows * rows.stride;
+    bool wide = me.now.halves == 2;
+    return which == LP_STEP_MAIN    ? wide ? me.write : me.read
+           : which == LP_STEP_OTHER ? wide ? me.read : read_second(me)
+           : which == LP_STEP_OLD ? me.write
+                                    : me.x;
+}
+
+/* Starts to copy the inputs of a step, from this one on, to their buffers. */
+__device__ inline void load_rows(const fused_lane &me, const fused_step &step, int first)
+{
 #pragma unroll 1
-    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
-        tile_cp_async_part<4>(buffer + i, from + i, min(4, count - i));
+    for (int which = first; which < LP_STEP_MORE; which++) {
+        if (!has_rows(me, which))
+            continue;
+        fused_rows rows = step.rows[which];
+        float *buffer = buffer_of(me, which);
+        const float *from = global(rows.data);
+        int count = rows.copy ? 0 : me.rows * rows.stride;
+#pragma unroll 1
+        for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+            tile_cp_async_part<4>(buffer + i, from + i, min(4, count - i));
+        if (rows.copy)
+            each_pair(me, rows.stride, [&](int row, int column) {
+                *(float2 *)(buffer + row * rows.stride + column) = read_copy(rows, row, column);
+            });
+    }
 }
 
 /* Waits until all copies of the block are complete. */
@@ -113,50 +131,39 @@ __device__ inline void wait_rows(void)
     __syncthreads();
 }
 
-/* A thread's part of a wide value, as store_rows divides it. */
-typedef struct wide_part {
-    float4 at[QUADS];
-} wide_part;
-
-__device__ inline void load_part(const fused_lane &me, wide_part &part, const fused_step &step, int which)
+/* Adds rows to those in a buffer. */
+__device__ inline void add_rows(const fused_lane &me, float *buffer, const fused_rows &rows)
 {
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) {
-        int i = 4 * ((int)threadIdx.x + k * THREADS);
-        if (has_rows(me, which) && i < 2 * me.cols * me.rows)
-            part.at[k] = *(const float4 *)(global(step.rows[which].data) + i);
+    const float *from = global(rows.data);
+    int count = me.rows * rows.stride;
+    __syncthreads();
+#pragma unroll 2
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS) {
+        float4 more = *(const float4 *)(from + i), *to = (float4 *)(buffer + i);
+        *to = make_float4(to->x + more.x, to->y + more.y, to->z + more.z, to->w + more.w);
     }
 }
 
-/* Adds to a buffer what load_part has loaded. */
-__device__ inline void add_part(const fused_lane &me, float *buffer, const wide_part &part)
+/* Stores the results of a step, the first in the buffer `write`, the second in `read`. The last 16 bytes may be beyond the rows. */
+__device__ inline void store_rows(const fused_lane &me, const fused_step &step)
 {
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < QUADS; k++) {
-        int i = 4 * ((int)threadIdx.x + k * THREADS);
-        float4 *to = (float4 *)(buffer + i), more = part.at[k];
-        if (i < 2 * me.cols * me.rows)
-            *to = make_float4(to->x + more.x, to->y + more.y, to->z + more.z, to->w + more.w);
-    }
-}
-
-/* Stores the rows of a buffer to global memory, if the step has them: the last 16 bytes may be beyond them. */
-__device__ inline void store_rows(const fused_lane &me, const float *buffer, const fused_step &step, int which)
-{
-    const fused_rows &rows = step.rows[which];
-    if (!has_rows(me, which))
-        return;
-    __syncthreads();
-    float *to = global(rows.data);
 #pragma unroll 1
-    for (int i = 4 * (int)threadIdx.x; to && i < me.rows * rows.stride; i += 4 * THREADS)
-        *(float4 *)(to + i) = *(const float4 *)(buffer + i);
-    if (rows.copy)
-        each_pair(me, rows.stride, [&](int row, int column) {
-            float2 two = *(const float2 *)(buffer + row * rows.stride + column);
-            *(float *)(global(rows.copy) + row * rows.copy_stride + column) = tile_pack_bf16(two.x, two.y);
-        });
+    for (int which = LP_STEP_RESULT; which < LP_STEP_ROWS; which++) {
+        if (!has_rows(me, which))
+            continue;
+        fused_rows rows = step.rows[which];
+        const float *buffer = which == LP_STEP_RESULT ? me.write : me.read;
+        float *to = global(rows.data);
+        int count = to ? me.rows * rows.stride : 0;
+#pragma unroll 1
+        for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+            *(float4 *)(to + i) = *(const float4 *)(buffer + i);
+        if (rows.copy)
+            each_pair(me, rows.stride, [&](int row, int column) {
+                float2 two = *(const float2 *)(buffer + row * rows.stride + column);
+                *(float *)(global(rows.copy) + row * rows.copy_stride + column) = tile_pack_bf16(two.x, two.y);
+            });
+    }
 }
 
 /* Begins to bring the inputs of a step to the L2 cache. */
@@ -164,10 +171,12 @@ __device__ inline void prefetch_rows(const fused_lane &me, const fused_step &ste
 {
     (void)me, (void)step;
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    const fused_rows &rows = step.rows[threadIdx.x % 32];
+    if (threadIdx.x >= LP_STEP_INPUTS)
+        return;
+    fused_rows rows = step.rows[threadIdx.x];
     const void *from = rows.data ? (const void *)rows.data : rows.copy;
     int bytes = me.rows * (rows.data ? 4 * rows.stride : 2 * rows.copy_stride) & ~15;
-    if (threadIdx.x < LP_STEP_INPUTS && from && !(threadIdx.x == LP_STEP_MAIN && step.ids))
+    if (from && bytes && !(threadIdx.x == LP_STEP_MAIN && step.ids))
         asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
 #endif
 }
@@ -210,14 +219,13 @@ __device__ inline void write_strip(const fused_lane &me, const strip &x, float *
     }
 }
 
-/* Stores x, to which the value in the buffer `write` is added if there is one. */
-__device__ inline void finish_strip(const fused_lane &me, const fused_step &step, strip &x)
+/* Writes the narrow result x, to which the value in the buffer `write` is added if there is one. */
+__device__ inline void finish_strip(const fused_lane &me, strip &x)
 {
     if (has_rows(me, LP_STEP_OLD))
         read_strip<true>(me, x, me.write);
     if (has_rows(me, LP_STEP_RESULT))
         write_strip(me, x, me.write, me.cols);
-    store_rows(me, me.write, step, LP_STEP_RESULT);
 }
 
 /* Factors of the columns of a lane; 0 beyond the last column. */

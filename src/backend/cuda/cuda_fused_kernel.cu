@@ -27,7 +27,7 @@ __host__ __device__ inline int term_tiles(int cols)
 /* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
 __device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
 {
-    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    fused_rows rows = step.rows[LP_STEP_MAIN];
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
     each_pair(me, width, [&](int row, int column) {
         int half = column >= me.cols;
@@ -100,10 +100,8 @@ __device__ inline void linear(fused_lane &me, const fused_step &step, strip &reg
             float *weights = me.weights[0], *next = me.weights[1];
             wait_rows(); /* x and weights are loaded; no lane reads the previous weights any more */
             load_weights(me, next, block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
-            if (block == 0) {
-                load_rows(me, me.read, step, LP_STEP_OTHER);
-                load_rows(me, me.write, step, LP_STEP_OLD);
-            }
+            if (block == 0)
+                load_rows(me, step, LP_STEP_OTHER);
             multiply(me, sum, x + from * ROWS * stride, weights);
             me.weights[0] = next;
             me.weights[1] = weights;
@@ -114,7 +112,7 @@ __device__ inline void linear(fused_lane &me, const fused_step &step, strip &reg
         if (to == 0 && (has_rows(me, LP_STEP_OTHER) || has_rows(me, LP_STEP_OLD)))
             wait_rows();
         if (has_rows(me, LP_STEP_OTHER))
-            read_strip<true>(me, sum, me.read, to, halves);
+            read_strip<true>(me, sum, buffer_of(me, LP_STEP_OTHER), to, halves);
         if (has_rows(me, LP_STEP_OLD))
             read_strip<true>(me, sum, me.write, to, halves);
         if (has_rows(me, LP_STEP_RESULT) || halves > 1)
@@ -122,7 +120,6 @@ __device__ inline void linear(fused_lane &me, const fused_step &step, strip &reg
         if (halves == 1)
             registers = sum;
     }
-    store_rows(me, me.write, step, LP_STEP_RESULT);
 }
 
 /* ---- elementwise ops ----------------------------------------------------------------------------------------- */
@@ -131,7 +128,7 @@ __device__ inline void linear(fused_lane &me, const fused_step &step, strip &reg
  * each tile, and each finds the words of its columns among those of the others. */
 __device__ inline uint32_t *random_words(const fused_lane &me)
 {
-    return (uint32_t *)me.read_second + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
+    return (uint32_t *)read_second(me) + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
 }
 
 __device__ inline void generate_random(const fused_lane &me, const fused_step &step)
@@ -165,7 +162,7 @@ __device__ inline void apply(const fused_lane &me, const fused_step &step, strip
     uint32_t threshold = step.threshold;
     strip y = {};
     if (has_rows(me, LP_STEP_OTHER))
-        read_strip<true>(me, y, me.read_second);
+        read_strip<true>(me, y, read_second(me));
     switch (me.now.op) {
     case LP_OP_ADD: /* the second addend is optional */
         return map(x, [&](float one, int j, int i) { return one + y.at[j][i]; });
@@ -209,20 +206,15 @@ __device__ inline void read_table(const fused_lane &me, const fused_step &step, 
 
 __device__ inline void each_element(const fused_lane &me, const fused_step &step, strip &registers)
 {
-    bool table = me.now.op == LP_OP_EMBED;
-    if (!table)
-        load_rows(me, me.read, step, LP_STEP_MAIN);
-    load_rows(me, me.read_second, step, LP_STEP_OTHER);
-    load_rows(me, me.write, step, LP_STEP_OLD);
     if (me.now.op == LP_OP_DROPOUT)
         generate_random(me, step);
-    wait_rows();
-    if (table)
+    if (me.now.op == LP_OP_EMBED)
         read_table(me, step, registers);
-    else if (has_rows(me, LP_STEP_MAIN))
+    wait_rows();
+    if (has_rows(me, LP_STEP_MAIN))
         read_strip<false>(me, registers, me.read);
     apply(me, step, registers);
-    finish_strip(me, step, registers);
+    finish_strip(me, registers);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
@@ -259,7 +251,6 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
     float inverse_mine = mine ? 1 / (float)mine : 0, inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
     if (has_rows(me, LP_STEP_MAIN)) {
-        load_rows(me, me.read, step, LP_STEP_MAIN);
         wait_rows();
         read_strip<false>(me, x, me.read);
     }
@@ -293,14 +284,13 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
             square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
         }
         inverse[half] = rsqrtf(square * inverse_cols + step.shift);
-        float2 *moments = (float2 *)global(step.rows[LP_STEP_RESULT_SECOND].data) + me.row + 8 * half;
-        if (has_rows(me, LP_STEP_RESULT_SECOND) && row_valid(me, half) && me.member == 0 && me.side == 0)
-            *moments = make_float2(mean[half], inverse[half]);
+        if (me.member == 0 && me.side == 0)
+            ((float2 *)me.read)[me.row + 8 * half] = make_float2(mean[half], inverse[half]);
     }
     map(x, [&](float one, int j, int i) {
         return (one - mean[i / 2]) * inverse[i / 2] * factor_of(gain, j, i) + factor_of(shift, j, i);
     });
-    finish_strip(me, step, x);
+    finish_strip(me, x);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
@@ -309,9 +299,6 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     float inverse_cols = 1.0f / (float)me.cols;
     strip normal;
     float2 moments[2] = {}, own[2] = {};
-    load_rows(me, me.read, step, LP_STEP_MAIN);
-    load_rows(me, me.read_second, step, LP_STEP_OTHER);
-    load_rows(me, me.write, step, LP_STEP_OLD);
     strip_factors gain = read_factors(me, (const float *)step.factors);
 #pragma unroll
     for (int half = 0; half < 2; half++)
@@ -320,7 +307,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     wait_rows();
     if (has_rows(me, LP_STEP_MAIN))
         read_strip<false>(me, registers, me.read);
-    read_strip<false>(me, normal, me.read_second);
+    read_strip<false>(me, normal, read_second(me));
 #pragma unroll
     for (int j = 0; j < TILES; j++) {
         bool column = me.columns >> j & 1;
@@ -340,7 +327,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
         float2 a = all.of[0][i / 2], b = all.of[1][i / 2];
         return moments[i / 2].y * (one - (a.x + b.x) - normal.at[j][i] * (a.y + b.y));
     });
-    finish_strip(me, step, registers);
+    finish_strip(me, registers);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
@@ -368,74 +355,89 @@ __device__ inline void basis(const fused_lane &me, const fused_step &step)
             *(float2 *)(first + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_rows(me, me.write, step, LP_STEP_RESULT);
 }
 
-/* Cosines and sines, or their gradients, of a row of a lane. */
-typedef struct sincos_row {
-    float2 c[TILES], s[TILES];
-} sincos_row;
+/* Cosines and sines, or their gradients, of a lane in one of its rows and two tiles. There are four such parts. */
+typedef struct sincos_part {
+    float2 c[2], s[2];
+} sincos_part;
 
-__device__ inline void read_sincos(const fused_lane &me, sincos_row &x, const float *buffer, int half)
+/* Calls act(k, column) for the columns of a part that exist. */
+template <typename action> __device__ inline void each_tile(const fused_lane &me, int part, const action &act)
 {
-    const float *from = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
 #pragma unroll
-    for (int j = 0; j < TILES; j++)
-        if (me.columns >> j & 1) {
-            x.c[j] = *(const float2 *)(from + 8 * j);
-            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
-        }
+    for (int k = 0; k < 2; k++)
+        if (me.columns >> (part % 2 * 2 + k) & 1)
+            act(k, me.column + 8 * (part % 2 * 2 + k));
 }
 
-/* a b + sign c d */
-__device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sign)
+__device__ inline void read_sincos(const fused_lane &me, sincos_part &x, const float *buffer, int part)
 {
-    return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
+    const float *from = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
+    each_tile(me, part, [&](int k, int column) {
+        x.c[k] = *(const float2 *)(from + column);
+        x.s[k] = *(const float2 *)(from + column + me.cols);
+    });
 }
 
-/* (c, s) = (a c' + sign b s', a s' - sign b c')  for the cosines and sines a, b of x and c', s' of u, to a buffer. */
-__device__ inline void write_reflected(const fused_lane &me, const sincos_row &x, const sincos_row &u, float sign,
-                                       float *buffer, int half)
+/* From global memory. */
+__device__ inline void load_sincos(const fused_lane &me, sincos_part &x, const fused_rows &rows, int part)
 {
-    float *to = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-        if (me.columns >> j & 1) {
-            *(float2 *)(to + 8 * j) = cross(x.c[j], u.c[j], x.s[j], u.s[j], sign);
-            *(float2 *)(to + me.cols + 8 * j) = cross(x.c[j], u.s[j], x.s[j], u.c[j], -sign);
-        }
+    int row = row_valid(me, part / 2) ? me.row + 8 * (part / 2) : 0;
+    const float *from = global(rows.data) + row * rows.stride;
+    if (rows.data)
+        each_tile(me, part, [&](int k, int column) {
+            x.c[k] = *(const float2 *)(from + column);
+            x.s[k] = *(const float2 *)(from + column + me.cols);
+        });
+    else
+        each_tile(me, part, [&](int k, int column) {
+            x.c[k] = read_copy(rows, row, column);
+            x.s[k] = read_copy(rows, row, column + me.cols);
+        });
+}
+
+/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c) + more, to a buffer. */
+__device__ inline void write_reflected(const fused_lane &me, const sincos_part &x, const sincos_part &u, float sign,
+                                       const sincos_part &more, float *buffer, int part)
+{
+    float *to = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
+    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by, float2 old) {
+        *(float2 *)(to + column) =
+            make_float2(a.x * b.x + by * (c.x * d.x) + old.x, a.y * b.y + by * (c.y * d.y) + old.y);
+    };
+    each_tile(me, part, [&](int k, int column) {
+        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign, more.c[k]);
+        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign, more.s[k]);
+    });
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
- * buffer of its input; the x of a gradient takes the buffer of a product's. */
+ * buffer of its input; the value that du is added to is in the buffer of a product's x. */
 __device__ inline void reflect(const fused_lane &me, const fused_step &step)
 {
     bool wants_du = has_rows(me, LP_STEP_RESULT_SECOND);
-    wide_part old;
-    load_rows(me, me.write, step, LP_STEP_MAIN);
-    load_rows(me, me.read, step, LP_STEP_OTHER);
-    load_rows(me, me.x, step, LP_STEP_MORE);
-    load_part(me, old, step, LP_STEP_OLD_SECOND);
+    sincos_part from[4] = {};
+    if (wants_du) {
+        fused_rows rows = step.rows[LP_STEP_MORE];
+#pragma unroll
+        for (int part = 0; part < 4; part++)
+            load_sincos(me, from[part], rows, part);
+    }
     wait_rows();
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        sincos_row x, u, from;
-        read_sincos(me, x, me.write, half);
-        read_sincos(me, u, me.read, half);
+    for (int part = 0; part < 4; part++) {
+        sincos_part x, u, more = {};
+        read_sincos(me, x, me.write, part);
+        read_sincos(me, u, me.read, part);
+        write_reflected(me, x, u, 1, more, me.write, part);
+        if (has_rows(me, LP_STEP_OLD_SECOND))
+            read_sincos(me, more, me.x, part);
         if (wants_du)
-            read_sincos(me, from, me.x, half);
-        write_reflected(me, x, u, 1, me.write, half);
-        if (wants_du)
-            write_reflected(me, from, x, -1, me.read, half);
+            write_reflected(me, from[part], x, -1, more, me.read, part);
     }
-    if (has_rows(me, LP_STEP_OLD_SECOND))
-        add_part(me, me.read, old);
-    if (has_rows(me, LP_STEP_OLD)) {
-        load_part(me, old, step, LP_STEP_OLD);
-        add_part(me, me.write, old);
-    }
-    store_rows(me, me.write, step, LP_STEP_RESULT);
-    store_rows(me, me.read, step, LP_STEP_RESULT_SECOND);
+    if (step.rows[LP_STEP_OLD].data)
+        add_rows(me, me.write, step.rows[LP_STEP_OLD]);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -468,7 +470,6 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     me.x = shared;
     me.read = shared + at.read;
     me.write = shared + at.write;
-    me.read_second = me.read + ROWS * cols;
     me.weights[0] = shared + at.weights;
     me.weights[1] = me.weights[0] + at.weights_size;
     me.sums = (float2 *)(shared + at.sums);
@@ -544,6 +545,8 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         if (i + AHEAD < count)
             prefetch_rows(me, steps[i + AHEAD]);
         __syncthreads();
+        if (me.now.op != LP_OP_LINEAR) /* which loads its x first */
+            load_rows(me, step, LP_STEP_MAIN);
         switch (me.now.op) {
         case LP_OP_LINEAR:
             linear(me, step, registers);
@@ -564,6 +567,8 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         default:
             each_element(me, step, registers);
         }
+        __syncthreads();
+        store_rows(me, step);
     }
 }
 
