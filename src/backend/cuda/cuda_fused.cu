@@ -119,12 +119,17 @@ held_inputs held_by(const held_values *all, const lp_stage_part *part)
     return held;
 }
 
-/* The next part whose dependencies are done. Prefers one that continues with what is held, then a narrow result: steps with wide ones
- * do not change the registers. */
+/* The next part whose dependencies are done. Prefers one that continues with what is held. Otherwise a wide result if a later part takes
+ * the registers, which steps with wide results do not change, and a narrow one if none does. */
 const lp_stage_part *next_part(const fused_builder *builder, const held_values *all, const bool *done)
 {
     const lp_stage_part *best = NULL, *parts = builder->parts;
     int most = -1;
+    bool needed = false;
+    for (int p = 0; p < builder->count; p++) {
+        held_inputs held = held_by(all, &parts[p]);
+        needed = needed || (!done[p] && (held.follows || held.adds_other || held.adds_old));
+    }
     for (int p = 0; p < builder->count; p++) {
         bool ready = !done[p];
         for (int k = 0; ready && k < p; k++)
@@ -133,7 +138,7 @@ const lp_stage_part *next_part(const fused_builder *builder, const held_values *
         int gain = held.follows                       ? 4
                    : held.adds_other || held.adds_old ? 3
                    : held.again                       ? 2
-                                                      : halves_of(like(parts[p].node)->cols) == 1;
+                                                      : halves_of(like(parts[p].node)->cols) == (needed ? 2 : 1);
         if (ready && gain > most) {
             best = &parts[p];
             most = gain;

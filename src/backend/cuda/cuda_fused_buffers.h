@@ -23,7 +23,7 @@ enum { SIDES = 2, TILES = LP_FUSED_TILES / SIDES }; /* warps that share 16 rows,
 enum { ROWS = LP_FUSED_ROWS, WARPS = ROWS / 16 * SIDES, THREADS = 32 * WARPS };
 enum { LANE_BLOCKS = 2 * TILES };                    /* random blocks for the two rows of a lane: one for each tile */
 enum { RANDOM_WORDS = WARPS * 8 * LANE_BLOCKS * 4 }; /* of a thread block */
-enum { ROW_SUMS = SIDES * 2 * ROWS };                /* floats: two sums of a row, from each of its warps */
+enum { ROW_SUMS = 2 * SIDES * 2 * ROWS };            /* floats: twice two sums of a row, from each of its warps */
 enum { PADDING = 8 * LP_FUSED_TILES };               /* floats that may be read beyond the last row of a value */
 
 /* A lane's elements of half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2 of its columns. */
@@ -36,7 +36,7 @@ typedef struct fused_lane {
     const lp_cuda_shard *shard;
     float *x, *read, *write; /* shared-memory buffers */
     float *weights[2];       /* shared-memory buffers; the first is that of the next product */
-    float2 *sums;            /* row sums by side: [SIDES x ROWS] */
+    float2 *sums;            /* row sums by side: [2 x SIDES x ROWS] */
     int side, rows;          /* which warp of its rows; rows of the block that exist */
     int row, member, column; /* its first row in the block, lane within the row, and first column */
     int cols, first;         /* columns of half a value; first row of the block */
@@ -93,6 +93,18 @@ __device__ inline float2 read_copy(const fused_rows &rows, int row, int column)
     return make_float2(two.at[0], two.at[1]);
 }
 
+/* Calls act(k, row, column) for the vectors of 8 columns of a thread, number k of VECTORS at most. */
+enum { VECTORS = ROWS * 2 * LP_FUSED_TILES / THREADS };
+
+template <typename action> __device__ inline void each_vector(const fused_lane &me, int cols, const action &act)
+{
+    int column = 8 * ((int)threadIdx.x % (2 * LP_FUSED_TILES)), row = (int)threadIdx.x / (2 * LP_FUSED_TILES);
+#pragma unroll
+    for (int k = 0; k < VECTORS; k++, row += ROWS / VECTORS)
+        if (column < cols && row < me.rows)
+            act(k, row, column);
+}
+
 /* The buffer of the inputs of a step. Code for each input apart would be slower: a block executes most of it once. */
 __device__ inline float *buffer_of(const fused_lane &me, int which)
 {
@@ -106,6 +118,8 @@ __device__ inline float *buffer_of(const fused_lane &me, int which)
 /* Starts to copy the inputs of a step, from this one on, to their buffers. */
 __device__ inline void load_rows(const fused_lane &me, const fused_step &step, int first)
 {
+    if (!(me.now.has >> first & ((1u << (LP_STEP_MORE - first)) - 1)))
+        return;
 #pragma unroll 1
     for (int which = first; which < LP_STEP_MORE; which++) {
         if (!has_rows(me, which))
@@ -117,10 +131,20 @@ __device__ inline void load_rows(const fused_lane &me, const fused_step &step, i
 #pragma unroll 1
         for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
             tile_cp_async_part<4>(buffer + i, from + i, min(4, count - i));
-        if (rows.copy)
-            each_pair(me, rows.stride, [&](int row, int column) {
-                *(float2 *)(buffer + row * rows.stride + column) = read_copy(rows, row, column);
-            });
+        if (!rows.copy)
+            continue;
+        lp_vector<4> all[VECTORS] = {}; /* all loads are issued before the first is used */
+        each_vector(me, rows.stride, [&](int k, int row, int column) {
+            all[k] = lp_vector_load<4>((const float *)(global(rows.copy) + row * rows.copy_stride + column));
+        });
+        each_vector(me, rows.stride, [&](int k, int row, int column) {
+            float *to = buffer + row * rows.stride + column;
+#pragma unroll
+            for (int i = 0; i < 4 && column + 2 * i < rows.stride; i++) {
+                uint32_t both = __float_as_uint(all[k].at[i]);
+                *(float2 *)(to + 2 * i) = make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xFFFF0000u));
+            }
+        });
     }
 }
 
@@ -147,6 +171,9 @@ __device__ inline void add_rows(const fused_lane &me, float *buffer, const fused
 /* Stores the results of a step, the first in the buffer `write`, the second in `read`. The last 16 bytes may be beyond the rows. */
 __device__ inline void store_rows(const fused_lane &me, const fused_step &step)
 {
+    if (!has_rows(me, LP_STEP_RESULT) && !has_rows(me, LP_STEP_RESULT_SECOND))
+        return;
+    __syncthreads();
 #pragma unroll 1
     for (int which = LP_STEP_RESULT; which < LP_STEP_ROWS; which++) {
         if (!has_rows(me, which))
@@ -159,26 +186,16 @@ __device__ inline void store_rows(const fused_lane &me, const fused_step &step)
         for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
             *(float4 *)(to + i) = *(const float4 *)(buffer + i);
         if (rows.copy)
-            each_pair(me, rows.stride, [&](int row, int column) {
-                float2 two = *(const float2 *)(buffer + row * rows.stride + column);
-                *(float *)(global(rows.copy) + row * rows.copy_stride + column) = tile_pack_bf16(two.x, two.y);
+            each_vector(me, rows.stride, [&](int, int row, int column) {
+                lp_vector<4> all = {};
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    float2 two = *(const float2 *)(buffer + row * rows.stride + column + 2 * i);
+                    all.at[i] = column + 2 * i < rows.stride ? tile_pack_bf16(two.x, two.y) : 0;
+                }
+                *(lp_vector<4> *)(global(rows.copy) + row * rows.copy_stride + column) = all;
             });
     }
-}
-
-/* Begins to bring the inputs of a step to the L2 cache. */
-__device__ inline void prefetch_rows(const fused_lane &me, const fused_step &step)
-{
-    (void)me, (void)step;
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
-    if (threadIdx.x >= LP_STEP_INPUTS)
-        return;
-    fused_rows rows = step.rows[threadIdx.x];
-    const void *from = rows.data ? (const void *)rows.data : rows.copy;
-    int bytes = me.rows * (rows.data ? 4 * rows.stride : 2 * rows.copy_stride) & ~15;
-    if (from && bytes && !(threadIdx.x == LP_STEP_MAIN && step.ids))
-        asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes));
-#endif
 }
 
 /* Offset of the lane's first element in a buffer with this row stride. */

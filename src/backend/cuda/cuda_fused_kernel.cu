@@ -27,17 +27,15 @@ __host__ __device__ inline int term_tiles(int cols)
 /* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
 __device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
 {
-    fused_rows rows = step.rows[LP_STEP_MAIN];
+    const float *from = global(step.rows[LP_STEP_MAIN].data);
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
     each_pair(me, width, [&](int row, int column) {
         int half = column >= me.cols;
         float *to = me.x + (half * ROWS + row) * stride + column - half * me.cols;
         if (follows)
             *(float2 *)to = *(const float2 *)(me.write + row * width + column);
-        else if (rows.copy)
-            *(float2 *)to = read_copy(rows, row, column);
         else
-            tile_cp_async<2>(to, global(rows.data) + row * width + column);
+            tile_cp_async<2>(to, from + row * width + column);
     });
 }
 
@@ -219,76 +217,57 @@ __device__ inline void each_element(const fused_lane &me, const fused_step &step
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
 
-/* The partial sums of both warps, for the two rows of a lane. */
-typedef struct all_sides {
-    float2 of[SIDES][2];
-} all_sides;
+/* Two sums over a row of a lane, by row. */
+typedef struct row_sums {
+    float2 of[2];
+} row_sums;
 
-__device__ inline all_sides exchange(const fused_lane &me, const float2 (&mine)[2])
+/* Adds up the sums of the lanes and of both warps of a row. which: a part of shared memory, which must not be the same twice in a row. */
+__device__ inline void add_up(const fused_lane &me, row_sums &mine, int which)
 {
-    all_sides all;
-    if (me.member == 0)
+    float2 *all = me.sums + which * SIDES * ROWS;
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            me.sums[me.side * ROWS + me.row + 8 * half] = mine[half];
+    for (int half = 0; half < 2; half++) {
+        mine.of[half] = make_float2(tile_row_sum(mine.of[half].x), tile_row_sum(mine.of[half].y));
+        if (me.member == 0)
+            all[me.side * ROWS + me.row + 8 * half] = mine.of[half];
+    }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < 2 * SIDES; k++)
-        all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.row + 8 * (k % 2)];
-    return all;
+    for (int half = 0; half < 2; half++) {
+        float2 one = all[me.row + 8 * half], two = all[ROWS + me.row + 8 * half];
+        mine.of[half] = make_float2(one.x + two.x, one.y + two.y);
+    }
 }
 
-/* Number of columns of a side. */
-__device__ inline int side_cols(const fused_lane &me, int side)
-{
-    return max(0, min(me.cols - 8 * TILES * side, 8 * TILES));
-}
-
-/* Each warp computes the mean and the squared deviations of its own columns; then they are combined (Chan et al.). */
 __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, strip &x)
 {
-    int mine = side_cols(me, me.side);
-    float inverse_mine = mine ? 1 / (float)mine : 0, inverse_cols = 1 / (float)me.cols;
+    float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
+    row_sums sum = {}, square = {};
     if (has_rows(me, LP_STEP_MAIN)) {
         wait_rows();
         read_strip<false>(me, x, me.read);
     }
-    float2 own[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float sum = 0, square = 0;
-#pragma unroll
-        for (int j = 0; j < TILES; j++)
-            sum += me.columns >> j & 1 ? x.at[j][2 * half] + x.at[j][2 * half + 1] : 0;
-        float mean = tile_row_sum(sum) * inverse_mine;
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            float one = x.at[j][2 * half] - mean, two = x.at[j][2 * half + 1] - mean;
-            square += me.columns >> j & 1 ? one * one + two * two : 0;
-        }
-        own[half] = make_float2(mean, tile_row_sum(square));
-    }
-    all_sides all = exchange(me, own);
-    float mean[2], inverse[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float sum = 0, square = 0;
-#pragma unroll
-        for (int side = 0; side < SIDES; side++)
-            sum += all.of[side][half].x * (float)side_cols(me, side);
-        mean[half] = sum * inverse_cols;
-#pragma unroll
-        for (int side = 0; side < SIDES; side++) {
-            float apart = all.of[side][half].x - mean[half];
-            square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
-        }
-        inverse[half] = rsqrtf(square * inverse_cols + step.shift);
-        if (me.member == 0 && me.side == 0)
-            ((float2 *)me.read)[me.row + 8 * half] = make_float2(mean[half], inverse[half]);
-    }
     map(x, [&](float one, int j, int i) {
-        return (one - mean[i / 2]) * inverse[i / 2] * factor_of(gain, j, i) + factor_of(shift, j, i);
+        sum.of[i / 2].x += me.columns >> j & 1 ? one : 0;
+        return one;
+    });
+    add_up(me, sum, 0);
+    map(x, [&](float one, int j, int i) {
+        float apart = one - sum.of[i / 2].x * inverse_cols;
+        square.of[i / 2].x += me.columns >> j & 1 ? apart * apart : 0;
+        return apart;
+    });
+    add_up(me, square, 1);
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        square.of[half].x = rsqrtf(square.of[half].x * inverse_cols + step.shift);
+        if (me.member == 0 && me.side == 0)
+            ((float2 *)me.read)[me.row + 8 * half] = make_float2(sum.of[half].x * inverse_cols, square.of[half].x);
+    }
+    map(x, [&](float apart, int j, int i) {
+        return apart * square.of[i / 2].x * factor_of(gain, j, i) + factor_of(shift, j, i);
     });
     finish_strip(me, x);
 }
@@ -296,36 +275,31 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_step &step, strip &registers)
 {
-    float inverse_cols = 1.0f / (float)me.cols;
-    strip normal;
-    float2 moments[2] = {}, own[2] = {};
+    float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors);
+    strip normal;
+    row_sums moments = {}, sum = {};
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_valid(me, half))
-            moments[half] = *((const float2 *)global(step.rows[LP_STEP_MORE].data) + me.row + 8 * half);
+            moments.of[half] = *((const float2 *)global(step.rows[LP_STEP_MORE].data) + me.row + 8 * half);
     wait_rows();
     if (has_rows(me, LP_STEP_MAIN))
         read_strip<false>(me, registers, me.read);
     read_strip<false>(me, normal, read_second(me));
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
+    map(registers, [&](float dy, int j, int i) {
         bool column = me.columns >> j & 1;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            normal.at[j][i] = column ? (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y : 0;
-            registers.at[j][i] = column ? registers.at[j][i] * factor_of(gain, j, i) : 0;
-            own[i / 2].x += registers.at[j][i];
-            own[i / 2].y += registers.at[j][i] * normal.at[j][i];
-        }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        own[half] = make_float2(tile_row_sum(own[half].x) * inverse_cols, tile_row_sum(own[half].y) * inverse_cols);
-    all_sides all = exchange(me, own);
-    map(registers, [&](float one, int j, int i) {
-        float2 a = all.of[0][i / 2], b = all.of[1][i / 2];
-        return moments[i / 2].y * (one - (a.x + b.x) - normal.at[j][i] * (a.y + b.y));
+        float g = column ? dy * factor_of(gain, j, i) : 0;
+        float &n = normal.at[j][i];
+        n = column ? (n - moments.of[i / 2].x) * moments.of[i / 2].y : 0;
+        sum.of[i / 2].x += g;
+        sum.of[i / 2].y += g * n;
+        return g;
+    });
+    add_up(me, sum, 0);
+    map(registers, [&](float g, int j, int i) {
+        float2 all = sum.of[i / 2];
+        return moments.of[i / 2].y * (g - inverse_cols * (all.x + normal.at[j][i] * all.y));
     });
     finish_strip(me, registers);
 }
@@ -427,7 +401,7 @@ __device__ inline void reflect(const fused_lane &me, const fused_step &step)
     wait_rows();
 #pragma unroll
     for (int part = 0; part < 4; part++) {
-        sincos_part x, u, more = {};
+        sincos_part x = {}, u = {}, more = {};
         read_sincos(me, x, me.write, part);
         read_sincos(me, u, me.read, part);
         write_reflected(me, x, u, 1, more, me.write, part);
@@ -505,9 +479,6 @@ __device__ inline void offset_rows(fused_step *steps, int count, int first)
     }
 }
 
-/* Steps whose inputs are brought to the L2 cache ahead. */
-enum { AHEAD = 2 };
-
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
 __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
                                                            const char *all_steps, int count, const float *first_weight)
@@ -529,11 +500,9 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
-    __syncthreads();
-    for (int i = 0; i < min(count, (int)AHEAD); i++)
-        prefetch_rows(me, steps[i]);
     lp_pdl_wait();
     load_weights(me, me.weights[0], first_weight);
+    __syncthreads();
     strip registers = {};
     fused_head next = steps[0].head;
 #pragma unroll 1
@@ -542,8 +511,6 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         me.now = next;
         if (i + 1 < count)
             next = steps[i + 1].head;
-        if (i + AHEAD < count)
-            prefetch_rows(me, steps[i + AHEAD]);
         __syncthreads();
         if (me.now.op != LP_OP_LINEAR) /* which loads its x first */
             load_rows(me, step, LP_STEP_MAIN);
@@ -567,7 +534,6 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         default:
             each_element(me, step, registers);
         }
-        __syncthreads();
         store_rows(me, step);
     }
 }

@@ -11,7 +11,8 @@ bool lp_cuda_outer_wide(const lp_node *node, bool copies)
     if (lp_cuda_rule_of(node)->reduction.type != LP_REDUCTION_OUTER)
         return false;
     int a = node->inputs[0]->cols / node->attributes.heads, b = node->inputs[1]->cols / node->attributes.heads;
-    return copies ? a >= LEAST_COPY && b >= LEAST_COPY : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
+    int least = node->attributes.heads > 1 ? LEAST_COPY : LEAST + 1; /* of one head, fused kernels take fewer columns */
+    return copies ? a >= least && b >= least : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
 }
 
 namespace

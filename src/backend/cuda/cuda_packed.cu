@@ -136,10 +136,8 @@ void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part
         lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
         if (!mine || lp_product_keeps(stage, value))
             continue;
-        bool fused = stage->type == LP_STAGE_FUSED && lp_cuda_rule_of(node)->fused.by_row >> i & 1;
+        bool fused = stage->type == LP_STAGE_FUSED && lp_cuda_rule_of(node)->either >> i & 1;
         lp_copy_use use = kernel || fused ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
-        if (fused && use == LP_READS_COPY)
-            use = LP_READS_EITHER;
         lp_copy_layout *layout =
             use == LP_READS_COPY ? layout_of(plan, value, lp_cuda_copy_input_heads(node, i)) : NULL;
         /* A chain reads most of its own results from registers. */
