@@ -40,7 +40,6 @@ typedef struct fused_lane {
     int side, rows;          /* which warp of its rows; rows of the block that exist */
     int row, member, column; /* its first row in the block, lane within the row, and first column */
     int cols, first;         /* columns of half a value; first row of the block */
-    uint32_t valid;          /* bit 2 j + h: row h and tile j exist */
     uint32_t columns;        /* bit j: tile j exists */
 } fused_lane;
 
@@ -65,14 +64,23 @@ __device__ inline bool has_rows(const fused_lane &me, int which)
     return me.now.has >> which & 1;
 }
 
-__device__ inline bool valid(const fused_lane &me, int j, int half)
-{
-    return me.valid >> (2 * j + half) & 1;
-}
-
 __device__ inline bool row_valid(const fused_lane &me, int half)
 {
     return me.row + 8 * half < me.rows;
+}
+
+__device__ inline bool valid(const fused_lane &me, int j, int half)
+{
+    return me.columns >> j & 1 && row_valid(me, half);
+}
+
+/* Rows of a step, from the first one of the block on. */
+__device__ inline fused_rows rows_of(const fused_lane &me, const fused_step &step, int which)
+{
+    fused_rows rows = step.rows[which];
+    rows.data += rows.data ? (int64_t)me.first * rows.stride : 0;
+    rows.copy += rows.copy ? (int64_t)me.first * rows.copy_stride : 0;
+    return rows;
 }
 
 /* ---- shared-memory buffers ------------------------------------------------------------------------------------- */
@@ -124,7 +132,7 @@ __device__ inline void load_rows(const fused_lane &me, const fused_step &step, i
     for (int which = first; which < LP_STEP_MORE; which++) {
         if (!has_rows(me, which))
             continue;
-        fused_rows rows = step.rows[which];
+        fused_rows rows = rows_of(me, step, which);
         float *buffer = buffer_of(me, which);
         const float *from = global(rows.data);
         int count = rows.copy ? 0 : me.rows * rows.stride;
@@ -178,7 +186,7 @@ __device__ inline void store_rows(const fused_lane &me, const fused_step &step)
     for (int which = LP_STEP_RESULT; which < LP_STEP_ROWS; which++) {
         if (!has_rows(me, which))
             continue;
-        fused_rows rows = step.rows[which];
+        fused_rows rows = rows_of(me, step, which);
         const float *buffer = which == LP_STEP_RESULT ? me.write : me.read;
         float *to = global(rows.data);
         int count = to ? me.rows * rows.stride : 0;

@@ -27,7 +27,7 @@ __host__ __device__ inline int term_tiles(int cols)
 /* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
 __device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
 {
-    const float *from = global(step.rows[LP_STEP_MAIN].data);
+    const float *from = global(rows_of(me, step, LP_STEP_MAIN).data);
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
     each_pair(me, width, [&](int row, int column) {
         int half = column >= me.cols;
@@ -49,29 +49,26 @@ __device__ inline void load_weights(const fused_lane &me, float *buffer, const f
         tile_cp_async<4>(buffer + i, global(block) + i);
 }
 
-/* sum += x W for the terms 8 j to 8 j + 7. The tensor core truncates x to tf32: rounding it would cost more instructions than the rest. */
-__device__ inline void multiply_tile(strip &sum, tile_address x, const float4 *right, int j)
-{
-    float left[4];
-    tile_ldmatrix(left, x, 8 * j);
-#pragma unroll
-    for (int i = 0; i < TILES / 2; i++) {
-        float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
-        tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
-        tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
-    }
-}
-
-/* sum += x W for half an x and a block of weights. */
+/* sum += x W for half an x and a block of weights. The tensor core truncates x to tf32: rounding it would cost more instructions than the
+ * rest. */
 __device__ inline void multiply(const fused_lane &me, strip &sum, const float *x, const float *weights)
 {
     const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
-    tile_address left = tile_a_address(x, x_stride(me.cols));
+    tile_address from = tile_a_address(x, x_stride(me.cols));
+    bool all = term_tiles(me.cols) == LP_FUSED_TILES;
 #pragma unroll
-    for (int j = 0; j < LP_FUSED_TILES - 1; j++)
-        multiply_tile(sum, left, right, j);
-    if (term_tiles(me.cols) == LP_FUSED_TILES)
-        multiply_tile(sum, left, right, LP_FUSED_TILES - 1);
+    for (int j = 0; j < LP_FUSED_TILES; j++) {
+        if (j == LP_FUSED_TILES - 1 && !all)
+            continue;
+        float left[4];
+        tile_ldmatrix(left, from, 8 * j);
+#pragma unroll
+        for (int i = 0; i < TILES / 2; i++) {
+            float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
+            tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
+            tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
+        }
+    }
 }
 
 /* The packed weight is loaded block by block into the two buffers for weights. */
@@ -185,7 +182,7 @@ __device__ inline void apply(const fused_lane &me, const fused_step &step, strip
 
 __device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x)
 {
-    const int32_t *ids = step.ids + me.row;
+    const int32_t *ids = step.ids + me.first + me.row;
     const fused_rows &rows = step.rows[LP_STEP_MAIN];
     const float *table = global(rows.data) + me.column;
 #pragma unroll
@@ -282,7 +279,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
 #pragma unroll
     for (int half = 0; half < 2; half++)
         if (row_valid(me, half))
-            moments.of[half] = *((const float2 *)global(step.rows[LP_STEP_MORE].data) + me.row + 8 * half);
+            moments.of[half] = *((const float2 *)global(rows_of(me, step, LP_STEP_MORE).data) + me.row + 8 * half);
     wait_rows();
     if (has_rows(me, LP_STEP_MAIN))
         read_strip<false>(me, registers, me.read);
@@ -308,7 +305,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
 
 __device__ inline void basis(const fused_lane &me, const fused_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.row;
+    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.row;
     int cols = me.cols;
     float *to = me.write + offset_in(me, 2 * cols);
     double at[2] = {row_valid(me, 0) ? time[0] : 0, row_valid(me, 1) ? time[8] : 0};
@@ -393,7 +390,7 @@ __device__ inline void reflect(const fused_lane &me, const fused_step &step)
     bool wants_du = has_rows(me, LP_STEP_RESULT_SECOND);
     sincos_part from[4] = {};
     if (wants_du) {
-        fused_rows rows = step.rows[LP_STEP_MORE];
+        fused_rows rows = rows_of(me, step, LP_STEP_MORE);
 #pragma unroll
         for (int part = 0; part < 4; part++)
             load_sincos(me, from[part], rows, part);
@@ -411,7 +408,7 @@ __device__ inline void reflect(const fused_lane &me, const fused_step &step)
             write_reflected(me, from[part], x, -1, more, me.read, part);
     }
     if (step.rows[LP_STEP_OLD].data)
-        add_rows(me, me.write, step.rows[LP_STEP_OLD]);
+        add_rows(me, me.write, rows_of(me, step, LP_STEP_OLD));
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -455,28 +452,8 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     me.column = 8 * TILES * me.side + 2 * lane.member;
     me.cols = cols;
     for (int j = 0; j < TILES; j++)
-        if (me.column + 8 * j < cols) {
-            me.columns |= 1u << j;
-            me.valid |= (row_valid(me, 0) ? 1u : 0u) << (2 * j) | (row_valid(me, 1) ? 2u : 0u) << (2 * j);
-        }
+        me.columns |= me.column + 8 * j < cols ? 1u << j : 0;
     return me;
-}
-
-/* Advances all row pointers to the first row of the block. */
-__device__ inline void offset_rows(fused_step *steps, int count, int first)
-{
-    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
-        fused_step *step = &steps[i];
-#pragma unroll
-        for (int k = 0; k < LP_STEP_ROWS; k++) {
-            fused_rows *rows = &step->rows[k];
-            bool table = k == LP_STEP_MAIN && step->ids;
-            rows->data += rows->data && !table ? (int64_t)first * rows->stride : 0;
-            rows->copy += rows->copy ? (int64_t)first * rows->copy_stride : 0;
-        }
-        step->ids += step->ids ? first : 0;
-        step->time += step->time ? first : 0;
-    }
 }
 
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
@@ -496,7 +473,6 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(fused_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)all_steps)[i];
     __syncthreads();
-    offset_rows(steps, count, me.first);
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
