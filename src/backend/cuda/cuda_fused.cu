@@ -156,7 +156,7 @@ void advance(held_values *all, const lp_stage_part *part)
     bool wide = lp_part_computes(part, 0) && halves_of(made->cols) == 2;
     if (is_product(node))
         all->x = node->inputs[rule->main];
-    if ((rule->flags & LP_FUSED_OVERWRITES_X && lp_part_computes(part, 1)) || writes_value(part, all->x))
+    if (rule->flags & LP_FUSED_OVERWRITES_X || writes_value(part, all->x))
         all->x = NULL;
     if (writes_value(part, all->registers))
         all->registers = NULL;

@@ -36,9 +36,9 @@ typedef struct fused_rows {
 enum {
     LP_STEP_MAIN, /* the input that may be the result of an earlier step; of embed the table of which ids select rows */
     LP_STEP_OTHER, /* an addend, cosines and sines, the x of a gradient */
+    LP_STEP_MORE,  /* the x of a reflection's gradient; layer norm: mean and inverse deviation */
     LP_STEP_OLD,   /* values that the results are added to */
     LP_STEP_OLD_SECOND,
-    LP_STEP_MORE, /* the x of a reflection's gradient; layer norm: mean and inverse deviation. Not by way of a buffer */
     LP_STEP_RESULT,
     LP_STEP_RESULT_SECOND,
     LP_STEP_ROWS,

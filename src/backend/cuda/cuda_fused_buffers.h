@@ -95,12 +95,6 @@ template <typename action> __device__ inline void each_pair(const fused_lane &me
             act(row, column);
 }
 
-__device__ inline float2 read_copy(const fused_rows &rows, int row, int column)
-{
-    lp_vector<2> two = lp_vector_load_bf16<2>(global(rows.copy) + row * rows.copy_stride + column);
-    return make_float2(two.at[0], two.at[1]);
-}
-
 /* Calls act(k, row, column) for the vectors of 8 columns of a thread, number k of VECTORS at most. */
 enum { VECTORS = ROWS * 2 * LP_FUSED_TILES / THREADS };
 
@@ -119,17 +113,17 @@ __device__ inline float *buffer_of(const fused_lane &me, int which)
     bool wide = me.now.halves == 2;
     return which == LP_STEP_MAIN    ? wide ? me.write : me.read
            : which == LP_STEP_OTHER ? wide ? me.read : read_second(me)
-           : which == LP_STEP_OLD ? me.write
-                                    : me.x;
+           : which == LP_STEP_MORE ? wide ? me.x : (float *)(me.sums + SIDES * ROWS)
+                                   : me.write;
 }
 
 /* Starts to copy the inputs of a step, from this one on, to their buffers. */
 __device__ inline void load_rows(const fused_lane &me, const fused_step &step, int first)
 {
-    if (!(me.now.has >> first & ((1u << (LP_STEP_MORE - first)) - 1)))
+    if (!(me.now.has >> first & ((1u << (LP_STEP_OLD_SECOND - first)) - 1)))
         return;
 #pragma unroll 1
-    for (int which = first; which < LP_STEP_MORE; which++) {
+    for (int which = first; which < LP_STEP_OLD_SECOND; which++) {
         if (!has_rows(me, which))
             continue;
         fused_rows rows = rows_of(me, step, which);
@@ -163,13 +157,13 @@ __device__ inline void wait_rows(void)
     __syncthreads();
 }
 
-/* Adds rows to those in a buffer. */
-__device__ inline void add_rows(const fused_lane &me, float *buffer, const fused_rows &rows)
+/* Adds rows of a step, if there are any, to those in a buffer. */
+__device__ inline void add_rows(const fused_lane &me, float *buffer, const fused_step &step, int which)
 {
+    fused_rows rows = rows_of(me, step, which);
     const float *from = global(rows.data);
-    int count = me.rows * rows.stride;
-    __syncthreads();
-#pragma unroll 2
+    int count = from ? me.rows * rows.stride : 0;
+#pragma unroll 4
     for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS) {
         float4 more = *(const float4 *)(from + i), *to = (float4 *)(buffer + i);
         *to = make_float4(to->x + more.x, to->y + more.y, to->z + more.z, to->w + more.w);

@@ -276,14 +276,13 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
     strip_factors gain = read_factors(me, (const float *)step.factors);
     strip normal;
     row_sums moments = {}, sum = {};
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        if (row_valid(me, half))
-            moments.of[half] = *((const float2 *)global(rows_of(me, step, LP_STEP_MORE).data) + me.row + 8 * half);
     wait_rows();
     if (has_rows(me, LP_STEP_MAIN))
         read_strip<false>(me, registers, me.read);
     read_strip<false>(me, normal, read_second(me));
+#pragma unroll
+    for (int half = 0; half < 2; half++)
+        moments.of[half] = me.sums[SIDES * ROWS + me.row + 8 * half];
     map(registers, [&](float dy, int j, int i) {
         bool column = me.columns >> j & 1;
         float g = column ? dy * factor_of(gain, j, i) : 0;
@@ -351,64 +350,39 @@ __device__ inline void read_sincos(const fused_lane &me, sincos_part &x, const f
     });
 }
 
-/* From global memory. */
-__device__ inline void load_sincos(const fused_lane &me, sincos_part &x, const fused_rows &rows, int part)
-{
-    int row = row_valid(me, part / 2) ? me.row + 8 * (part / 2) : 0;
-    const float *from = global(rows.data) + row * rows.stride;
-    if (rows.data)
-        each_tile(me, part, [&](int k, int column) {
-            x.c[k] = *(const float2 *)(from + column);
-            x.s[k] = *(const float2 *)(from + column + me.cols);
-        });
-    else
-        each_tile(me, part, [&](int k, int column) {
-            x.c[k] = read_copy(rows, row, column);
-            x.s[k] = read_copy(rows, row, column + me.cols);
-        });
-}
-
-/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c) + more, to a buffer. */
+/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c), to a buffer. */
 __device__ inline void write_reflected(const fused_lane &me, const sincos_part &x, const sincos_part &u, float sign,
-                                       const sincos_part &more, float *buffer, int part)
+                                       float *buffer, int part)
 {
     float *to = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
-    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by, float2 old) {
-        *(float2 *)(to + column) =
-            make_float2(a.x * b.x + by * (c.x * d.x) + old.x, a.y * b.y + by * (c.y * d.y) + old.y);
+    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by) {
+        *(float2 *)(to + column) = make_float2(a.x * b.x + by * (c.x * d.x), a.y * b.y + by * (c.y * d.y));
     };
     each_tile(me, part, [&](int k, int column) {
-        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign, more.c[k]);
-        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign, more.s[k]);
+        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign);
+        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign);
     });
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
- * buffer of its input; the value that du is added to is in the buffer of a product's x. */
+ * buffer of its input; the x of a gradient is in that of a product's x. */
 __device__ inline void reflect(const fused_lane &me, const fused_step &step)
 {
-    bool wants_du = has_rows(me, LP_STEP_RESULT_SECOND);
-    sincos_part from[4] = {};
-    if (wants_du) {
-        fused_rows rows = rows_of(me, step, LP_STEP_MORE);
-#pragma unroll
-        for (int part = 0; part < 4; part++)
-            load_sincos(me, from[part], rows, part);
-    }
     wait_rows();
 #pragma unroll
     for (int part = 0; part < 4; part++) {
-        sincos_part x = {}, u = {}, more = {};
+        sincos_part x = {}, u = {}, from = {};
         read_sincos(me, x, me.write, part);
         read_sincos(me, u, me.read, part);
-        write_reflected(me, x, u, 1, more, me.write, part);
-        if (has_rows(me, LP_STEP_OLD_SECOND))
-            read_sincos(me, more, me.x, part);
-        if (wants_du)
-            write_reflected(me, from[part], x, -1, more, me.read, part);
+        write_reflected(me, x, u, 1, me.write, part);
+        if (!has_rows(me, LP_STEP_MORE))
+            continue;
+        read_sincos(me, from, me.x, part);
+        write_reflected(me, from, x, -1, me.read, part);
     }
-    if (step.rows[LP_STEP_OLD].data)
-        add_rows(me, me.write, rows_of(me, step, LP_STEP_OLD));
+    __syncthreads();
+    add_rows(me, me.write, step, LP_STEP_OLD);
+    add_rows(me, me.read, step, LP_STEP_OLD_SECOND);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
