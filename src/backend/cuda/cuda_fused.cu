@@ -204,7 +204,7 @@ void set_rows(fused_step *step, int which, const lp_cuda_run *run, const lp_valu
     fused_rows *rows = &step->rows[which];
     bool floats = value && lp_cuda_stores_floats(run, value);
     lp_cuda_copy copy = !value                    ? lp_cuda_copy()
-                        : which >= LP_STEP_INPUTS ? lp_cuda_copy_to(run, value, 1)
+                        : which >= LP_STEP_RESULT ? lp_cuda_copy_to(run, value, 1)
                         : floats                  ? lp_cuda_copy()
                                                   : run->copies->of[value->id].layouts->copy;
     rows->data = floats ? (float *)lp_run_data(run->run, value) : NULL;

@@ -41,8 +41,7 @@ enum {
     LP_STEP_OLD_SECOND,
     LP_STEP_RESULT,
     LP_STEP_RESULT_SECOND,
-    LP_STEP_ROWS,
-    LP_STEP_INPUTS = LP_STEP_RESULT
+    LP_STEP_ROWS
 };
 
 /* Bits of fused_head.has; the first LP_STEP_ROWS say which rows there are. */
