@@ -73,20 +73,21 @@ typedef struct fused_builder {
     held_inputs held[LP_FUSED_STEPS];
 } fused_builder;
 
-bool reads_value(const lp_stage_part *part, const lp_value *value)
-{
-    for (int i = 0; i < part->node->op->input_count; i++)
-        if (row_input(part->node, i) && part->node->inputs[i] == value)
-            return true;
-    return false;
-}
-
 bool writes_value(const lp_stage_part *part, const lp_value *value)
 {
+    bool writes = false;
     for (int i = 0; i < part->node->op->output_count; i++)
-        if (lp_part_computes(part, i) && part->node->outputs[i] == value)
-            return true;
-    return false;
+        writes = writes || (lp_part_computes(part, i) && part->node->outputs[i] == value);
+    return writes;
+}
+
+/* Whether the part reads or writes the value by row. */
+bool uses_value(const lp_stage_part *part, const lp_value *value)
+{
+    bool uses = writes_value(part, value);
+    for (int i = 0; i < part->node->op->input_count; i++)
+        uses = uses || (row_input(part->node, i) && part->node->inputs[i] == value);
+    return uses;
 }
 
 /* Whether b uses a value that a writes. */
@@ -95,7 +96,7 @@ bool uses_result(const lp_stage_part *a, const lp_stage_part *b)
     bool uses = false;
     for (int i = 0; i < a->node->op->output_count; i++)
         if (lp_part_computes(a, i))
-            uses = uses || reads_value(b, a->node->outputs[i]) || writes_value(b, a->node->outputs[i]);
+            uses = uses || uses_value(b, a->node->outputs[i]);
     return uses;
 }
 
@@ -192,7 +193,7 @@ bool must_store(const fused_builder *builder, int s, const lp_value *value)
             return false;
     int uses = 0;
     for (int p = 0; p < builder->count; p++)
-        uses += reads_value(&builder->parts[p], value) || writes_value(&builder->parts[p], value);
+        uses += uses_value(&builder->parts[p], value);
     return value->storage != LP_STORAGE_WORK || value->retained || uses != builder->stages->uses[value->id];
 }
 
@@ -201,17 +202,14 @@ bool must_store(const fused_builder *builder, int s, const lp_value *value)
 /* What a step reads of a value is floats if there are any, otherwise the copy. */
 void set_rows(fused_step *step, int which, const lp_cuda_run *run, const lp_value *value)
 {
-    fused_rows *rows = &step->rows[which];
-    bool floats = value && lp_cuda_stores_floats(run, value);
-    lp_cuda_copy copy = !value                    ? lp_cuda_copy()
-                        : which >= LP_STEP_RESULT ? lp_cuda_copy_to(run, value, 1)
-                        : floats                  ? lp_cuda_copy()
-                                                  : run->copies->of[value->id].layouts->copy;
-    rows->data = floats ? (float *)lp_run_data(run->run, value) : NULL;
-    rows->copy = copy.data;
-    rows->stride = value ? value->cols : 0;
-    rows->copy_stride = copy.stride;
-    step->head.has |= rows->data || rows->copy ? 1u << which : 0;
+    if (!value)
+        return;
+    bool floats = lp_cuda_stores_floats(run, value);
+    lp_cuda_copy copy = which >= LP_STEP_RESULT ? lp_cuda_copy_to(run, value, 1)
+                        : floats                ? lp_cuda_copy()
+                                                : run->copies->of[value->id].layouts->copy;
+    step->rows[which] = {floats ? (float *)lp_run_data(run->run, value) : NULL, copy.data, value->cols, copy.stride};
+    step->head.has |= floats || copy.data ? 1u << which : 0;
 }
 
 void fill_step(const fused_builder *builder, int s, const lp_cuda_run *run, const float *packed, fused_step *step)
