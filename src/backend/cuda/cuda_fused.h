@@ -25,25 +25,30 @@ enum {
     LP_FUSED_STEPS = 32 /* per kernel, at most */
 };
 
-/* The rows of a value in global memory; data is NULL where the step does not use it. */
+/* The rows of a value in global memory, as floats, or in bf16 (cuda_packed.h); a result may be stored as both. */
 typedef struct fused_rows {
     float *data;
-    int stride;
+    uint16_t *copy;
+    int stride, copy_stride;
 } fused_rows;
 
-/* Flags of a step: what it reads and writes. */
+/* What a step reads and writes by row. */
 enum {
-    LP_STEP_FOLLOWS =
-        1, /* the main input is the result of an earlier step: in registers, or if wide in the `write` buffer */
-    LP_STEP_MAIN = 2,  /* the main input is in global memory */
-    LP_STEP_TABLE = 4, /* the main input is a table, and ids select its rows */
-    LP_STEP_OTHER = 8,
-    LP_STEP_OLD = 16,
-    LP_STEP_OLD_SECOND = 32,
-    LP_STEP_RESULT = 64,
-    LP_STEP_RESULT_SECOND = 128,
-    LP_STEP_FACTORS = 256,
-    LP_STEP_ADDS_REGISTERS = 512 /* linear: the product is added to the registers */
+    LP_STEP_MAIN, /* the input that may be the result of an earlier step; of embed the table of which ids select rows */
+    LP_STEP_OTHER, /* an addend, cosines and sines, the x of a gradient */
+    LP_STEP_MORE,  /* the x of a reflection's gradient; layer norm: mean and inverse deviation */
+    LP_STEP_OLD,   /* values that the results are added to */
+    LP_STEP_OLD_SECOND,
+    LP_STEP_RESULT,
+    LP_STEP_RESULT_SECOND,
+    LP_STEP_ROWS
+};
+
+/* Bits of fused_head.has; the first LP_STEP_ROWS say which rows there are. */
+enum {
+    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is in registers, or if wide in the buffer `write` */
+    LP_STEP_ADDS_REGISTERS = 2 << LP_STEP_ROWS, /* linear: the product is added to the registers */
+    LP_STEP_FACTORS = 4 << LP_STEP_ROWS
 };
 
 /* All that the control flow of a step depends on, loaded at once. */
@@ -52,17 +57,13 @@ typedef struct __align__(16) fused_head
     int op;        /* lp_op_id */
     int halves;    /* of the result: 1 or 2 */
     int in_halves; /* linear: of x */
-    unsigned has;  /* LP_STEP_... */
+    unsigned has;  /* what it reads and writes */
 }
 fused_head;
 
 typedef struct fused_step {
     fused_head head;
-    fused_rows main; /* main input, unless LP_STEP_FOLLOWS */
-    /* Further inputs: an addend, cosines and sines, the x of a gradient; layer norm: mean and inverse deviation. */
-    fused_rows other[2];
-    fused_rows old[2]; /* values that the results are added to */
-    fused_rows result[2];
+    fused_rows rows[LP_STEP_ROWS];
     const float *weight;      /* linear: packed */
     const float *next_weight; /* linear: weight of the next product in the kernel; NULL: none */
     const void *factors;      /* one for each column: bias, scale, gain or frequency */

@@ -13,6 +13,7 @@
 #define LP_CUDA_FUSED_BUFFERS_H
 
 #include "backend/cuda/cuda_fused.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
@@ -22,7 +23,7 @@ enum { SIDES = 2, TILES = LP_FUSED_TILES / SIDES }; /* warps that share 16 rows,
 enum { ROWS = LP_FUSED_ROWS, WARPS = ROWS / 16 * SIDES, THREADS = 32 * WARPS };
 enum { LANE_BLOCKS = 2 * TILES };                    /* random blocks for the two rows of a lane: one for each tile */
 enum { RANDOM_WORDS = WARPS * 8 * LANE_BLOCKS * 4 }; /* of a thread block */
-enum { ROW_SUMS = SIDES * 2 * ROWS };                /* floats: two sums of a row, from each of its warps */
+enum { ROW_SUMS = 2 * SIDES * 2 * ROWS };            /* floats: twice two sums of a row, from each of its warps */
 enum { PADDING = 8 * LP_FUSED_TILES };               /* floats that may be read beyond the last row of a value */
 
 /* A lane's elements of half a value: element i of tile j is row g + 8 (i / 2), column 8 j + 2 t + i % 2 of its columns. */
@@ -34,14 +35,11 @@ typedef struct fused_lane {
     fused_head now; /* of the current step */
     const lp_cuda_shard *shard;
     float *x, *read, *write; /* shared-memory buffers */
-    float *read_second;      /* second half of `read`: space for another narrow value */
     float *weights[2];       /* shared-memory buffers; the first is that of the next product */
-    float2 *sums;            /* row sums by side: [SIDES x ROWS] */
+    float2 *sums;            /* row sums by side: [2 x SIDES x ROWS] */
     int side, rows;          /* which warp of its rows; rows of the block that exist */
     int row, member, column; /* its first row in the block, lane within the row, and first column */
-    int cols, floats;        /* columns of half a value, and floats of all its rows */
-    int first;               /* first row of the block */
-    uint32_t valid;          /* bit 2 j + h: row h and tile j exist */
+    int cols, first;         /* columns of half a value; first row of the block */
     uint32_t columns;        /* bit j: tile j exists */
 } fused_lane;
 
@@ -54,14 +52,16 @@ template <typename type> __device__ inline type *global(type *data)
     return data;
 }
 
-__device__ inline bool has(const fused_lane &me, unsigned flag)
+/* Second half of the buffer `read`: space for another narrow value. */
+__device__ inline float *read_second(const fused_lane &me)
 {
-    return me.now.has & flag;
+    return me.read + ROWS * me.cols;
 }
 
-__device__ inline bool valid(const fused_lane &me, int j, int half)
+/* Whether the step reads or writes these rows. */
+__device__ inline bool has_rows(const fused_lane &me, int which)
 {
-    return me.valid >> (2 * j + half) & 1;
+    return me.now.has >> which & 1;
 }
 
 __device__ inline bool row_valid(const fused_lane &me, int half)
@@ -69,20 +69,85 @@ __device__ inline bool row_valid(const fused_lane &me, int half)
     return me.row + 8 * half < me.rows;
 }
 
+__device__ inline bool valid(const fused_lane &me, int j, int half)
+{
+    return me.columns >> j & 1 && row_valid(me, half);
+}
+
+/* Rows of a step, from the first one of the block on. */
+__device__ inline fused_rows rows_of(const fused_lane &me, const fused_step &step, int which)
+{
+    fused_rows rows = step.rows[which];
+    rows.data += rows.data ? (int64_t)me.first * rows.stride : 0;
+    rows.copy += rows.copy ? (int64_t)me.first * rows.copy_stride : 0;
+    return rows;
+}
+
 /* ---- shared-memory buffers ------------------------------------------------------------------------------------- */
 
-/* Starts to copy the rows of a value to a buffer, if the step has this flag. */
-__device__ inline void load_rows(const fused_lane &me, float *buffer, const fused_rows &rows, unsigned flag)
+/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory. */
+template <typename action> __device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
 {
-    if (!has(me, flag))
-        return;
-    const float *from = global(rows.data);
-    int count = me.now.halves * me.floats, i = 4 * (int)threadIdx.x; /* a multiple of 2 */
 #pragma unroll 1
-    for (; i < count - 2; i += 4 * THREADS)
-        tile_cp_async<4>(buffer + i, from + i);
-    if (i < count)
-        tile_cp_async<2>(buffer + i, from + i);
+    for (int column = 2 * ((int)threadIdx.x & 31); column < cols; column += 64)
+#pragma unroll 4
+        for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
+            act(row, column);
+}
+
+/* Calls act(k, row, column) for the vectors of 8 columns of a thread, number k of VECTORS at most. */
+enum { VECTORS = ROWS * 2 * LP_FUSED_TILES / THREADS };
+
+template <typename action> __device__ inline void each_vector(const fused_lane &me, int cols, const action &act)
+{
+    int column = 8 * ((int)threadIdx.x % (2 * LP_FUSED_TILES)), row = (int)threadIdx.x / (2 * LP_FUSED_TILES);
+#pragma unroll
+    for (int k = 0; k < VECTORS; k++, row += ROWS / VECTORS)
+        if (column < cols && row < me.rows)
+            act(k, row, column);
+}
+
+/* The buffer of the inputs of a step. Code for each input apart would be slower: a block executes most of it once. */
+__device__ inline float *buffer_of(const fused_lane &me, int which)
+{
+    bool wide = me.now.halves == 2;
+    return which == LP_STEP_MAIN    ? wide ? me.write : me.read
+           : which == LP_STEP_OTHER ? wide ? me.read : read_second(me)
+           : which == LP_STEP_MORE ? wide ? me.x : (float *)(me.sums + SIDES * ROWS)
+                                   : me.write;
+}
+
+/* Starts to copy the inputs of a step, from this one on, to their buffers. */
+__device__ inline void load_rows(const fused_lane &me, const fused_step &step, int first)
+{
+    if (!(me.now.has >> first & ((1u << (LP_STEP_OLD_SECOND - first)) - 1)))
+        return;
+#pragma unroll 1
+    for (int which = first; which < LP_STEP_OLD_SECOND; which++) {
+        if (!has_rows(me, which))
+            continue;
+        fused_rows rows = rows_of(me, step, which);
+        float *buffer = buffer_of(me, which);
+        const float *from = global(rows.data);
+        int count = rows.copy ? 0 : me.rows * rows.stride;
+#pragma unroll 1
+        for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+            tile_cp_async_part<4>(buffer + i, from + i, min(4, count - i));
+        if (!rows.copy)
+            continue;
+        lp_vector<4> all[VECTORS] = {}; /* all loads are issued before the first is used */
+        each_vector(me, rows.stride, [&](int k, int row, int column) {
+            all[k] = lp_vector_load<4>((const float *)(global(rows.copy) + row * rows.copy_stride + column));
+        });
+        each_vector(me, rows.stride, [&](int k, int row, int column) {
+            float *to = buffer + row * rows.stride + column;
+#pragma unroll
+            for (int i = 0; i < 4 && column + 2 * i < rows.stride; i++) {
+                uint32_t both = __float_as_uint(all[k].at[i]);
+                *(float2 *)(to + 2 * i) = make_float2(__uint_as_float(both << 16), __uint_as_float(both & 0xFFFF0000u));
+            }
+        });
+    }
 }
 
 /* Waits until all copies of the block are complete. */
@@ -92,19 +157,47 @@ __device__ inline void wait_rows(void)
     __syncthreads();
 }
 
-/* Stores the rows of a buffer to global memory, if the step has this flag. */
-__device__ inline void store_rows(const fused_lane &me, const float *buffer, const fused_rows &rows, unsigned flag)
+/* Adds rows of a step, if there are any, to those in a buffer. */
+__device__ inline void add_rows(const fused_lane &me, float *buffer, const fused_step &step, int which)
 {
-    if (!has(me, flag))
+    fused_rows rows = rows_of(me, step, which);
+    const float *from = global(rows.data);
+    int count = from ? me.rows * rows.stride : 0;
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS) {
+        float4 more = *(const float4 *)(from + i), *to = (float4 *)(buffer + i);
+        *to = make_float4(to->x + more.x, to->y + more.y, to->z + more.z, to->w + more.w);
+    }
+}
+
+/* Stores the results of a step, the first in the buffer `write`, the second in `read`. The last 16 bytes may be beyond the rows. */
+__device__ inline void store_rows(const fused_lane &me, const fused_step &step)
+{
+    if (!has_rows(me, LP_STEP_RESULT) && !has_rows(me, LP_STEP_RESULT_SECOND))
         return;
-    float *to = global(rows.data);
-    int count = me.now.halves * me.floats, i = 4 * (int)threadIdx.x;
     __syncthreads();
 #pragma unroll 1
-    for (; i < count - 2; i += 4 * THREADS)
-        *(float4 *)(to + i) = *(const float4 *)(buffer + i);
-    if (i < count)
-        *(float2 *)(to + i) = *(const float2 *)(buffer + i);
+    for (int which = LP_STEP_RESULT; which < LP_STEP_ROWS; which++) {
+        if (!has_rows(me, which))
+            continue;
+        fused_rows rows = rows_of(me, step, which);
+        const float *buffer = which == LP_STEP_RESULT ? me.write : me.read;
+        float *to = global(rows.data);
+        int count = to ? me.rows * rows.stride : 0;
+#pragma unroll 1
+        for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+            *(float4 *)(to + i) = *(const float4 *)(buffer + i);
+        if (rows.copy)
+            each_vector(me, rows.stride, [&](int, int row, int column) {
+                lp_vector<4> all = {};
+#pragma unroll
+                for (int i = 0; i < 4; i++) {
+                    float2 two = *(const float2 *)(buffer + row * rows.stride + column + 2 * i);
+                    all.at[i] = column + 2 * i < rows.stride ? tile_pack_bf16(two.x, two.y) : 0;
+                }
+                *(lp_vector<4> *)(global(rows.copy) + row * rows.copy_stride + column) = all;
+            });
+    }
 }
 
 /* Offset of the lane's first element in a buffer with this row stride. */
@@ -116,7 +209,7 @@ __device__ inline int offset_in(const fused_lane &me, int stride)
 /* x = half number `part` of the value in the buffer; adds: x += it. Only the latter skips the columns beyond the value, and so may be used
  * while other lanes write there. */
 template <bool adds>
-__device__ inline void read_strip(const fused_lane &me, strip &x, const float *buffer, int part, int halves)
+__device__ inline void read_strip(const fused_lane &me, strip &x, const float *buffer, int part = 0, int halves = 1)
 {
     int stride = halves * me.cols;
     const float *first = buffer + offset_in(me, stride) + part * me.cols, *second = first + 8 * stride;
@@ -132,7 +225,8 @@ __device__ inline void read_strip(const fused_lane &me, strip &x, const float *b
     }
 }
 
-__device__ inline void write_rows(const fused_lane &me, const strip &x, float *buffer, int stride)
+/* Writes x to rows of a buffer with this stride. */
+__device__ inline void write_strip(const fused_lane &me, const strip &x, float *buffer, int stride)
 {
     float *first = buffer + offset_in(me, stride), *second = first + 8 * stride;
 #pragma unroll
@@ -144,18 +238,34 @@ __device__ inline void write_rows(const fused_lane &me, const strip &x, float *b
     }
 }
 
-__device__ inline void write_strip(const fused_lane &me, const strip &x, float *buffer, int part, int halves)
+/* Writes the narrow result x, to which the value in the buffer `write` is added if there is one. */
+__device__ inline void finish_strip(const fused_lane &me, strip &x)
 {
-    write_rows(me, x, buffer + part * me.cols, halves * me.cols);
+    if (has_rows(me, LP_STEP_OLD))
+        read_strip<true>(me, x, me.write);
+    if (has_rows(me, LP_STEP_RESULT))
+        write_strip(me, x, me.write, me.cols);
 }
 
-/* The factors of two columns; 0 beyond the last column. */
-__device__ inline float2 read_factors(const fused_lane &me, const float *factors, int j)
+/* Factors of the columns of a lane; 0 beyond the last column. */
+typedef struct strip_factors {
+    float2 at[TILES];
+} strip_factors;
+
+__device__ inline strip_factors read_factors(const fused_lane &me, const float *factors)
 {
-    float2 two = {0, 0};
-    if (me.columns >> j & 1)
-        two = *(const float2 *)(global(factors) + me.column + 8 * j);
-    return two;
+    strip_factors all = {};
+#pragma unroll
+    for (int j = 0; j < TILES; j++)
+        if (me.columns >> j & 1)
+            all.at[j] = *(const float2 *)(global(factors) + me.column + 8 * j);
+    return all;
+}
+
+/* The factor of element i of tile j. */
+__device__ inline float factor_of(const strip_factors &all, int j, int i)
+{
+    return i % 2 ? all.at[j].y : all.at[j].x;
 }
 
 } // namespace

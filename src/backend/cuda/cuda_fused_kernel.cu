@@ -3,12 +3,119 @@
  * The block synchronizes between steps, so a step may read what any warp wrote in an earlier one. Random numbers and sums are those
  * of the kernels of single nodes, up to the order of the terms.
  */
-#include "backend/cuda/cuda_fused_products.h"
+#include "backend/cuda/cuda_fused_buffers.h"
 
 namespace
 {
 
 #define TWO_PI 6.283185307179586476925
+
+/* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
+
+/* Row stride of half an x, in floats: 4 modulo 8, so that tile_ldmatrix has no bank conflicts. */
+__host__ __device__ inline int x_stride(int cols)
+{
+    return (cols + 3) / 8 * 8 + 4;
+}
+
+/* Tiles of 8 terms in a block of weights: only whether there is a last one is not a compile-time constant. */
+__host__ __device__ inline int term_tiles(int cols)
+{
+    return cols > 8 * (LP_FUSED_TILES - 1) ? LP_FUSED_TILES : LP_FUSED_TILES - 1;
+}
+
+/* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
+__device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
+{
+    const float *from = global(rows_of(me, step, LP_STEP_MAIN).data);
+    int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
+    each_pair(me, width, [&](int row, int column) {
+        int half = column >= me.cols;
+        float *to = me.x + (half * ROWS + row) * stride + column - half * me.cols;
+        if (follows)
+            *(float2 *)to = *(const float2 *)(me.write + row * width + column);
+        else
+            tile_cp_async<2>(to, from + row * width + column);
+    });
+}
+
+__device__ inline void load_weights(const fused_lane &me, float *buffer, const float *block)
+{
+    if (!block)
+        return;
+    int count = term_tiles(me.cols) * LP_FUSED_TILES * 64;
+#pragma unroll 4
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_cp_async<4>(buffer + i, global(block) + i);
+}
+
+/* sum += x W for half an x and a block of weights. The tensor core truncates x to tf32: rounding it would cost more instructions than the
+ * rest. */
+__device__ inline void multiply(const fused_lane &me, strip &sum, const float *x, const float *weights)
+{
+    const float4 *right = (const float4 *)weights + me.side * (TILES / 2) * 32 + ((int)threadIdx.x & 31);
+    tile_address from = tile_a_address(x, x_stride(me.cols));
+    bool all = term_tiles(me.cols) == LP_FUSED_TILES;
+#pragma unroll
+    for (int j = 0; j < LP_FUSED_TILES; j++) {
+        if (j == LP_FUSED_TILES - 1 && !all)
+            continue;
+        float left[4];
+        tile_ldmatrix(left, from, 8 * j);
+#pragma unroll
+        for (int i = 0; i < TILES / 2; i++) {
+            float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
+            tile_mma_tf32(sum.at[2 * i], left, two.x, two.y);
+            tile_mma_tf32(sum.at[2 * i + 1], left, two.z, two.w);
+        }
+    }
+}
+
+/* The packed weight is loaded block by block into the two buffers for weights. */
+__device__ inline void linear(fused_lane &me, const fused_step &step, strip &registers)
+{
+    int halves = me.now.halves, in_halves = me.now.in_halves, stride = x_stride(me.cols), last = halves * in_halves - 1;
+    const float *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
+    bool follows = me.now.has & LP_STEP_FOLLOWS;
+    if (follows && in_halves == 1)
+        write_strip(me, registers, me.x, stride);
+    else if (follows || has_rows(me, LP_STEP_MAIN))
+        load_x(me, step, follows);
+#pragma unroll 1
+    for (int to = 0; to < halves; to++) {
+        strip sum = {};
+        strip_factors bias = {};
+        if (me.now.has & LP_STEP_ADDS_REGISTERS)
+            sum = registers;
+        if (me.now.has & LP_STEP_FACTORS)
+            bias = read_factors(me, (const float *)step.factors + to * me.cols);
+#pragma unroll 1
+        for (int from = 0; from < in_halves; from++) {
+            int block = to * in_halves + from;
+            float *weights = me.weights[0], *next = me.weights[1];
+            wait_rows(); /* x and weights are loaded; no lane reads the previous weights any more */
+            load_weights(me, next, block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            if (block == 0)
+                load_rows(me, step, LP_STEP_OTHER);
+            multiply(me, sum, x + from * ROWS * stride, weights);
+            me.weights[0] = next;
+            me.weights[1] = weights;
+        }
+#pragma unroll
+        for (int k = 0; k < 4 * TILES; k++)
+            sum.at[k / 4][k % 4] += factor_of(bias, k / 4, k % 4);
+        if (to == 0 && (has_rows(me, LP_STEP_OTHER) || has_rows(me, LP_STEP_OLD)))
+            wait_rows();
+        if (has_rows(me, LP_STEP_OTHER))
+            read_strip<true>(me, sum, buffer_of(me, LP_STEP_OTHER), to, halves);
+        if (has_rows(me, LP_STEP_OLD))
+            read_strip<true>(me, sum, me.write, to, halves);
+        if (has_rows(me, LP_STEP_RESULT) || halves > 1)
+            write_strip(me, sum, me.write + to * me.cols, halves * me.cols);
+        if (halves == 1)
+            registers = sum;
+    }
+}
 
 /* ---- elementwise ops ----------------------------------------------------------------------------------------- */
 
@@ -16,7 +123,7 @@ namespace
  * each tile, and each finds the words of its columns among those of the others. */
 __device__ inline uint32_t *random_words(const fused_lane &me)
 {
-    return (uint32_t *)me.read_second + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
+    return (uint32_t *)read_second(me) + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
 }
 
 __device__ inline void generate_random(const fused_lane &me, const fused_step &step)
@@ -34,72 +141,53 @@ __device__ inline void generate_random(const fused_lane &me, const fused_step &s
     __syncwarp();
 }
 
-__device__ inline void drop(const fused_lane &me, strip &x, float scale, uint32_t threshold)
+/* x = f(x) by element: f(x, j, i). */
+template <typename function> __device__ inline void map(strip &x, const function &f)
 {
-    const uint32_t *words = random_words(me) + me.member;
 #pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int half = 0; half < 2; half++) {
-            uint32_t word = words[4 * (j + half * TILES)];
-            x.at[j][2 * half] = (word & 0xFFFFu) >= threshold ? x.at[j][2 * half] * scale : 0;
-            x.at[j][2 * half + 1] = word >> 16 >= threshold ? x.at[j][2 * half + 1] * scale : 0;
-        }
+    for (int k = 0; k < 4 * TILES; k++)
+        x.at[k / 4][k % 4] = f(x.at[k / 4][k % 4], k / 4, k % 4);
 }
 
-/* x = f(x, y), where y is half number `part` of the other input. */
-__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x, const float *other, int part)
+/* x = f(x, y), where y is the other input. */
+__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x)
 {
     float scale = step.scale, shift = step.shift;
+    const uint32_t *words = random_words(me) + me.member;
+    uint32_t threshold = step.threshold;
     strip y = {};
+    if (has_rows(me, LP_STEP_OTHER))
+        read_strip<true>(me, y, read_second(me));
     switch (me.now.op) {
     case LP_OP_ADD: /* the second addend is optional */
-        if (has(me, LP_STEP_OTHER))
-            read_strip<true>(me, x, other, part, me.now.halves);
-        return;
+        return map(x, [&](float one, int j, int i) { return one + y.at[j][i]; });
     case LP_OP_DROPOUT:
-        return drop(me, x, scale, step.threshold);
+        return map(x, [&](float one, int j, int i) {
+            uint32_t word = words[4 * (j + i / 2 * TILES)];
+            return (i % 2 ? word >> 16 : word & 0xFFFFu) >= threshold ? one * scale : 0;
+        });
     case LP_OP_RELU_GRADIENT:
-        read_strip<true>(me, y, other, part, me.now.halves);
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = y.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
-        return;
+        return map(x, [&](float one, int j, int i) { return y.at[j][i] > 0 ? one : 0; });
     case LP_OP_MULTIPLY:
-        read_strip<true>(me, y, other, part, me.now.halves);
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] *= y.at[k / 4][k % 4];
-        return;
+        return map(x, [&](float one, int j, int i) { return one * y.at[j][i]; });
     case LP_OP_RELU:
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = x.at[k / 4][k % 4] > 0 ? x.at[k / 4][k % 4] : 0;
-        return;
+        return map(x, [&](float one, int, int) { return one > 0 ? one : 0; });
     case LP_OP_AFFINE:
-#pragma unroll
-        for (int k = 0; k < 4 * TILES; k++)
-            x.at[k / 4][k % 4] = scale * x.at[k / 4][k % 4] + shift;
-        return;
+        return map(x, [&](float one, int, int) { return scale * one + shift; });
     case LP_OP_SCALE_COLUMNS:
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            float2 factor = read_factors(me, (const float *)step.factors + part * me.cols, j);
-#pragma unroll
-            for (int i = 0; i < 4; i++)
-                x.at[j][i] *= i % 2 ? factor.y : factor.x;
-        }
+        strip_factors factors = read_factors(me, (const float *)step.factors);
+        return map(x, [&](float one, int j, int i) { return one * factor_of(factors, j, i); });
     }
 }
 
-__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x, int part)
+__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x)
 {
-    const int32_t *ids = step.ids + me.row;
-    int stride = step.main.stride;
-    const float *table = global(step.main.data) + part * me.cols + me.column;
+    const int32_t *ids = step.ids + me.first + me.row;
+    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    const float *table = global(rows.data) + me.column;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        const float *row = table + (row_valid(me, half) ? (int64_t)ids[8 * half] * stride : 0);
+        const float *row = table + (row_valid(me, half) ? (int64_t)ids[8 * half] * rows.stride : 0);
 #pragma unroll
         for (int j = 0; j < TILES; j++) {
             float2 two = {0, 0};
@@ -113,186 +201,110 @@ __device__ inline void read_table(const fused_lane &me, const fused_step &step, 
 
 __device__ inline void each_element(const fused_lane &me, const fused_step &step, strip &registers)
 {
-    int halves = me.now.halves;
-    bool accumulates = has(me, LP_STEP_OLD);
-    float *other =
-        halves == 1 ? me.read_second : me.write; /* each lane overwrites only the elements that it has read */
-    load_rows(me, me.read, step.main, LP_STEP_MAIN);
-    load_rows(me, other, step.other[0], LP_STEP_OTHER);
     if (me.now.op == LP_OP_DROPOUT)
         generate_random(me, step);
-    if (halves == 1)
-        load_rows(me, me.write, step.old[0], LP_STEP_OLD);
+    if (me.now.op == LP_OP_EMBED)
+        read_table(me, step, registers);
     wait_rows();
-#pragma unroll 1
-    for (int part = 0; part < halves; part++) {
-        if (has(me, LP_STEP_TABLE))
-            read_table(me, step, registers, part);
-        else if (has(me, LP_STEP_MAIN))
-            read_strip<false>(me, registers, me.read, part, halves);
-        apply(me, step, registers, other, part);
-        if (accumulates && halves == 1)
-            read_strip<true>(me, registers, me.write, 0, 1);
-        if (has(me, LP_STEP_RESULT) || halves > 1)
-            write_strip(me, registers, me.write, part, halves);
-    }
-    if (accumulates && halves > 1) { /* the third wide value needs a buffer that is free only now */
-        __syncthreads();
-        load_rows(me, me.read, step.old[0], LP_STEP_OLD);
-        wait_rows();
-#pragma unroll 1
-        for (int part = 0; part < halves; part++) {
-            registers = {};
-            read_strip<true>(me, registers, me.write, part, halves);
-            read_strip<true>(me, registers, me.read, part, halves);
-            write_strip(me, registers, me.write, part, halves);
-        }
-    }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    if (has_rows(me, LP_STEP_MAIN))
+        read_strip<false>(me, registers, me.read);
+    apply(me, step, registers);
+    finish_strip(me, registers);
 }
 
 /* ---- norms --------------------------------------------------------------------------------------------------- */
 
-/* The partial sums of both warps, for the two rows of a lane. */
-typedef struct all_sides {
-    float2 of[SIDES][2];
-} all_sides;
+/* Two sums over a row of a lane, by row. */
+typedef struct row_sums {
+    float2 of[2];
+} row_sums;
 
-__device__ inline all_sides exchange(const fused_lane &me, const float2 (&mine)[2])
+/* Adds up the sums of the lanes and of both warps of a row. which: a part of shared memory, which must not be the same twice in a row. */
+__device__ inline void add_up(const fused_lane &me, row_sums &mine, int which)
 {
-    all_sides all;
-    if (me.member == 0)
+    float2 *all = me.sums + which * SIDES * ROWS;
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            me.sums[me.side * ROWS + me.row + 8 * half] = mine[half];
+    for (int half = 0; half < 2; half++) {
+        mine.of[half] = make_float2(tile_row_sum(mine.of[half].x), tile_row_sum(mine.of[half].y));
+        if (me.member == 0)
+            all[me.side * ROWS + me.row + 8 * half] = mine.of[half];
+    }
     __syncthreads();
 #pragma unroll
-    for (int k = 0; k < 2 * SIDES; k++)
-        all.of[k / 2][k % 2] = me.sums[k / 2 * ROWS + me.row + 8 * (k % 2)];
-    return all;
+    for (int half = 0; half < 2; half++) {
+        float2 one = all[me.row + 8 * half], two = all[ROWS + me.row + 8 * half];
+        mine.of[half] = make_float2(one.x + two.x, one.y + two.y);
+    }
 }
 
-/* Number of columns of a side. */
-__device__ inline int side_cols(const fused_lane &me, int side)
-{
-    return max(0, min(me.cols - 8 * TILES * side, 8 * TILES));
-}
-
-/* Each warp computes the mean and the squared deviations of its own columns; then they are combined (Chan et al.). */
 __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, strip &x)
 {
-    int mine = side_cols(me, me.side);
-    float inverse_mine = mine ? 1 / (float)mine : 0, inverse_cols = 1 / (float)me.cols;
-    if (has(me, LP_STEP_MAIN)) {
-        load_rows(me, me.read, step.main, LP_STEP_MAIN);
+    float inverse_cols = 1 / (float)me.cols;
+    strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
+    row_sums sum = {}, square = {};
+    if (has_rows(me, LP_STEP_MAIN)) {
         wait_rows();
-        read_strip<false>(me, x, me.read, 0, 1);
+        read_strip<false>(me, x, me.read);
     }
-    float2 own[2];
+    map(x, [&](float one, int j, int i) {
+        sum.of[i / 2].x += me.columns >> j & 1 ? one : 0;
+        return one;
+    });
+    add_up(me, sum, 0);
+    map(x, [&](float one, int j, int i) {
+        float apart = one - sum.of[i / 2].x * inverse_cols;
+        square.of[i / 2].x += me.columns >> j & 1 ? apart * apart : 0;
+        return apart;
+    });
+    add_up(me, square, 1);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        float sum = 0, square = 0;
-#pragma unroll
-        for (int j = 0; j < TILES; j++)
-            sum += me.columns >> j & 1 ? x.at[j][2 * half] + x.at[j][2 * half + 1] : 0;
-        float mean = tile_row_sum(sum) * inverse_mine;
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            float one = x.at[j][2 * half] - mean, two = x.at[j][2 * half + 1] - mean;
-            square += me.columns >> j & 1 ? one * one + two * two : 0;
-        }
-        own[half] = make_float2(mean, tile_row_sum(square));
+        square.of[half].x = rsqrtf(square.of[half].x * inverse_cols + step.shift);
+        if (me.member == 0 && me.side == 0)
+            ((float2 *)me.read)[me.row + 8 * half] = make_float2(sum.of[half].x * inverse_cols, square.of[half].x);
     }
-    all_sides all = exchange(me, own);
-    float mean[2], inverse[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        float sum = 0, square = 0;
-#pragma unroll
-        for (int side = 0; side < SIDES; side++)
-            sum += all.of[side][half].x * (float)side_cols(me, side);
-        mean[half] = sum * inverse_cols;
-#pragma unroll
-        for (int side = 0; side < SIDES; side++) {
-            float apart = all.of[side][half].x - mean[half];
-            square += all.of[side][half].y + apart * apart * (float)side_cols(me, side);
-        }
-        inverse[half] = rsqrtf(square * inverse_cols + step.shift);
-        float2 *moments = (float2 *)(global(step.result[1].data) + (me.row + 8 * half) * 2);
-        if (has(me, LP_STEP_RESULT_SECOND) && row_valid(me, half) && me.member == 0 && me.side == 0)
-            *moments = make_float2(mean[half], inverse[half]);
-    }
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j), shift = read_factors(me, step.shifts, j);
-#pragma unroll
-        for (int i = 0; i < 4; i++)
-            x.at[j][i] =
-                (x.at[j][i] - mean[i / 2]) * inverse[i / 2] * (i % 2 ? gain.y : gain.x) + (i % 2 ? shift.y : shift.x);
-    }
-    if (has(me, LP_STEP_RESULT))
-        write_strip(me, x, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+    map(x, [&](float apart, int j, int i) {
+        return apart * square.of[i / 2].x * factor_of(gain, j, i) + factor_of(shift, j, i);
+    });
+    finish_strip(me, x);
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
 __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_step &step, strip &registers)
 {
-    float inverse_cols = 1.0f / (float)me.cols;
+    float inverse_cols = 1 / (float)me.cols;
+    strip_factors gain = read_factors(me, (const float *)step.factors);
     strip normal;
-    float2 moments[2] = {}, own[2] = {};
-    load_rows(me, me.read, step.main, LP_STEP_MAIN);
-    load_rows(me, me.read_second, step.other[0], LP_STEP_OTHER);
-    load_rows(me, me.write, step.old[0], LP_STEP_OLD);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        if (row_valid(me, half))
-            moments[half] = *(const float2 *)(global(step.other[1].data) + (me.row + 8 * half) * 2);
+    row_sums moments = {}, sum = {};
     wait_rows();
-    if (has(me, LP_STEP_MAIN))
-        read_strip<false>(me, registers, me.read, 0, 1);
-    read_strip<false>(me, normal, me.read_second, 0, 1);
+    if (has_rows(me, LP_STEP_MAIN))
+        read_strip<false>(me, registers, me.read);
+    read_strip<false>(me, normal, read_second(me));
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        float2 gain = read_factors(me, (const float *)step.factors, j);
+    for (int half = 0; half < 2; half++)
+        moments.of[half] = me.sums[SIDES * ROWS + me.row + 8 * half];
+    map(registers, [&](float dy, int j, int i) {
         bool column = me.columns >> j & 1;
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            normal.at[j][i] = column ? (normal.at[j][i] - moments[i / 2].x) * moments[i / 2].y : 0;
-            registers.at[j][i] = column ? registers.at[j][i] * (i % 2 ? gain.y : gain.x) : 0;
-            own[i / 2].x += registers.at[j][i];
-            own[i / 2].y += registers.at[j][i] * normal.at[j][i];
-        }
-    }
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-        own[half] = make_float2(tile_row_sum(own[half].x) * inverse_cols, tile_row_sum(own[half].y) * inverse_cols);
-    all_sides all = exchange(me, own);
-#pragma unroll
-    for (int half = 0; half < 2; half++)
-#pragma unroll
-        for (int side = 1; side < SIDES; side++)
-            all.of[0][half] =
-                make_float2(all.of[0][half].x + all.of[side][half].x, all.of[0][half].y + all.of[side][half].y);
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-#pragma unroll
-        for (int i = 0; i < 4; i++) {
-            float2 mean = all.of[0][i / 2];
-            registers.at[j][i] = moments[i / 2].y * (registers.at[j][i] - mean.x - normal.at[j][i] * mean.y);
-        }
-    if (has(me, LP_STEP_OLD))
-        read_strip<true>(me, registers, me.write, 0, 1);
-    if (has(me, LP_STEP_RESULT))
-        write_strip(me, registers, me.write, 0, 1);
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
+        float g = column ? dy * factor_of(gain, j, i) : 0;
+        float &n = normal.at[j][i];
+        n = column ? (n - moments.of[i / 2].x) * moments.of[i / 2].y : 0;
+        sum.of[i / 2].x += g;
+        sum.of[i / 2].y += g * n;
+        return g;
+    });
+    add_up(me, sum, 0);
+    map(registers, [&](float g, int j, int i) {
+        float2 all = sum.of[i / 2];
+        return moments.of[i / 2].y * (g - inverse_cols * (all.x + normal.at[j][i] * all.y));
+    });
+    finish_strip(me, registers);
 }
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
 __device__ inline void basis(const fused_lane &me, const fused_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.row;
+    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.row;
     int cols = me.cols;
     float *to = me.write + offset_in(me, 2 * cols);
     double at[2] = {row_valid(me, 0) ? time[0] : 0, row_valid(me, 1) ? time[8] : 0};
@@ -313,118 +325,71 @@ __device__ inline void basis(const fused_lane &me, const fused_step &step)
             *(float2 *)(first + cols) = make_float2(sine[0], sine[1]);
         }
     }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
 }
 
-/* Elements of one row of a lane in a wide value: cosines and sines, or their gradients. */
-typedef struct sincos_row {
-    float2 c[TILES], s[TILES];
-} sincos_row;
+/* Cosines and sines, or their gradients, of a lane in one of its rows and two tiles. There are four such parts. */
+typedef struct sincos_part {
+    float2 c[2], s[2];
+} sincos_part;
 
-/* From global memory; 0 beyond the rows and columns. Issues all loads before the first is used. */
-__device__ inline void load_sincos(const fused_lane &me, sincos_row &x, const fused_rows &rows, int half)
-{
-    const float *from = global(rows.data) + offset_in(me, rows.stride) + 8 * half * rows.stride;
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = x.s[j] = make_float2(0, 0);
-        if (valid(me, j, half)) {
-            x.c[j] = *(const float2 *)(from + 8 * j);
-            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
-        }
-    }
-}
-
-__device__ inline void read_sincos(const fused_lane &me, sincos_row &x, const float *buffer, int half)
-{
-    const float *from = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
-#pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = x.s[j] = make_float2(0, 0);
-        if (me.columns >> j & 1) {
-            x.c[j] = *(const float2 *)(from + 8 * j);
-            x.s[j] = *(const float2 *)(from + me.cols + 8 * j);
-        }
-    }
-}
-
-__device__ inline void write_sincos(const fused_lane &me, const sincos_row &x, float *buffer, int half)
-{
-    float *to = buffer + offset_in(me, 2 * me.cols) + 16 * half * me.cols;
-#pragma unroll
-    for (int j = 0; j < TILES; j++)
-        if (me.columns >> j & 1) {
-            *(float2 *)(to + 8 * j) = x.c[j];
-            *(float2 *)(to + me.cols + 8 * j) = x.s[j];
-        }
-}
-
-/* a b + sign c d */
-__device__ inline float2 cross(float2 a, float2 b, float2 c, float2 d, float sign)
-{
-    return make_float2(a.x * b.x + sign * (c.x * d.x), a.y * b.y + sign * (c.y * d.y));
-}
-
-__device__ inline void add_sincos(sincos_row &x, const sincos_row &more)
+/* Calls act(k, column) for the columns of a part that exist. */
+template <typename action> __device__ inline void each_tile(const fused_lane &me, int part, const action &act)
 {
 #pragma unroll
-    for (int j = 0; j < TILES; j++) {
-        x.c[j] = make_float2(x.c[j].x + more.c[j].x, x.c[j].y + more.c[j].y);
-        x.s[j] = make_float2(x.s[j].x + more.s[j].x, x.s[j].y + more.s[j].y);
-    }
+    for (int k = 0; k < 2; k++)
+        if (me.columns >> (part % 2 * 2 + k) & 1)
+            act(k, me.column + 8 * (part % 2 * 2 + k));
+}
+
+__device__ inline void read_sincos(const fused_lane &me, sincos_part &x, const float *buffer, int part)
+{
+    const float *from = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
+    each_tile(me, part, [&](int k, int column) {
+        x.c[k] = *(const float2 *)(from + column);
+        x.s[k] = *(const float2 *)(from + column + me.cols);
+    });
+}
+
+/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c), to a buffer. */
+__device__ inline void write_reflected(const fused_lane &me, const sincos_part &x, const sincos_part &u, float sign,
+                                       float *buffer, int part)
+{
+    float *to = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
+    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by) {
+        *(float2 *)(to + column) = make_float2(a.x * b.x + by * (c.x * d.x), a.y * b.y + by * (c.y * d.y));
+    };
+    each_tile(me, part, [&](int k, int column) {
+        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign);
+        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign);
+    });
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
- * buffer of its input; the value that du is added to is loaded into the buffer of x. */
+ * buffer of its input; the x of a gradient is in that of a product's x. */
 __device__ inline void reflect(const fused_lane &me, const fused_step &step)
 {
-    bool wants_du = me.now.op == LP_OP_REFLECT_GRADIENT && has(me, LP_STEP_RESULT_SECOND);
-    sincos_row from[2];
-    load_rows(me, me.write, step.main, LP_STEP_MAIN);
-    load_rows(me, me.read, step.other[0], LP_STEP_OTHER);
-    load_rows(me, me.x, step.old[1], LP_STEP_OLD_SECOND);
-    if (wants_du)
-#pragma unroll
-        for (int half = 0; half < 2; half++)
-            load_sincos(me, from[half], step.other[1], half);
     wait_rows();
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        sincos_row x, y, u, more;
-        read_sincos(me, x, me.write, half);
-        read_sincos(me, u, me.read, half);
-#pragma unroll
-        for (int j = 0; j < TILES; j++) {
-            y.c[j] = cross(x.c[j], u.c[j], x.s[j], u.s[j], 1);
-            y.s[j] = cross(x.c[j], u.s[j], x.s[j], u.c[j], -1);
-        }
-        if (has(me, LP_STEP_OLD)) {
-            load_sincos(me, more, step.old[0], half);
-            add_sincos(y, more);
-        }
-        write_sincos(me, y, me.write, half);
-        if (wants_du) {
-#pragma unroll
-            for (int j = 0; j < TILES; j++) {
-                y.c[j] = cross(from[half].c[j], x.c[j], from[half].s[j], x.s[j], -1);
-                y.s[j] = cross(from[half].s[j], x.c[j], from[half].c[j], x.s[j], 1);
-            }
-            if (has(me, LP_STEP_OLD_SECOND)) {
-                read_sincos(me, more, me.x, half);
-                add_sincos(y, more);
-            }
-            write_sincos(me, y, me.read, half);
-        }
+    for (int part = 0; part < 4; part++) {
+        sincos_part x = {}, u = {}, from = {};
+        read_sincos(me, x, me.write, part);
+        read_sincos(me, u, me.read, part);
+        write_reflected(me, x, u, 1, me.write, part);
+        if (!has_rows(me, LP_STEP_MORE))
+            continue;
+        read_sincos(me, from, me.x, part);
+        write_reflected(me, from, x, -1, me.read, part);
     }
-    store_rows(me, me.write, step.result[0], LP_STEP_RESULT);
-    store_rows(me, me.read, step.result[1], LP_STEP_RESULT_SECOND);
+    __syncthreads();
+    add_rows(me, me.write, step, LP_STEP_OLD);
+    add_rows(me, me.read, step, LP_STEP_OLD_SECOND);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Offsets in shared memory, in floats. */
 typedef struct shared_layout {
-    int x, read, write, weights, weights_size, sums, steps;
+    int read, write, weights, weights_size, sums, steps;
 } shared_layout;
 
 /* A buffer holds a wide value, or a narrow one followed by random words. */
@@ -447,10 +412,9 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     shared_layout at = shared_layout_of(cols);
     fused_lane me = {};
     me.shard = shard;
-    me.x = shared + at.x;
+    me.x = shared;
     me.read = shared + at.read;
     me.write = shared + at.write;
-    me.read_second = me.read + ROWS * cols;
     me.weights[0] = shared + at.weights;
     me.weights[1] = me.weights[0] + at.weights_size;
     me.sums = (float2 *)(shared + at.sums);
@@ -461,29 +425,9 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
     me.member = lane.member;
     me.column = 8 * TILES * me.side + 2 * lane.member;
     me.cols = cols;
-    me.floats = me.rows * cols;
     for (int j = 0; j < TILES; j++)
-        if (me.column + 8 * j < cols) {
-            me.columns |= 1u << j;
-            me.valid |= (row_valid(me, 0) ? 1u : 0u) << (2 * j) | (row_valid(me, 1) ? 2u : 0u) << (2 * j);
-        }
+        me.columns |= me.column + 8 * j < cols ? 1u << j : 0;
     return me;
-}
-
-/* Advances all row pointers to the first row of the block. */
-__device__ inline void offset_rows(fused_step *steps, int count, int first)
-{
-    for (int i = (int)threadIdx.x; i < count; i += THREADS) {
-        fused_step *step = &steps[i];
-        fused_rows *rows[] = {&step->main,   &step->other[0],  &step->other[1], &step->old[0],
-                              &step->old[1], &step->result[0], &step->result[1]};
-#pragma unroll
-        for (int k = 0; k < 7; k++)
-            if (rows[k]->data && (k > 0 || !step->ids)) /* not a table */
-                rows[k]->data += (int64_t)first * rows[k]->stride;
-        step->ids = step->ids ? step->ids + first : NULL;
-        step->time = step->time ? step->time + first : NULL;
-    }
 }
 
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
@@ -503,7 +447,6 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(fused_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)all_steps)[i];
     __syncthreads();
-    offset_rows(steps, count, me.first);
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
@@ -519,6 +462,8 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         if (i + 1 < count)
             next = steps[i + 1].head;
         __syncthreads();
+        if (me.now.op != LP_OP_LINEAR) /* which loads its x first */
+            load_rows(me, step, LP_STEP_MAIN);
         switch (me.now.op) {
         case LP_OP_LINEAR:
             linear(me, step, registers);
@@ -539,6 +484,7 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         default:
             each_element(me, step, registers);
         }
+        store_rows(me, step);
     }
 }
 

@@ -80,6 +80,8 @@ bool stores(const lp_cuda_stage *stage, const lp_stage_part *part)
 int heads_of(const lp_cuda_stage *stage, const lp_node *node, const lp_value *value)
 {
     int frequencies = lp_cuda_row_chain_frequencies(node);
+    if (stage->type == LP_STAGE_FUSED)
+        return 1;
     return kernel_of(stage, node) != lp_cuda_row_node ? node->attributes.heads
            : frequencies                              ? value->cols / (2 * frequencies)
                                                       : 1;
@@ -93,7 +95,7 @@ bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
         return output < 4;
     if (kernel == lp_cuda_attention)
         return output == 2;
-    return kernel == lp_cuda_linear || (kernel == lp_cuda_row_node && output == 0);
+    return kernel == lp_cuda_linear || (kernel == lp_cuda_row_node && output == 0) || stage->type == LP_STAGE_FUSED;
 }
 
 /* ---- the plan ------------------------------------------------------------------------------------------------ */
@@ -134,11 +136,13 @@ void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part
         lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
         if (!mine || lp_product_keeps(stage, value))
             continue;
-        lp_copy_use use = kernel ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
+        bool fused = stage->type == LP_STAGE_FUSED && lp_cuda_rule_of(node)->either >> i & 1;
+        lp_copy_use use = kernel || fused ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
         lp_copy_layout *layout =
             use == LP_READS_COPY ? layout_of(plan, value, lp_cuda_copy_input_heads(node, i)) : NULL;
         /* A chain reads most of its own results from registers. */
-        bool able = (kernel == lp_cuda_row_node && mine->written != at) || kernel == lp_cuda_attention_gradient;
+        bool able =
+            (kernel == lp_cuda_row_node && mine->written != at) || kernel == lp_cuda_attention_gradient || fused;
         if (layout)
             extend(&layout->first, &layout->last, mine->written, at);
         else if (use == LP_READS_EITHER && able)
@@ -180,8 +184,9 @@ void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_pa
     }
     for (int i = 0; i < node->op->input_count; i++) {
         lp_value_copy *mine = node->inputs[i] ? &plan->of[node->inputs[i]->id] : NULL;
-        if (mine && mine->layouts && mine->layouts->heads > 1 && kernel_of(stage, node) == lp_cuda_row_node)
-            mine->floats = mine->floats || !lp_cuda_row_chain_frequencies(node);
+        bool by_row = stage->type == LP_STAGE_FUSED || kernel_of(stage, node) == lp_cuda_row_node;
+        if (mine && mine->layouts && mine->layouts->heads > 1 && by_row)
+            mine->floats = mine->floats || stage->type == LP_STAGE_FUSED || !lp_cuda_row_chain_frequencies(node);
     }
 }
 

@@ -152,6 +152,7 @@ static bool build_fused(lp_cuda_program *program, const lp_run *run)
             const lp_cuda_stage *stage = &stages->all[i];
             lp_cuda_fused *one = &program->entries[e].fused[i];
             char *to = steps + built * size;
+            sizes.stage = i;
             if (stage->type == LP_STAGE_FUSED)
                 lp_cuda_fused_build(stages, stage, &sizes, (float *)packed->data, one, (fused_step *)to);
             else if (stage->type == LP_STAGE_PACK)

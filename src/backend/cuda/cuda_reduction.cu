@@ -31,7 +31,8 @@ static const reduction_launch SMALL = {264, 64}, LARGE = {132, 256}, WIDE = {66,
 
 bool lp_cuda_outer_wide(const lp_node *node, bool copies)
 {
-    int heads = node->attributes.heads, least = copies ? LEAST_COPY : LEAST;
+    /* Of one head, fused kernels take up to 64 columns, and leave floats. */
+    int heads = node->attributes.heads, least = !copies ? LEAST : heads > 1 ? LEAST_COPY : 65;
     return lp_cuda_rule_of(node)->reduction.type == LP_REDUCTION_OUTER && node->inputs[0]->cols / heads >= least &&
            node->inputs[1]->cols / heads >= least;
 }

@@ -26,16 +26,16 @@ constexpr lp_cuda_rule sum(lp_op_id id, lp_reduction_rule reduction, unsigned co
 
 const lp_cuda_rule rules[] = {
     /* Steps: outputs, by_row, main, wide, other, factors, shifts, weight, ids, time, moments, flags. */
-    step(LP_OP_ADD, {1, 1 | 2, 0, -1, {1, -1}, -1, -1, -1, -1, -1, -1, EITHER | LP_FUSED_COMMUTES}),
-    step(LP_OP_RELU, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, EITHER}, LP_PACK_NONE, 0, 1),
-    step(LP_OP_RELU_GRADIENT, {1, 1 | 2, 1, -1, {0, -1}, -1, -1, -1, -1, -1, -1, EITHER}, LP_PACK_NONE, 0, 1 | 2),
-    step(LP_OP_MULTIPLY, {1, 1 | 2, 0, -1, {1, -1}, -1, -1, -1, -1, -1, -1, EITHER}),
-    step(LP_OP_AFFINE, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, EITHER}),
-    step(LP_OP_SCALE_COLUMNS, {1, 1, 0, -1, {-1, -1}, 1, -1, -1, -1, -1, -1, EITHER}, LP_PACK_SCALE),
+    step(LP_OP_ADD, {1, 1 | 2, 0, -1, {1, -1}, -1, -1, -1, -1, -1, -1, NARROW | LP_FUSED_COMMUTES}),
+    step(LP_OP_RELU, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, NARROW}, LP_PACK_NONE, 0, 1),
+    step(LP_OP_RELU_GRADIENT, {1, 1 | 2, 1, -1, {0, -1}, -1, -1, -1, -1, -1, -1, NARROW}, LP_PACK_NONE, 0, 1 | 2),
+    step(LP_OP_MULTIPLY, {1, 1 | 2, 0, -1, {1, -1}, -1, -1, -1, -1, -1, -1, NARROW}),
+    step(LP_OP_AFFINE, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, NARROW}),
+    step(LP_OP_SCALE_COLUMNS, {1, 1, 0, -1, {-1, -1}, 1, -1, -1, -1, -1, -1, NARROW}, LP_PACK_SCALE),
     step(LP_OP_DROPOUT, {1, 1, 0, -1, {-1, -1}, -1, -1, -1, -1, -1, -1, NARROW | LP_FUSED_DROPS}, LP_PACK_NONE, 0, 1),
     step(LP_OP_LINEAR, {1, 1 | 8, 0, 0, {3, -1}, 2, -1, 1, -1, -1, -1, EITHER}, LP_PACK_WEIGHT, 1 | 2),
     step(LP_OP_LAYER_NORM, {1 | 2, 1, 0, -1, {-1, -1}, 1, 2, -1, -1, -1, OUTPUT + 1, NARROW}),
-    step(LP_OP_EMBED, {1, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, EITHER}),
+    step(LP_OP_EMBED, {1, 2, -1, -1, {-1, -1}, -1, -1, -1, 1, -1, -1, NARROW}),
     step(LP_OP_BASIS, {1, 1, -1, -1, {-1, -1}, 1, -1, -1, -1, 0, -1, WIDE | LP_FUSED_KEEPS_REGISTERS}),
     step(LP_OP_REFLECT, {1, 1 | 2, -1, 0, {1, -1}, -1, -1, -1, -1, -1, -1, WIDE | LP_FUSED_KEEPS_REGISTERS},
          LP_PACK_NONE, 0, 1),

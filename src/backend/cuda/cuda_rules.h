@@ -15,7 +15,7 @@ enum {
     LP_FUSED_DROPS = 32,          /* draws random bits */
     LP_FUSED_COMMUTES = 4,        /* main and other[0] may be exchanged */
     LP_FUSED_KEEPS_REGISTERS = 8, /* passes through shared memory alone */
-    LP_FUSED_OVERWRITES_X = 16    /* where it adds to its second output: the buffer of a product's x */
+    LP_FUSED_OVERWRITES_X = 16    /* uses the buffer of a product's x */
 };
 
 /* A step of a fused kernel (cuda_fused.h). */
