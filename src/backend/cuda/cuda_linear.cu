@@ -1,5 +1,5 @@
 /* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of floats (cuda_product.h), or in bf16 of copies
- * (cuda_linear_wide.h; on devices without wgmma cuda_product.h). A stage of products adds several up to one y. Gradients of
+ * (cuda_linear_wide.h). A stage of products adds several up to one y. Gradients of
  * weights are reductions over rows (cuda_reduction.h). */
 #include "backend/cuda/cuda_linear.h"
 
@@ -31,11 +31,7 @@ static void launch_rows(const lp_cuda_run *run, const task_type &task, const pro
     int cols = task.of[0].cols.most;
     store.quads = (given.head + copy.gap) % 4 == 0 && lp_vector_width(pointers, floats ? cols : 0) == 4 &&
                   !(given.add && given.accumulate);
-    if constexpr (is_linear<shape>)
-        linear_launch<true, transpose, shape>(run, task, store, heads, largest);
-    else
-        packed_launch_precision<LP_PRECISION_BF16, true, transpose, shape>(run, task.of[0], store, heads, largest,
-                                                                           (int)lp_blocks(cols, shape::cols));
+    linear_launch<true, transpose, shape>(run, task, store, heads, largest);
 }
 
 /* What follows the product of a stage. */
@@ -108,8 +104,6 @@ template <bool transpose> static void launch(const lp_stage_part *parts, int cou
         joined.of[i] = task_of<transpose>(parts[i].node, run);
     if (!lp_cuda_copy_from(run, parts->node, 0).data)
         product_launch<true, transpose>(run, task.of[0], store, heads, largest, out);
-    else if (!wide_supported(run))
-        with(packed_narrow(), task);
     else if (product.count < count && out <= linear_128::cols)
         with_after(linear_128());
     else if (product.count < count && fits_192)
@@ -148,7 +142,13 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
     lp_cuda_products(&part, 1, run);
 }
 
-bool lp_cuda_products_join(const lp_cuda_run *run)
+bool lp_cuda_bf16_supported(const lp_cuda_device *device)
 {
-    return wide_supported(run);
+#if defined(LP_CUDA_EMULATED)
+    return device != NULL;
+#elif defined(LP_CUDA_90A)
+    return lp_device_capability(device) == 90;
+#else
+    return device == NULL;
+#endif
 }

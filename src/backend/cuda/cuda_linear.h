@@ -86,8 +86,8 @@ static inline bool lp_product_keeps(const lp_cuda_stage *stage, const lp_value *
     return found && value != stage->parts[stage->count - 1].node->outputs[0];
 }
 
-/* Whether runs on this device, in this precision, launch a stage of products as one. */
-bool lp_cuda_products_join(const lp_cuda_run *run);
+/* Whether the device multiplies in bf16, by warpgroups (cuda_product_wide.h); otherwise its runs are in tf32. */
+bool lp_cuda_bf16_supported(const lp_cuda_device *device);
 
 void lp_cuda_products(const lp_stage_part *parts, int count, const lp_cuda_run *run);
 

@@ -16,9 +16,6 @@ template <int cols, int slab_stages, int resident_blocks> struct linear_shape : 
     static constexpr int stages = slab_stages, blocks = resident_blocks;
 };
 
-template <typename shape> constexpr bool is_linear = false;
-template <int cols, int stages, int blocks> constexpr bool is_linear<linear_shape<cols, stages, blocks>> = true;
-
 /* from: the first row and depth; rows, depth: present from there on. */
 template <bool deep, int count, int threads>
 __device__ static inline void linear_copy(float *to, const uint16_t *from, int64_t stride, int rows, int depth)

@@ -165,11 +165,6 @@ template <int cols, bool q_summed> void launch(const reduction_task *tasks, int 
 
 } // namespace
 
-bool lp_cuda_outer_supported(const lp_cuda_run *run)
-{
-    return wide_supported(run);
-}
-
 int lp_cuda_outer_cols(const reduction_task &task)
 {
     int most = task.q_summed ? 128 : task.heads_each == 2 ? 192 : 256;

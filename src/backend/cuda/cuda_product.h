@@ -4,15 +4,15 @@
  * and one chunk of the depth. It takes the depth in slabs of 128 bytes, which are copied asynchronously: while one is multiplied, the
  * next are under way, those of the next tile, too. Where the rows of A fit, they stay in shared memory for all tiles (`resident`).
  *
- * Operands are floats, or packed: rounded to the precision in memory (bf16, or floats), with rows that are padded with zeros to whole 16
+ * Operands are floats, or packed: floats that are rounded to the precision in memory, with rows that are padded with zeros to whole 16
  * bytes. In tf32 each thread rounds the floats that it copied, in place. In fp32 tensor cores multiply, too: each factor is a sum of
  * two tf32 numbers (tile_mma_fp32), and the sums of a slab are added by ordinary additions, because tensor cores truncate theirs. Sums
- * are always fp32. In bf16 operands without copies (cuda_packed.h) are multiplied in tf32.
+ * are always fp32. Copies in bf16 (cuda_packed.h) are multiplied by warpgroups (cuda_product_wide.h); in bf16 operands without copies
+ * are multiplied in tf32 here.
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A
- * transposed, as in A^T B, or B by rows). Shared memory has the same order; ldmatrix transposes bf16 where needed, and
- * lanes read floats in either order. Strides of shared memory avoid bank conflicts: 4 modulo 32 floats for
- * ldmatrix, 8 where lanes read floats along the other side.
+ * transposed, as in A^T B, or B by rows). Shared memory has the same order, and lanes read floats in either order. Strides of shared
+ * memory avoid bank conflicts: 4 modulo 32 floats for ldmatrix, 8 where lanes read floats along the other side.
  *
  * What is done with a tile is a type `finish` (a kernel argument, product_finish). cuda_product_packed.h has those that store it.
  */
@@ -136,47 +136,35 @@ template <int later> __device__ static inline void product_copies_wait(void)
 /* Layout in shared memory of a slab of an operand with `count` rows of C. */
 template <int slab_precision, bool slab_deep, int slab_count, int slab_depth> struct product_layout {
     static constexpr int precision = slab_precision, depth = slab_depth, count = slab_count;
-    static constexpr bool deep = slab_deep, bf16 = precision == LP_PRECISION_BF16;
-    static constexpr int per_float = bf16 ? 2 : 1; /* numbers that are copied as one */
+    static constexpr bool deep = slab_deep;
     /* A line is contiguous in memory. */
-    static constexpr int lines = deep ? count : depth, line = (deep ? depth : count) / per_float;
-    static constexpr int stride = line + (deep || bf16 ? 4 : 8), size = lines * stride; /* in floats */
-
-    /* Offset in floats of number i of a line. */
-    __device__ static constexpr int at(int i)
-    {
-        return i / per_float;
-    }
-    __device__ static constexpr int offset(int line_index, int i)
-    {
-        return line_index * stride + at(i);
-    }
+    static constexpr int lines = deep ? count : depth, line = deep ? depth : count;
+    static constexpr int stride = line + (deep ? 4 : 8), size = lines * stride; /* in floats */
 };
 
 /* A thread copies the same four columns of several lines, in copies of `width` floats. What is not present is not read. */
-template <typename layout, int threads, int width, typename type>
-__device__ static inline void product_copy_columns(float *to, const type *from, int64_t from_stride, int rows,
+template <typename layout, int threads, int width>
+__device__ static inline void product_copy_columns(float *to, const float *from, int64_t from_stride, int rows,
                                                    int depth)
 {
     constexpr int vectors = layout::line / 4, step = threads / vectors;
     static_assert(threads % vectors == 0 && layout::lines % step == 0, "whole columns");
     int line = (int)threadIdx.x / vectors, at = 4 * ((int)threadIdx.x % vectors);
-    int floats = ((layout::deep ? depth : rows) + layout::per_float - 1) / layout::per_float - at;
-    int present = (layout::deep ? rows : depth) - line;
-    const type *source = from + line * from_stride + at * layout::per_float;
+    int floats = (layout::deep ? depth : rows) - at, present = (layout::deep ? rows : depth) - line;
+    const float *source = from + line * from_stride + at;
     to += line * layout::stride + at;
 #pragma unroll
     for (int i = 0; i < layout::lines; i += step, source += step * from_stride)
 #pragma unroll
         for (int n = 0; n < 4; n += width) {
             int some = i < present ? min(max(floats - n, 0), width) : 0;
-            tile_cp_async_part<width>(to + i * layout::stride + n, (const float *)(const void *)source + n, some);
+            tile_cp_async_part<width>(to + i * layout::stride + n, source + n, some);
         }
 }
 
 /* Starts to copy a slab. from: the first row and depth; rows, depth: present from there on. */
-template <typename layout, int threads, typename type>
-__device__ static inline void product_copy(float *to, const type *from, int64_t from_stride, int width, int rows,
+template <typename layout, int threads>
+__device__ static inline void product_copy(float *to, const float *from, int64_t from_stride, int width, int rows,
                                            int depth)
 {
     if (width == 4)
@@ -242,34 +230,27 @@ __device__ static inline void product_mma(float (&sum)[4], const float (&a)[4], 
     if constexpr (precision == LP_PRECISION_FP32)
         tile_mma_fp32(sum, a, b0, b1);
     else
-        tile_mma<precision == LP_PRECISION_BF16>(sum, a, b0, b1);
+        tile_mma<false>(sum, a, b0, b1);
 }
 
-/* 8 floats of the slab at a time, which are 16 numbers in bf16; `present` numbers in all. */
+/* 8 floats of the slab at a time, `present` in all. */
 template <bool a_deep, bool b_deep, typename shape, typename slab_a, typename slab_b, int present>
 __device__ static inline void product_add_slab(product_sums<shape> &sums, const float *a, int row, const float *b,
                                                int col)
 {
-    constexpr bool bf16 = slab_a::bf16;
-    constexpr int depth = bf16 ? 16 : 8;
+    constexpr int depth = 8;
     tile_lane me = tile_lane_now();
     /* Addresses for ldmatrix: of matrix lane / 8, row lane % 8. */
     int which = me.lane >> 3, line = me.lane & 7;
-    int a_line = a_deep ? row + (me.lane & 15) : 8 * (which >> 1) + line;
-    int a_at = a_deep ? (bf16 ? slab_a::at(8 * (which >> 1)) : 4 * (which >> 1)) : slab_a::at(row + 8 * (which & 1));
-    int b_line = b_deep ? col + line + 8 * (which >> 1) : 8 * (which & 1) + line;
-    int b_at = b_deep ? (bf16 ? slab_b::at(8 * (which & 1)) : 4 * (which & 1)) : slab_b::at(col + 8 * (which >> 1));
-    tile_address from_a = tile_address_of(a + a_line * slab_a::stride + a_at);
-    tile_address from_b = tile_address_of(b + b_line * slab_b::stride + b_at);
+    tile_address from_a = tile_address_of(a + (row + (me.lane & 15)) * slab_a::stride + 4 * (which >> 1));
+    tile_address from_b = tile_address_of(b + (col + line + 8 * (which >> 1)) * slab_b::stride + 4 * (which & 1));
 #pragma unroll(slab_a::precision == LP_PRECISION_FP32 ? 1 : present / depth)
     for (int k = 0; k < present; k += depth) {
         float left[shape::down][4], right[4];
 #pragma unroll
         for (int m = 0; m < shape::down; m++) {
             if constexpr (a_deep) {
-                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + slab_a::at(k));
-            } else if constexpr (bf16) {
-                tile_ldmatrix_trans(left[m], from_a, k * slab_a::stride + slab_a::at(16 * m));
+                tile_ldmatrix(left[m], from_a, 16 * m * slab_a::stride + k);
             } else {
                 const float *here = a + (k + me.member) * slab_a::stride + row + 16 * m + me.group;
                 left[m][0] = here[0];
@@ -281,9 +262,7 @@ __device__ static inline void product_add_slab(product_sums<shape> &sums, const 
 #pragma unroll
         for (int j = 0; j < shape::across; j += 2) {
             if constexpr (b_deep) {
-                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + slab_b::at(k));
-            } else if constexpr (bf16) {
-                tile_ldmatrix_trans(right, from_b, k * slab_b::stride + slab_b::at(8 * j));
+                tile_ldmatrix(right, from_b, 8 * j * slab_b::stride + k);
             } else {
                 const float *here = b + (k + me.member) * slab_b::stride + col + 8 * j + me.group;
                 right[0] = here[0];
@@ -377,14 +356,8 @@ struct product_finish {
     }
 };
 
-/* bf16 in memory. */
-typedef struct packed_bf16 {
-    uint16_t bits;
-} packed_bf16;
-
 template <int precision, bool a_deep, bool b_deep, typename shape> struct packed_slabs {
-    typedef std::conditional_t<precision == LP_PRECISION_BF16, packed_bf16, float> type;
-    static constexpr int depth = 128 / (int)sizeof(type);
+    static constexpr int depth = 32;
     typedef product_layout<precision, a_deep, shape::rows, depth> a;
     typedef product_layout<precision, b_deep, shape::cols, depth> b;
     /* Slabs of A that may stay in shared memory, beside buffers for B alone; otherwise the buffers hold both. */
@@ -409,11 +382,10 @@ __device__ static inline void product_tiles(const product_task &task, product_pl
     typedef packed_slabs<precision, a_deep, b_deep, shape> slabs;
     typedef typename slabs::a slab_a;
     typedef typename slabs::b slab_b;
-    typedef typename slabs::type type;
     constexpr bool rounds = precision == LP_PRECISION_TF32 && !packed;
     resident = packed ? resident : 0; /* known to the compiler: fewer registers */
     LP_SHARED(float, memory);
-    product_sides<type> sides = product_sides_of<a_deep, b_deep, slabs::depth, type>(task, place);
+    product_sides<float> sides = product_sides_of<a_deep, b_deep, slabs::depth, float>(task, place);
     int begin = sides.begin, end = sides.end, size = slabs::buffer(resident);
     float *ring = memory + resident * slab_a::size;
 
@@ -526,12 +498,6 @@ static inline void packed_launch_precision(const lp_cuda_run *run, const product
     }
     LP_LAUNCH_PDL(run, (product_kernel<precision, packed, a_deep, b_deep, shape, finish_type>), grid, shape::threads,
                   slabs::bytes(resident, buffers), task, resident, buffers, finish);
-}
-
-/* Numbers of 16 bytes. */
-static inline int packed_unit(const lp_cuda_run *run)
-{
-    return tile_bf16(run) ? 8 : 4;
 }
 
 /* Calls act(precision) with the precision of the run as a constant. */

@@ -171,7 +171,7 @@ __device__ static inline void wide_fence(void)
 
 #elif defined(__CUDACC__)
 
-/* Not launched (wide_supported). */
+/* Not launched (lp_cuda_bf16_supported). */
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
 {
@@ -198,17 +198,6 @@ __device__ static inline void wide_end(void)
 #else
 #include <emulate_wide.h>
 #endif
-
-static inline bool wide_supported(const lp_cuda_run *run)
-{
-#if defined(LP_CUDA_EMULATED)
-    return tile_bf16(run);
-#elif defined(LP_CUDA_90A)
-    return tile_bf16(run) && lp_device_capability(run->device) == 90;
-#else
-    return run == NULL;
-#endif
-}
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 

@@ -179,7 +179,7 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     return program->parts && lp_cuda_stages_build(graph, !run->plan->scheduled, arena, stages) &&
-           lp_cuda_stages_select(stages, lp_cuda_fused_enabled(&sizes), lp_cuda_products_join(&sizes), arena) &&
+           lp_cuda_stages_select(stages, lp_cuda_fused_enabled(&sizes), run->precision == LP_PRECISION_BF16, arena) &&
            (program->dispatch = lp_cuda_schedule(run->plan, stages, arena)) &&
            lp_cuda_copies_plan(&program->copies, stages, &sizes, arena) &&
            lp_cuda_upload_plan(&program->upload, &sizes, arena) && build_ring(program) && build_fused(program, run);
@@ -353,9 +353,12 @@ static bool capture(const lp_cuda_run *run, ring_entry *entry, const lp_train_st
     return entry->captured != NULL;
 }
 
-void lp_cuda_program_run(lp_cuda_device *device, const lp_run *run, const lp_train_step *train_step,
+void lp_cuda_program_run(lp_cuda_device *device, const lp_run *given, const lp_train_step *train_step,
                          const lp_profiler *profiler)
 {
+    lp_run resolved = *given, *run = &resolved;
+    if (run->precision == LP_PRECISION_BF16 && !lp_cuda_bf16_supported(device))
+        run->precision = LP_PRECISION_TF32;
     if (train_step && train_step->adam->shards != 1)
         lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
     lp_cuda_program *program = find(device, run);

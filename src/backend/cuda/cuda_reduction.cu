@@ -81,15 +81,11 @@ static void fill_outer(reduction_task *task, const lp_node *node, const lp_cuda_
     task->q_stride = q.stride;
     task->p_head += p.gap;
     task->q_head += q.gap;
-    set_tile(task, REDUCTION_PACKED, packed_narrow::rows, packed_narrow::cols);
-    if (lp_cuda_outer_supported(run)) {
-        bool by_head = heads > 1 && a <= 64;
-        task->heads_each = by_head ? 2 : 1;
-        set_tile(task,
-                 REDUCTION_WIDE + (by_head ? REDUCTION_WIDE_BY_HEAD : 0) +
-                     (task->q_summed ? REDUCTION_WIDE_Q_SUMMED : 0),
-                 by_head ? 64 : 128, lp_cuda_outer_cols(*task));
-    }
+    bool by_head = heads > 1 && a <= 64;
+    task->heads_each = by_head ? 2 : 1;
+    set_tile(task,
+             REDUCTION_WIDE + (by_head ? REDUCTION_WIDE_BY_HEAD : 0) + (task->q_summed ? REDUCTION_WIDE_Q_SUMMED : 0),
+             by_head ? 64 : 128, lp_cuda_outer_cols(*task));
 }
 
 static void fill_task(reduction_task *task, const lp_stage_part *part, const lp_cuda_run *run)

@@ -161,16 +161,7 @@ struct product_outer : product_finish {
         constexpr int per_line = layout::count / 4;
 #pragma unroll
         for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
-            const float *from = slab + layout::offset(line, 4 * ((int)threadIdx.x % per_line));
-            float4 four;
-            if constexpr (layout::bf16) {
-                float2 both = *(const float2 *)from;
-                uint32_t low = __float_as_uint(both.x), high = __float_as_uint(both.y);
-                four = make_float4(__uint_as_float(low << 16), __uint_as_float(low & 0xFFFF0000u),
-                                   __uint_as_float(high << 16), __uint_as_float(high & 0xFFFF0000u));
-            } else {
-                four = *(const float4 *)from;
-            }
+            float4 four = *(const float4 *)(slab + line * layout::stride + 4 * ((int)threadIdx.x % per_line));
             total.x += four.x;
             total.y += four.y;
             total.z += four.z;
@@ -321,8 +312,7 @@ __global__ void __launch_bounds__(shape::threads, (packed_blocks<precision, shap
     product.a = {task.p, task.p_stride, task.p_head, task.p_width};
     product.b = {task.q, task.q_stride, task.q_head, task.q_width};
     product_outer outer = outer_of(task);
-    product_tiles<precision, precision == LP_PRECISION_BF16, false, false, shape>(product, place, at.col, at.col + 1, 0,
-                                                                                  shape::buffers, outer);
+    product_tiles<precision, false, false, false, shape>(product, place, at.col, at.col + 1, 0, shape::buffers, outer);
 }
 
 enum { FINAL_WARPS = 8, FINAL_THREADS = 32 * FINAL_WARPS };
@@ -402,7 +392,6 @@ void launch_large(const reduction_task *tasks, int count, const lp_cuda_run *run
 
 void lp_cuda_reduction_launch(const reduction_task *tasks, int count, const lp_cuda_run *run)
 {
-    launch_large<LP_PRECISION_BF16, packed_narrow>(tasks, count, run, REDUCTION_PACKED);
     if (tile_tensor(run)) {
         launch_large<LP_PRECISION_TF32, product_large>(tasks, count, run, REDUCTION_LARGE);
         launch(tasks, count, run, REDUCTION_SMALL, small_kernel<LP_PRECISION_TF32>, SMALL_THREADS, 0);

@@ -11,8 +11,7 @@
 enum {
     REDUCTION_SMALL,            /* 64 x 64, of floats; and columns */
     REDUCTION_LARGE,            /* 128 x 128, of floats */
-    REDUCTION_PACKED,           /* of copies in bf16 */
-    REDUCTION_WIDE,             /* the same by warpgroups (cuda_outer.cu) */
+    REDUCTION_WIDE,             /* of copies in bf16, by warpgroups (cuda_outer.cu) */
     REDUCTION_WIDE_BY_HEAD = 1, /* two heads of up to 64 rows in a tile */
     REDUCTION_WIDE_Q_SUMMED = 2,
     REDUCTION_TILINGS = REDUCTION_WIDE + 4
@@ -107,8 +106,7 @@ __device__ static inline reduction_place reduction_place_of(const reduction_task
     return {chunk, rows / task.down * task.heads_each, rows % task.down, tile % task.across};
 }
 
-/* cuda_outer.cu: outer products by warpgroups. Whether the device has them; columns of a tile that the task needs; launches of the tasks. */
-bool lp_cuda_outer_supported(const lp_cuda_run *run);
+/* cuda_outer.cu: outer products by warpgroups: columns of a tile that the task needs; launches of the tasks. */
 int lp_cuda_outer_cols(const reduction_task &task);
 void lp_cuda_outer_launch(const reduction_task *tasks, int count, const lp_cuda_run *run);
 
