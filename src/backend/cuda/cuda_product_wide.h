@@ -17,7 +17,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_product_packed.h"
-#include "backend/cuda/cuda_bulk_copy.h"
+#include "backend/cuda/cuda_reduction_copy.h"
 
 /* Rows and columns of a block, and the depth of a slab; bytes of a block. */
 enum { WIDE_BLOCK = 64, WIDE_BYTES = 2 * WIDE_BLOCK * WIDE_BLOCK };
@@ -53,17 +53,17 @@ __device__ static inline int wide_blocks(int first, int count, int most)
 /* By one thread: starts to copy the blocks of a slab, `count` of them from row `first` on. */
 template <bool deep>
 __device__ static inline void wide_copy(float *to, const product_operand &from, int first, int k, int count,
-                                        bulk_barrier *barrier)
+                                        reduction_barrier *barrier)
 {
     const uint16_t *data = (const uint16_t *)from.data;
     if constexpr (deep)
         for (int i = 0; i < count; i++)
-            bulk_copy(to + i * wide_size(WIDE_BLOCK),
-                      (const float *)(data + (first + i * WIDE_BLOCK) * from.stride + k * WIDE_BLOCK), WIDE_BYTES,
-                      barrier);
+            reduction_copy_bulk(to + i * wide_size(WIDE_BLOCK),
+                                (const float *)(data + (first + i * WIDE_BLOCK) * from.stride + k * WIDE_BLOCK),
+                                WIDE_BYTES, barrier);
     else
-        bulk_copy(to, (const float *)(data + k * from.stride + first * WIDE_BLOCK), (uint32_t)count * WIDE_BYTES,
-                  barrier);
+        reduction_copy_bulk(to, (const float *)(data + k * from.stride + first * WIDE_BLOCK),
+                            (uint32_t)count * WIDE_BYTES, barrier);
 }
 
 /* ---- tensor cores -------------------------------------------------------------------------------------------- */
@@ -230,9 +230,9 @@ template <typename shape> __host__ __device__ constexpr int wide_stage(bool resi
 /* Once for a block. */
 __device__ static inline wide_state wide_start(wide_memory use)
 {
-    LP_SHARED(bulk_barrier, barriers);
+    LP_SHARED(reduction_barrier, barriers);
     for (int i = 0; threadIdx.x == 0 && i < use.stages; i++)
-        bulk_barrier_init(barriers + i, 1);
+        reduction_barrier_init(barriers + i, 1);
     return {0, 0};
 }
 
@@ -243,7 +243,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
 {
     constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols);
     LP_SHARED(float, shared);
-    bulk_barrier *barriers = (bulk_barrier *)shared;
+    reduction_barrier *barriers = (reduction_barrier *)shared;
     /* Lines repeat after 1,024 bytes. */
     float *memory = shared + (WIDE_BARRIERS - ((uintptr_t)shared & (WIDE_BARRIERS - 1))) / 4;
     float *ring = memory + use.resident * size_a;
@@ -257,18 +257,18 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     auto copy_next = [&]() {
         if (next_tile >= last || next_k >= end)
             return;
-        bulk_barrier *barrier = barriers + next_stage;
+        reduction_barrier *barrier = barriers + next_stage;
         float *to = ring + next_stage * size;
         int col = next_tile * shape::cols, right = wide_blocks(col, place.cols, shape::cols);
         int left = !use.resident || next_tile == first ? left_blocks : 0;
-        bulk_barrier_expect(barrier, (uint32_t)(left + right) * WIDE_BYTES + (weighs ? 2 * WIDE_BLOCK : 0));
+        reduction_barrier_expect(barrier, (uint32_t)(left + right) * WIDE_BYTES + (weighs ? 2 * WIDE_BLOCK : 0));
         wide_copy<b_deep>(to, task.b, col, next_k, right, barrier);
         if (left)
             wide_copy<a_deep>(use.resident ? memory + next_k / WIDE_BLOCK * size_a : to + size_b, task.a, place.row,
                               next_k, left, barrier);
         if (weighs)
-            bulk_copy((float *)(weights_of + next_stage * WIDE_BLOCK), (const float *)(weights.weights + next_k),
-                      2 * WIDE_BLOCK, barrier);
+            reduction_copy_bulk((float *)(weights_of + next_stage * WIDE_BLOCK),
+                                (const float *)(weights.weights + next_k), 2 * WIDE_BLOCK, barrier);
         next_k += WIDE_BLOCK;
         if (next_k >= end) {
             next_k = begin;
@@ -276,7 +276,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         }
         next_stage = next_stage + 1 == use.stages ? 0 : next_stage + 1;
     };
-    bulk_fence(); /* shared memory was used for something else before */
+    reduction_barriers_fence(); /* shared memory was used for something else before */
     __syncthreads();
     for (int i = 1; threadIdx.x == 0 && i < use.stages; i++)
         copy_next();
@@ -290,7 +290,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
             const float *right = ring + state.stage * size;
             const float *left = use.resident ? a : right + size_b + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
-            bulk_wait(barriers + state.stage, state.phase);
+            reduction_wait(barriers + state.stage, state.phase);
             wide_begin();
             wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left, right);
             if (weighs)

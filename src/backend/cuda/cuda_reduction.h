@@ -15,7 +15,7 @@ enum { LP_CUDA_REDUCTION_MAX = 32 };
 /* Whether a group can compute outputs of the node that exist; sets their bits in *outputs. */
 bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs);
 
-/* Whether the node is an outer product that takes a launch of its own instead of blocks of the group. copies:
+/* Whether the node is an outer product that takes a launch of its own instead of blocks of the group (cuda_outer.cu). copies:
  * its factors have copies in bf16. */
 bool lp_cuda_outer_wide(const lp_node *node, bool copies);
 

@@ -1,48 +1,46 @@
-/* cuda_reduction_task.h: a group of reductions as its kernels see it. cuda_reduction.cu fills it, cuda_reduction_kernel.cu and cuda_outer.cu
- * execute it. Groups and outputs are passed as kernel arguments, which are limited to 4 KB.
+/* cuda_reduction_task.h: a group of reductions as its kernels see it. cuda_reduction.cu fills it, cuda_reduction_kernel.cu executes it. Both
+ * structures are passed as kernel arguments, which are limited to 4 KB.
  */
 #ifndef LP_CUDA_REDUCTION_TASK_H
 #define LP_CUDA_REDUCTION_TASK_H
 
 #include "backend/cuda/cuda_reduction.h"
+#include "backend/cuda/cuda_rules.h"
 
-/* The tiles of a task: columns of sums, or products of one of these shapes. Outer products by warpgroups have one number for each
- * combination of two bits. */
-enum {
-    REDUCTION_SMALL,            /* 64 x 64, of floats; and columns */
-    REDUCTION_LARGE,            /* 128 x 128, of floats */
-    REDUCTION_WIDE,             /* of copies in bf16, by warpgroups (cuda_outer.cu) */
-    REDUCTION_WIDE_BY_HEAD = 1, /* two heads of up to 64 rows in a tile */
-    REDUCTION_WIDE_Q_SUMMED = 2,
-    REDUCTION_TILINGS = REDUCTION_WIDE + 4
-};
+enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
+/* A warp computes WIDE x WIDE elements of an outer product; a block up to LONG x SHORT. */
+enum { REDUCTION_WIDE = 32, REDUCTION_LONG = 128, REDUCTION_SHORT = 64 };
+/* Columns that a block sums, at most; and of a parameter. */
+enum { REDUCTION_COLS = 256, REDUCTION_FEW_COLS = 32 };
+/* Slots for rows in shared memory, at most. */
+enum { REDUCTION_SLOTS = 8 };
+/* Floats of an outer product and its column sums in each lane of a warp. */
+enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
+/* From which size on a lane of the second launch has four elements of an output, instead of one. */
+enum { REDUCTION_FOURS = 8192 };
 
-/* Column sums: columns of a tile, floats from row to row in shared memory, and rows that are copied at once, at most. */
-enum { REDUCTION_COLS = 32, REDUCTION_COLS_STRIDE = 40, REDUCTION_DEPTH = 64 };
-/* Bytes of shared memory of a block with small tiles, at most. With half of that blocks of outer products run beside attention's gradient,
- * and an epoch with fused kernels took 10 % longer. */
-enum { REDUCTION_SHARED = 110 * 1024 };
-
-/* One reduction. Its rows are divided into chunks, and its columns into tiles: tile_rows columns of p by tile_cols of q in one head or in
- * two, or tile_cols columns of both. A block sums one chunk for one tile. */
+/* One reduction. Its rows are divided into chunks, and its columns into tiles: a_wide columns of p and b_wide of q in one head, or
+ * b_wide columns of both. A block sums one chunk for one tile. Rows are copied to slots in shared memory, each with `depth` rows of p, then of
+ * q, then of extra. All slots are loaded at the start, and each is loaded again after use. */
 typedef struct reduction_task {
-    const void *p, *q; /* floats, or bf16 */
-    const float *extra;
+    const float *p, *q, *extra;
     void *out[2]; /* partial sums of the first chunk, or the output itself; NULL: absent */
     int step[2];  /* elements from chunk to chunk */
     lp_cuda_rows rows;
-    int chunks, heads, a, b;                /* a, b: columns of a head in p and q */
-    int p_stride, q_stride, p_head, q_head; /* elements from row to row, and from head to head */
-    int down, across, tiles;                /* tiles of heads_each heads, one or two; and of all heads */
-    int shared;                             /* bytes of shared memory, of small tiles */
-    short type;                             /* lp_reduction_type */
-    short tiling;                           /* which kernel computes it */
-    short rows_each;                        /* rows of which p and q have one sum */
-    short tile_rows, tile_cols;
-    signed char heads_each;
-    signed char p_width, q_width; /* floats of a vector copy */
-    bool q_summed;                /* out[1] sums columns of q, not of p */
-    bool pairs;                   /* out[0] can be stored two floats at a time */
+    int chunks, heads, a, b;       /* a, b: columns of a head in p and q */
+    int down, across;              /* tiles of a head */
+    short type;                    /* lp_reduction_type */
+    short rows_each;               /* rows of which p and q have one sum */
+    short a_wide, b_wide;          /* columns of a tile */
+    short p_stride, q_stride;      /* floats from row to row in shared memory */
+    short depth, slots;            /* rows of a slot, and number of slots */
+    signed char p_width, q_width;  /* floats of a vector copy, where not bulk */
+    signed char spread;            /* rows between neighbouring lanes of an outer product */
+    signed char warps_down, warps; /* of a set, which covers a tile; the sets divide the rows */
+    signed char sets;              /* of an outer product; otherwise: rows that the threads read at a time */
+    bool bulk;                     /* tiles are whole rows, copied by bulk copies */
+    bool q_summed;                 /* out[1] sums columns of q, not of p */
+    bool pairs;                    /* out[0] can be stored two floats at a time */
 } reduction_task;
 
 typedef struct reduction_group {
@@ -53,9 +51,10 @@ typedef struct reduction_group {
 
 /* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk. */
 typedef struct reduction_output {
-    void *out, *partial;
+    void *out;
+    const void *partial;
     int size, step, slices;
-    bool adds, is_double, fours; /* fours: a lane of the second launch has four elements, instead of one */
+    bool adds, is_double, fours;
 } reduction_output;
 
 enum { REDUCTION_OUTPUTS = 2 * LP_CUDA_REDUCTION_MAX };
@@ -67,51 +66,30 @@ typedef struct reduction_outputs {
 
 static_assert(sizeof(reduction_group) <= 4096 && sizeof(reduction_outputs) <= 4096, "arguments of a launch");
 
-/* Gathers the tasks for which `wanted` returns true; returns the number of their blocks. */
-template <typename condition>
-static inline unsigned reduction_gather(reduction_group *group, const reduction_task *tasks, int count,
-                                        const lp_cuda_run *run, const condition &wanted)
+/* Offsets of q and extra in a slot, and the size of a slot, in floats. */
+__host__ __device__ static inline int reduction_slot_q(const reduction_task &task)
 {
-    int found = 0, blocks = 0;
-    group->shard = run->shard;
-    for (int i = 0; i < count; i++)
-        if (wanted(tasks[i])) {
-            group->first[found] = blocks;
-            group->task[found++] = tasks[i];
-            blocks += tasks[i].chunks * tasks[i].tiles;
-        }
-    for (; found < LP_CUDA_REDUCTION_MAX; found++)
-        group->first[found] = INT32_MAX;
-    return (unsigned)blocks;
+    return task.depth * task.p_stride;
 }
 
-/* The last index whose first block is not after this one; see reduction_group.first. */
-template <int count> __device__ static inline int reduction_index(const int (&first)[count])
+__host__ __device__ static inline int reduction_slot_extra(const reduction_task &task)
 {
-    int index = 0;
-#pragma unroll 1
-    while (index + 1 < count && first[index + 1] <= (int)blockIdx.x)
-        index++;
-    return index;
+    return task.depth * (task.p_stride + (task.q ? task.q_stride : 0));
 }
 
-/* What a block of the group computes: a chunk, a tile, and its first head. */
-typedef struct reduction_place {
-    int chunk, head, row, col; /* row, col: numbers of tiles */
-} reduction_place;
-
-__device__ static inline reduction_place reduction_place_of(const reduction_task &task, int number)
+__host__ __device__ static inline int reduction_slot(const reduction_task &task)
 {
-    int chunk = number / task.tiles, tile = number % task.tiles, rows = tile / task.across;
-    return {chunk, rows / task.down * task.heads_each, rows % task.down, tile % task.across};
+    return reduction_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-/* cuda_outer.cu: outer products by warpgroups: columns of a tile that the task needs; launches of the tasks. */
-int lp_cuda_outer_cols(const reduction_task &task);
-void lp_cuda_outer_launch(const reduction_task *tasks, int count, const lp_cuda_run *run);
+/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). The first sets the chunks of the tasks. rows: of the largest shard. */
+void lp_cuda_outer_chunks(const lp_stage_part *parts, reduction_task *tasks, const int *rows, int count,
+                          const lp_cuda_run *run);
+void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run);
 
-/* cuda_reduction_kernel.cu: launches of the other tasks, and the second launch. */
-void lp_cuda_reduction_launch(const reduction_task *tasks, int count, const lp_cuda_run *run);
+/* bulk: all tasks are. */
+void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,
+                                      size_t shared);
 void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks);
 
 #endif

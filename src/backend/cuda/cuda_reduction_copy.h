@@ -1,0 +1,86 @@
+/* cuda_reduction_copy.h: asynchronous copies of rows to shared memory.
+ *
+ * Where a block reads whole rows, they are contiguous: one thread starts a bulk copy (cp.async.bulk). Otherwise every thread copies some
+ * elements (cp.async). In both cases an mbarrier in shared memory signals completion; it is reused, and `phase` is the parity of its phase.
+ */
+#ifndef LP_CUDA_REDUCTION_COPY_H
+#define LP_CUDA_REDUCTION_COPY_H
+
+#include "backend/cuda/cuda_tile.h"
+
+/* Lowest compute capability with bulk copies (lp_device_capability). */
+enum { REDUCTION_BULK_CAPABILITY = 90 };
+
+typedef uint64_t reduction_barrier;
+
+#ifdef __CUDACC__
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+#define REDUCTION_SM90(...)
+#define REDUCTION_TRY_WAIT "mbarrier.test_wait.parity"
+#else
+#define REDUCTION_SM90(...) asm volatile(__VA_ARGS__)
+#define REDUCTION_TRY_WAIT "mbarrier.try_wait.parity"
+#endif
+
+__device__ static inline uint32_t reduction_address(const void *data)
+{
+    return (uint32_t)__cvta_generic_to_shared(data);
+}
+
+/* Completes when this many threads have arrived and all their copies are done. */
+__device__ static inline void reduction_barrier_init(reduction_barrier *barrier, int threads)
+{
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(reduction_address(barrier)), "r"(threads) : "memory");
+}
+
+/* Makes the barriers that this thread initialized visible to bulk copies. */
+__device__ static inline void reduction_barriers_fence(void)
+{
+    REDUCTION_SM90("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* Arrives, and adds the bytes of the bulk copies to come. */
+__device__ static inline void reduction_barrier_expect(reduction_barrier *barrier, uint32_t bytes)
+{
+    REDUCTION_SM90("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(reduction_address(barrier)), "r"(bytes)
+                   : "memory");
+    (void)barrier, (void)bytes;
+}
+
+/* Addresses and size are multiples of 16 bytes. */
+__device__ static inline void reduction_copy_bulk(float *to, const float *from, uint32_t bytes,
+                                                  reduction_barrier *barrier)
+{
+    REDUCTION_SM90("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                       reduction_address(to)),
+                   "l"(from), "r"(bytes), "r"(reduction_address(barrier))
+                   : "memory");
+    (void)to, (void)from, (void)bytes, (void)barrier;
+}
+
+/* Arrives when this thread's copies (tile_cp_async) so far are done. */
+__device__ static inline void reduction_arrive(reduction_barrier *barrier)
+{
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(reduction_address(barrier)) : "memory");
+}
+
+/* Called by every thread of the block. */
+__device__ static inline void reduction_wait(reduction_barrier *barrier, uint32_t phase)
+{
+    uint32_t open = 0;
+    while (!open)
+        asm volatile("{\n"
+                     ".reg .pred open;\n" REDUCTION_TRY_WAIT ".shared.b64 open, [%1], %2;\n"
+                     "selp.u32 %0, 1, 0, open;\n"
+                     "}"
+                     : "=r"(open)
+                     : "r"(reduction_address(barrier)), "r"(phase)
+                     : "memory");
+}
+
+#else
+#include <emulate_reduction_copy.h>
+#endif
+
+#endif

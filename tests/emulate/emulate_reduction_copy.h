@@ -1,0 +1,32 @@
+/* emulate_reduction_copy.h: the barriers and copies of backend/cuda/cuda_reduction_copy.h, which includes it, on the CPU. Copies
+ * complete at once. */
+#ifndef LP_EMULATE_REDUCTION_COPY_H
+#define LP_EMULATE_REDUCTION_COPY_H
+
+__device__ static inline void reduction_barrier_init(reduction_barrier *, int)
+{
+}
+
+__device__ static inline void reduction_barriers_fence(void)
+{
+}
+
+__device__ static inline void reduction_barrier_expect(reduction_barrier *, uint32_t)
+{
+}
+
+__device__ static inline void reduction_copy_bulk(float *to, const float *from, uint32_t bytes, reduction_barrier *)
+{
+    memcpy(to, from, bytes);
+}
+
+__device__ static inline void reduction_arrive(reduction_barrier *)
+{
+}
+
+__device__ static inline void reduction_wait(reduction_barrier *, uint32_t)
+{
+    __syncthreads();
+}
+
+#endif
