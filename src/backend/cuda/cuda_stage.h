@@ -10,7 +10,7 @@
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
  *   product    products that add up to one value, or one and what follows it (cuda_linear.h)
- *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.h)
+ *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.cu)
  *   node       any other node
  *
  * A node with outputs of both types (the gradient of layer norm, the sampled loss and its gradient) is split into two parts.
