@@ -225,6 +225,7 @@ lapse_status lapse_rank_compare(const lapse_model *model, const lapse_dataset *d
                                 lapse_comparison *comparison, lapse_error *error)
 {
     LP_REQUIRE(error, model, dataset, options, scores, comparison);
+    LP_REQUIRE(error, options->split, options->cutoffs);
     lp_outcomes outcomes = {0};
     LP_TRY(lp_rank_evaluate_outcomes(model, dataset, options, scores, &outcomes, error));
     if (outcomes.count < outcomes.total || outcomes.total > most_cases(model)) /* a comparison has another sample */

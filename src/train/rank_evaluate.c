@@ -181,8 +181,6 @@ lapse_status lp_rank_evaluate_outcomes(const lapse_model *model, const lapse_dat
                                        const lapse_rank_options *options, lapse_rank_scores *scores,
                                        lp_outcomes *outcomes, lapse_error *error)
 {
-    LP_REQUIRE(error, model, dataset, options, scores);
-    LP_REQUIRE(error, options->split, options->cutoffs);
     int threads;
     LP_TRY(lp_threads_resolve(options->threads, &threads, error));
     rank_view view = {.model = model, .dataset = dataset, .outcomes = outcomes};
@@ -192,6 +190,8 @@ lapse_status lp_rank_evaluate_outcomes(const lapse_model *model, const lapse_dat
 lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error)
 {
+    LP_REQUIRE(error, model, dataset, options, scores);
+    LP_REQUIRE(error, options->split, options->cutoffs);
     return lp_rank_evaluate_outcomes(model, dataset, options, scores, NULL, error);
 }
 

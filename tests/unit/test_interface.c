@@ -75,6 +75,7 @@ CALL(model_save, (P(0), P(1), error))
 CALL(model_load, (P(0), P(1), error))
 CALL(evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(rank_evaluate, (P(0), P(1), P(2), P(3), error))
+CALL(rank_compare, (P(0), P(1), P(2), P(3), P(4), error))
 CALL(session_new, (P(0), P(1), error))
 CALL(session_append, (P(0), 0, P(1), error))
 CALL(session_append_event, (P(0), P(1), error))
@@ -147,6 +148,7 @@ static const struct {
     ROW(model_load, "path model"),
     ROW(evaluate, "model dataset options scores"),
     ROW(rank_evaluate, "model dataset options scores"),
+    ROW(rank_compare, "model dataset options scores comparison"),
     ROW(session_new, "model session"),
     ROW(session_append, "session event"),
     ROW(session_append_event, "session event"),

@@ -9,10 +9,10 @@
  *     e(t, c) = exp(s(t, c) - s(t, target_t))    sum_t = sum_c e(t, c)    d(t, c) = e(t, c) - sum_t [c = target_t]
  *     dz = dloss / sum_t (d items)    ditems = dloss d^T (z_t / sum_t)    dbias = dloss d^T (1 / sum_t)
  *
- * So the gradient is two more products, which read d as it is. Where d is too large to be kept (D_SIZE), the forward pass only
- * adds up the sums, and the gradient computes d again, for one chunk of items after the other. Where exponentials overflow,
- * because a target is exp(69) times less probable than some item, a warp computes the row relative to its maximum. Scores are
- * multiplied by log2 e inside of the kernels: exponentials are powers of 2.
+ * So the gradient is two more products, which read d as it is. Where d is too large to be kept (D_SIZE), the forward pass only adds up
+ * the sums, and the gradient computes d again, a chunk of items after the other. Where exponentials overflow (a target is exp(69) times
+ * less probable than some item), a warp computes the row relative to its maximum. Scores are multiplied by log2 e: exponentials are
+ * powers of 2.
  */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduce.h"
@@ -257,10 +257,11 @@ template <int precision> __device__ float row_again(const loss_task &task, int r
     float origin = LEAST_SCORE, sum = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int item = lane; item < lp_rows_now(task.items, task.shard); item += 32) {
-            float score = item_term(task, item);
+            float score = 0; /* the term, which may be large, is added last: every sum with it is rounded to its size */
             for (int c = 0; c < task.cols; c++)
                 score += rounded<precision>(task.z[(int64_t)row * task.cols + c] * TILE_LOG2_E) *
                          rounded<precision>(task.table[(int64_t)item * task.cols + c]);
+            score += item_term(task, item);
             float power = pass ? tile_exp2(score - origin) : 0;
             origin = pass ? origin : fmaxf(origin, score);
             sum += power;
@@ -300,13 +301,12 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 {
     __shared__ float inverses[FINISH_ROWS];
     int thread = (int)threadIdx.x, lane = thread % 32, count = lp_rows_now(task.targets, task.shard);
-    int whole = (count + WIDE_BLOCK - 1) / WIDE_BLOCK * WIDE_BLOCK; /* zeros follow up to a whole block */
+    int whole = (count + WIDE_BLOCK - 1) / WIDE_BLOCK * WIDE_BLOCK, vectors = task.stride / 4; /* whole: with zeros */
     int first = (int)blockIdx.x * each, row = first + thread, lines = min(each, whole - first);
-    int vectors = task.stride / 4;
     auto load = [&](int i) {
         int r = first + i / vectors, c = i % vectors * 4;
-        bool present = i < lines * vectors && r < count;
-        return product_load(task.z + (int64_t)r * task.cols + c, present ? task.cols - c : 0, task.width);
+        int present = i < lines * vectors && r < count ? task.cols - c : 0;
+        return product_load(task.z + (int64_t)r * task.cols + c, present, task.width);
     };
     auto store = [&](int i, float4 x) {
         int line = i / vectors;
