@@ -1,4 +1,4 @@
-/* backend.c: functions common to all backends: planning, and the fallback for ranking kernels. */
+/* backend.c: functions common to all backends: planning, errors of the device, and the fallback for ranking kernels. */
 #include "backend/backend.h"
 
 lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph *graph, const lp_extent *largest,
@@ -17,6 +17,12 @@ lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph 
         lp_plan_make_at(plan, graph, largest, backend->real_size, levels, backend->reuse_delay, error);
     lp_free(levels);
     return status;
+}
+
+lapse_status lp_backend_check(const lp_backend *backend, lapse_error *error)
+{
+    const char *problem = backend->device_error ? backend->device_error(backend->context) : NULL;
+    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
 }
 
 const lp_ranking_kernels *lp_backend_ranking(const lp_backend *backend)

@@ -158,6 +158,9 @@ lapse_status lp_backend_open(const char *device, const lp_backend **backend, lap
 lapse_status lp_backend_plan(const lp_backend *backend, lp_plan *plan, lp_graph *graph, const lp_extent *largest,
                              lapse_error *error);
 
+/* Fails if the device has failed since it was opened: results after that are invalid. */
+lapse_status lp_backend_check(const lp_backend *backend, lapse_error *error);
+
 /* The backend's ranking kernels, or those of the cpu backend where it has none. */
 const lp_ranking_kernels *lp_backend_ranking(const lp_backend *backend);
 

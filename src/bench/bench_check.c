@@ -189,8 +189,10 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
         if (rows_size(trainer))
             trainer->backend->copy_to_host(trainer->backend->context, rows, adam->row_gradients,
                                            rows_size(trainer) * sizeof *rows);
-        status = reference_run(&r, trainer, error);
+        status = lp_backend_check(trainer->backend, error);
     }
+    if (status == LAPSE_OK)
+        status = reference_run(&r, trainer, error);
     if (status == LAPSE_OK) {
         const char *name = "";
         *worst = compare(&r, trainer, gradients, rows, sizes, &name);

@@ -669,9 +669,7 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     lp_evaluator_run(evaluator, parameters);
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
-    const char *problem = backend->device_error ? backend->device_error(backend->context) : NULL;
-    if (problem)
-        return lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem);
+    LP_TRY(lp_backend_check(backend, error));
     bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
     return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }

@@ -88,14 +88,6 @@ static lapse_status diverged(const lp_trainer *trainer, lapse_error *error)
                    (unsigned)trainer->state.epoch + 1, trainer->options.run.learning_rate);
 }
 
-/* A device may fail while it computes. */
-static lapse_status check_device(const lp_trainer *trainer, lapse_error *error)
-{
-    const char *problem =
-        trainer->backend->device_error ? trainer->backend->device_error(trainer->backend->context) : NULL;
-    return problem ? lp_fail(error, LAPSE_ERROR_INTERNAL, "the GPU failed: %s", problem) : LAPSE_OK;
-}
-
 /* Trains until the end, or until the caller stops it. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
@@ -106,7 +98,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         while (go_on && !lp_trainer_epoch_done(trainer)) {
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
-            LP_TRY(check_device(trainer, error));
+            LP_TRY(lp_backend_check(trainer->backend, error));
             if (!isfinite(state->loss))
                 return diverged(trainer, error);
             LP_TRY(save_if_due(trainer, watch, false, error));
