@@ -318,6 +318,26 @@ void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradien
     lp_graph_gradient_node(graph, lp_op_table[LP_OP_ADD], (lp_value *[]){gradient, NULL}, NULL, &target);
 }
 
+static bool is_summed(const lp_graph *graph, const lp_value *value)
+{
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        for (int k = 0; k < node->op->input_count; k++)
+            if (node->inputs[k] == value && node->outputs[0] && node->outputs[0]->rows_of != value->rows_of)
+                return true;
+    }
+    return false;
+}
+
+lp_value *lp_graph_gradient_take(const lp_graph *graph, lp_value *target)
+{
+    lp_value *gradient = target->requires_grad ? target->gradient : NULL;
+    if (!gradient || !gradient->passed_from || !is_summed(graph, gradient))
+        return NULL;
+    target->gradient = NULL;
+    return gradient;
+}
+
 static bool writes(const lp_node *node, const lp_value *value)
 {
     for (int k = 0; k < node->op->output_count; k++)

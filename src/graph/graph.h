@@ -207,6 +207,11 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const struct lp_op *op, lp_valu
 /* For gradient rules: adds this value to the gradient of target, without a copy where possible. */
 void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradient);
 
+/* For gradient rules that can add another value to their result: takes the gradient of target, if it was passed on and nodes sum it over
+ * rows, such as gradients of weights. The rule then adds it to a new gradient: added to in place, it would have to wait for these nodes,
+ * which a GPU runs late. Otherwise returns NULL. */
+lp_value *lp_graph_gradient_take(const lp_graph *graph, lp_value *target);
+
 /* Whether the rows are those of whole segments, from the first on. */
 static inline bool lp_rows_in_segments(lp_rows rows_of)
 {

@@ -32,7 +32,7 @@ static void linear_gradient(lp_graph *graph, lp_node *node)
         lp_graph_gradient_node(graph, &lp_op_linear_outer, outer, &back, &node->inputs[1]);
     else
         lp_graph_gradient_node(graph, &lp_op_column_sum, &dy, NULL, &node->inputs[2]);
-    lp_value *product[] = {dy, node->inputs[1], NULL, NULL};
+    lp_value *product[] = {dy, node->inputs[1], NULL, lp_graph_gradient_take(graph, x)};
     lp_graph_gradient_node(graph, &lp_op_linear, product, &back, &node->inputs[0]);
     lp_graph_gradient_pass(graph, node->inputs[3], dy);
 }

@@ -165,6 +165,33 @@ static void test_copies(void **state)
     }
 }
 
+/* x + a product of a product of x: the gradient of x begins as that of the sum, and the product's is added to it, in place unless the
+ * gradient of the weight is summed from it. */
+static void test_summed_gradients(void **state)
+{
+    (void)state;
+    lapse_error error;
+    for (int trained = 0; trained < 2; trained++) {
+        lp_graph g = {0};
+        lp_value *x = lp_relu(&g, lp_example_tokens(&g, "a", 2)), *first = lp_example_fixed(&g, "first", 2, 2);
+        lp_value *second = trained ? lp_example_fixed(&g, "second", 2, 2)
+                                   : lp_graph_input(&g, "second", LP_TYPE_REAL, LP_ROWS_FIXED, 2, 2);
+        lp_value *inner = lp_linear(&g, x, first, NULL, NULL, 1, true);
+        lp_value *sum = lp_linear(&g, inner, second, NULL, x, 1, true), *y = lp_relu(&g, sum), *seed = tokens(&g, 2);
+        assert_int_equal(lp_graph_gradients(&g, 1, &y, &seed, &error), LAPSE_OK);
+        const lp_node *last = NULL;
+        for (int i = 0; i < g.node_count; i++)
+            if (g.nodes[i]->op->id == LP_OP_LINEAR && g.nodes[i]->inputs[0] == inner->gradient)
+                last = g.nodes[i];
+        assert_non_null(last);
+        assert_int_equal(last->accumulate, !trained);
+        assert_ptr_equal(last->inputs[3], trained ? sum->gradient : NULL);
+        assert_ptr_equal(last->outputs[0], x->gradient);
+        assert_int_equal(x->gradient == sum->gradient, !trained);
+        lp_graph_clear(&g);
+    }
+}
+
 /* -------------------------------------------------------------------------------------------------- dump ------ */
 
 static void test_dump(void **state)
@@ -402,6 +429,7 @@ int main(void)
         cmocka_unit_test(test_mistakes_of_time),
         cmocka_unit_test(test_mistakes_of_gradients),
         cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_summed_gradients),
         cmocka_unit_test(test_dump),
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_shares),
