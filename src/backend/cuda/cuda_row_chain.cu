@@ -216,29 +216,6 @@ void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int la
         LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind, false>), lp_blocks(largest, block.y), block, 0, task);
 }
 
-/* Bytes of shared memory of staged_reflect_kernel, if it can run the task: all matrices are copies with the same layout. Otherwise 0. */
-size_t staged_size(const row_task &task)
-{
-    const row_step &step = task.steps[0];
-    auto like = [&](const lp_cuda_copy &copy) {
-        return copy.data && copy.stride == step.copy.stride && copy.gap == step.copy.gap;
-    };
-    bool able = task.count == 1 && !step.time && !step.result[0] && like(step.copy) && like(step.from[0]) &&
-                (!step.result[1] || like(step.from[2]));
-    size_t size = sizeof(uint16_t) * 2 * (size_t)(THREADS / step.frequencies) * (size_t)step.copy.stride;
-    return able && size <= MOST_STAGED ? size : 0;
-}
-
-template <int n> void launch_pairs(const lp_cuda_run *run, const row_task &task, int largest)
-{
-    int frequencies = task.steps[0].frequencies;
-    if (size_t size = n == 1 ? staged_size(task) : 0)
-        LP_LAUNCH_PDL(run, staged_reflect_kernel, lp_blocks(largest, THREADS / frequencies), THREADS, size, task);
-    else
-        LP_LAUNCH_PDL(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0,
-                      task);
-}
-
 /* Lanes of a warp for a row of this many vectors. */
 int lanes_of(int vectors)
 {
@@ -251,8 +228,11 @@ int lanes_of(int vectors)
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
 {
     int vectors = (int)lp_blocks(task.cols, n), lanes = lanes_of(vectors);
-    if (task.steps[0].frequencies)
-        return launch_pairs<n>(run, task, largest);
+    if (int frequencies = task.steps[0].frequencies) {
+        LP_LAUNCH_PDL(run, pair_chain_kernel<n>, lp_blocks((int64_t)largest * frequencies / n, THREADS), THREADS, 0,
+                      task);
+        return;
+    }
     if (vectors <= lanes)
         return launch_kind<n, 1, NARROW>(run, task, lanes, largest);
     if (vectors <= 2 * lanes)

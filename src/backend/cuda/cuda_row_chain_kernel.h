@@ -12,8 +12,7 @@ namespace
 #define TWO_PI 6.283185307179586476925
 
 enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
-enum { MOST_EACH = 4 };       /* vectors of a lane */
-enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
+enum { MOST_EACH = 4 }; /* vectors of a lane */
 
 /* A row has lanes of a warp or all threads of a block. */
 enum row_kind { NARROW, WIDE };
@@ -301,34 +300,21 @@ template <int n> __device__ inline void basis(int row, int f, const row_step &st
     store_result<n>(row, 2 * count, step, count + f, sine);
 }
 
-/* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
- * been stored. */
-template <int n> struct pair_angles {
-    lp_vector<n> cosine, sine, old[2];
-    bool early; /* old has been loaded */
-};
-
-template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, const row_step &step)
-{
-    const size_t angle = (size_t)row * 2 * step.frequencies + f;
-    pair_angles<n> mine = {lp_vector_load<n>(step.other[0] + angle),
-                           lp_vector_load<n>(step.other[0] + angle + step.frequencies),
-                           {},
-                           step.flags & LP_ROW_ADDS_SECOND && step.result[1] && step.result[1] != step.result[0]};
-    for (int i = 0; mine.early && i < 2; i++)
-        mine.old[i] = lp_vector_load<n>(step.result[1] + angle + i * step.frequencies);
-    return mine;
-}
-
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
- * has that of cosines and sines.
+ * has that of cosines and sines; what it is added to is loaded early, unless it is in the same matrix as dx.
  * copied: dy and x are copies, whose loads need no branches. */
-template <int n, bool copied>
-__device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
+template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const row_step &step)
 {
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
-    bool both = step.result[1];
+    bool both = step.result[1], adds = both && step.flags & LP_ROW_ADDS_SECOND;
+    bool early = adds && step.result[1] != step.result[0];
+    lp_vector<n> cosine = lp_vector_load<n>(step.other[0] + angle), dcosine = {};
+    lp_vector<n> sine = lp_vector_load<n>(step.other[0] + angle + count), dsine = {};
+    if (early) {
+        dcosine = lp_vector_load<n>(step.result[1] + angle);
+        dsine = lp_vector_load<n>(step.result[1] + angle + count);
+    }
     row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
     auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
         c += f + h * 2 * count;
@@ -337,7 +323,6 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
         else
             return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
     };
-    lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
     for (int h = 0; h < heads; h++) {
         int c = h * 2 * count + f;
@@ -359,12 +344,9 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
         store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
         store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
     }
-    for (int i = 0; both && i < 2; i++) {
-        lp_vector<n> sum = i ? dsine : dcosine;
-#pragma unroll
-        for (int k = 0; angles.early && k < n; k++)
-            sum.at[k] = angles.old[i].at[k] + sum.at[k];
-        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !angles.early && step.flags & LP_ROW_ADDS_SECOND);
+    if (both) {
+        lp_vector_store<n>(step.result[1] + angle, dcosine, adds && !early);
+        lp_vector_store<n>(step.result[1] + angle + count, dsine, adds && !early);
     }
 }
 
@@ -463,44 +445,10 @@ __global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(con
         if (n < 4 && step.time)
             basis<n>(row, f, step);
         else if (step.from[0].data && (step.from[2].data || !step.result[1]))
-            reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
+            reflect<n, true>(row, f, task.cols, step);
         else
-            reflect<n, false>(row, f, task.cols, step, load_angles<n>(row, f, step));
+            reflect<n, false>(row, f, task.cols, step);
     }
-}
-
-/* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
- * keeps them in shared memory. A thread has a pair of each head. */
-__global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_constant__ row_task task)
-{
-    LP_SHARED(float, memory);
-    row_step step = task.steps[0];
-    int count = step.frequencies, stride = step.copy.stride / 2, each = THREADS / count, first = (int)blockIdx.x * each;
-    int rows = min(lp_rows_now(task.rows, task.shard) - first, each);
-    int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
-    size_t begin = (size_t)first * stride;
-    float *to = (float *)step.copy.data + begin;
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
-        tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
-        if (step.result[1])
-            tile_cp_async<4>(memory + each * stride + i, (const float *)step.from[2].data + begin + i);
-    }
-    step.other[0] += (size_t)first * 2 * count;
-    step.result[1] += step.result[1] ? (size_t)first * 2 * count : 0;
-    pair_angles<1> angles = {};
-    if (row < rows)
-        angles = load_angles<1>(row, f, step);
-    step.from[0].data = step.copy.data = (uint16_t *)memory;
-    step.from[2].data = (uint16_t *)(memory + each * stride);
-    tile_cp_async_wait();
-    __syncthreads();
-    if (row < rows)
-        reflect<1, true>(row, f, task.cols, step, angles);
-    __syncthreads();
-    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS)
-        *(float4 *)(to + i) = *(const float4 *)(memory + i);
 }
 
 } // namespace
