@@ -30,7 +30,6 @@ typedef struct device_block {
     struct device_block *next;
     void *data;
     const lp_value *value;
-    int note;
 } device_block;
 
 typedef struct lp_cuda_program {
@@ -61,7 +60,7 @@ static device_block *add_block(lp_cuda_program *program, size_t size)
     void *data = block ? lp_device_alloc(program->device, size) : NULL;
     if (!data)
         return NULL;
-    *block = {program->blocks, data, NULL, 0};
+    *block = {program->blocks, data, NULL};
     return program->blocks = block;
 }
 
@@ -404,7 +403,7 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run)
     program->released_level = program->stages.all[run->stage].level;
 }
 
-void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size, int **note)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
 {
     device_block *block = run->program->blocks;
     while (block && block->value != value)
@@ -416,7 +415,5 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t 
         return NULL;
     }
     block->value = value;
-    if (note)
-        *note = &block->note;
     return block->data;
 }

@@ -209,11 +209,7 @@ template <int n, int each, row_kind kind>
 void launch_kind(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 block((unsigned)lanes, kind == WIDE ? 1 : (unsigned)(THREADS / lanes));
-    size_t shared = kind == NARROW ? sizeof(float) * 2 * (size_t)(task.partials * task.cols) * block.y : 0;
-    if (task.partials)
-        LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind, true>), lp_blocks(largest, block.y), block, shared, task);
-    else
-        LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind, false>), lp_blocks(largest, block.y), block, 0, task);
+    LP_LAUNCH_PDL(run, (row_chain_kernel<n, each, kind>), lp_blocks(largest, block.y), block, 0, task);
 }
 
 /* Lanes of a warp for a row of this many vectors. */
@@ -245,20 +241,6 @@ template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
     launch_kind<n, MOST_EACH, WIDE>(run, task, lanes, largest);
 }
 
-/* The partial sums of a layer norm's gradient, a row for each block; the note of their buffer is the rows that a block sums. */
-void add_partial(row_task *task, int at, const lp_node *node, int largest, int width, const lp_cuda_run *run)
-{
-    row_step *step = &task->steps[at];
-    int vectors = (int)lp_blocks(task->cols, width), lanes = lanes_of(vectors), *note = NULL;
-    int rows = vectors <= MOST_EACH * lanes ? THREADS / lanes : 1;
-    step->partial_step = (int64_t)(lp_blocks(largest, rows) + 3) / 4 * 4 * task->cols;
-    step->partial_number = task->partials++;
-    step->partial = (float *)lp_cuda_side_buffer(run, node->inputs[lp_cuda_rule_of(node)->reduction.extra],
-                                                 sizeof(float) * 2 * (size_t)step->partial_step, &note);
-    if (note)
-        *note = rows;
-}
-
 void launch_parts(const lp_stage_part *parts, int count, const int *uses, const lp_cuda_run *run)
 {
     int order[LP_ROW_CHAIN_STEPS];
@@ -275,13 +257,8 @@ void launch_parts(const lp_stage_part *parts, int count, const int *uses, const 
     task.count = count;
     for (int i = 0; i < count; i++)
         task.steps[i] = step_of(&state, order, i, run);
-    int largest = lp_cuda_largest(run, like), width = width_of(task);
-    for (int i = 0; uses && i < count; i++) {
-        const lp_node *node = parts[order[i]].node;
-        if (lp_cuda_rule_of(node)->reduction.type == LP_REDUCTION_NORM && (node->outputs[1] || node->outputs[2]))
-            add_partial(&task, i, node, largest, width, run);
-    }
-    lp_with_vector_width(width, [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
+    int largest = lp_cuda_largest(run, like);
+    lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
 }
 
 } // namespace
@@ -306,7 +283,7 @@ void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage 
 
 void lp_cuda_row_node(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, ~lp_cuda_rule_of(node)->reduction.outputs, false};
+    lp_stage_part part = {node, 0, ~lp_cuda_rule_of(node)->reduction.outputs};
     bool any = false;
     for (int i = 0; i < node->op->output_count; i++)
         any = any || lp_part_computes(&part, i);

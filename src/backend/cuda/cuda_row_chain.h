@@ -39,11 +39,6 @@ typedef struct row_step {
     float scale, shift;
     uint32_t threshold, purpose; /* dropout */
     int frequencies;             /* of basis and reflect */
-    /* Layer norm gradient: the sums over the rows of a block for the gradients of gain and shift, two matrices with a row for each
-     * block, the second `partial_step` floats after the first. NULL: none. */
-    float *partial;
-    int64_t partial_step;
-    int partial_number; /* of such steps, in shared memory */
 } row_step;
 
 /* The outputs (bits) of a node that a chain can compute; 0: none. */

@@ -21,8 +21,7 @@ typedef struct row_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     int cols, count;
-    int passes;   /* over the columns: one, but for single steps of very wide rows */
-    int partials; /* steps that leave sums over the rows of a block */
+    int passes; /* over the columns: one, but for single steps of very wide rows */
     row_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
@@ -214,47 +213,8 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
         *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
-/* Leaves z and dy of a row's columns from c on in shared memory; their sums over the rows of a block are stored at its end
- * (store_partial). The only row of a block is stored here. */
-template <int n, row_kind kind>
-__device__ inline void leave_partial(const row_team &me, const row_step &step, int c, const lp_vector<n> &dy,
-                                     const lp_vector<n> &z)
-{
-    LP_SHARED(float, memory);
-    float *to = memory + (step.partial_number * (int)blockDim.y + (int)threadIdx.y) * 2 * me.cols + c;
-    float *row = step.partial + (size_t)me.row * me.cols + c;
-    if (kind == NARROW) {
-        *(lp_vector<n> *)to = z;
-        *(lp_vector<n> *)(to + me.cols) = dy;
-    }
-#pragma unroll
-    for (int i = 0; kind == WIDE && i < n; i++) {
-        row[i] = dy.at[i] * z.at[i];
-        row[i + step.partial_step] = dy.at[i];
-    }
-}
-
-__device__ inline void store_partial(const row_step &step, int cols)
-{
-    LP_SHARED(float, memory);
-    const float *from = memory + step.partial_number * (int)blockDim.y * 2 * cols;
-#pragma unroll 1
-    for (int c = (int)(threadIdx.y * blockDim.x + threadIdx.x); c < cols; c += THREADS) {
-        float gain = 0, shift = 0;
-#pragma unroll 4
-        for (int team = 0; team < (int)blockDim.y; team++) {
-            float dy = from[(2 * team + 1) * cols + c];
-            gain += dy * from[2 * team * cols + c];
-            shift += dy;
-        }
-        float *to = step.partial + (size_t)blockIdx.x * cols + c;
-        to[0] = gain;
-        to[step.partial_step] = shift;
-    }
-}
-
 /* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
-template <int n, int each, row_kind kind, bool partials>
+template <int n, int each, row_kind kind>
 __device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
                                            row_part<n, each> &x)
 {
@@ -264,17 +224,8 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     float2 moments = {0, 0}, sum = {0, 0};
     if (me.exists)
         moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
-    auto normalize = [&](int m, int i) { return x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y; };
-    if constexpr (partials) {
-        each_column<n, each>(me, x, normalize);
-#pragma unroll
-        for (int m = 0; m < each; m++)
-            if (step.partial && column_of<n>(me, m) < me.cols)
-                leave_partial<n, kind>(me, step, column_of<n>(me, m), dy.at[m], x.at[m]);
-    }
     each_column<n, each>(me, dy, [&](int m, int i) {
-        if constexpr (!partials)
-            normalize(m, i);
+        x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
         float g = dy.at[m].at[i] * gain.at[m].at[i];
         sum.x += g;
         sum.y += g * x.at[m].at[i];
@@ -353,9 +304,9 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
 /* ---- the kernels --------------------------------------------------------------------------------------------- */
 
 /* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
-constexpr int row_blocks(int n, int each, row_kind kind, bool partials)
+constexpr int row_blocks(int n, int each, row_kind kind)
 {
-    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? (partials ? 4 : 5) : n < 4 ? 4 : 3;
+    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
 }
 
 constexpr int pair_blocks(int n)
@@ -374,7 +325,7 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
-template <int n, int each, row_kind kind, bool partials>
+template <int n, int each, row_kind kind>
 __device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     if (step.ids)
@@ -386,16 +337,15 @@ __device__ inline void run_step(const row_team &me, const row_step &step, row_pa
     if (step.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
     else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
-        layer_norm_gradient<n, each, kind, partials>(me, step, x, y);
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
     else
         apply<n, each>(me, step, x, y);
     store<n, each>(me, step, x);
 }
 
-/* The second input of a step is loaded during the step before it, where that is possible. partials: a step leaves sums over the rows
- * of a block. */
-template <int n, int each, row_kind kind, bool partials>
-__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind, partials))
+/* The second input of a step is loaded during the step before it, where that is possible. */
+template <int n, int each, row_kind kind>
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind))
     row_chain_kernel(const __grid_constant__ row_task task)
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
@@ -412,20 +362,14 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blo
         if (i > 0)
             team_sync<kind>();
         if (i >= 0)
-            run_step<n, each, kind, partials>(me, task.steps[i], x, y);
+            run_step<n, each, kind>(me, task.steps[i], x, y);
         y = ahead;
     }
-    if (kind == NARROW && partials)
-        __syncthreads();
-#pragma unroll 1
-    for (int i = 0; kind == NARROW && partials && i < task.count; i++)
-        if (task.steps[i].partial)
-            store_partial(task.steps[i], task.cols);
     for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
         me.first += n * each * me.lanes;
         if (task.steps[0].other[0])
             load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
-        run_step<n, each, kind, partials>(me, task.steps[0], x, y);
+        run_step<n, each, kind>(me, task.steps[0], x, y);
     }
 }
 

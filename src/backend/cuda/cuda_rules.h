@@ -40,7 +40,6 @@ typedef enum lp_reduction_type {
     LP_REDUCTION_COLUMN, /* columns of p */
     LP_REDUCTION_DOT,    /* columns of p * q, elementwise */
     LP_REDUCTION_NORM,   /* columns of q * normalized p, and of q; extra: mean and inverse deviation of each row */
-    LP_REDUCTION_BOTH,   /* columns of p, and of q */
     LP_REDUCTION_BASIS /* columns of time * (cos p sin q - sin p cos q), of wide p and q; extra: the time of each row, in double */
 } lp_reduction_type;
 

@@ -131,7 +131,7 @@ void find_level(candidate *all, int count, int at)
             continue;
         if (all[i].part.node == node) {
             /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
-            if ((lp_cuda_rule_of(node)->ordered || mine->part.follows) && mine->level <= all[i].level)
+            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
@@ -200,7 +200,6 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
             by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
     if (reduced)
         add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
-    all[count - 1].part.follows = reduced && by_row && present & ~reduced && type == LP_STAGE_ROWS;
     return count;
 }
 

@@ -42,7 +42,6 @@ typedef struct lp_stage_part {
     const lp_node *node;
     int number;       /* index of the node in its graph */
     unsigned outputs; /* bit i: computes output i */
-    bool follows;     /* adds partial sums that the part by row of the same node leaves (cuda_row_chain.h) */
 } lp_stage_part;
 
 typedef struct lp_cuda_stage {
