@@ -25,7 +25,7 @@ __host__ __device__ inline int term_tiles(int cols)
 }
 
 /* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
-__device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
+__device__ inline void load_x(const fused_lane &me, const lp_step &step, bool follows)
 {
     const float *from = global(rows_of(me, step, LP_STEP_MAIN).data);
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
@@ -72,7 +72,7 @@ __device__ inline void multiply(const fused_lane &me, strip &sum, const float *x
 }
 
 /* The packed weight is loaded block by block into the two buffers for weights. */
-__device__ inline void linear(fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void linear(fused_lane &me, const lp_step &step, strip &registers)
 {
     int halves = me.now.halves, in_halves = me.now.in_halves, stride = x_stride(me.cols), last = halves * in_halves - 1;
     const float *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
@@ -126,7 +126,7 @@ __device__ inline uint32_t *random_words(const fused_lane &me)
     return (uint32_t *)read_second(me) + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
 }
 
-__device__ inline void generate_random(const fused_lane &me, const fused_step &step)
+__device__ inline void generate_random(const fused_lane &me, const lp_step &step)
 {
     const lp_cuda_shard *shard = me.shard;
     uint64_t first = shard->first_token + (uint64_t)(me.first + me.row);
@@ -150,7 +150,7 @@ template <typename function> __device__ inline void map(strip &x, const function
 }
 
 /* x = f(x, y), where y is the other input. */
-__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x)
+__device__ inline void apply(const fused_lane &me, const lp_step &step, strip &x)
 {
     float scale = step.scale, shift = step.shift;
     const uint32_t *words = random_words(me) + me.member;
@@ -180,10 +180,10 @@ __device__ inline void apply(const fused_lane &me, const fused_step &step, strip
     }
 }
 
-__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x)
+__device__ inline void read_table(const fused_lane &me, const lp_step &step, strip &x)
 {
     const int32_t *ids = step.ids + me.first + me.row;
-    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    const lp_step_rows &rows = step.rows[LP_STEP_MAIN];
     const float *table = global(rows.data) + me.column;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -199,7 +199,7 @@ __device__ inline void read_table(const fused_lane &me, const fused_step &step, 
     }
 }
 
-__device__ inline void each_element(const fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void each_element(const fused_lane &me, const lp_step &step, strip &registers)
 {
     if (me.now.op == LP_OP_DROPOUT)
         generate_random(me, step);
@@ -237,7 +237,7 @@ __device__ inline void add_up(const fused_lane &me, row_sums &mine, int which)
     }
 }
 
-__device__ inline void layer_norm(const fused_lane &me, const fused_step &step, strip &x)
+__device__ inline void layer_norm(const fused_lane &me, const lp_step &step, strip &x)
 {
     float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
@@ -270,7 +270,7 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
-__device__ inline void layer_norm_gradient(const fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void layer_norm_gradient(const fused_lane &me, const lp_step &step, strip &registers)
 {
     float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors);
@@ -302,7 +302,7 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-__device__ inline void basis(const fused_lane &me, const fused_step &step)
+__device__ inline void basis(const fused_lane &me, const lp_step &step)
 {
     const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.row;
     int cols = me.cols;
@@ -366,7 +366,7 @@ __device__ inline void write_reflected(const fused_lane &me, const sincos_part &
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
  * buffer of its input; the x of a gradient is in that of a product's x. */
-__device__ inline void reflect(const fused_lane &me, const fused_step &step)
+__device__ inline void reflect(const fused_lane &me, const lp_step &step)
 {
     wait_rows();
 #pragma unroll
@@ -431,12 +431,12 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
 }
 
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
-__global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
-                                                           const char *all_steps, int count, const float *first_weight)
+__global__ void __launch_bounds__(THREADS, 2)
+    fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const lp_step *all_steps, int count)
 {
     LP_SHARED(float, shared);
     shared_layout at = shared_layout_of(cols);
-    fused_step *steps = (fused_step *)(shared + at.steps);
+    lp_step *steps = (lp_step *)(shared + at.steps);
     int present = lp_rows_now(rows, shard);
     lp_pdl_trigger();
     if ((int)blockIdx.x * ROWS >= present) {
@@ -444,20 +444,20 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         return;
     }
     fused_lane me = lane_now(shard, shared, present, cols);
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(fused_step) / 8); i += THREADS)
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(lp_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)all_steps)[i];
     __syncthreads();
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
     lp_pdl_wait();
-    load_weights(me, me.weights[0], first_weight);
+    load_weights(me, me.weights[0], steps[0].weight ? steps[0].weight : steps[0].next_weight);
     __syncthreads();
     strip registers = {};
-    fused_head next = steps[0].head;
+    lp_step_head next = steps[0].head;
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-        const fused_step &step = steps[i];
+        const lp_step &step = steps[i];
         me.now = next;
         if (i + 1 < count)
             next = steps[i + 1].head;
@@ -488,18 +488,67 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     }
 }
 
+/* Whether a value has halves of this many columns, aligned to the 16 bytes of a vector copy. */
+bool fits(const lp_value *value, int cols)
+{
+    int halves = lp_fused_halves(value->cols);
+    return halves && value->cols == halves * cols && value->storage != LP_STORAGE_TABLE_ROWS;
+}
+
+/* Whether the node has a single head: fused kernels do not support several. A product has the heads of its attributes; elsewhere the
+ * widths tell, and gradients that go to one matrix would be added in an order that steps do not have. */
+bool one_head(const lp_node *node)
+{
+    const lp_value *main = lp_step_input(node, LP_ROLE_MAIN);
+    if (lp_step_input(node, LP_ROLE_WEIGHT))
+        return node->attributes.heads == 1;
+    return !main || !lp_cuda_rule_of(node)->step.pairs ||
+           (main->cols == lp_step_input(node, LP_ROLE_OTHER)->cols && node->outputs[0] != node->outputs[1]);
+}
+
 } // namespace
+
+bool lp_cuda_fused_suits(const lp_graph *graph)
+{
+    bool suits = true;
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        if (lp_step_input(node, LP_ROLE_WEIGHT) && node->outputs[0]->rows_of != LP_ROWS_FIXED)
+            suits = suits && (node->inputs[0]->cols <= LP_FUSED_COLS || node->outputs[0]->cols <= LP_FUSED_COLS);
+    }
+    return suits;
+}
+
+unsigned lp_cuda_fused_supports(const lp_node *node)
+{
+    const lp_step_rule *rule = &lp_cuda_rule_of(node)->step;
+    const lp_value *weight = lp_step_input(node, LP_ROLE_WEIGHT);
+    int cols = lp_fused_cols(node);
+    /* Few rows occupy few warps: concurrent kernels of single nodes are then faster. */
+    bool good = rule->outputs && one_head(node) && lp_step_shape(node)->rows_of != LP_ROWS_FIXED &&
+                (!weight || weight->rows_of == LP_ROWS_FIXED);
+    /* Mean and inverse deviation of a layer norm, which are no halves, are its MORE and its second output. */
+    lp_step_role last = rule->pairs ? LP_ROLE_MORE : LP_ROLE_OTHER;
+    for (int i = 0; i < LP_STEP_INPUTS; i++)
+        if (node->inputs[i] && rule->role[i] >= LP_ROLE_MAIN && rule->role[i] <= last)
+            good = good && fits(node->inputs[i], cols);
+    for (int i = 0; i <= rule->pairs; i++)
+        if (node->outputs[i] && rule->outputs >> i & 1)
+            good = good && fits(node->outputs[i], cols) &&
+                   (weight || lp_fused_halves(node->outputs[i]->cols) == (rule->pairs ? 2 : 1));
+    return good ? rule->outputs : 0;
+}
 
 bool lp_cuda_fused_enabled(const lp_cuda_run *run)
 {
     return tile_tensor(run);
 }
 
-void lp_cuda_fused_launch(const lp_cuda_fused *fused, const lp_cuda_run *run)
+void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run)
 {
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_fused mine = *fused;
-    size_t shared = sizeof(float) * (size_t)shared_layout_of(mine.cols).steps + sizeof(fused_step) * (size_t)mine.count;
-    LP_LAUNCH_PDL(run, fused_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.steps, mine.count,
-                  mine.first_weight);
+    const lp_value *shape = lp_step_shape(stage->parts[0].node);
+    int cols = lp_fused_cols(stage->parts[0].node);
+    size_t shared = sizeof(float) * (size_t)shared_layout_of(cols).steps + sizeof *steps * (size_t)stage->count;
+    LP_LAUNCH_PDL(run, fused_kernel, lp_blocks(lp_cuda_largest(run, shape), ROWS), THREADS, shared, run->shard,
+                  lp_cuda_rows_of(shape), cols, steps, stage->count);
 }

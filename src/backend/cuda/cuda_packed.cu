@@ -79,7 +79,7 @@ bool stores(const lp_cuda_stage *stage, const lp_stage_part *part)
 /* Heads of an output, as the launch of its stage divides the columns. */
 int heads_of(const lp_cuda_stage *stage, const lp_node *node, const lp_value *value)
 {
-    int frequencies = lp_cuda_row_chain_frequencies(node);
+    int frequencies = lp_step_frequencies(node);
     if (stage->type == LP_STAGE_FUSED)
         return 1;
     return kernel_of(stage, node) != lp_cuda_row_node ? node->attributes.heads
@@ -186,7 +186,7 @@ void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_pa
         lp_value_copy *mine = node->inputs[i] ? &plan->of[node->inputs[i]->id] : NULL;
         bool by_row = stage->type == LP_STAGE_FUSED || kernel_of(stage, node) == lp_cuda_row_node;
         if (mine && mine->layouts && mine->layouts->heads > 1 && by_row)
-            mine->floats = mine->floats || stage->type == LP_STAGE_FUSED || !lp_cuda_row_chain_frequencies(node);
+            mine->floats = mine->floats || stage->type == LP_STAGE_FUSED || !lp_step_frequencies(node);
     }
 }
 

@@ -22,7 +22,7 @@ typedef struct row_task {
     lp_cuda_rows rows;
     int cols, count;
     int passes; /* over the columns: one, but for single steps of very wide rows */
-    row_step steps[LP_ROW_CHAIN_STEPS];
+    lp_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
 /* The lanes that share a row: threadIdx.x of `lanes`. */
@@ -54,12 +54,11 @@ typedef struct row_source {
     }
 } row_source;
 
-/* A row of input i of a step, with `cols` columns: main, or one of the others. */
-__device__ inline row_source source_of(int row, const row_step &step, int i, int cols)
+/* A row of an input of a step, with `cols` columns. */
+__device__ inline row_source source_of(int row, const lp_step &step, int which, int cols)
 {
-    const lp_cuda_copy &copy = step.from[i];
-    return {(i ? step.other[i - 1] : step.main) + (size_t)row * cols,
-            copy.data ? copy.data + (size_t)row * copy.stride : NULL};
+    const lp_step_rows &rows = step.rows[which];
+    return {rows.data + (size_t)row * cols, rows.copy ? rows.copy + (size_t)row * rows.copy_stride : NULL};
 }
 
 template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
@@ -84,23 +83,24 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
                 x.at[m].at[i] = change(m, i);
 }
 
-/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored.
- * gaps: zeros before the column in the copy. */
+/* Stores x, or the sum of old values and x, as n numbers of the result of a step, from column c of the row on. x becomes what is
+ * stored. gaps: zeros before the column in the copy. */
 template <int n>
-__device__ inline void store_result(int row, int cols, const row_step &step, int c, lp_vector<n> &x, int gaps = 0)
+__device__ inline void store_result(int row, int cols, const lp_step &step, int c, lp_vector<n> &x, int gaps = 0)
 {
-    float *to = step.result[0] + (size_t)row * cols + c;
-    if (step.result[0] && step.flags & LP_ROW_ADDS) {
-        lp_vector<n> old = lp_vector_load<n>(to);
+    const lp_step_rows &to = step.rows[LP_STEP_RESULT];
+    float *floats = to.data + (size_t)row * cols + c;
+    if (step.rows[LP_STEP_OLD].data) {
+        lp_vector<n> old = lp_vector_load<n>(floats);
 #pragma unroll
         for (int i = 0; i < n; i++)
             x.at[i] = old.at[i] + x.at[i];
     }
-    if (step.result[0])
-        *(lp_vector<n> *)to = x;
-    if (!step.copy.data)
+    if (to.data)
+        *(lp_vector<n> *)floats = x;
+    if (!to.copy)
         return;
-    uint16_t *packed = step.copy.data + (size_t)row * step.copy.stride + c + gaps;
+    uint16_t *packed = to.copy + (size_t)row * to.copy_stride + c + gaps;
     if constexpr (n == 1) {
         tile_store_two<false>(packed, x.at[0], 0, false);
     } else {
@@ -142,7 +142,7 @@ template <row_kind kind> __device__ inline float2 team_sum(const row_team &me, f
 
 /* ---- steps --------------------------------------------------------------------------------------------------- */
 
-template <int n, int each> __device__ inline void drop(const row_team &me, const row_step &step, row_part<n, each> &x)
+template <int n, int each> __device__ inline void drop(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
     const lp_cuda_shard *shard = me.shard;
 #pragma unroll
@@ -165,12 +165,12 @@ template <int n, int each> __device__ inline void drop(const row_team &me, const
 
 /* x = f(x, y) */
 template <int n, int each>
-__device__ inline void apply(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+__device__ inline void apply(const row_team &me, const lp_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     float scale = step.scale, shift = step.shift;
-    switch (step.op) {
+    switch (step.head.op) {
     case LP_OP_ADD:
-        if (!step.other[0])
+        if (!step.rows[LP_STEP_OTHER].data)
             return;
         return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] + y.at[m].at[i]; });
     case LP_OP_MULTIPLY:
@@ -190,7 +190,7 @@ __device__ inline void apply(const row_team &me, const row_step &step, row_part<
 }
 
 template <int n, int each, row_kind kind>
-__device__ inline void layer_norm(const row_team &me, const row_step &step, row_part<n, each> &x)
+__device__ inline void layer_norm(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
     float2 sum = {0, 0}, square = {0, 0};
@@ -209,13 +209,14 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
     float inverse = rsqrtf(team_sum<kind>(me, square).x * inverse_cols + step.shift);
     each_column<n, each>(me, x,
                          [&](int m, int i) { return x.at[m].at[i] * inverse * gain.at[m].at[i] + shift.at[m].at[i]; });
-    if (step.result[1] && me.exists && me.lane == 0)
-        *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
+    float *moments = step.rows[LP_STEP_RESULT_SECOND].data;
+    if (moments && me.exists && me.lane == 0)
+        *(float2 *)(moments + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
 /* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
 template <int n, int each, row_kind kind>
-__device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
+__device__ inline void layer_norm_gradient(const row_team &me, const lp_step &step, row_part<n, each> &dy,
                                            row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
@@ -223,7 +224,7 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     load<n, each>(me, gain, {(const float *)step.factors, NULL});
     float2 moments = {0, 0}, sum = {0, 0};
     if (me.exists)
-        moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
+        moments = *(const float2 *)(step.rows[LP_STEP_MORE].data + 2 * (size_t)me.row);
     each_column<n, each>(me, dy, [&](int m, int i) {
         x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
         float g = dy.at[m].at[i] * gain.at[m].at[i];
@@ -237,7 +238,7 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-template <int n> __device__ inline void basis(int row, int f, const row_step &step)
+template <int n> __device__ inline void basis(int row, int f, const lp_step &step)
 {
     int count = step.frequencies;
     double at = step.time[row];
@@ -254,19 +255,19 @@ template <int n> __device__ inline void basis(int row, int f, const row_step &st
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
  * has that of cosines and sines; what it is added to is loaded early, unless it is in the same matrix as dx.
  * copied: dy and x are copies, whose loads need no branches. */
-template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const row_step &step)
+template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const lp_step &step)
 {
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
-    bool both = step.result[1], adds = both && step.flags & LP_ROW_ADDS_SECOND;
-    bool early = adds && step.result[1] != step.result[0];
-    lp_vector<n> cosine = lp_vector_load<n>(step.other[0] + angle), dcosine = {};
-    lp_vector<n> sine = lp_vector_load<n>(step.other[0] + angle + count), dsine = {};
+    bool both = step.rows[LP_STEP_RESULT_SECOND].data, adds = both && step.rows[LP_STEP_OLD_SECOND].data;
+    bool early = adds && step.rows[LP_STEP_RESULT_SECOND].data != step.rows[LP_STEP_RESULT].data;
+    lp_vector<n> cosine = lp_vector_load<n>(step.rows[LP_STEP_OTHER].data + angle), dcosine = {};
+    lp_vector<n> sine = lp_vector_load<n>(step.rows[LP_STEP_OTHER].data + angle + count), dsine = {};
     if (early) {
-        dcosine = lp_vector_load<n>(step.result[1] + angle);
-        dsine = lp_vector_load<n>(step.result[1] + angle + count);
+        dcosine = lp_vector_load<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle);
+        dsine = lp_vector_load<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle + count);
     }
-    row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
+    row_source dy = source_of(row, step, LP_STEP_MAIN, cols), x = source_of(row, step, LP_STEP_MORE, cols);
     auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
         c += f + h * 2 * count;
         if constexpr (copied)
@@ -277,10 +278,11 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
 #pragma unroll 1
     for (int h = 0; h < heads; h++) {
         int c = h * 2 * count + f;
-        lp_vector<n> dc = load_pairs(dy, h, step.from[0].gap, 0), ds = load_pairs(dy, h, step.from[0].gap, count), dxc,
-                     dxs;
+        lp_vector<n> dc = load_pairs(dy, h, step.gap[LP_STEP_MAIN], 0),
+                     ds = load_pairs(dy, h, step.gap[LP_STEP_MAIN], count), dxc, dxs;
         if (both) {
-            lp_vector<n> xc = load_pairs(x, h, step.from[2].gap, 0), xs = load_pairs(x, h, step.from[2].gap, count);
+            lp_vector<n> xc = load_pairs(x, h, step.gap[LP_STEP_MORE], 0),
+                         xs = load_pairs(x, h, step.gap[LP_STEP_MORE], count);
 #pragma unroll
             for (int i = 0; i < n; i++) {
                 dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
@@ -292,12 +294,12 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
             dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
             dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
         }
-        store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
-        store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
+        store_result<n>(row, cols, step, c, dxc, h * step.gap[LP_STEP_RESULT]);
+        store_result<n>(row, cols, step, c + count, dxs, h * step.gap[LP_STEP_RESULT]);
     }
     if (both) {
-        lp_vector_store<n>(step.result[1] + angle, dcosine, adds && !early);
-        lp_vector_store<n>(step.result[1] + angle + count, dsine, adds && !early);
+        lp_vector_store<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle, dcosine, adds && !early);
+        lp_vector_store<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle + count, dsine, adds && !early);
     }
 }
 
@@ -309,14 +311,9 @@ constexpr int row_blocks(int n, int each, row_kind kind)
     return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
 }
 
-constexpr int pair_blocks(int n)
+template <int n, int each> __device__ inline void store(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
-    return n == 1 ? 6 : n == 2 ? 5 : 4;
-}
-
-template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
-{
-    if (!step.result[0] && !step.copy.data)
+    if (!(step.head.has & 1u << LP_STEP_RESULT))
         return;
 #pragma unroll
     for (int m = 0; m < each; m++)
@@ -326,17 +323,18 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
 template <int n, int each, row_kind kind>
-__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+__device__ inline void run_step(const row_team &me, const lp_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     if (step.ids)
-        load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
-    else if (step.flags & LP_ROW_MAIN)
-        load<n, each>(me, x, source_of(me.row, step, 0, me.cols));
-    if (step.other[0] && !(step.flags & LP_ROW_EARLY))
-        load<n, each>(me, y, source_of(me.row, step, 1, me.cols));
-    if (step.op == LP_OP_LAYER_NORM)
+        load<n, each>(me, x,
+                      {step.rows[LP_STEP_MAIN].data + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
+    else if (step.head.has & 1u << LP_STEP_MAIN)
+        load<n, each>(me, x, source_of(me.row, step, LP_STEP_MAIN, me.cols));
+    if (step.head.has & 1u << LP_STEP_OTHER && !(step.head.has & LP_STEP_EARLY))
+        load<n, each>(me, y, source_of(me.row, step, LP_STEP_OTHER, me.cols));
+    if (step.head.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
-    else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
+    else if (step.head.op == LP_OP_LAYER_NORM_GRADIENT)
         layer_norm_gradient<n, each, kind>(me, step, x, y);
     else
         apply<n, each>(me, step, x, y);
@@ -357,8 +355,8 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blo
     row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
-        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
+        if (i + 1 < task.count && task.steps[i + 1].head.has & LP_STEP_EARLY)
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], LP_STEP_OTHER, me.cols));
         if (i > 0)
             team_sync<kind>();
         if (i >= 0)
@@ -367,15 +365,15 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blo
     }
     for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
         me.first += n * each * me.lanes;
-        if (task.steps[0].other[0])
-            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
+        if (task.steps[0].head.has & LP_STEP_EARLY)
+            load<n, each>(me, y, source_of(me.row, task.steps[0], LP_STEP_OTHER, me.cols));
         run_step<n, each, kind>(me, task.steps[0], x, y);
     }
 }
 
 /* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
 template <int n>
-__global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(const __grid_constant__ row_task task)
+__global__ void __launch_bounds__(THREADS, n == 1 ? 6 : 4) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
@@ -385,10 +383,11 @@ __global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(con
         return;
 #pragma unroll 1
     for (int k = 0; k < task.count; k++) {
-        const row_step &step = task.steps[k];
+        const lp_step &step = task.steps[k];
         if (n < 4 && step.time)
             basis<n>(row, f, step);
-        else if (step.from[0].data && (step.from[2].data || !step.result[1]))
+        else if (step.rows[LP_STEP_MAIN].copy &&
+                 (step.rows[LP_STEP_MORE].copy || !step.rows[LP_STEP_RESULT_SECOND].data))
             reflect<n, true>(row, f, task.cols, step);
         else
             reflect<n, false>(row, f, task.cols, step);

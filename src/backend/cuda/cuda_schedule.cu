@@ -39,7 +39,7 @@ static void add_part(const lp_plan *plan, const lp_cuda_stages *stages, const lp
     bool packs = stage->type == LP_STAGE_PACK && lp_part_is_packed(part);
     size_t packed = stages->packed[part->number];
     if (packs || (stage->type == LP_STAGE_FUSED && lp_part_is_packed(part)))
-        all->ranges[all->count++] = {PACKED, packed, packed + lp_cuda_packed_size(node), packs};
+        all->ranges[all->count++] = {PACKED, packed, packed + lp_packed_size(node), packs};
     if (packs) { /* it reads only the weight, or parameters */
         if (!lp_cuda_packed_producer(node))
             add_value(plan, node->inputs[1], false, all);

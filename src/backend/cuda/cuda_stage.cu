@@ -11,7 +11,6 @@ namespace
 typedef struct candidate {
     lp_stage_part part;
     lp_cuda_stage_type type;
-    unsigned by_row; /* bit i: of input i, a row of the output reads only the same row */
     lp_rows rows_of; /* rows and cols: parts of one kernel agree in them */
     int rows, cols;
     int level;
@@ -41,7 +40,7 @@ value_use use_of(const candidate *one, const lp_value *value)
     for (int i = 0; i < node->op->input_count; i++)
         if (node->inputs[i] == value) {
             found.reads = true;
-            found.whole = found.whole || !(one->by_row >> i & 1);
+            found.whole = found.whole || !lp_step_by_row(node, i);
         }
     for (int i = 0; i < node->op->output_count; i++)
         found.writes = found.writes || (node->outputs[i] == value && lp_part_computes(&one->part, i));
@@ -53,8 +52,8 @@ bool same_row_kernel(const candidate *a, const candidate *b)
 {
     bool same =
         is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
-    return same && (a->type == LP_STAGE_FUSED ||
-                    lp_cuda_row_chain_frequencies(a->part.node) == lp_cuda_row_chain_frequencies(b->part.node));
+    return same &&
+           (a->type == LP_STAGE_FUSED || lp_step_frequencies(a->part.node) == lp_step_frequencies(b->part.node));
 }
 
 bool same_loss(const candidate *loss, const candidate *gradient)
@@ -158,8 +157,7 @@ unsigned outputs_of(const lp_node *node)
     return all;
 }
 
-void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type,
-         unsigned by_row)
+void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type)
 {
     const lp_value *out = node->outputs[0] ? node->outputs[0] : node->inputs[0];
     candidate one = {};
@@ -167,10 +165,9 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     one.part.number = number;
     one.part.outputs = outputs;
     one.type = type;
-    one.by_row = by_row;
     one.rows_of = out->rows_of;
     one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
-    one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : out->cols;
+    one.cols = type == LP_STAGE_FUSED ? lp_fused_cols(node) : out->cols;
     one.first = *count;
     if (type == LP_STAGE_PRODUCT)
         one.sum = lp_product_start(node);
@@ -188,7 +185,7 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
         reduced = 0;
     unsigned together = lp_cuda_rule_of(node)->together & present;
     if (together) {
-        add(all, &count, node, number, together, LP_STAGE_LOSS, 0);
+        add(all, &count, node, number, together, LP_STAGE_LOSS);
         present &= ~together;
         if (!present)
             return count;
@@ -196,10 +193,9 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
     bool by_row = rows && (rows | reduced) == present;
     lp_cuda_stage_type apart = node->op->id == LP_OP_LINEAR ? LP_STAGE_PRODUCT : LP_STAGE_NODE;
     if (!present || present & ~reduced)
-        add(all, &count, node, number, present & ~reduced, by_row ? type : apart,
-            by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
+        add(all, &count, node, number, present & ~reduced, by_row ? type : apart);
     if (reduced)
-        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
+        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION);
     return count;
 }
 
@@ -218,7 +214,7 @@ bool has_capacity(const lp_cuda_stage *stage)
 {
     return stage->count < (stage->type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX
                            : stage->type == LP_STAGE_ROWS    ? (int)LP_ROW_CHAIN_STEPS
-                                                             : (int)LP_FUSED_STEPS);
+                                                             : (int)LP_STEPS_MOST);
 }
 
 /* Fills the stage that starts with part `at`. The stage ends at the first matching part that does not fit, because later parts may
@@ -324,7 +320,7 @@ int add_pack(lp_cuda_stages *stages, candidate *all, int count, int level, lp_st
     for (int i = 0; i < count; i++)
         if (is_product(&all[i]) && weight_level(all, i) == level) {
             stages->packed[all[i].part.number] = stages->packed_size;
-            stages->packed_size += lp_cuda_packed_size(all[i].part.node);
+            stages->packed_size += lp_packed_size(all[i].part.node);
             parts[found++] = all[i].part;
         }
     if (found && level < 0)
@@ -366,7 +362,7 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *are
     bool fuses = lp_cuda_fused_suits(graph);
     for (int i = 0; good && i < graph->node_count; i++) {
         if (unscheduled)
-            add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE, 0);
+            add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE);
         else
             count = add_parts(all, count, graph->nodes[i], i, fuses);
     }

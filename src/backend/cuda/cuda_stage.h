@@ -59,6 +59,7 @@ typedef struct lp_cuda_stages {
     int *uses;          /* by value: number of parts that read or write it */
     size_t *packed;     /* by node: offset of its packed weight, in floats; only for products in fused kernels */
     size_t packed_size; /* floats of all packed weights */
+    float *weights;     /* all packed weights, on the device */
 } lp_cuda_stages;
 
 /* Whether a pack packs the weight of this part, as opposed to running its node. */
