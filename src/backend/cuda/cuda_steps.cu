@@ -174,7 +174,7 @@ void set_rows(lp_step *step, int which, const lp_cuda_run *run, const lp_value *
     bool floats = lp_cuda_stores_floats(run, value);
     lp_cuda_copy copy = which >= LP_STEP_RESULT ? lp_cuda_copy_to(run, value, heads)
                         : floats                ? lp_cuda_copy()
-                                                : run->copies->of[value->id].layouts->copy;
+                                                : lp_cuda_copy_only(run, value);
     step->rows[which] = {floats ? (float *)lp_run_data(run->run, value) : NULL, copy.data, value->cols, copy.stride};
     step->gap[which] = (signed char)copy.gap;
     step->head.has |= floats || copy.data ? 1u << which : 0;
