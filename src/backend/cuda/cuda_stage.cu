@@ -132,8 +132,10 @@ void find_level(candidate *all, int count, int at)
         if (last >= 0 && all[i].first == all[last].first)
             continue;
         if (all[i].part.node == node) {
-            /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
-            if (lp_cuda_rule_of(node)->ordered && mine->level <= all[i].level)
+            /* Parts of one node write different outputs. But one may read a side buffer that another leaves, and sums over rows come
+             * after a chain, with those of the next level. */
+            bool later = lp_cuda_rule_of(node)->ordered || all[i].type == LP_STAGE_ROWS;
+            if (later && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
