@@ -85,12 +85,13 @@ __device__ inline lp_step_rows rows_of(const fused_lane &me, const lp_step &step
 
 /* ---- shared-memory buffers ------------------------------------------------------------------------------------- */
 
-/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory. */
-template <typename action> __device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
+/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory; for so many rows at a time. */
+template <int at_once, typename action>
+__device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
 {
 #pragma unroll 1
     for (int column = 2 * ((int)threadIdx.x & 31); column < cols; column += 64)
-#pragma unroll 4
+#pragma unroll at_once
         for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
             act(row, column);
 }

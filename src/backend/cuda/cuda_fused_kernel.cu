@@ -29,7 +29,7 @@ __device__ inline void load_x(const fused_lane &me, const lp_step &step, bool fo
 {
     const float *from = global(rows_of(me, step, LP_STEP_MAIN).data);
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
-    each_pair(me, width, [&](int row, int column) {
+    each_pair<4>(me, width, [&](int row, int column) {
         int half = column >= me.cols;
         float *to = me.x + (half * ROWS + row) * stride + column - half * me.cols;
         if (follows)
@@ -149,35 +149,26 @@ template <typename function> __device__ inline void map(strip &x, const function
         x.at[k / 4][k % 4] = f(x.at[k / 4][k % 4], k / 4, k % 4);
 }
 
-/* x = f(x, y), where y is the other input. */
+/* x = f(x, y), where y is the other input; 0 where an addend is missing. */
 __device__ inline void apply(const fused_lane &me, const lp_step &step, strip &x)
 {
-    float scale = step.scale, shift = step.shift;
     const uint32_t *words = random_words(me) + me.member;
     uint32_t threshold = step.threshold;
+    float scale = step.scale;
     strip y = {};
-    if (has_rows(me, LP_STEP_OTHER))
-        read_strip<true>(me, y, read_second(me));
-    switch (me.now.op) {
-    case LP_OP_ADD: /* the second addend is optional */
-        return map(x, [&](float one, int j, int i) { return one + y.at[j][i]; });
-    case LP_OP_DROPOUT:
+    if (me.now.op == LP_OP_DROPOUT)
         return map(x, [&](float one, int j, int i) {
             uint32_t word = words[4 * (j + i / 2 * TILES)];
             return (i % 2 ? word >> 16 : word & 0xFFFFu) >= threshold ? one * scale : 0;
         });
-    case LP_OP_RELU_GRADIENT:
-        return map(x, [&](float one, int j, int i) { return y.at[j][i] > 0 ? one : 0; });
-    case LP_OP_MULTIPLY:
-        return map(x, [&](float one, int j, int i) { return one * y.at[j][i]; });
-    case LP_OP_RELU:
-        return map(x, [&](float one, int, int) { return one > 0 ? one : 0; });
-    case LP_OP_AFFINE:
-        return map(x, [&](float one, int, int) { return scale * one + shift; });
-    case LP_OP_SCALE_COLUMNS:
+    if (has_rows(me, LP_STEP_OTHER))
+        read_strip<true>(me, y, read_second(me));
+    if (me.now.op == LP_OP_SCALE_COLUMNS) {
         strip_factors factors = read_factors(me, (const float *)step.factors);
-        return map(x, [&](float one, int j, int i) { return one * factor_of(factors, j, i); });
+        map(y, [&](float, int j, int i) { return factor_of(factors, j, i); });
     }
+    lp_step_elementwise(me.now.op, scale, step.shift,
+                        [&](auto f) { map(x, [&](float one, int j, int i) { return f(one, y.at[j][i]); }); });
 }
 
 __device__ inline void read_table(const fused_lane &me, const lp_step &step, strip &x)
@@ -304,82 +295,44 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const lp_step &
 
 __device__ inline void basis(const fused_lane &me, const lp_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.row;
-    int cols = me.cols;
-    float *to = me.write + offset_in(me, 2 * cols);
-    double at[2] = {row_valid(me, 0) ? time[0] : 0, row_valid(me, 1) ? time[8] : 0};
-#pragma unroll 1
-    for (int j = 0; j < TILES && me.column + 8 * j < cols; j++) {
-        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI),
-                           frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
+    const double *frequency = (const double *)step.factors, *time = step.time + me.first;
+    each_pair<1>(me, me.cols, [&](int row, int column) {
+        float sine[2], cosine[2], *to = me.write + row * 2 * me.cols + column;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float sine[2], cosine[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                double turns = at[half] * speed[i];
-                sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
-            }
-            float *first = to + 16 * half * cols + 8 * j;
-            *(float2 *)first = make_float2(cosine[0], cosine[1]);
-            *(float2 *)(first + cols) = make_float2(sine[0], sine[1]);
+        for (int i = 0; i < 2; i++) {
+            double turns = time[row] * (frequency[column + i] * (1 / TWO_PI));
+            sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
         }
-    }
-}
-
-/* Cosines and sines, or their gradients, of a lane in one of its rows and two tiles. There are four such parts. */
-typedef struct sincos_part {
-    float2 c[2], s[2];
-} sincos_part;
-
-/* Calls act(k, column) for the columns of a part that exist. */
-template <typename action> __device__ inline void each_tile(const fused_lane &me, int part, const action &act)
-{
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-        if (me.columns >> (part % 2 * 2 + k) & 1)
-            act(k, me.column + 8 * (part % 2 * 2 + k));
-}
-
-__device__ inline void read_sincos(const fused_lane &me, sincos_part &x, const float *buffer, int part)
-{
-    const float *from = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
-    each_tile(me, part, [&](int k, int column) {
-        x.c[k] = *(const float2 *)(from + column);
-        x.s[k] = *(const float2 *)(from + column + me.cols);
+        *(float2 *)to = make_float2(cosine[0], cosine[1]);
+        *(float2 *)(to + me.cols) = make_float2(sine[0], sine[1]);
     });
 }
 
-/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c), to a buffer. */
-__device__ inline void write_reflected(const fused_lane &me, const sincos_part &x, const sincos_part &u, float sign,
-                                       float *buffer, int part)
+/* a * b + sign * c * d, to a buffer. */
+__device__ inline void write_sum(float *to, float2 a, float2 b, float sign, float2 c, float2 d)
 {
-    float *to = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
-    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by) {
-        *(float2 *)(to + column) = make_float2(a.x * b.x + by * (c.x * d.x), a.y * b.y + by * (c.y * d.y));
-    };
-    each_tile(me, part, [&](int k, int column) {
-        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign);
-        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign);
-    });
+    *(float2 *)to = make_float2(a.x * b.x + sign * c.x * d.x, a.y * b.y + sign * c.y * d.y);
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
  * buffer of its input; the x of a gradient is in that of a product's x. */
 __device__ inline void reflect(const fused_lane &me, const lp_step &step)
 {
+    bool gradient = has_rows(me, LP_STEP_MORE);
+    int cols = me.cols;
     wait_rows();
-#pragma unroll
-    for (int part = 0; part < 4; part++) {
-        sincos_part x = {}, u = {}, from = {};
-        read_sincos(me, x, me.write, part);
-        read_sincos(me, u, me.read, part);
-        write_reflected(me, x, u, 1, me.write, part);
-        if (!has_rows(me, LP_STEP_MORE))
-            continue;
-        read_sincos(me, from, me.x, part);
-        write_reflected(me, from, x, -1, me.read, part);
-    }
+    each_pair<4>(me, cols, [&](int row, int column) {
+        int at = row * 2 * cols + column;
+        auto two = [&](const float *buffer) { return *(const float2 *)(buffer + at); };
+        float2 c = two(me.write), s = two(me.write + cols), cosine = two(me.read), sine = two(me.read + cols);
+        write_sum(me.write + at, c, cosine, 1, s, sine);
+        write_sum(me.write + cols + at, c, sine, -1, s, cosine);
+        if (gradient) {
+            float2 xc = two(me.x), xs = two(me.x + cols);
+            write_sum(me.read + at, xc, c, -1, xs, s);
+            write_sum(me.read + cols + at, xc, s, 1, xs, c);
+        }
+    });
     __syncthreads();
     add_rows(me, me.write, step, LP_STEP_OLD);
     add_rows(me, me.read, step, LP_STEP_OLD_SECOND);

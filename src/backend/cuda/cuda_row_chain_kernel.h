@@ -167,26 +167,15 @@ template <int n, int each> __device__ inline void drop(const row_team &me, const
 template <int n, int each>
 __device__ inline void apply(const row_team &me, const lp_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
-    float scale = step.scale, shift = step.shift;
-    switch (step.head.op) {
-    case LP_OP_ADD:
-        if (!step.rows[LP_STEP_OTHER].data)
-            return;
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] + y.at[m].at[i]; });
-    case LP_OP_MULTIPLY:
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
-    case LP_OP_RELU:
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
-    case LP_OP_RELU_GRADIENT:
-        return each_column<n, each>(me, x, [&](int m, int i) { return y.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
-    case LP_OP_AFFINE:
-        return each_column<n, each>(me, x, [&](int m, int i) { return scale * x.at[m].at[i] + shift; });
-    case LP_OP_SCALE_COLUMNS:
-        load<n, each>(me, y, {(const float *)step.factors, NULL});
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
-    case LP_OP_DROPOUT:
+    if (step.head.op == LP_OP_DROPOUT)
         return drop<n, each>(me, step, x);
-    }
+    if (step.head.op == LP_OP_ADD && !(step.head.has & 1u << LP_STEP_OTHER))
+        return;
+    if (step.head.op == LP_OP_SCALE_COLUMNS)
+        load<n, each>(me, y, {(const float *)step.factors, NULL});
+    lp_step_elementwise(step.head.op, step.scale, step.shift, [&](auto f) {
+        each_column<n, each>(me, x, [&](int m, int i) { return f(x.at[m].at[i], y.at[m].at[i]); });
+    });
 }
 
 template <int n, int each, row_kind kind>

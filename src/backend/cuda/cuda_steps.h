@@ -79,6 +79,25 @@ static inline int lp_step_frequencies(const lp_node *node)
                                               : lp_step_input(node, LP_ROLE_FACTORS)->cols;
 }
 
+/* Calls with(f) for x = f(x, y) of an elementwise op: y is OTHER, or the factors of the columns. */
+template <typename visitor>
+__device__ static inline void lp_step_elementwise(int op, float scale, float shift, const visitor &with)
+{
+    switch (op) {
+    case LP_OP_ADD:
+        return with([](float x, float y) { return x + y; });
+    case LP_OP_MULTIPLY:
+    case LP_OP_SCALE_COLUMNS:
+        return with([](float x, float y) { return x * y; });
+    case LP_OP_RELU:
+        return with([](float x, float) { return x > 0 ? x : 0; });
+    case LP_OP_RELU_GRADIENT:
+        return with([](float x, float y) { return y > 0 ? x : 0; });
+    case LP_OP_AFFINE:
+        return with([=](float x, float) { return scale * x + shift; });
+    }
+}
+
 /* Builds the steps of up to LP_STEPS_MOST parts, in an order in which many results stay in registers. fused: of a fused kernel.
  * stages: NULL where nothing is known of other kernels, and every result is stored. */
 void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, bool fused,
