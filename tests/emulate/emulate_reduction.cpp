@@ -15,12 +15,6 @@ size_t scratch_size;
 
 } // namespace
 
-/* Parts of a group follow no other part here. */
-void *lp_cuda_side_buffer(const lp_cuda_run *, const lp_value *, size_t, int **)
-{
-    return NULL;
-}
-
 /* Replaces that of cuda_program.cu: filled with NaN, with a guard behind it. */
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
@@ -45,7 +39,7 @@ bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, 
     lp_stage_part parts[LP_CUDA_REDUCTION_MAX];
     lp_cuda_shard shard = {};
     for (int i = 0; i < count; i++)
-        parts[i] = {nodes[i], i, outputs[i], false};
+        parts[i] = {nodes[i], i, outputs[i]};
     for (int type = 0; type < LP_ROWS_COUNT; type++)
         shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;

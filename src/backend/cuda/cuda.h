@@ -93,8 +93,8 @@ static inline int lp_cuda_largest(const lp_cuda_run *run, const lp_value *value)
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
 
 /* Device memory attached to a value until the program is freed: results of the value's producer that are no output of it. NULL when the
- * device is out of memory, or when size is 0 and there is none yet. *note: a number of the producer's launcher. */
-void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size, int **note = NULL);
+ * device is out of memory, or when size is 0 and there is none yet. */
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size);
 
 /* For a stage of several launches: low-priority stages of the same level (cuda_stage.h) may start once the launches made so far are
  * done. Without it they start earlier and delay this stage, because running blocks are not preempted. */

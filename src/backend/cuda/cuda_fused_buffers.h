@@ -32,7 +32,7 @@ typedef struct strip {
 } strip;
 
 typedef struct fused_lane {
-    fused_head now; /* of the current step */
+    lp_step_head now; /* of the current step */
     const lp_cuda_shard *shard;
     float *x, *read, *write; /* shared-memory buffers */
     float *weights[2];       /* shared-memory buffers; the first is that of the next product */
@@ -75,9 +75,9 @@ __device__ inline bool valid(const fused_lane &me, int j, int half)
 }
 
 /* Rows of a step, from the first one of the block on. */
-__device__ inline fused_rows rows_of(const fused_lane &me, const fused_step &step, int which)
+__device__ inline lp_step_rows rows_of(const fused_lane &me, const lp_step &step, int which)
 {
-    fused_rows rows = step.rows[which];
+    lp_step_rows rows = step.rows[which];
     rows.data += rows.data ? (int64_t)me.first * rows.stride : 0;
     rows.copy += rows.copy ? (int64_t)me.first * rows.copy_stride : 0;
     return rows;
@@ -85,12 +85,13 @@ __device__ inline fused_rows rows_of(const fused_lane &me, const fused_step &ste
 
 /* ---- shared-memory buffers ------------------------------------------------------------------------------------- */
 
-/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory. */
-template <typename action> __device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
+/* Calls act(row, column) for pairs of columns of all rows, in the order of global memory; for so many rows at a time. */
+template <int at_once, typename action>
+__device__ inline void each_pair(const fused_lane &me, int cols, const action &act)
 {
 #pragma unroll 1
     for (int column = 2 * ((int)threadIdx.x & 31); column < cols; column += 64)
-#pragma unroll 4
+#pragma unroll at_once
         for (int row = (int)threadIdx.x >> 5; row < me.rows; row += WARPS)
             act(row, column);
 }
@@ -118,7 +119,7 @@ __device__ inline float *buffer_of(const fused_lane &me, int which)
 }
 
 /* Starts to copy the inputs of a step, from this one on, to their buffers. */
-__device__ inline void load_rows(const fused_lane &me, const fused_step &step, int first)
+__device__ inline void load_rows(const fused_lane &me, const lp_step &step, int first)
 {
     if (!(me.now.has >> first & ((1u << (LP_STEP_OLD_SECOND - first)) - 1)))
         return;
@@ -126,7 +127,7 @@ __device__ inline void load_rows(const fused_lane &me, const fused_step &step, i
     for (int which = first; which < LP_STEP_OLD_SECOND; which++) {
         if (!has_rows(me, which))
             continue;
-        fused_rows rows = rows_of(me, step, which);
+        lp_step_rows rows = rows_of(me, step, which);
         float *buffer = buffer_of(me, which);
         const float *from = global(rows.data);
         int count = rows.copy ? 0 : me.rows * rows.stride;
@@ -158,9 +159,9 @@ __device__ inline void wait_rows(void)
 }
 
 /* Adds rows of a step, if there are any, to those in a buffer. */
-__device__ inline void add_rows(const fused_lane &me, float *buffer, const fused_step &step, int which)
+__device__ inline void add_rows(const fused_lane &me, float *buffer, const lp_step &step, int which)
 {
-    fused_rows rows = rows_of(me, step, which);
+    lp_step_rows rows = rows_of(me, step, which);
     const float *from = global(rows.data);
     int count = from ? me.rows * rows.stride : 0;
 #pragma unroll 4
@@ -171,7 +172,7 @@ __device__ inline void add_rows(const fused_lane &me, float *buffer, const fused
 }
 
 /* Stores the results of a step, the first in the buffer `write`, the second in `read`. The last 16 bytes may be beyond the rows. */
-__device__ inline void store_rows(const fused_lane &me, const fused_step &step)
+__device__ inline void store_rows(const fused_lane &me, const lp_step &step)
 {
     if (!has_rows(me, LP_STEP_RESULT) && !has_rows(me, LP_STEP_RESULT_SECOND))
         return;
@@ -180,7 +181,7 @@ __device__ inline void store_rows(const fused_lane &me, const fused_step &step)
     for (int which = LP_STEP_RESULT; which < LP_STEP_ROWS; which++) {
         if (!has_rows(me, which))
             continue;
-        fused_rows rows = rows_of(me, step, which);
+        lp_step_rows rows = rows_of(me, step, which);
         const float *buffer = which == LP_STEP_RESULT ? me.write : me.read;
         float *to = global(rows.data);
         int count = to ? me.rows * rows.stride : 0;

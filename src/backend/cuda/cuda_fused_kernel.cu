@@ -25,11 +25,11 @@ __host__ __device__ inline int term_tiles(int cols)
 }
 
 /* Copies x, half by half, into rows of stride x_stride: from global memory, or from the buffer `write` if it is a wide result. */
-__device__ inline void load_x(const fused_lane &me, const fused_step &step, bool follows)
+__device__ inline void load_x(const fused_lane &me, const lp_step &step, bool follows)
 {
     const float *from = global(rows_of(me, step, LP_STEP_MAIN).data);
     int stride = x_stride(me.cols), width = me.now.in_halves * me.cols;
-    each_pair(me, width, [&](int row, int column) {
+    each_pair<4>(me, width, [&](int row, int column) {
         int half = column >= me.cols;
         float *to = me.x + (half * ROWS + row) * stride + column - half * me.cols;
         if (follows)
@@ -72,7 +72,7 @@ __device__ inline void multiply(const fused_lane &me, strip &sum, const float *x
 }
 
 /* The packed weight is loaded block by block into the two buffers for weights. */
-__device__ inline void linear(fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void linear(fused_lane &me, const lp_step &step, strip &registers)
 {
     int halves = me.now.halves, in_halves = me.now.in_halves, stride = x_stride(me.cols), last = halves * in_halves - 1;
     const float *x = me.x + (int)threadIdx.x / (32 * SIDES) * 16 * stride;
@@ -126,7 +126,7 @@ __device__ inline uint32_t *random_words(const fused_lane &me)
     return (uint32_t *)read_second(me) + ((int)threadIdx.x >> 2) * LANE_BLOCKS * 4;
 }
 
-__device__ inline void generate_random(const fused_lane &me, const fused_step &step)
+__device__ inline void generate_random(const fused_lane &me, const lp_step &step)
 {
     const lp_cuda_shard *shard = me.shard;
     uint64_t first = shard->first_token + (uint64_t)(me.first + me.row);
@@ -149,41 +149,32 @@ template <typename function> __device__ inline void map(strip &x, const function
         x.at[k / 4][k % 4] = f(x.at[k / 4][k % 4], k / 4, k % 4);
 }
 
-/* x = f(x, y), where y is the other input. */
-__device__ inline void apply(const fused_lane &me, const fused_step &step, strip &x)
+/* x = f(x, y), where y is the other input; 0 where an addend is missing. */
+__device__ inline void apply(const fused_lane &me, const lp_step &step, strip &x)
 {
-    float scale = step.scale, shift = step.shift;
     const uint32_t *words = random_words(me) + me.member;
     uint32_t threshold = step.threshold;
+    float scale = step.scale;
     strip y = {};
-    if (has_rows(me, LP_STEP_OTHER))
-        read_strip<true>(me, y, read_second(me));
-    switch (me.now.op) {
-    case LP_OP_ADD: /* the second addend is optional */
-        return map(x, [&](float one, int j, int i) { return one + y.at[j][i]; });
-    case LP_OP_DROPOUT:
+    if (me.now.op == LP_OP_DROPOUT)
         return map(x, [&](float one, int j, int i) {
             uint32_t word = words[4 * (j + i / 2 * TILES)];
             return (i % 2 ? word >> 16 : word & 0xFFFFu) >= threshold ? one * scale : 0;
         });
-    case LP_OP_RELU_GRADIENT:
-        return map(x, [&](float one, int j, int i) { return y.at[j][i] > 0 ? one : 0; });
-    case LP_OP_MULTIPLY:
-        return map(x, [&](float one, int j, int i) { return one * y.at[j][i]; });
-    case LP_OP_RELU:
-        return map(x, [&](float one, int, int) { return one > 0 ? one : 0; });
-    case LP_OP_AFFINE:
-        return map(x, [&](float one, int, int) { return scale * one + shift; });
-    case LP_OP_SCALE_COLUMNS:
+    if (has_rows(me, LP_STEP_OTHER))
+        read_strip<true>(me, y, read_second(me));
+    if (me.now.op == LP_OP_SCALE_COLUMNS) {
         strip_factors factors = read_factors(me, (const float *)step.factors);
-        return map(x, [&](float one, int j, int i) { return one * factor_of(factors, j, i); });
+        map(y, [&](float, int j, int i) { return factor_of(factors, j, i); });
     }
+    lp_step_elementwise(me.now.op, scale, step.shift,
+                        [&](auto f) { map(x, [&](float one, int j, int i) { return f(one, y.at[j][i]); }); });
 }
 
-__device__ inline void read_table(const fused_lane &me, const fused_step &step, strip &x)
+__device__ inline void read_table(const fused_lane &me, const lp_step &step, strip &x)
 {
     const int32_t *ids = step.ids + me.first + me.row;
-    const fused_rows &rows = step.rows[LP_STEP_MAIN];
+    const lp_step_rows &rows = step.rows[LP_STEP_MAIN];
     const float *table = global(rows.data) + me.column;
 #pragma unroll
     for (int half = 0; half < 2; half++) {
@@ -199,7 +190,7 @@ __device__ inline void read_table(const fused_lane &me, const fused_step &step, 
     }
 }
 
-__device__ inline void each_element(const fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void each_element(const fused_lane &me, const lp_step &step, strip &registers)
 {
     if (me.now.op == LP_OP_DROPOUT)
         generate_random(me, step);
@@ -237,7 +228,7 @@ __device__ inline void add_up(const fused_lane &me, row_sums &mine, int which)
     }
 }
 
-__device__ inline void layer_norm(const fused_lane &me, const fused_step &step, strip &x)
+__device__ inline void layer_norm(const fused_lane &me, const lp_step &step, strip &x)
 {
     float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors), shift = read_factors(me, step.shifts);
@@ -270,7 +261,7 @@ __device__ inline void layer_norm(const fused_lane &me, const fused_step &step, 
 }
 
 /* With n = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - n * mean(g n)) */
-__device__ inline void layer_norm_gradient(const fused_lane &me, const fused_step &step, strip &registers)
+__device__ inline void layer_norm_gradient(const fused_lane &me, const lp_step &step, strip &registers)
 {
     float inverse_cols = 1 / (float)me.cols;
     strip_factors gain = read_factors(me, (const float *)step.factors);
@@ -302,84 +293,46 @@ __device__ inline void layer_norm_gradient(const fused_lane &me, const fused_ste
 
 /* ---- time ---------------------------------------------------------------------------------------------------- */
 
-__device__ inline void basis(const fused_lane &me, const fused_step &step)
+__device__ inline void basis(const fused_lane &me, const lp_step &step)
 {
-    const double *frequency = (const double *)step.factors, *time = step.time + me.first + me.row;
-    int cols = me.cols;
-    float *to = me.write + offset_in(me, 2 * cols);
-    double at[2] = {row_valid(me, 0) ? time[0] : 0, row_valid(me, 1) ? time[8] : 0};
-#pragma unroll 1
-    for (int j = 0; j < TILES && me.column + 8 * j < cols; j++) {
-        double speed[2] = {frequency[me.column + 8 * j] * (1 / TWO_PI),
-                           frequency[me.column + 8 * j + 1] * (1 / TWO_PI)};
+    const double *frequency = (const double *)step.factors, *time = step.time + me.first;
+    each_pair<1>(me, me.cols, [&](int row, int column) {
+        float sine[2], cosine[2], *to = me.write + row * 2 * me.cols + column;
 #pragma unroll
-        for (int half = 0; half < 2; half++) {
-            float sine[2], cosine[2];
-#pragma unroll
-            for (int i = 0; i < 2; i++) {
-                double turns = at[half] * speed[i];
-                sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
-            }
-            float *first = to + 16 * half * cols + 8 * j;
-            *(float2 *)first = make_float2(cosine[0], cosine[1]);
-            *(float2 *)(first + cols) = make_float2(sine[0], sine[1]);
+        for (int i = 0; i < 2; i++) {
+            double turns = time[row] * (frequency[column + i] * (1 / TWO_PI));
+            sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
         }
-    }
-}
-
-/* Cosines and sines, or their gradients, of a lane in one of its rows and two tiles. There are four such parts. */
-typedef struct sincos_part {
-    float2 c[2], s[2];
-} sincos_part;
-
-/* Calls act(k, column) for the columns of a part that exist. */
-template <typename action> __device__ inline void each_tile(const fused_lane &me, int part, const action &act)
-{
-#pragma unroll
-    for (int k = 0; k < 2; k++)
-        if (me.columns >> (part % 2 * 2 + k) & 1)
-            act(k, me.column + 8 * (part % 2 * 2 + k));
-}
-
-__device__ inline void read_sincos(const fused_lane &me, sincos_part &x, const float *buffer, int part)
-{
-    const float *from = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
-    each_tile(me, part, [&](int k, int column) {
-        x.c[k] = *(const float2 *)(from + column);
-        x.s[k] = *(const float2 *)(from + column + me.cols);
+        *(float2 *)to = make_float2(cosine[0], cosine[1]);
+        *(float2 *)(to + me.cols) = make_float2(sine[0], sine[1]);
     });
 }
 
-/* (c, s) = (x.c u.c + sign x.s u.s, x.c u.s - sign x.s u.c), to a buffer. */
-__device__ inline void write_reflected(const fused_lane &me, const sincos_part &x, const sincos_part &u, float sign,
-                                       float *buffer, int part)
+/* a * b + sign * c * d, to a buffer. */
+__device__ inline void write_sum(float *to, float2 a, float2 b, float sign, float2 c, float2 d)
 {
-    float *to = buffer + (me.row + 8 * (part / 2)) * 2 * me.cols;
-    auto put = [&](int column, float2 a, float2 b, float2 c, float2 d, float by) {
-        *(float2 *)(to + column) = make_float2(a.x * b.x + by * (c.x * d.x), a.y * b.y + by * (c.y * d.y));
-    };
-    each_tile(me, part, [&](int k, int column) {
-        put(column, x.c[k], u.c[k], x.s[k], u.s[k], sign);
-        put(column + me.cols, x.c[k], u.s[k], x.s[k], u.c[k], -sign);
-    });
+    *(float2 *)to = make_float2(a.x * b.x + sign * c.x * d.x, a.y * b.y + sign * c.y * d.y);
 }
 
 /* reflect: x, u -> y with (c, s) -> (c cosine + s sine, c sine - s cosine). reflect_gradient: dy, u, x -> dx, du. A result overwrites the
  * buffer of its input; the x of a gradient is in that of a product's x. */
-__device__ inline void reflect(const fused_lane &me, const fused_step &step)
+__device__ inline void reflect(const fused_lane &me, const lp_step &step)
 {
+    bool gradient = has_rows(me, LP_STEP_MORE);
+    int cols = me.cols;
     wait_rows();
-#pragma unroll
-    for (int part = 0; part < 4; part++) {
-        sincos_part x = {}, u = {}, from = {};
-        read_sincos(me, x, me.write, part);
-        read_sincos(me, u, me.read, part);
-        write_reflected(me, x, u, 1, me.write, part);
-        if (!has_rows(me, LP_STEP_MORE))
-            continue;
-        read_sincos(me, from, me.x, part);
-        write_reflected(me, from, x, -1, me.read, part);
-    }
+    each_pair<4>(me, cols, [&](int row, int column) {
+        int at = row * 2 * cols + column;
+        auto two = [&](const float *buffer) { return *(const float2 *)(buffer + at); };
+        float2 c = two(me.write), s = two(me.write + cols), cosine = two(me.read), sine = two(me.read + cols);
+        write_sum(me.write + at, c, cosine, 1, s, sine);
+        write_sum(me.write + cols + at, c, sine, -1, s, cosine);
+        if (gradient) {
+            float2 xc = two(me.x), xs = two(me.x + cols);
+            write_sum(me.read + at, xc, c, -1, xs, s);
+            write_sum(me.read + cols + at, xc, s, 1, xs, c);
+        }
+    });
     __syncthreads();
     add_rows(me, me.write, step, LP_STEP_OLD);
     add_rows(me, me.read, step, LP_STEP_OLD_SECOND);
@@ -431,12 +384,12 @@ __device__ inline fused_lane lane_now(const lp_cuda_shard *shard, float *shared,
 }
 
 /* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
-__global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols,
-                                                           const char *all_steps, int count, const float *first_weight)
+__global__ void __launch_bounds__(THREADS, 2)
+    fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const lp_step *all_steps, int count)
 {
     LP_SHARED(float, shared);
     shared_layout at = shared_layout_of(cols);
-    fused_step *steps = (fused_step *)(shared + at.steps);
+    lp_step *steps = (lp_step *)(shared + at.steps);
     int present = lp_rows_now(rows, shard);
     lp_pdl_trigger();
     if ((int)blockIdx.x * ROWS >= present) {
@@ -444,20 +397,20 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
         return;
     }
     fused_lane me = lane_now(shard, shared, present, cols);
-    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(fused_step) / 8); i += THREADS)
+    for (int i = (int)threadIdx.x; i < count * (int)(sizeof(lp_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)all_steps)[i];
     __syncthreads();
     /* Elements beyond the columns of x have weight 0 but must be finite: zeros where there is no row. */
     for (int i = 4 * (int)threadIdx.x; i < at.weights; i += 4 * THREADS)
         *(float4 *)(shared + i) = make_float4(0, 0, 0, 0);
     lp_pdl_wait();
-    load_weights(me, me.weights[0], first_weight);
+    load_weights(me, me.weights[0], steps[0].weight ? steps[0].weight : steps[0].next_weight);
     __syncthreads();
     strip registers = {};
-    fused_head next = steps[0].head;
+    lp_step_head next = steps[0].head;
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
-        const fused_step &step = steps[i];
+        const lp_step &step = steps[i];
         me.now = next;
         if (i + 1 < count)
             next = steps[i + 1].head;
@@ -488,18 +441,67 @@ __global__ void __launch_bounds__(THREADS, 2) fused_kernel(const lp_cuda_shard *
     }
 }
 
+/* Whether a value has halves of this many columns, aligned to the 16 bytes of a vector copy. */
+bool fits(const lp_value *value, int cols)
+{
+    int halves = lp_fused_halves(value->cols);
+    return halves && value->cols == halves * cols && value->storage != LP_STORAGE_TABLE_ROWS;
+}
+
+/* Whether the node has a single head: fused kernels do not support several. A product has the heads of its attributes; elsewhere the
+ * widths tell, and gradients that go to one matrix would be added in an order that steps do not have. */
+bool one_head(const lp_node *node)
+{
+    const lp_value *main = lp_step_input(node, LP_ROLE_MAIN);
+    if (lp_step_input(node, LP_ROLE_WEIGHT))
+        return node->attributes.heads == 1;
+    return !main || !lp_cuda_rule_of(node)->step.pairs ||
+           (main->cols == lp_step_input(node, LP_ROLE_OTHER)->cols && node->outputs[0] != node->outputs[1]);
+}
+
 } // namespace
+
+bool lp_cuda_fused_suits(const lp_graph *graph)
+{
+    bool suits = true;
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        if (lp_step_input(node, LP_ROLE_WEIGHT) && node->outputs[0]->rows_of != LP_ROWS_FIXED)
+            suits = suits && (node->inputs[0]->cols <= LP_FUSED_COLS || node->outputs[0]->cols <= LP_FUSED_COLS);
+    }
+    return suits;
+}
+
+unsigned lp_cuda_fused_supports(const lp_node *node)
+{
+    const lp_step_rule *rule = &lp_cuda_rule_of(node)->step;
+    const lp_value *weight = lp_step_input(node, LP_ROLE_WEIGHT);
+    int cols = lp_fused_cols(node);
+    /* Few rows occupy few warps: concurrent kernels of single nodes are then faster. */
+    bool good = rule->outputs && one_head(node) && lp_step_shape(node)->rows_of != LP_ROWS_FIXED &&
+                (!weight || weight->rows_of == LP_ROWS_FIXED);
+    /* Mean and inverse deviation of a layer norm, which are no halves, are its MORE and its second output. */
+    lp_step_role last = rule->pairs ? LP_ROLE_MORE : LP_ROLE_OTHER;
+    for (int i = 0; i < LP_STEP_INPUTS; i++)
+        if (node->inputs[i] && rule->role[i] >= LP_ROLE_MAIN && rule->role[i] <= last)
+            good = good && fits(node->inputs[i], cols);
+    for (int i = 0; i <= rule->pairs; i++)
+        if (node->outputs[i] && rule->outputs >> i & 1)
+            good = good && fits(node->outputs[i], cols) &&
+                   (weight || lp_fused_halves(node->outputs[i]->cols) == (rule->pairs ? 2 : 1));
+    return good ? rule->outputs : 0;
+}
 
 bool lp_cuda_fused_enabled(const lp_cuda_run *run)
 {
     return tile_tensor(run);
 }
 
-void lp_cuda_fused_launch(const lp_cuda_fused *fused, const lp_cuda_run *run)
+void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run)
 {
-    const lp_cuda_shard *shard = run->shard;
-    lp_cuda_fused mine = *fused;
-    size_t shared = sizeof(float) * (size_t)shared_layout_of(mine.cols).steps + sizeof(fused_step) * (size_t)mine.count;
-    LP_LAUNCH_PDL(run, fused_kernel, mine.blocks, THREADS, shared, shard, mine.rows, mine.cols, mine.steps, mine.count,
-                  mine.first_weight);
+    const lp_value *shape = lp_step_shape(stage->parts[0].node);
+    int cols = lp_fused_cols(stage->parts[0].node);
+    size_t shared = sizeof(float) * (size_t)shared_layout_of(cols).steps + sizeof *steps * (size_t)stage->count;
+    LP_LAUNCH_PDL(run, fused_kernel, lp_blocks(lp_cuda_largest(run, shape), ROWS), THREADS, shared, run->shard,
+                  lp_cuda_rows_of(shape), cols, steps, stage->count);
 }

@@ -138,7 +138,7 @@ void lp_cuda_products(const lp_stage_part *parts, int count, const lp_cuda_run *
 
 void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, 1, false};
+    lp_stage_part part = {node, 0, 1};
     lp_cuda_products(&part, 1, run);
 }
 

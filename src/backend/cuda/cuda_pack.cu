@@ -1,6 +1,6 @@
-/* cuda_pack.cu: packs weights into the layout in which fused kernels read them (packed_weight in cuda_fused.h) and rounds them. The same
- * launch also runs small nodes at the start of a step: gathered rows of tables, and frequencies. One launch, because a kernel that waits for
- * several launches starts microseconds later.
+/* cuda_pack.cu: packs weights into the layout in which fused kernels read them and rounds them. The same launch also runs small nodes at
+ * the start of a step: gathered rows of tables, and frequencies. One launch, because a kernel that waits for several launches starts
+ * microseconds later.
  */
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_rows.h"
@@ -11,21 +11,34 @@ namespace
 
 enum { THREADS = 512 };
 
-/* A node that the pack runs. */
+enum { PACK_WEIGHTS = 48 }; /* of a launch */
+
+/* A weight to be packed, [in x out] or transposed [out x in]. Block (to, from) of its halves has, for every tile of 8 terms and pair of
+ * tiles of 8 columns, a float4 for each lane 4 g + t: terms t and t + 4 of column g in the first tile, and in the second. */
+typedef struct packed_weight {
+    const float *weight, *scale; /* scale: factor of each column of the weight; NULL: 1 */
+    float *to;
+    int in, out; /* columns of a half */
+    int in_halves, out_halves;
+    int stride; /* floats from row to row */
+    bool transpose;
+} packed_weight;
+
+/* A node that the pack runs: a gather by a warp for each row, or harmonics. */
 typedef struct extra_task {
     int blocks;
     lp_cuda_rows rows;
-    int cols, width, lanes; /* gather: lanes per row, and columns that a lane copies at a time */
-    int harmonics;          /* 0: gather */
+    int cols;
+    int harmonics; /* 0: gather */
     const float *from;
     const int32_t *ids;
     void *to;
 } extra_task;
 
 typedef struct pack_task {
-    const packed_weight *weights;
-    int weight_count;
     const lp_cuda_shard *shard;
+    int count; /* of weights */
+    packed_weight weights[PACK_WEIGHTS];
     extra_task extras[LP_PACK_EXTRAS];
 } pack_task;
 
@@ -57,37 +70,24 @@ __device__ inline void pack_weight(const packed_weight &task, int half)
     }
 }
 
-template <int n> __device__ inline void gather_rows(const extra_task &task, const lp_cuda_shard *shard, int block)
-{
-    int row = block * (THREADS / task.lanes) + (int)threadIdx.x / task.lanes;
-    if (row >= lp_rows_now(task.rows, shard))
-        return;
-    const float *from = task.from + (size_t)task.ids[row] * task.cols;
-    float *to = (float *)task.to + (size_t)row * task.cols;
-#pragma unroll 1
-    for (int c = n * ((int)threadIdx.x % task.lanes); c < task.cols; c += n * task.lanes)
-        lp_vector_store<n>(to + c, lp_vector_load<n>(from + c), 0);
-}
-
 __device__ inline void run_extra(const extra_task &task, const lp_cuda_shard *shard, int block)
 {
-    int i = block * THREADS + (int)threadIdx.x;
-    if (task.harmonics && i < task.cols)
-        ((double *)task.to)[i] = lp_harmonic(task.from, i, task.harmonics);
-    if (task.harmonics)
-        return;
-    if (task.width == 4)
-        gather_rows<4>(task, shard, block);
-    else if (task.width == 2)
-        gather_rows<2>(task, shard, block);
-    else
-        gather_rows<1>(task, shard, block);
+    int i = block * THREADS + (int)threadIdx.x, row = i / 32;
+    if (task.harmonics) {
+        if (i < task.cols)
+            ((double *)task.to)[i] = lp_harmonic(task.from, i, task.harmonics);
+    } else if (row < lp_rows_now(task.rows, shard)) {
+        const float *from = task.from + (size_t)task.ids[row] * task.cols;
+#pragma unroll 2
+        for (int c = i % 32; c < task.cols; c += 32)
+            ((float *)task.to)[(size_t)row * task.cols + c] = from[c];
+    }
 }
 
 /* Four thread blocks for each weight, one for each pair of halves that it may have, then those of the extra nodes. */
 __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ pack_task task)
 {
-    int block = (int)blockIdx.x - 4 * task.weight_count;
+    int block = (int)blockIdx.x - 4 * task.count;
     if (block < 0)
         pack_weight(task.weights[blockIdx.x / 4], (int)blockIdx.x % 4);
 #pragma unroll
@@ -98,39 +98,52 @@ __global__ void __launch_bounds__(THREADS) pack_kernel(const __grid_constant__ p
     }
 }
 
-extra_task extra_task_of(const lp_node *node, const lp_cuda_run *run)
+packed_weight weight_of(const lp_cuda_stages *stages, const lp_stage_part *part, const lp_cuda_run *run)
+{
+    const lp_node *node = part->node, *producer = lp_cuda_packed_producer(node);
+    const lp_value *weight = producer ? producer->inputs[0] : node->inputs[1];
+    int in = node->inputs[0]->cols, in_halves = lp_fused_halves(in);
+    int out = node->outputs[0]->cols, out_halves = lp_fused_halves(out);
+    return {(const float *)lp_run_data(run->run, weight),
+            producer ? (const float *)lp_run_data(run->run, producer->inputs[1]) : NULL,
+            stages->weights + stages->packed[part->number],
+            in / in_halves,
+            out / out_halves,
+            in_halves,
+            out_halves,
+            weight->cols,
+            node->attributes.transpose};
+}
+
+extra_task extra_of(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    extra_task task = {};
-    task.rows = lp_cuda_rows_of(out);
-    task.cols = out->cols;
-    task.from = LP_INPUT(0);
-    task.to = LP_OUTPUT_AS(void, 0);
-    task.harmonics = node->attributes.harmonics;
-    if (task.harmonics) {
-        task.blocks = (int)lp_blocks(task.cols, THREADS);
-        return task;
-    }
-    task.ids = LP_INPUT_AS(int32_t, 1);
-    task.width = lp_vector_width((uintptr_t)task.from | (uintptr_t)task.to, task.cols);
-    task.lanes = lp_row_lanes(task.cols, task.width);
-    task.blocks = (int)lp_blocks(lp_cuda_largest(run, out), THREADS / task.lanes);
-    return task;
+    int harmonics = node->attributes.harmonics, threads = harmonics ? out->cols : 32 * lp_cuda_largest(run, out);
+    return {(int)lp_blocks(threads, THREADS), lp_cuda_rows_of(out), out->cols, harmonics, LP_INPUT(0),
+            LP_INPUT_AS(int32_t, 1),          LP_OUTPUT_AS(void, 0)};
 }
 
 } // namespace
 
-void lp_cuda_pack_launch(const lp_cuda_stage *stage, const lp_cuda_fused *pack, const lp_cuda_run *run)
+void lp_cuda_pack_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
     pack_task task = {};
-    unsigned blocks = 4 * (unsigned)pack->count;
-    task.weights = (const packed_weight *)pack->steps;
-    task.weight_count = pack->count;
+    unsigned blocks = 0;
+    int extras = 0;
     task.shard = run->shard;
-    for (int p = pack->count, i = 0; p < stage->count; p++)
-        if (lp_cuda_rule_of(stage->parts[p].node)->pack == LP_PACK_RUN) { /* the others scale a weight */
-            task.extras[i] = extra_task_of(stage->parts[p].node, run);
-            blocks += (unsigned)task.extras[i++].blocks;
+    for (int p = 0; p < stage->count; p++) {
+        const lp_stage_part *part = &stage->parts[p];
+        if (lp_part_is_packed(part)) {
+            task.weights[task.count++] = weight_of(stages, part, run);
+            blocks += 4;
+        } else if (lp_cuda_rule_of(part->node)->pack == LP_PACK_RUN) { /* the others scale a weight */
+            task.extras[extras] = extra_of(part->node, run);
+            blocks += (unsigned)task.extras[extras++].blocks;
         }
-    LP_LAUNCH(run, pack_kernel, blocks, THREADS, 0, task);
+        if (task.count == PACK_WEIGHTS || p + 1 == stage->count) {
+            LP_LAUNCH(run, pack_kernel, blocks, THREADS, 0, task);
+            task.count = 0;
+            blocks = 0;
+        }
+    }
 }

@@ -76,15 +76,17 @@ bool stores(const lp_cuda_stage *stage, const lp_stage_part *part)
     return stage->type != LP_STAGE_PRODUCT || part + 1 == stage->parts + stage->count;
 }
 
+/* Whether a fused kernel or a chain of rows runs the node. */
+bool by_row(const lp_cuda_stage *stage, const lp_node *node)
+{
+    return stage->type == LP_STAGE_FUSED || kernel_of(stage, node) == lp_cuda_row_node;
+}
+
 /* Heads of an output, as the launch of its stage divides the columns. */
 int heads_of(const lp_cuda_stage *stage, const lp_node *node, const lp_value *value)
 {
-    int frequencies = lp_cuda_row_chain_frequencies(node);
-    if (stage->type == LP_STAGE_FUSED)
-        return 1;
-    return kernel_of(stage, node) != lp_cuda_row_node ? node->attributes.heads
-           : frequencies                              ? value->cols / (2 * frequencies)
-                                                      : 1;
+    int frequencies = lp_step_frequencies(node);
+    return !by_row(stage, node) ? node->attributes.heads : frequencies ? value->cols / (2 * frequencies) : 1;
 }
 
 /* Whether the launch of a stage can write a copy of an output. */
@@ -100,24 +102,16 @@ bool writes_copy(const lp_cuda_stage *stage, const lp_node *node, int output)
 
 /* ---- the plan ------------------------------------------------------------------------------------------------ */
 
-typedef struct copy_plan {
-    lp_value_copy *of;
-    lp_arena *arena;
-    bool good; /* there was enough memory */
-} copy_plan;
-
-lp_copy_layout *layout_of(copy_plan *plan, const lp_value *value, int heads)
+/* NULL: there is a copy for another number of heads. */
+lp_copy_layout *layout_of(lp_value_copy *of, const lp_value *value, int heads)
 {
-    lp_copy_layout **at = &plan->of[value->id].layouts;
-    while (*at && (*at)->heads != heads)
-        at = &(*at)->next;
-    if (!*at && (*at = (lp_copy_layout *)lp_arena_alloc(plan->arena, sizeof **at))) {
-        (*at)->heads = heads;
-        (*at)->copy.stride = (value->cols / heads + 7) / 8 * 8 * heads;
-        (*at)->copy.gap = heads > 1 ? ((*at)->copy.stride - value->cols) / heads : 0;
+    lp_copy_layout *layout = &of->layouts[heads > 1];
+    if (!layout->heads) {
+        layout->heads = heads;
+        layout->copy.stride = (value->cols / heads + 7) / 8 * 8 * heads;
+        layout->copy.gap = heads > 1 ? (layout->copy.stride - value->cols) / heads : 0;
     }
-    plan->good = plan->good && *at;
-    return *at;
+    return layout->heads == heads ? layout : NULL;
 }
 
 /* The stages that write a copy for a reader in stage `at`. */
@@ -127,80 +121,79 @@ void extend(int *first, int *last, int written, int at)
     *last = at + 1;
 }
 
-void plan_reads(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
+void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *node, int at)
 {
-    const lp_node *node = part->node;
     lp_cuda_kernel kernel = kernel_of(stage, node);
     for (int i = 0; i < node->op->input_count; i++) {
         const lp_value *value = node->inputs[i];
-        lp_value_copy *mine = value ? &plan->of[value->id] : NULL;
+        lp_value_copy *mine = value ? &of[value->id] : NULL;
         if (!mine || lp_product_keeps(stage, value))
             continue;
-        bool fused = stage->type == LP_STAGE_FUSED && lp_cuda_rule_of(node)->either >> i & 1;
-        lp_copy_use use = kernel || fused ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
-        lp_copy_layout *layout =
-            use == LP_READS_COPY ? layout_of(plan, value, lp_cuda_copy_input_heads(node, i)) : NULL;
-        /* A chain reads most of its own results from registers. */
-        bool able =
-            (kernel == lp_cuda_row_node && mine->written != at) || kernel == lp_cuda_attention_gradient || fused;
+        lp_copy_use use = lp_cuda_copy_use(node, i);
+        /* A product of a fused kernel reads floats. A chain reads most of its own results from registers. */
+        bool copies = use == LP_READS_COPY && kernel;
+        bool either =
+            use == LP_READS_EITHER && (stage->type == LP_STAGE_FUSED || kernel == lp_cuda_attention_gradient ||
+                                       (kernel == lp_cuda_row_node && mine->written != at));
+        lp_copy_layout *layout = copies ? layout_of(mine, value, lp_cuda_copy_input_heads(node, i)) : NULL;
         if (layout)
             extend(&layout->first, &layout->last, mine->written, at);
-        else if (use == LP_READS_EITHER && able)
+        else if (either)
             extend(&mine->first, &mine->last, mine->written, at);
-        else
-            mine->floats = true;
+        mine->floats = mine->floats || !(layout || either);
+        mine->whole = mine->whole ||
+                      (either && by_row(stage, node) && (stage->type == LP_STAGE_FUSED || !lp_step_frequencies(node)));
     }
 }
 
-void plan_writes(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
+void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_part *part, int at)
 {
     for (int i = 0; i < part->node->op->output_count; i++) {
         const lp_value *value = part->node->outputs[i];
-        if (!value || !lp_part_computes(part, i) || !stores(stage, part))
+        if (!lp_part_computes(part, i) || !stores(stage, part))
             continue;
         bool accumulates = stage->type == LP_STAGE_PRODUCT ? lp_product_of(stage->parts, stage->count).accumulates
                                                            : part->node->accumulate >> i & 1;
-        lp_value_copy *mine = &plan->of[value->id];
+        lp_value_copy *mine = &of[value->id];
         /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
         bool reads = accumulates && kernel_of(stage, part->node) == lp_cuda_linear && !mine->accumulated;
         if (reads)
             extend(&mine->first, &mine->last, mine->written, at);
+        int heads = lp_cuda_copy_heads(value, heads_of(stage, part->node, value));
+        mine->heads = mine->written < 0 || mine->heads == heads ? heads : 1;
         mine->accumulated = mine->accumulated || accumulates;
         mine->floats = mine->floats || (accumulates && !reads) || !writes_copy(stage, part->node, i);
         mine->written = at;
-        mine->heads = heads_of(stage, part->node, value);
     }
 }
 
-/* When all layouts are known: which values a launch cannot write or read in theirs. */
-void plan_layouts(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int)
+/* When all readers and writers are known: whether there are floats, and which stages write the copies. */
+void finish(lp_value_copy *mine, const lp_value *value)
 {
-    const lp_node *node = part->node;
-    for (int i = 0; i < node->op->output_count; i++) {
-        lp_value_copy *mine = node->outputs[i] ? &plan->of[node->outputs[i]->id] : NULL;
-        if (mine && mine->layouts && lp_part_computes(part, i) && stores(stage, part))
-            mine->floats = mine->floats ||
-                           !lp_cuda_copy_fits(mine->layouts, node->outputs[i], heads_of(stage, node, node->outputs[i]));
-    }
-    for (int i = 0; i < node->op->input_count; i++) {
-        lp_value_copy *mine = node->inputs[i] ? &plan->of[node->inputs[i]->id] : NULL;
-        bool by_row = stage->type == LP_STAGE_FUSED || kernel_of(stage, node) == lp_cuda_row_node;
-        if (mine && mine->layouts && mine->layouts->heads > 1 && by_row)
-            mine->floats = mine->floats || stage->type == LP_STAGE_FUSED || !lp_cuda_row_chain_frequencies(node);
+    lp_copy_layout *whole = &mine->layouts[0], *gaps = &mine->layouts[1];
+    if (mine->last && !mine->floats && !whole->heads && !gaps->heads)
+        layout_of(mine, value, mine->heads);
+    mine->floats = mine->floats || (gaps->heads && (whole->heads || mine->whole || gaps->heads != mine->heads));
+    lp_copy_layout *only = whole->heads ? whole : gaps;
+    if (!mine->floats && mine->last) {
+        only->first = only->last && only->first < mine->first ? only->first : mine->first;
+        only->last = only->last > mine->last ? only->last : mine->last;
     }
 }
 
-typedef void plan_pass(copy_plan *plan, const lp_cuda_stage *stage, const lp_stage_part *part, int at);
-
-/* Calls pass for the parts that run, with the number of their stage. */
-void for_parts(copy_plan *plan, const lp_cuda_stages *stages, plan_pass *pass)
+/* Assigns memory to all copies, if there is any. Returns their bytes. */
+size_t place(lp_value_copy *of, const lp_cuda_run *run, char *memory)
 {
-    for (int s = 0; s < stages->count; s++) {
-        const lp_cuda_stage *stage = &stages->all[s];
-        for (int p = 0; p < stage->count; p++)
-            if (runs_node(stage, &stage->parts[p]))
-                pass(plan, stage, &stage->parts[p], s);
-    }
+    const lp_graph *graph = run->run->plan->graph;
+    size_t used = 0;
+    for (int v = 0; v < graph->value_count; v++)
+        for (lp_copy_layout &layout : of[v].layouts)
+            if (layout.last) {
+                size_t size = (size_t)lp_cuda_largest(run, graph->values[v]) * (size_t)layout.copy.stride * 2;
+                layout.copy.data = memory ? (uint16_t *)(memory + used) : NULL;
+                used += (size + 255) / 256 * 256;
+            }
+    return used;
 }
 
 /* ---- copies by a kernel of their own ------------------------------------------------------------------------- */
@@ -237,45 +230,27 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, c
     const lp_graph *graph = run->run->plan->graph;
     if (!tile_bf16(run))
         return true;
-    copy_plan plan = {(lp_value_copy *)lp_arena_alloc(arena, ((size_t)graph->value_count + 1) * sizeof *copies->of),
-                      arena, true};
-    lp_value_copy *of = plan.of;
-    if (!of)
-        return false;
-    for (int v = 0; v < graph->value_count; v++) {
+    lp_value_copy *of = (lp_value_copy *)lp_arena_alloc(arena, ((size_t)graph->value_count + 1) * sizeof *of);
+    for (int v = 0; of && v < graph->value_count; v++) {
         of[v].written = -1;
         of[v].floats = graph->values[v]->storage != LP_STORAGE_WORK || graph->values[v]->retained;
     }
-    for_parts(&plan, stages, [](copy_plan *all, const lp_cuda_stage *stage, const lp_stage_part *part, int at) {
-        plan_reads(all, stage, part, at);
-        plan_writes(all, stage, part, at);
-    });
-    for (int v = 0; v < graph->value_count; v++) {
-        if (of[v].last && !of[v].floats && !of[v].layouts)
-            layout_of(&plan, graph->values[v], lp_cuda_copy_heads(graph->values[v], of[v].heads));
-        of[v].floats = of[v].floats || (of[v].layouts && of[v].layouts->next);
-    }
-    for_parts(&plan, stages, plan_layouts);
-    for (int pass = 0; pass < 2; pass++) {
-        size_t used = 0;
-        for (int v = 0; v < graph->value_count; v++)
-            for (lp_copy_layout *layout = of[v].layouts; layout; layout = layout->next) {
-                if (!of[v].floats && of[v].last) {
-                    layout->first = layout->last && layout->first < of[v].first ? layout->first : of[v].first;
-                    layout->last = layout->last > of[v].last ? layout->last : of[v].last;
-                }
-                if (!layout->last)
-                    continue;
-                layout->copy.data = pass ? (uint16_t *)((char *)copies->memory + used) : NULL;
-                used += ((size_t)lp_cuda_largest(run, graph->values[v]) * (size_t)layout->copy.stride * 2 + 255) / 256 *
-                        256;
-            }
-        /* It is zeroed, and nothing writes what is between rows and heads. */
-        if (!pass && !(copies->memory = lp_device_alloc(run->device, used + 1)))
-            return false;
-    }
+    for (int s = 0; of && s < stages->count; s++)
+        for (int p = 0; p < stages->all[s].count; p++) {
+            const lp_stage_part *part = &stages->all[s].parts[p];
+            if (!runs_node(&stages->all[s], part))
+                continue;
+            plan_reads(of, &stages->all[s], part->node, s);
+            plan_writes(of, &stages->all[s], part, s);
+        }
+    for (int v = 0; of && v < graph->value_count; v++)
+        finish(&of[v], graph->values[v]);
+    /* The memory is zeroed, and nothing writes what is between rows and heads. */
+    if (!of || !(copies->memory = lp_device_alloc(run->device, place(of, run, NULL) + 1)))
+        return false;
+    place(of, run, (char *)copies->memory);
     copies->of = of;
-    return plan.good;
+    return true;
 }
 
 void lp_cuda_copies_begin(const lp_cuda_run *run)
@@ -283,9 +258,9 @@ void lp_cuda_copies_begin(const lp_cuda_run *run)
     const lp_graph *graph = run->run->plan->graph;
     copy_list list = {};
     for (int v = 0; run->copies && v < graph->value_count; v++)
-        for (const lp_copy_layout *layout = run->copies->of[v].layouts; layout; layout = layout->next)
-            if (layout->copy.data && layout->first < 0)
-                add(run, &list, graph->values[v], layout);
+        for (const lp_copy_layout &layout : run->copies->of[v].layouts)
+            if (layout.copy.data && layout.first < 0)
+                add(run, &list, graph->values[v], &layout);
     launch(run, &list);
 }
 
@@ -296,15 +271,15 @@ void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run)
         for (int i = 0; i < stage->parts[p].node->op->output_count; i++) {
             const lp_node *node = stage->parts[p].node;
             const lp_value *value = node->outputs[i];
-            if (!value || !lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]) ||
+            if (!lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]) ||
                 !stores(stage, &stage->parts[p]))
                 continue;
             lp_cuda_copy written = lp_cuda_copy();
             if (writes_copy(stage, node, i))
                 written = lp_cuda_copy_to(run, value, heads_of(stage, node, value));
-            for (const lp_copy_layout *layout = run->copies->of[value->id].layouts; layout; layout = layout->next)
-                if (run->stage >= layout->first && run->stage < layout->last && layout->copy.data != written.data)
-                    add(run, &list, value, layout);
+            for (const lp_copy_layout &layout : run->copies->of[value->id].layouts)
+                if (run->stage >= layout.first && run->stage < layout.last && layout.copy.data != written.data)
+                    add(run, &list, value, &layout);
         }
     launch(run, &list);
 }

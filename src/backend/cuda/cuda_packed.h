@@ -19,21 +19,21 @@ typedef struct lp_cuda_copy {
 } lp_cuda_copy;
 
 /* A copy of a value. A launch that reads the columns of heads needs them to begin at multiples of 8 numbers: where their number is
- * none, the copy has gaps between the heads. A value that is read with and without heads can have two copies. */
+ * none, the copy has gaps between the heads. */
 typedef struct lp_copy_layout {
     lp_cuda_copy copy;
-    int heads;       /* 1: there are no gaps */
+    int heads;       /* 1: there are no gaps; 0: there is no such copy */
     int first, last; /* stages first to last - 1 write the copy with the value; last 0: there is none */
-    struct lp_copy_layout *next;
 } lp_copy_layout;
 
 typedef struct lp_value_copy {
-    lp_copy_layout *layouts;
-    bool floats; /* they are stored */
+    lp_copy_layout layouts[2]; /* as a whole, and with gaps; one of them, if there are no floats */
+    bool floats;               /* they are stored */
     /* While the plan is made: */
     int first, last;  /* as in lp_copy_layout, for what reads the copy if there are no floats */
+    bool whole;       /* such a reader reads no gaps */
     int written;      /* the latest stage that writes the value; -1: none */
-    int heads;        /* of the node that does */
+    int heads;        /* of the layout in which all stages can write it */
     bool accumulated; /* a launch has added to it */
 } lp_value_copy;
 
@@ -68,32 +68,36 @@ static inline int lp_cuda_copy_input_heads(const lp_node *node, int i)
     return whole ? 1 : lp_cuda_copy_heads(node->inputs[i], node->attributes.heads);
 }
 
+/* The copy of a value without floats. */
+static inline lp_cuda_copy lp_cuda_copy_only(const lp_cuda_run *run, const lp_value *value)
+{
+    const lp_copy_layout *layouts = run->copies->of[value->id].layouts;
+    return layouts[layouts[0].heads ? 0 : 1].copy;
+}
+
 /* The copy of an input that the node reads; none where it reads floats. */
 static inline lp_cuda_copy lp_cuda_copy_from(const lp_cuda_run *run, const lp_node *node, int i)
 {
     lp_copy_use use = run->copies ? lp_cuda_copy_use(node, i) : LP_READS_FLOATS;
     if (use == LP_READS_FLOATS || (use == LP_READS_EITHER && run->copies->of[node->inputs[i]->id].floats))
         return lp_cuda_copy();
-    const lp_copy_layout *layout = run->copies->of[node->inputs[i]->id].layouts;
-    while (use == LP_READS_COPY && layout && layout->heads != lp_cuda_copy_input_heads(node, i))
-        layout = layout->next;
-    return layout ? layout->copy : lp_cuda_copy();
-}
-
-/* Whether a launch that has `heads` heads of the value can write this copy. */
-static inline bool lp_cuda_copy_fits(const lp_copy_layout *layout, const lp_value *value, int heads)
-{
-    return layout->heads == 1 || layout->heads == lp_cuda_copy_heads(value, heads);
+    if (use == LP_READS_EITHER)
+        return lp_cuda_copy_only(run, node->inputs[i]);
+    int heads = lp_cuda_copy_input_heads(node, i);
+    const lp_copy_layout *layout = &run->copies->of[node->inputs[i]->id].layouts[heads > 1];
+    return layout->heads == heads ? layout->copy : lp_cuda_copy();
 }
 
 /* The copy that the current stage, with `heads` heads of the value, writes with it; none: only the floats. */
 static inline lp_cuda_copy lp_cuda_copy_to(const lp_cuda_run *run, const lp_value *value, int heads)
 {
-    const lp_copy_layout *layout = run->copies ? run->copies->of[value->id].layouts : NULL;
-    while (layout &&
-           !(run->stage >= layout->first && run->stage < layout->last && lp_cuda_copy_fits(layout, value, heads)))
-        layout = layout->next;
-    return layout ? layout->copy : lp_cuda_copy();
+    for (int i = 0; run->copies && i < 2; i++) {
+        const lp_copy_layout *layout = &run->copies->of[value->id].layouts[i];
+        if (run->stage >= layout->first && run->stage < layout->last &&
+            (i == 0 || layout->heads == lp_cuda_copy_heads(value, heads)))
+            return layout->copy;
+    }
+    return lp_cuda_copy();
 }
 
 static inline bool lp_cuda_stores_floats(const lp_cuda_run *run, const lp_value *value)

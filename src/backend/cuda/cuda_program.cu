@@ -20,7 +20,7 @@ enum { MAX_PROGRAMS = 16, NOT_RELEASED = -2 };
 /* What differs between the entries of the ring of uploads. */
 typedef struct ring_entry {
     void **inputs;            /* by slot, on the device */
-    lp_cuda_fused *fused;     /* by stage */
+    const lp_step **steps;    /* of fused kernels, by stage, on the device */
     cudaGraphExec_t captured; /* graph that reads this upload; NULL: not captured yet */
     const lp_adam *adam;      /* whose step the graph contains; NULL: none */
 } ring_entry;
@@ -30,7 +30,6 @@ typedef struct device_block {
     struct device_block *next;
     void *data;
     const lp_value *value;
-    int note;
 } device_block;
 
 typedef struct lp_cuda_program {
@@ -61,7 +60,7 @@ static device_block *add_block(lp_cuda_program *program, size_t size)
     void *data = block ? lp_device_alloc(program->device, size) : NULL;
     if (!data)
         return NULL;
-    *block = {program->blocks, data, NULL, 0};
+    *block = {program->blocks, data, NULL};
     return program->blocks = block;
 }
 
@@ -123,8 +122,8 @@ static bool build_ring(lp_cuda_program *program)
     for (int i = 0; good && i < LP_CUDA_RING; i++) {
         ring_entry *entry = &program->entries[i];
         entry->inputs = (void **)lp_arena_alloc(&program->arena, slots * sizeof *entry->inputs);
-        entry->fused = (lp_cuda_fused *)lp_arena_alloc(&program->arena, stages * sizeof *entry->fused);
-        good = entry->inputs && entry->fused;
+        entry->steps = (const lp_step **)lp_arena_alloc(&program->arena, stages * sizeof *entry->steps);
+        good = entry->inputs && entry->steps;
         for (int slot = 0; good && slot < program->upload.input_count; slot++)
             entry->inputs[slot] =
                 program->ring.uploaded + (size_t)i * program->ring.size + program->upload.inputs[slot].offset;
@@ -132,39 +131,35 @@ static bool build_ring(lp_cuda_program *program)
     return good;
 }
 
-/* Builds the steps of all fused kernels and packs, for each ring entry, and uploads them in one copy. False when out of memory. */
-static bool build_fused(lp_cuda_program *program, const lp_run *run)
+/* Builds the steps of all fused kernels, for each ring entry, and uploads them in one copy. False when out of memory. */
+static bool build_steps(lp_cuda_program *program, const lp_run *run)
 {
-    const lp_cuda_stages *stages = &program->stages;
-    const size_t size = sizeof(fused_step) > sizeof(packed_weight) ? sizeof(fused_step) : sizeof(packed_weight);
+    lp_cuda_stages *stages = &program->stages;
     size_t parts = 0, built = 0;
     for (int i = 0; i < stages->count; i++)
-        if (stages->all[i].type == LP_STAGE_FUSED || stages->all[i].type == LP_STAGE_PACK)
+        if (stages->all[i].type == LP_STAGE_FUSED)
             parts += LP_CUDA_RING * (size_t)stages->all[i].count;
     device_block *packed = add_block(program, stages->packed_size * sizeof(float));
-    device_block *uploaded = add_block(program, parts * size);
-    char *steps = (char *)lp_alloc(parts, size);
+    device_block *uploaded = add_block(program, parts * sizeof(lp_step));
+    lp_step *steps = (lp_step *)lp_alloc(parts, sizeof *steps);
     bool good = packed && uploaded && steps;
+    if (good)
+        stages->weights = (float *)packed->data;
     for (int e = 0; good && e < LP_CUDA_RING; e++) {
         lp_run on_device = *run;
         lp_cuda_run sizes = run_at(program, e, &on_device);
         for (int i = 0; i < stages->count; i++) {
             const lp_cuda_stage *stage = &stages->all[i];
-            lp_cuda_fused *one = &program->entries[e].fused[i];
-            char *to = steps + built * size;
             sizes.stage = i;
-            if (stage->type == LP_STAGE_FUSED)
-                lp_cuda_fused_build(stages, stage, &sizes, (float *)packed->data, one, (fused_step *)to);
-            else if (stage->type == LP_STAGE_PACK)
-                lp_cuda_pack_build(stages, stage, &sizes, (float *)packed->data, one, (packed_weight *)to);
-            else
+            if (stage->type != LP_STAGE_FUSED)
                 continue;
-            one->steps = (const char *)uploaded->data + built * size;
+            lp_cuda_steps_build(stages, stage->parts, stage->count, true, &sizes, steps + built);
+            program->entries[e].steps[i] = (const lp_step *)uploaded->data + built;
             built += (size_t)stage->count;
         }
     }
     if (good)
-        lp_device_copy(program->device, uploaded->data, steps, parts * size);
+        lp_device_copy(program->device, uploaded->data, steps, parts * sizeof *steps);
     lp_free(steps);
     return good;
 }
@@ -178,11 +173,12 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     sizes.run = run;
     program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
-    return program->parts && lp_cuda_stages_build(graph, !run->plan->scheduled, arena, stages) &&
-           lp_cuda_stages_select(stages, lp_cuda_fused_enabled(&sizes), run->precision == LP_PRECISION_BF16, arena) &&
+    return program->parts &&
+           lp_cuda_stages_build(graph, !run->plan->scheduled, lp_cuda_fused_enabled(&sizes),
+                                run->precision == LP_PRECISION_BF16, arena, stages) &&
            (program->dispatch = lp_cuda_schedule(run->plan, stages, arena)) &&
            lp_cuda_copies_plan(&program->copies, stages, &sizes, arena) &&
-           lp_cuda_upload_plan(&program->upload, &sizes, arena) && build_ring(program) && build_fused(program, run);
+           lp_cuda_upload_plan(&program->upload, &sizes, arena) && build_ring(program) && build_steps(program, run);
 }
 
 /* NULL when out of memory. */
@@ -243,12 +239,12 @@ static lp_node node_of(const lp_stage_part *part)
     return node;
 }
 
-static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_cuda_fused *fused)
+static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_step *steps)
 {
     if (stage->type == LP_STAGE_PACK)
-        lp_cuda_pack_launch(stage, fused, run);
+        lp_cuda_pack_launch(&run->program->stages, stage, run);
     else if (stage->type == LP_STAGE_FUSED)
-        lp_cuda_fused_launch(fused, run);
+        lp_cuda_fused_launch(stage, steps, run);
     else if (stage->type == LP_STAGE_REDUCTION)
         lp_cuda_reduce(stage->parts, stage->count, run);
     else if (stage->type == LP_STAGE_ROWS)
@@ -320,7 +316,7 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
         if (lp_device_problem(run.device)) /* such as scratch memory that is too large */
             stage = NULL;
         else if (stage)
-            launch_stage(&run, stage, &entry->fused[i - 1]);
+            launch_stage(&run, stage, entry->steps[i - 1]);
         else if (i == 0)
             lp_cuda_copies_begin(&run);
         else if (train_step)
@@ -404,7 +400,7 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run)
     program->released_level = program->stages.all[run->stage].level;
 }
 
-void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size, int **note)
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
 {
     device_block *block = run->program->blocks;
     while (block && block->value != value)
@@ -416,7 +412,5 @@ void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t 
         return NULL;
     }
     block->value = value;
-    if (note)
-        *note = &block->note;
     return block->data;
 }

@@ -138,31 +138,14 @@ static const lp_value *rows_of(const lp_node *node)
     return node->inputs[lp_cuda_rule_of(node)->reduction.p];
 }
 
-/* The rows of the largest shard that the task sums. */
-static int largest_rows(const reduction_task *task, const lp_node *node, const lp_cuda_run *run)
+static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_run *run)
 {
-    return (int)lp_blocks(lp_cuda_largest(run, rows_of(node)), task->rows_each);
-}
-
-static void fill_task(reduction_task *task, const lp_stage_part *part, const lp_cuda_run *run)
-{
-    const lp_node *node = part->node;
     const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
     task->type = (short)rule->type;
     task->rows = lp_cuda_rows_of(rows_of(node));
     task->p = LP_INPUT(rule->p);
     task->q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
     task->extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
-    task->rows_each = 1;
-    int *note = NULL;
-    float *partial = part->follows ? (float *)lp_cuda_side_buffer(run, node->inputs[rule->extra], 0, &note) : NULL;
-    if (partial) {
-        task->type = LP_REDUCTION_BOTH;
-        task->rows_each = (short)*note;
-        task->p = partial;
-        task->q = partial + (int64_t)(largest_rows(task, node, run) + 3) / 4 * 4 * rows_of(node)->cols;
-        task->extra = NULL;
-    }
     if (rule->type == LP_REDUCTION_OUTER)
         fill_outer(run->device, task, node);
     else
@@ -283,7 +266,7 @@ typedef struct reduction_plan {
 
 static int first_output(const reduction_task *task)
 {
-    return task->type == LP_REDUCTION_NORM || task->type == LP_REDUCTION_BOTH ? 1 : 0;
+    return task->type == LP_REDUCTION_NORM ? 1 : 0;
 }
 
 static size_t element_size(const reduction_output *output)
@@ -399,11 +382,11 @@ static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *
     int grouped = 0, wide = count;
     for (int i = 0; i < count; i++) {
         reduction_task task = {};
-        fill_task(&task, &parts[i], run);
+        fill_task(&task, parts[i].node, run);
         int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
         group->task[at] = task;
         sorted[at] = parts[i];
-        rows[at] = largest_rows(&task, parts[i].node, run);
+        rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
     }
     lp_cuda_outer_chunks(sorted + wide, group->task + wide, rows + wide, count - wide, run);
     return grouped;
@@ -434,7 +417,7 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
 
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, 0, false};
+    lp_stage_part part = {node, 0, 0};
     if (lp_cuda_reduction_supports(node, &part.outputs))
         lp_cuda_reduce(&part, 1, run);
 }

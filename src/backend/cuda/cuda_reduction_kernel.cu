@@ -247,12 +247,6 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
 #pragma unroll 4
         for (; p < end; p += apart, q += apart)
             sum.one += *p * *q;
-    } else if (task.type == LP_REDUCTION_BOTH) {
-#pragma unroll 4
-        for (; p < end; p += apart, q += apart) {
-            sum.one += *p;
-            sum.other += *q;
-        }
     } else if (task.type == LP_REDUCTION_NORM) {
         const float2 *moments = (const float2 *)(rows + reduction_slot_extra(task)) + mine.first;
 #pragma unroll 4
@@ -543,8 +537,6 @@ __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __g
     const reduction_task &task = group.task[index];
     int count = __shfl_sync(0xFFFFFFFFu, known, task.rows.type);
     int rows = task.rows.type == LP_ROWS_FIXED ? task.rows.fixed : count;
-    if (task.rows_each > 1)
-        rows = (rows + task.rows_each - 1) / task.rows_each;
     reduction_block block = block_now(task, (int)blockIdx.x - group.first[index], rows);
     if (task.type == LP_REDUCTION_OUTER)
         sum_outer<bulk, tensor>(task, block, memory, barriers);

@@ -30,7 +30,6 @@ typedef struct reduction_task {
     int chunks, heads, a, b;       /* a, b: columns of a head in p and q */
     int down, across;              /* tiles of a head */
     short type;                    /* lp_reduction_type */
-    short rows_each;               /* rows of which p and q have one sum */
     short a_wide, b_wide;          /* columns of a tile */
     short p_stride, q_stride;      /* floats from row to row in shared memory */
     short depth, slots;            /* rows of a slot, and number of slots */

@@ -12,8 +12,7 @@ namespace
 #define TWO_PI 6.283185307179586476925
 
 enum { THREADS = 256, WIDE_THREADS = 1024, WARPS = WIDE_THREADS / 32 };
-enum { MOST_EACH = 4 };       /* vectors of a lane */
-enum { MOST_STAGED = 49152 }; /* bytes of shared memory of a reflection */
+enum { MOST_EACH = 4 }; /* vectors of a lane */
 
 /* A row has lanes of a warp or all threads of a block. */
 enum row_kind { NARROW, WIDE };
@@ -22,9 +21,8 @@ typedef struct row_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows rows;
     int cols, count;
-    int passes;   /* over the columns: one, but for single steps of very wide rows */
-    int partials; /* steps that leave sums over the rows of a block */
-    row_step steps[LP_ROW_CHAIN_STEPS];
+    int passes; /* over the columns: one, but for single steps of very wide rows */
+    lp_step steps[LP_ROW_CHAIN_STEPS];
 } row_task;
 
 /* The lanes that share a row: threadIdx.x of `lanes`. */
@@ -56,12 +54,11 @@ typedef struct row_source {
     }
 } row_source;
 
-/* A row of input i of a step, with `cols` columns: main, or one of the others. */
-__device__ inline row_source source_of(int row, const row_step &step, int i, int cols)
+/* A row of an input of a step, with `cols` columns. */
+__device__ inline row_source source_of(int row, const lp_step &step, int which, int cols)
 {
-    const lp_cuda_copy &copy = step.from[i];
-    return {(i ? step.other[i - 1] : step.main) + (size_t)row * cols,
-            copy.data ? copy.data + (size_t)row * copy.stride : NULL};
+    const lp_step_rows &rows = step.rows[which];
+    return {rows.data + (size_t)row * cols, rows.copy ? rows.copy + (size_t)row * rows.copy_stride : NULL};
 }
 
 template <int n, int each> __device__ inline void load(const row_team &me, row_part<n, each> &x, row_source from)
@@ -86,23 +83,24 @@ __device__ inline void each_column(const row_team &me, row_part<n, each> &x, con
                 x.at[m].at[i] = change(m, i);
 }
 
-/* Stores x as n numbers of result[0] of a step, or the sum of both, from column c of the row on. x becomes what is stored.
- * gaps: zeros before the column in the copy. */
+/* Stores x, or the sum of old values and x, as n numbers of the result of a step, from column c of the row on. x becomes what is
+ * stored. gaps: zeros before the column in the copy. */
 template <int n>
-__device__ inline void store_result(int row, int cols, const row_step &step, int c, lp_vector<n> &x, int gaps = 0)
+__device__ inline void store_result(int row, int cols, const lp_step &step, int c, lp_vector<n> &x, int gaps = 0)
 {
-    float *to = step.result[0] + (size_t)row * cols + c;
-    if (step.result[0] && step.flags & LP_ROW_ADDS) {
-        lp_vector<n> old = lp_vector_load<n>(to);
+    const lp_step_rows &to = step.rows[LP_STEP_RESULT];
+    float *floats = to.data + (size_t)row * cols + c;
+    if (step.rows[LP_STEP_OLD].data) {
+        lp_vector<n> old = lp_vector_load<n>(floats);
 #pragma unroll
         for (int i = 0; i < n; i++)
             x.at[i] = old.at[i] + x.at[i];
     }
-    if (step.result[0])
-        *(lp_vector<n> *)to = x;
-    if (!step.copy.data)
+    if (to.data)
+        *(lp_vector<n> *)floats = x;
+    if (!to.copy)
         return;
-    uint16_t *packed = step.copy.data + (size_t)row * step.copy.stride + c + gaps;
+    uint16_t *packed = to.copy + (size_t)row * to.copy_stride + c + gaps;
     if constexpr (n == 1) {
         tile_store_two<false>(packed, x.at[0], 0, false);
     } else {
@@ -144,7 +142,7 @@ template <row_kind kind> __device__ inline float2 team_sum(const row_team &me, f
 
 /* ---- steps --------------------------------------------------------------------------------------------------- */
 
-template <int n, int each> __device__ inline void drop(const row_team &me, const row_step &step, row_part<n, each> &x)
+template <int n, int each> __device__ inline void drop(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
     const lp_cuda_shard *shard = me.shard;
 #pragma unroll
@@ -167,32 +165,21 @@ template <int n, int each> __device__ inline void drop(const row_team &me, const
 
 /* x = f(x, y) */
 template <int n, int each>
-__device__ inline void apply(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+__device__ inline void apply(const row_team &me, const lp_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
-    float scale = step.scale, shift = step.shift;
-    switch (step.op) {
-    case LP_OP_ADD:
-        if (!step.other[0])
-            return;
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] + y.at[m].at[i]; });
-    case LP_OP_MULTIPLY:
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
-    case LP_OP_RELU:
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
-    case LP_OP_RELU_GRADIENT:
-        return each_column<n, each>(me, x, [&](int m, int i) { return y.at[m].at[i] > 0 ? x.at[m].at[i] : 0; });
-    case LP_OP_AFFINE:
-        return each_column<n, each>(me, x, [&](int m, int i) { return scale * x.at[m].at[i] + shift; });
-    case LP_OP_SCALE_COLUMNS:
-        load<n, each>(me, y, {(const float *)step.factors, NULL});
-        return each_column<n, each>(me, x, [&](int m, int i) { return x.at[m].at[i] * y.at[m].at[i]; });
-    case LP_OP_DROPOUT:
+    if (step.head.op == LP_OP_DROPOUT)
         return drop<n, each>(me, step, x);
-    }
+    if (step.head.op == LP_OP_ADD && !(step.head.has & 1u << LP_STEP_OTHER))
+        return;
+    if (step.head.op == LP_OP_SCALE_COLUMNS)
+        load<n, each>(me, y, {(const float *)step.factors, NULL});
+    lp_step_elementwise(step.head.op, step.scale, step.shift, [&](auto f) {
+        each_column<n, each>(me, x, [&](int m, int i) { return f(x.at[m].at[i], y.at[m].at[i]); });
+    });
 }
 
 template <int n, int each, row_kind kind>
-__device__ inline void layer_norm(const row_team &me, const row_step &step, row_part<n, each> &x)
+__device__ inline void layer_norm(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
     float2 sum = {0, 0}, square = {0, 0};
@@ -211,52 +198,14 @@ __device__ inline void layer_norm(const row_team &me, const row_step &step, row_
     float inverse = rsqrtf(team_sum<kind>(me, square).x * inverse_cols + step.shift);
     each_column<n, each>(me, x,
                          [&](int m, int i) { return x.at[m].at[i] * inverse * gain.at[m].at[i] + shift.at[m].at[i]; });
-    if (step.result[1] && me.exists && me.lane == 0)
-        *(float2 *)(step.result[1] + 2 * (size_t)me.row) = make_float2(mean, inverse);
-}
-
-/* Leaves z and dy of a row's columns from c on in shared memory; their sums over the rows of a block are stored at its end
- * (store_partial). The only row of a block is stored here. */
-template <int n, row_kind kind>
-__device__ inline void leave_partial(const row_team &me, const row_step &step, int c, const lp_vector<n> &dy,
-                                     const lp_vector<n> &z)
-{
-    LP_SHARED(float, memory);
-    float *to = memory + (step.partial_number * (int)blockDim.y + (int)threadIdx.y) * 2 * me.cols + c;
-    float *row = step.partial + (size_t)me.row * me.cols + c;
-    if (kind == NARROW) {
-        *(lp_vector<n> *)to = z;
-        *(lp_vector<n> *)(to + me.cols) = dy;
-    }
-#pragma unroll
-    for (int i = 0; kind == WIDE && i < n; i++) {
-        row[i] = dy.at[i] * z.at[i];
-        row[i + step.partial_step] = dy.at[i];
-    }
-}
-
-__device__ inline void store_partial(const row_step &step, int cols)
-{
-    LP_SHARED(float, memory);
-    const float *from = memory + step.partial_number * (int)blockDim.y * 2 * cols;
-#pragma unroll 1
-    for (int c = (int)(threadIdx.y * blockDim.x + threadIdx.x); c < cols; c += THREADS) {
-        float gain = 0, shift = 0;
-#pragma unroll 4
-        for (int team = 0; team < (int)blockDim.y; team++) {
-            float dy = from[(2 * team + 1) * cols + c];
-            gain += dy * from[2 * team * cols + c];
-            shift += dy;
-        }
-        float *to = step.partial + (size_t)blockIdx.x * cols + c;
-        to[0] = gain;
-        to[step.partial_step] = shift;
-    }
+    float *moments = step.rows[LP_STEP_RESULT_SECOND].data;
+    if (moments && me.exists && me.lane == 0)
+        *(float2 *)(moments + 2 * (size_t)me.row) = make_float2(mean, inverse);
 }
 
 /* With z = (x - mean) * inverse and g = dy * gain:  dx = inverse * (g - mean(g) - z * mean(g z)) */
-template <int n, int each, row_kind kind, bool partials>
-__device__ inline void layer_norm_gradient(const row_team &me, const row_step &step, row_part<n, each> &dy,
+template <int n, int each, row_kind kind>
+__device__ inline void layer_norm_gradient(const row_team &me, const lp_step &step, row_part<n, each> &dy,
                                            row_part<n, each> &x)
 {
     float inverse_cols = 1.0f / (float)me.cols;
@@ -264,18 +213,9 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     load<n, each>(me, gain, {(const float *)step.factors, NULL});
     float2 moments = {0, 0}, sum = {0, 0};
     if (me.exists)
-        moments = *(const float2 *)(step.other[1] + 2 * (size_t)me.row);
-    auto normalize = [&](int m, int i) { return x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y; };
-    if constexpr (partials) {
-        each_column<n, each>(me, x, normalize);
-#pragma unroll
-        for (int m = 0; m < each; m++)
-            if (step.partial && column_of<n>(me, m) < me.cols)
-                leave_partial<n, kind>(me, step, column_of<n>(me, m), dy.at[m], x.at[m]);
-    }
+        moments = *(const float2 *)(step.rows[LP_STEP_MORE].data + 2 * (size_t)me.row);
     each_column<n, each>(me, dy, [&](int m, int i) {
-        if constexpr (!partials)
-            normalize(m, i);
+        x.at[m].at[i] = (x.at[m].at[i] - moments.x) * moments.y;
         float g = dy.at[m].at[i] * gain.at[m].at[i];
         sum.x += g;
         sum.y += g * x.at[m].at[i];
@@ -287,7 +227,7 @@ __device__ inline void layer_norm_gradient(const row_team &me, const row_step &s
     });
 }
 
-template <int n> __device__ inline void basis(int row, int f, const row_step &step)
+template <int n> __device__ inline void basis(int row, int f, const lp_step &step)
 {
     int count = step.frequencies;
     double at = step.time[row];
@@ -301,35 +241,22 @@ template <int n> __device__ inline void basis(int row, int f, const row_step &st
     store_result<n>(row, 2 * count, step, count + f, sine);
 }
 
-/* Cosines and sines of a thread, and their gradient so far. Where it is the same matrix as dx, it is not loaded but added to when dx has
- * been stored. */
-template <int n> struct pair_angles {
-    lp_vector<n> cosine, sine, old[2];
-    bool early; /* old has been loaded */
-};
-
-template <int n> __device__ inline pair_angles<n> load_angles(int row, int f, const row_step &step)
-{
-    const size_t angle = (size_t)row * 2 * step.frequencies + f;
-    pair_angles<n> mine = {lp_vector_load<n>(step.other[0] + angle),
-                           lp_vector_load<n>(step.other[0] + angle + step.frequencies),
-                           {},
-                           step.flags & LP_ROW_ADDS_SECOND && step.result[1] && step.result[1] != step.result[0]};
-    for (int i = 0; mine.early && i < 2; i++)
-        mine.old[i] = lp_vector_load<n>(step.result[1] + angle + i * step.frequencies);
-    return mine;
-}
-
 /* Multiplies the pairs (c, s) of dy by [cosine, sine; sine, -cosine]: reflect has its input as dy and its output as dx. The gradient also
- * has that of cosines and sines.
+ * has that of cosines and sines; what it is added to is loaded early, unless it is in the same matrix as dx.
  * copied: dy and x are copies, whose loads need no branches. */
-template <int n, bool copied>
-__device__ inline void reflect(int row, int f, int cols, const row_step &step, const pair_angles<n> &angles)
+template <int n, bool copied> __device__ inline void reflect(int row, int f, int cols, const lp_step &step)
 {
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
-    bool both = step.result[1];
-    row_source dy = source_of(row, step, 0, cols), x = source_of(row, step, 2, cols);
+    bool both = step.rows[LP_STEP_RESULT_SECOND].data, adds = both && step.rows[LP_STEP_OLD_SECOND].data;
+    bool early = adds && step.rows[LP_STEP_RESULT_SECOND].data != step.rows[LP_STEP_RESULT].data;
+    lp_vector<n> cosine = lp_vector_load<n>(step.rows[LP_STEP_OTHER].data + angle), dcosine = {};
+    lp_vector<n> sine = lp_vector_load<n>(step.rows[LP_STEP_OTHER].data + angle + count), dsine = {};
+    if (early) {
+        dcosine = lp_vector_load<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle);
+        dsine = lp_vector_load<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle + count);
+    }
+    row_source dy = source_of(row, step, LP_STEP_MAIN, cols), x = source_of(row, step, LP_STEP_MORE, cols);
     auto load_pairs = [&](const row_source &from, int h, int gap, int c) {
         c += f + h * 2 * count;
         if constexpr (copied)
@@ -337,14 +264,14 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
         else
             return from.copy ? lp_vector_load_bf16<n>(from.copy + c + h * gap) : lp_vector_load<n>(from.floats + c);
     };
-    lp_vector<n> cosine = angles.cosine, sine = angles.sine, dcosine = {}, dsine = {};
 #pragma unroll 1
     for (int h = 0; h < heads; h++) {
         int c = h * 2 * count + f;
-        lp_vector<n> dc = load_pairs(dy, h, step.from[0].gap, 0), ds = load_pairs(dy, h, step.from[0].gap, count), dxc,
-                     dxs;
+        lp_vector<n> dc = load_pairs(dy, h, step.gap[LP_STEP_MAIN], 0),
+                     ds = load_pairs(dy, h, step.gap[LP_STEP_MAIN], count), dxc, dxs;
         if (both) {
-            lp_vector<n> xc = load_pairs(x, h, step.from[2].gap, 0), xs = load_pairs(x, h, step.from[2].gap, count);
+            lp_vector<n> xc = load_pairs(x, h, step.gap[LP_STEP_MORE], 0),
+                         xs = load_pairs(x, h, step.gap[LP_STEP_MORE], count);
 #pragma unroll
             for (int i = 0; i < n; i++) {
                 dcosine.at[i] += xc.at[i] * dc.at[i] - xs.at[i] * ds.at[i];
@@ -356,34 +283,26 @@ __device__ inline void reflect(int row, int f, int cols, const row_step &step, c
             dxc.at[i] = dc.at[i] * cosine.at[i] + ds.at[i] * sine.at[i];
             dxs.at[i] = dc.at[i] * sine.at[i] - ds.at[i] * cosine.at[i];
         }
-        store_result<n>(row, cols, step, c, dxc, h * step.copy.gap);
-        store_result<n>(row, cols, step, c + count, dxs, h * step.copy.gap);
+        store_result<n>(row, cols, step, c, dxc, h * step.gap[LP_STEP_RESULT]);
+        store_result<n>(row, cols, step, c + count, dxs, h * step.gap[LP_STEP_RESULT]);
     }
-    for (int i = 0; both && i < 2; i++) {
-        lp_vector<n> sum = i ? dsine : dcosine;
-#pragma unroll
-        for (int k = 0; angles.early && k < n; k++)
-            sum.at[k] = angles.old[i].at[k] + sum.at[k];
-        lp_vector_store<n>(step.result[1] + angle + i * count, sum, !angles.early && step.flags & LP_ROW_ADDS_SECOND);
+    if (both) {
+        lp_vector_store<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle, dcosine, adds && !early);
+        lp_vector_store<n>(step.rows[LP_STEP_RESULT_SECOND].data + angle + count, dsine, adds && !early);
     }
 }
 
 /* ---- the kernels --------------------------------------------------------------------------------------------- */
 
 /* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
-constexpr int row_blocks(int n, int each, row_kind kind, bool partials)
+constexpr int row_blocks(int n, int each, row_kind kind)
 {
-    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? (partials ? 4 : 5) : n < 4 ? 4 : 3;
+    return kind == WIDE ? 1 : each == 1 ? 7 : each == 2 ? 5 : n < 4 ? 4 : 3;
 }
 
-constexpr int pair_blocks(int n)
+template <int n, int each> __device__ inline void store(const row_team &me, const lp_step &step, row_part<n, each> &x)
 {
-    return n == 1 ? 6 : n == 2 ? 5 : 4;
-}
-
-template <int n, int each> __device__ inline void store(const row_team &me, const row_step &step, row_part<n, each> &x)
-{
-    if (!step.result[0] && !step.copy.data)
+    if (!(step.head.has & 1u << LP_STEP_RESULT))
         return;
 #pragma unroll
     for (int m = 0; m < each; m++)
@@ -392,28 +311,28 @@ template <int n, int each> __device__ inline void store(const row_team &me, cons
 }
 
 /* A step whose result is in the registers. y: its second input, if that was loaded ahead. */
-template <int n, int each, row_kind kind, bool partials>
-__device__ inline void run_step(const row_team &me, const row_step &step, row_part<n, each> &x, row_part<n, each> &y)
+template <int n, int each, row_kind kind>
+__device__ inline void run_step(const row_team &me, const lp_step &step, row_part<n, each> &x, row_part<n, each> &y)
 {
     if (step.ids)
-        load<n, each>(me, x, {step.main + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
-    else if (step.flags & LP_ROW_MAIN)
-        load<n, each>(me, x, source_of(me.row, step, 0, me.cols));
-    if (step.other[0] && !(step.flags & LP_ROW_EARLY))
-        load<n, each>(me, y, source_of(me.row, step, 1, me.cols));
-    if (step.op == LP_OP_LAYER_NORM)
+        load<n, each>(me, x,
+                      {step.rows[LP_STEP_MAIN].data + (me.exists ? (size_t)step.ids[me.row] * me.cols : 0), NULL});
+    else if (step.head.has & 1u << LP_STEP_MAIN)
+        load<n, each>(me, x, source_of(me.row, step, LP_STEP_MAIN, me.cols));
+    if (step.head.has & 1u << LP_STEP_OTHER && !(step.head.has & LP_STEP_EARLY))
+        load<n, each>(me, y, source_of(me.row, step, LP_STEP_OTHER, me.cols));
+    if (step.head.op == LP_OP_LAYER_NORM)
         layer_norm<n, each, kind>(me, step, x);
-    else if (step.op == LP_OP_LAYER_NORM_GRADIENT)
-        layer_norm_gradient<n, each, kind, partials>(me, step, x, y);
+    else if (step.head.op == LP_OP_LAYER_NORM_GRADIENT)
+        layer_norm_gradient<n, each, kind>(me, step, x, y);
     else
         apply<n, each>(me, step, x, y);
     store<n, each>(me, step, x);
 }
 
-/* The second input of a step is loaded during the step before it, where that is possible. partials: a step leaves sums over the rows
- * of a block. */
-template <int n, int each, row_kind kind, bool partials>
-__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind, partials))
+/* The second input of a step is loaded during the step before it, where that is possible. */
+template <int n, int each, row_kind kind>
+__global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blocks(n, each, kind))
     row_chain_kernel(const __grid_constant__ row_task task)
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
@@ -425,31 +344,25 @@ __global__ void __launch_bounds__(kind == WIDE ? WIDE_THREADS : THREADS, row_blo
     row_part<n, each> x = {}, y = {}, ahead = {};
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
-        if (i + 1 < task.count && task.steps[i + 1].flags & LP_ROW_EARLY)
-            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], 1, me.cols));
+        if (i + 1 < task.count && task.steps[i + 1].head.has & LP_STEP_EARLY)
+            load<n, each>(me, ahead, source_of(me.row, task.steps[i + 1], LP_STEP_OTHER, me.cols));
         if (i > 0)
             team_sync<kind>();
         if (i >= 0)
-            run_step<n, each, kind, partials>(me, task.steps[i], x, y);
+            run_step<n, each, kind>(me, task.steps[i], x, y);
         y = ahead;
     }
-    if (kind == NARROW && partials)
-        __syncthreads();
-#pragma unroll 1
-    for (int i = 0; kind == NARROW && partials && i < task.count; i++)
-        if (task.steps[i].partial)
-            store_partial(task.steps[i], task.cols);
     for (int pass = 1; kind == WIDE && pass < task.passes; pass++) {
         me.first += n * each * me.lanes;
-        if (task.steps[0].other[0])
-            load<n, each>(me, y, source_of(me.row, task.steps[0], 1, me.cols));
-        run_step<n, each, kind, partials>(me, task.steps[0], x, y);
+        if (task.steps[0].head.has & LP_STEP_EARLY)
+            load<n, each>(me, y, source_of(me.row, task.steps[0], LP_STEP_OTHER, me.cols));
+        run_step<n, each, kind>(me, task.steps[0], x, y);
     }
 }
 
 /* Steps of cosines and sines: a thread has n neighbouring pairs of each head of a row. */
 template <int n>
-__global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(const __grid_constant__ row_task task)
+__global__ void __launch_bounds__(THREADS, n == 1 ? 6 : 4) pair_chain_kernel(const __grid_constant__ row_task task)
 {
     uint32_t i = blockIdx.x * THREADS + threadIdx.x, vectors = (uint32_t)task.steps[0].frequencies / n;
     int row = (int)(i / vectors), f = n * (int)(i % vectors);
@@ -459,48 +372,15 @@ __global__ void __launch_bounds__(THREADS, pair_blocks(n)) pair_chain_kernel(con
         return;
 #pragma unroll 1
     for (int k = 0; k < task.count; k++) {
-        const row_step &step = task.steps[k];
+        const lp_step &step = task.steps[k];
         if (n < 4 && step.time)
             basis<n>(row, f, step);
-        else if (step.from[0].data && (step.from[2].data || !step.result[1]))
-            reflect<n, true>(row, f, task.cols, step, load_angles<n>(row, f, step));
+        else if (step.rows[LP_STEP_MAIN].copy &&
+                 (step.rows[LP_STEP_MORE].copy || !step.rows[LP_STEP_RESULT_SECOND].data))
+            reflect<n, true>(row, f, task.cols, step);
         else
-            reflect<n, false>(row, f, task.cols, step, load_angles<n>(row, f, step));
+            reflect<n, false>(row, f, task.cols, step);
     }
-}
-
-/* One reflection of copies of an odd number of pairs, which are no whole words: a block reads and writes its rows 16 bytes at a time, and
- * keeps them in shared memory. A thread has a pair of each head. */
-__global__ void __launch_bounds__(THREADS) staged_reflect_kernel(const __grid_constant__ row_task task)
-{
-    LP_SHARED(float, memory);
-    row_step step = task.steps[0];
-    int count = step.frequencies, stride = step.copy.stride / 2, each = THREADS / count, first = (int)blockIdx.x * each;
-    int rows = min(lp_rows_now(task.rows, task.shard) - first, each);
-    int row = (int)threadIdx.x / count, f = (int)threadIdx.x % count;
-    size_t begin = (size_t)first * stride;
-    float *to = (float *)step.copy.data + begin;
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS) {
-        tile_cp_async<4>(memory + i, (const float *)step.from[0].data + begin + i);
-        if (step.result[1])
-            tile_cp_async<4>(memory + each * stride + i, (const float *)step.from[2].data + begin + i);
-    }
-    step.other[0] += (size_t)first * 2 * count;
-    step.result[1] += step.result[1] ? (size_t)first * 2 * count : 0;
-    pair_angles<1> angles = {};
-    if (row < rows)
-        angles = load_angles<1>(row, f, step);
-    step.from[0].data = step.copy.data = (uint16_t *)memory;
-    step.from[2].data = (uint16_t *)(memory + each * stride);
-    tile_cp_async_wait();
-    __syncthreads();
-    if (row < rows)
-        reflect<1, true>(row, f, task.cols, step, angles);
-    __syncthreads();
-    for (int i = 4 * (int)threadIdx.x; i < rows * stride; i += 4 * THREADS)
-        *(float4 *)(to + i) = *(const float4 *)(memory + i);
 }
 
 } // namespace

@@ -61,15 +61,6 @@ static inline int lp_vector_width(uintptr_t pointers, int cols)
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
-/* Lanes that cover a row by vectors of `width`: a power of 2, at most a warp. */
-static inline int lp_row_lanes(int cols, int width)
-{
-    int lanes = 1;
-    while (lanes < 32 && lanes * width < cols)
-        lanes *= 2;
-    return lanes;
-}
-
 /* Calls launch with the width as a compile-time constant: launch(lp_constant<2>()). */
 template <int n> struct lp_constant {
     static constexpr int value = n;

@@ -1,38 +1,38 @@
 /* cuda_rules.h: how nodes are grouped into stages (cuda_stage.h), one row of a table for each op. An op without a row is a launch of its
  * own; every op has a launcher besides (cuda_table.cu), for runs and sizes to which its rule does not apply.
  *
- * Numbers are indices of inputs, -1: none. Sets of inputs and outputs are bits.
+ * Sets of inputs and outputs are bits.
  */
 #ifndef LP_CUDA_RULES_H
 #define LP_CUDA_RULES_H
 
 #include "backend/cuda/cuda.h"
 
-/* Results of an op in a fused kernel. */
-enum {
-    LP_FUSED_NARROW = 1,          /* up to 64 columns */
-    LP_FUSED_WIDE = 2,            /* two halves of up to 64 columns */
-    LP_FUSED_DROPS = 32,          /* draws random bits */
-    LP_FUSED_COMMUTES = 4,        /* main and other[0] may be exchanged */
-    LP_FUSED_KEEPS_REGISTERS = 8, /* passes through shared memory alone */
-    LP_FUSED_OVERWRITES_X = 16    /* uses the buffer of a product's x */
-};
+/* What an input of a step by row (cuda_steps.h) is. */
+typedef enum lp_step_role {
+    LP_ROLE_NONE,
+    /* Of these a row of the result reads only the same row: */
+    LP_ROLE_MAIN,  /* the input that may be the result of an earlier step */
+    LP_ROLE_OTHER, /* an addend, cosines and sines, the x of a gradient */
+    LP_ROLE_MORE,  /* the x of a reflection's gradient; layer norm: mean and inverse deviation */
+    LP_ROLE_TIME,  /* in double */
+    LP_ROLE_IDS,   /* of the rows of the table */
+    /* All others are read as a whole: */
+    LP_ROLE_TABLE,
+    LP_ROLE_FACTORS, /* a number for each column: bias, scale, gain or frequency */
+    LP_ROLE_SHIFTS,  /* another one */
+    LP_ROLE_WEIGHT   /* of a product */
+} lp_step_role;
 
-/* A step of a fused kernel (cuda_fused.h). */
-typedef struct lp_fused_rule {
+enum { LP_STEP_INPUTS = 4 };
+
+/* A step of a fused kernel or of a chain of rows. */
+typedef struct lp_step_rule {
     unsigned outputs; /* of those it computes; 0: there is no such step */
-    unsigned by_row;  /* inputs of which it reads only the same row */
-    int main;         /* the input that may be in registers */
-    int wide;         /* the input that may be the wide result of the step before */
-    int other[2];     /* further inputs by row */
-    int factors;      /* a number for each column */
-    int shifts;       /* another one */
-    int weight;       /* of a product */
-    int ids;          /* of the rows of input 0, a table */
-    int time;         /* of each row */
-    int moments;      /* input or, from LP_NODE_INPUTS on, output with two numbers a row */
-    unsigned flags;
-} lp_fused_rule;
+    lp_step_role role[LP_STEP_INPUTS];
+    bool pairs = false;    /* of cosines and sines, which pass through no registers from step to step */
+    bool commutes = false; /* MAIN and OTHER may be exchanged */
+} lp_step_rule;
 
 typedef enum lp_reduction_type {
     LP_REDUCTION_NONE,
@@ -40,7 +40,6 @@ typedef enum lp_reduction_type {
     LP_REDUCTION_COLUMN, /* columns of p */
     LP_REDUCTION_DOT,    /* columns of p * q, elementwise */
     LP_REDUCTION_NORM,   /* columns of q * normalized p, and of q; extra: mean and inverse deviation of each row */
-    LP_REDUCTION_BOTH,   /* columns of p, and of q */
     LP_REDUCTION_BASIS /* columns of time * (cos p sin q - sin p cos q), of wide p and q; extra: the time of each row, in double */
 } lp_reduction_type;
 
@@ -48,8 +47,8 @@ typedef enum lp_reduction_type {
 typedef struct lp_reduction_rule {
     lp_reduction_type type;
     unsigned outputs; /* those that are sums over rows */
-    int p, q, extra;
-    int halves; /* of the rows of p */
+    int p, q, extra;  /* indices of inputs; -1: none */
+    int halves;       /* of the rows of p */
 } lp_reduction_rule;
 
 /* What the pack of a step does with a node (cuda_stage.h). */
@@ -62,7 +61,7 @@ typedef enum lp_pack_rule {
 
 typedef struct lp_cuda_rule {
     lp_op_id id;
-    lp_fused_rule fused;
+    lp_step_rule step;
     lp_reduction_rule reduction;
     lp_pack_rule pack;
     /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.cu). The others are off the
@@ -77,5 +76,22 @@ typedef struct lp_cuda_rule {
 
 /* Never NULL. */
 const lp_cuda_rule *lp_cuda_rule_of(const lp_node *node);
+
+/* The input of a step with this role; NULL: it has none. */
+static inline const lp_value *lp_step_input(const lp_node *node, lp_step_role role)
+{
+    const lp_value *found = NULL;
+    for (int i = 0; i < LP_STEP_INPUTS; i++)
+        if (lp_cuda_rule_of(node)->step.role[i] == role)
+            found = node->inputs[i];
+    return found;
+}
+
+/* Whether rows of a step's result read only the same rows of input i. */
+static inline bool lp_step_by_row(const lp_node *node, int i)
+{
+    lp_step_role role = i < LP_STEP_INPUTS ? lp_cuda_rule_of(node)->step.role[i] : LP_ROLE_NONE;
+    return role >= LP_ROLE_MAIN && role <= LP_ROLE_IDS;
+}
 
 #endif

@@ -5,13 +5,12 @@
 
 /* A range of bytes that a stage uses, in what nodes write. */
 typedef struct byte_range {
-    int memory; /* lp_storage, PACKED or PARTIAL */
+    int memory; /* lp_storage, or PACKED */
     size_t begin, end;
     bool writes;
 } byte_range;
 
-/* Packed weights; and partial sums of a node, with its number as the address: a part that follows the others counts as their writer. */
-enum { PACKED = LP_STORAGE_WORK + 1, PARTIAL };
+enum { PACKED = LP_STORAGE_WORK + 1 }; /* packed weights */
 
 typedef struct stage_bytes {
     byte_range *ranges;
@@ -38,16 +37,15 @@ static void add_part(const lp_plan *plan, const lp_cuda_stages *stages, const lp
     const lp_node *node = part->node;
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
     bool packs = stage->type == LP_STAGE_PACK && lp_part_is_packed(part);
-    size_t packed = stages->packed[part->number], number = (size_t)part->number;
+    size_t packed = stages->packed[part->number];
     if (packs || (stage->type == LP_STAGE_FUSED && lp_part_is_packed(part)))
-        all->ranges[all->count++] = {PACKED, packed, packed + lp_cuda_packed_size(node), packs};
+        all->ranges[all->count++] = {PACKED, packed, packed + lp_packed_size(node), packs};
     if (packs) { /* it reads only the weight, or parameters */
         if (!lp_cuda_packed_producer(node))
             add_value(plan, node->inputs[1], false, all);
         return;
     }
-    all->ranges[all->count++] = {PARTIAL, number, number + 1, part->follows};
-    for (int i = 0; !part->follows && i < node->op->input_count; i++)
+    for (int i = 0; i < node->op->input_count; i++)
         add_value(plan, node->inputs[i], false, all);
     for (int i = 0; i < node->op->output_count; i++) {
         /* A side buffer is written together with this output (lp_cuda_side_buffer). */

@@ -11,15 +11,15 @@ namespace
 typedef struct candidate {
     lp_stage_part part;
     lp_cuda_stage_type type;
-    unsigned by_row; /* bit i: of input i, a row of the output reads only the same row */
-    lp_rows rows_of; /* rows and cols: parts of one kernel agree in them */
-    int rows, cols;
     int level;
+    int rank; /* order of the stages of a level */
     bool assigned;
-    bool in_pack;   /* the first pack runs it */
     int first;      /* of the products that are added up to it; otherwise its own index */
     lp_product sum; /* what they give so far */
 } candidate;
+
+/* Stages of low priority come last; of these, reductions first that fused kernels wait for. */
+enum { URGENT, WAITED_FOR, LOW_PRIORITY, RANKS };
 
 /* ---- levels -------------------------------------------------------------------------------------------------- */
 
@@ -41,7 +41,7 @@ value_use use_of(const candidate *one, const lp_value *value)
     for (int i = 0; i < node->op->input_count; i++)
         if (node->inputs[i] == value) {
             found.reads = true;
-            found.whole = found.whole || !(one->by_row >> i & 1);
+            found.whole = found.whole || !lp_step_by_row(node, i);
         }
     for (int i = 0; i < node->op->output_count; i++)
         found.writes = found.writes || (node->outputs[i] == value && lp_part_computes(&one->part, i));
@@ -51,10 +51,12 @@ value_use use_of(const candidate *one, const lp_value *value)
 
 bool same_row_kernel(const candidate *a, const candidate *b)
 {
-    bool same =
-        is_by_row(a) && a->type == b->type && a->rows_of == b->rows_of && a->rows == b->rows && a->cols == b->cols;
-    return same && (a->type == LP_STAGE_FUSED ||
-                    lp_cuda_row_chain_frequencies(a->part.node) == lp_cuda_row_chain_frequencies(b->part.node));
+    const lp_node *x = a->part.node, *y = b->part.node;
+    const lp_value *one = lp_step_shape(x), *two = lp_step_shape(y);
+    if (!is_by_row(a) || a->type != b->type || one->rows_of != two->rows_of)
+        return false;
+    return a->type == LP_STAGE_FUSED ? lp_fused_cols(x) == lp_fused_cols(y)
+                                     : one->cols == two->cols && lp_step_frequencies(x) == lp_step_frequencies(y);
 }
 
 bool same_loss(const candidate *loss, const candidate *gradient)
@@ -130,8 +132,10 @@ void find_level(candidate *all, int count, int at)
         if (last >= 0 && all[i].first == all[last].first)
             continue;
         if (all[i].part.node == node) {
-            /* Parts of one node write different outputs, but may read a side buffer that another part leaves. */
-            if ((lp_cuda_rule_of(node)->ordered || mine->part.follows) && mine->level <= all[i].level)
+            /* Parts of one node write different outputs. But one may read a side buffer that another leaves, and sums over rows come
+             * after a chain, with those of the next level. */
+            bool later = lp_cuda_rule_of(node)->ordered || all[i].type == LP_STAGE_ROWS;
+            if (later && mine->level <= all[i].level)
                 mine->level = all[i].level + 1;
             continue;
         }
@@ -158,19 +162,11 @@ unsigned outputs_of(const lp_node *node)
     return all;
 }
 
-void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type,
-         unsigned by_row)
+void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type)
 {
-    const lp_value *out = node->outputs[0] ? node->outputs[0] : node->inputs[0];
     candidate one = {};
-    one.part.node = node;
-    one.part.number = number;
-    one.part.outputs = outputs;
+    one.part = {node, number, outputs};
     one.type = type;
-    one.by_row = by_row;
-    one.rows_of = out->rows_of;
-    one.rows = out->rows_of == LP_ROWS_FIXED ? out->rows : 0;
-    one.cols = type == LP_STAGE_FUSED ? lp_cuda_fused_cols(node) : out->cols;
     one.first = *count;
     if (type == LP_STAGE_PRODUCT)
         one.sum = lp_product_start(node);
@@ -188,7 +184,7 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
         reduced = 0;
     unsigned together = lp_cuda_rule_of(node)->together & present;
     if (together) {
-        add(all, &count, node, number, together, LP_STAGE_LOSS, 0);
+        add(all, &count, node, number, together, LP_STAGE_LOSS);
         present &= ~together;
         if (!present)
             return count;
@@ -196,12 +192,30 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
     bool by_row = rows && (rows | reduced) == present;
     lp_cuda_stage_type apart = node->op->id == LP_OP_LINEAR ? LP_STAGE_PRODUCT : LP_STAGE_NODE;
     if (!present || present & ~reduced)
-        add(all, &count, node, number, present & ~reduced, by_row ? type : apart,
-            by_row ? lp_cuda_rule_of(node)->fused.by_row : 0);
+        add(all, &count, node, number, present & ~reduced, by_row ? type : apart);
     if (reduced)
-        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION, 0);
-    all[count - 1].part.follows = reduced && by_row && present & ~reduced && type == LP_STAGE_ROWS;
+        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION);
     return count;
+}
+
+/* The parts of a graph with their levels, in node order; the caller frees them. unscheduled: whole nodes, a level for each. NULL when out
+ * of memory. */
+candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
+{
+    candidate *all = (candidate *)lp_alloc(2 * (size_t)graph->node_count + 1, sizeof *all);
+    bool fuses = lp_cuda_fused_suits(graph);
+    *count = 0;
+    for (int i = 0; all && i < graph->node_count; i++)
+        if (unscheduled)
+            add(all, count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE);
+        else
+            *count = add_parts(all, *count, graph->nodes[i], i, fuses);
+    for (int i = 0; i < *count; i++)
+        if (unscheduled)
+            all[i].level = i;
+        else
+            find_level(all, *count, i);
+    return all;
 }
 
 /* ---- stages -------------------------------------------------------------------------------------------------- */
@@ -209,34 +223,43 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
 /* Whether `other` can run in the stage that starts with `first`. */
 bool joins(const candidate *first, const candidate *other)
 {
-    if (other->assigned || other->level != first->level || other->type != first->type)
+    if (other->assigned || other->level != first->level || other->type != first->type || other->rank != first->rank)
         return false;
     return first->type == LP_STAGE_REDUCTION || same_row_kernel(first, other) || same_loss(first, other) ||
            (first->type == LP_STAGE_PRODUCT && first->first == other->first);
 }
 
-bool has_capacity(const lp_cuda_stage *stage)
+/* Parts of a stage, at most. */
+int most_parts(lp_cuda_stage_type type)
 {
-    return stage->count < (stage->type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX
-                           : stage->type == LP_STAGE_ROWS    ? (int)LP_ROW_CHAIN_STEPS
-                                                             : (int)LP_FUSED_STEPS);
+    return type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX
+           : type == LP_STAGE_ROWS    ? (int)LP_ROW_CHAIN_STEPS
+                                      : (int)LP_STEPS_MOST;
 }
 
-/* Fills the stage that starts with part `at`. The stage ends at the first matching part that does not fit, because later parts may
- * depend on that one. */
-void fill_stage(candidate *all, int count, int at, lp_cuda_stage *stage, lp_stage_part *parts)
+/* Adds the stage that starts with part `at`. It ends at the first matching part that does not fit, because later parts may depend on
+ * that one. */
+void add_stage(lp_cuda_stages *stages, candidate *all, int count, int at)
 {
-    stage->type = all[at].type;
-    stage->level = all[at].level;
-    stage->parts = parts;
-    for (int i = at; i < count; i++) {
-        if (i > at && (stage->type == LP_STAGE_NODE || !joins(&all[at], &all[i])))
-            continue;
-        if (!has_capacity(stage))
-            break;
-        parts[stage->count++] = all[i].part;
-        all[i].assigned = true;
-    }
+    lp_cuda_stage *stage = &stages->all[stages->count++];
+    *stage = {all[at].type, all[at].level, stages->parts_end, 0};
+    for (int i = at; i < count && stage->count < most_parts(stage->type); i++)
+        if (i == at || joins(&all[at], &all[i])) {
+            *stages->parts_end++ = all[i].part;
+            stage->count++;
+            all[i].assigned = true;
+        }
+}
+
+/* Whether a fused kernel of a later level overwrites an input of the part, and so waits for it. */
+bool delays_fused(const candidate *all, int count, const candidate *one)
+{
+    for (int k = 0; !one->part.node->accumulate && k < count; k++)
+        for (int i = 0; i < one->part.node->op->input_count; i++)
+            if (all[k].type == LP_STAGE_FUSED && all[k].level > one->level && one->part.node->inputs[i] &&
+                use_of(&all[k], one->part.node->inputs[i]).writes)
+                return true;
+    return false;
 }
 
 /* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. Sums over rows stay reductions, which
@@ -304,155 +327,80 @@ bool is_small(const candidate *one)
            lp_cuda_rule_of(node)->pack == LP_PACK_RUN;
 }
 
-/* The nodes that the first pack runs: weights that it scales, and at most LP_PACK_EXTRAS small nodes. Returns their number. */
-int add_extras(candidate *all, int count, lp_stage_part *parts)
+/* Adds the pack of the weights that this level computes. The first one also runs the nodes that scale its weights, and at most
+ * LP_PACK_EXTRAS small ones. */
+void add_pack(lp_cuda_stages *stages, candidate *all, int count, int level)
 {
-    int found = 0, small = 0;
-    for (int i = 0; i < count; i++) {
-        bool extra = is_small(&all[i]) && small < LP_PACK_EXTRAS;
-        small += extra;
-        all[i].in_pack = extra || (all[i].type == LP_STAGE_NODE && computed_by_pack(all, count, all[i].part.node));
-        if (all[i].in_pack)
-            parts[found++] = all[i].part;
-    }
-    return found;
-}
-
-/* Adds the pack of the weights that this level computes. Returns its number of parts. */
-int add_pack(lp_cuda_stages *stages, candidate *all, int count, int level, lp_stage_part *parts)
-{
-    int found = 0;
+    lp_cuda_stage pack = {LP_STAGE_PACK, level, stages->parts_end, 0};
     for (int i = 0; i < count; i++)
         if (is_product(&all[i]) && weight_level(all, i) == level) {
             stages->packed[all[i].part.number] = stages->packed_size;
-            stages->packed_size += lp_cuda_packed_size(all[i].part.node);
-            parts[found++] = all[i].part;
+            stages->packed_size += lp_packed_size(all[i].part.node);
+            stages->parts_end[pack.count++] = all[i].part;
         }
-    if (found && level < 0)
-        found += add_extras(all, count, parts + found);
-    lp_cuda_stage stage = {LP_STAGE_PACK, level, parts, found, false};
-    if (found)
-        stages->all[stages->count++] = stage;
-    return found;
-}
-
-/* Adds the stages of a level with this priority. Returns the end of their parts. */
-lp_stage_part *add_stages(lp_cuda_stages *stages, candidate *all, int count, int level, bool low_priority,
-                          lp_stage_part *parts)
-{
-    for (int i = 0; i < count; i++) {
-        if (all[i].assigned || all[i].level != level || lp_part_low_priority(all[i].type, &all[i].part) != low_priority)
-            continue;
-        lp_cuda_stage *stage = &stages->all[stages->count++];
-        fill_stage(all, count, i, stage, parts);
-        stage->in_pack = all[i].in_pack;
-        parts += stage->count;
+    if (!pack.count)
+        return;
+    for (int i = 0, small = 0; level < 0 && i < count; i++) {
+        bool extra = is_small(&all[i]) && small < LP_PACK_EXTRAS;
+        small += extra;
+        if (extra || (all[i].type == LP_STAGE_NODE && computed_by_pack(all, count, all[i].part.node))) {
+            stages->parts_end[pack.count++] = all[i].part;
+            all[i].assigned = true;
+        }
     }
-    return parts;
+    stages->parts_end += pack.count;
+    stages->all[stages->count++] = pack;
 }
 
 } // namespace
 
-bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages)
+bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, bool joined, lp_arena *arena,
+                          lp_cuda_stages *stages)
 {
-    size_t most = 4 * (size_t)graph->node_count + LP_PACK_EXTRAS + 2, values = (size_t)graph->value_count + 1;
-    candidate *all = (candidate *)lp_alloc(most, sizeof *all);
-    lp_stage_part *parts = (lp_stage_part *)lp_arena_alloc(arena, most * sizeof *parts);
+    /* A node has at most two parts, and a product is in a pack, too. */
+    size_t most = 3 * (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
+    int count, last = 0;
+    candidate *all = list_parts(graph, unscheduled, &count);
     *stages = lp_cuda_stages();
     stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
+    stages->parts_end = (lp_stage_part *)lp_arena_alloc(arena, most * sizeof *stages->parts_end);
     stages->uses = (int *)lp_arena_alloc(arena, values * sizeof *stages->uses);
     stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
-    bool good = all && parts && stages->all && stages->uses && stages->packed;
-    int count = 0, last = 0;
-    bool fuses = lp_cuda_fused_suits(graph);
-    for (int i = 0; good && i < graph->node_count; i++) {
-        if (unscheduled)
-            add(all, &count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE, 0);
-        else
-            count = add_parts(all, count, graph->nodes[i], i, fuses);
-    }
-    for (int i = 0; i < count; i++) {
-        if (unscheduled)
-            all[i].level = i;
-        else
-            find_level(all, count, i);
+    bool good = all && stages->all && stages->parts_end && stages->uses && stages->packed;
+    for (int i = 0; good && i < count; i++)
+        if (all[i].type == LP_STAGE_FUSED ? !fused : all[i].type == LP_STAGE_PRODUCT && !joined)
+            all[i].type = LP_STAGE_NODE;
+    for (int i = 0; good && i < count; i++) {
         last = all[i].level > last ? all[i].level : last;
+        all[i].rank = !lp_part_low_priority(all[i].type, &all[i].part) ? URGENT
+                      : delays_fused(all, count, &all[i])              ? WAITED_FOR
+                                                                       : LOW_PRIORITY;
     }
-    if (good)
+    if (good) {
         count_uses(all, count, graph, stages->uses);
-    unfuse_singles(all, count);
+        unfuse_singles(all, count);
+    }
     for (int level = -1; good && level <= last; level++) {
-        parts = add_stages(stages, all, count, level, false, parts);
-        parts = add_stages(stages, all, count, level, true, parts);
-        parts += add_pack(stages, all, count, level, parts);
+        for (int rank = 0; rank < RANKS; rank++)
+            for (int i = 0; i < count; i++)
+                if (!all[i].assigned && all[i].level == level && all[i].rank == rank)
+                    add_stage(stages, all, count, i);
+        add_pack(stages, all, count, level);
     }
     lp_free(all);
     return good;
 }
 
-/* Whether a fused kernel of a later level overwrites an input of the part, and so waits for it. */
-static bool delays_fused(const lp_cuda_stages *stages, int stage, const lp_stage_part *part)
-{
-    for (int s = stage + 1; s < stages->count; s++)
-        for (int p = 0; stages->all[s].type == LP_STAGE_FUSED && p < stages->all[s].count; p++)
-            for (int i = 0; i < part->node->op->input_count; i++) {
-                const lp_stage_part *other = &stages->all[s].parts[p];
-                for (int k = 0; part->node->inputs[i] && k < other->node->op->output_count; k++)
-                    if (lp_part_computes(other, k) && other->node->outputs[k] == part->node->inputs[i])
-                        return true;
-            }
-    return false;
-}
-
-bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena)
-{
-    int count = 0, most = 0;
-    for (int s = 0; s < stages->count; s++)
-        most += stages->all[s].count;
-    lp_cuda_stage *all = (lp_cuda_stage *)lp_arena_alloc(arena, ((size_t)most + 1) * sizeof *all);
-    for (int s = 0; all && s < stages->count; s++) {
-        lp_cuda_stage one = stages->all[s];
-        if (fused ? one.in_pack : one.type == LP_STAGE_PACK)
-            continue;
-        int apart = one.type == LP_STAGE_FUSED && !fused ? one.count : 0; /* parts that are launched as nodes */
-        while (one.type == LP_STAGE_PRODUCT && !joined && apart < one.count && lp_part_is_packed(&one.parts[apart]))
-            apart++;
-        lp_stage_part *parts = (lp_stage_part *)one.parts;
-        int first = 0; /* reductions that are launched before the others, so that fused kernels do not wait for these */
-        for (int p = 0; fused && one.type == LP_STAGE_REDUCTION && p < one.count; p++)
-            if (!parts[p].node->accumulate && delays_fused(stages, s, &parts[p])) {
-                lp_stage_part moved = parts[p];
-                memmove(parts + first + 1, parts + first, (size_t)(p - first) * sizeof *parts);
-                parts[first++] = moved;
-            }
-        if (first && first < one.count) {
-            all[count++] = {one.type, one.level, parts, first, false};
-            one.parts += first;
-            one.count -= first;
-        }
-        for (int p = 0; p < apart; p++)
-            all[count++] = {LP_STAGE_NODE, one.level, one.parts + p, 1, false};
-        if (apart < one.count)
-            all[count++] = {apart ? LP_STAGE_ROWS : one.type, one.level, one.parts + apart, one.count - apart, false};
-    }
-    stages->all = all;
-    stages->count = count;
-    return all != NULL;
-}
-
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)
 {
-    lp_arena arena = {};
-    lp_cuda_stages stages;
-    bool good = lp_cuda_stages_build(graph, false, &arena, &stages);
-    for (int i = 0; i < graph->node_count; i++)
-        levels[i] = {-1, -1};
-    for (int s = 0; good && s < stages.count; s++)
-        for (int p = 0; stages.all[s].type != LP_STAGE_PACK && p < stages.all[s].count; p++) {
-            lp_schedule_level *mine = &levels[stages.all[s].parts[p].number];
-            mine->first = mine->first < 0 ? stages.all[s].level : mine->first;
-            mine->last = stages.all[s].level;
-        }
-    lp_arena_clear(&arena);
-    return good;
+    int count;
+    candidate *all = list_parts(graph, false, &count);
+    for (int i = 0; i < count; i++) {
+        lp_schedule_level *mine = &levels[all[i].part.number];
+        bool first = i == 0 || all[i - 1].part.number != all[i].part.number;
+        mine->first = first || all[i].level < mine->first ? all[i].level : mine->first;
+        mine->last = first || all[i].level > mine->last ? all[i].level : mine->last;
+    }
+    lp_free(all);
+    return all != NULL;
 }

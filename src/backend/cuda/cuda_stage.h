@@ -42,7 +42,6 @@ typedef struct lp_stage_part {
     const lp_node *node;
     int number;       /* index of the node in its graph */
     unsigned outputs; /* bit i: computes output i */
-    bool follows;     /* adds partial sums that the part by row of the same node leaves (cuda_row_chain.h) */
 } lp_stage_part;
 
 typedef struct lp_cuda_stage {
@@ -51,15 +50,16 @@ typedef struct lp_cuda_stage {
     /* In node order. Of a pack: first the products whose weights it packs, then the nodes that it runs itself. */
     const lp_stage_part *parts;
     int count;
-    bool in_pack; /* the first pack runs this node: it is launched only where packs are not */
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
     lp_cuda_stage *all; /* topologically sorted */
     int count;
-    int *uses;          /* by value: number of parts that read or write it */
-    size_t *packed;     /* by node: offset of its packed weight, in floats; only for products in fused kernels */
-    size_t packed_size; /* floats of all packed weights */
+    lp_stage_part *parts_end; /* of all stages */
+    int *uses;                /* by value: number of parts that read or write it */
+    size_t *packed;           /* by node: offset of its packed weight, in floats; only for products in fused kernels */
+    size_t packed_size;       /* floats of all packed weights */
+    float *weights;           /* all packed weights, on the device */
 } lp_cuda_stages;
 
 /* Whether a pack packs the weight of this part, as opposed to running its node. */
@@ -90,12 +90,10 @@ static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_
     return type == LP_STAGE_REDUCTION || (type == LP_STAGE_NODE && together && !(part->outputs & together));
 }
 
-/* unscheduled: a stage for each node, in node order. False when out of memory. */
-bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, lp_arena *arena, lp_cuda_stages *stages);
-
-/* Leaves the stages that runs launch. With fused kernels, reductions that these wait for are a group of their own; without, there are no
- * packs, and nodes of fused kernels are launched one by one. Products that are not joined are nodes. False when out of memory. */
-bool lp_cuda_stages_select(lp_cuda_stages *stages, bool fused, bool joined, lp_arena *arena);
+/* unscheduled: a stage for each node, in node order. fused: with fused kernels and packs; otherwise their nodes are launched one by one.
+ * joined: the same for products that add up. False when out of memory. */
+bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, bool joined, lp_arena *arena,
+                          lp_cuda_stages *stages);
 
 /* lp_backend.schedule: the first and last level of each node. */
 bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels);

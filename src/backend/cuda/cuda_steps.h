@@ -1,0 +1,106 @@
+/* cuda_steps.h: nodes that work row by row, as a list of steps that one kernel takes rows through, one for each part of a stage: a fused
+ * kernel (cuda_fused.h), or a chain of rows (cuda_row_chain.h).
+ *
+ * The result of a step stays in registers, or in a fused kernel in shared memory, for the next one. It is stored to global memory only
+ * if another kernel reads it, or a later step that does not follow directly.
+ */
+#ifndef LP_CUDA_STEPS_H
+#define LP_CUDA_STEPS_H
+
+#include "backend/cuda/cuda_packed.h"
+
+enum { LP_STEPS_MOST = 32 }; /* of a kernel */
+
+/* The rows of a value in global memory, as floats, or in bf16 (cuda_packed.h); a result may be stored as both. */
+typedef struct lp_step_rows {
+    float *data;
+    uint16_t *copy;
+    int stride, copy_stride;
+} lp_step_rows;
+
+/* What a step reads and writes by row. */
+enum {
+    LP_STEP_MAIN,  /* LP_ROLE_MAIN; of embed the table of which ids select rows */
+    LP_STEP_OTHER, /* LP_ROLE_OTHER */
+    LP_STEP_MORE,  /* LP_ROLE_MORE */
+    LP_STEP_OLD,   /* values that the results are added to */
+    LP_STEP_OLD_SECOND,
+    LP_STEP_RESULT,
+    LP_STEP_RESULT_SECOND, /* layer norm: mean and inverse deviation; gradient of cosines and sines */
+    LP_STEP_ROWS
+};
+
+/* Bits of lp_step_head.has; the first LP_STEP_ROWS say which rows pass through registers or buffers: not those of a table, nor what is
+ * added to a reflection. */
+enum {
+    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is in registers, or if wide in the buffer `write` */
+    LP_STEP_ADDS_REGISTERS = 2 << LP_STEP_ROWS, /* linear: the product is added to the registers */
+    LP_STEP_FACTORS = 4 << LP_STEP_ROWS,
+    LP_STEP_EARLY = 8 << LP_STEP_ROWS /* no earlier step writes OTHER */
+};
+
+/* All that the control flow of a step depends on, loaded at once. */
+typedef struct __align__(16) lp_step_head
+{
+    int op;        /* lp_op_id */
+    int halves;    /* of a fused kernel's result: 1 or 2 */
+    int in_halves; /* linear: of x */
+    unsigned has;  /* what it reads and writes */
+}
+lp_step_head;
+
+typedef struct lp_step {
+    lp_step_head head;
+    lp_step_rows rows[LP_STEP_ROWS];
+    const float *weight;      /* linear: packed */
+    const float *next_weight; /* of the next product in the kernel; NULL: none */
+    const void *factors;      /* as LP_ROLE_FACTORS; frequencies are doubles */
+    const float *shifts;      /* layer norm: one for each column */
+    const double *time;       /* basis: of each row */
+    const int32_t *ids;       /* embed: row of the table, for each row */
+    float scale, shift;
+    uint32_t threshold, purpose;   /* dropout */
+    int frequencies;               /* pairs of a cosine and a sine, for each head; 0: none */
+    signed char gap[LP_STEP_ROWS]; /* zeros after the columns of each head, in copies */
+} lp_step;
+
+/* The value with the rows and columns of the node's kernel. */
+static inline const lp_value *lp_step_shape(const lp_node *node)
+{
+    return node->outputs[0] ? node->outputs[0] : node->inputs[0];
+}
+
+/* Pairs of a cosine and a sine that the node reads or writes, for each head; 0: none. */
+static inline int lp_step_frequencies(const lp_node *node)
+{
+    const lp_value *angles = lp_step_input(node, LP_ROLE_OTHER);
+    return !lp_cuda_rule_of(node)->step.pairs ? 0
+           : angles                           ? angles->cols / 2
+                                              : lp_step_input(node, LP_ROLE_FACTORS)->cols;
+}
+
+/* Calls with(f) for x = f(x, y) of an elementwise op: y is OTHER, or the factors of the columns. */
+template <typename visitor>
+__device__ static inline void lp_step_elementwise(int op, float scale, float shift, const visitor &with)
+{
+    switch (op) {
+    case LP_OP_ADD:
+        return with([](float x, float y) { return x + y; });
+    case LP_OP_MULTIPLY:
+    case LP_OP_SCALE_COLUMNS:
+        return with([](float x, float y) { return x * y; });
+    case LP_OP_RELU:
+        return with([](float x, float) { return x > 0 ? x : 0; });
+    case LP_OP_RELU_GRADIENT:
+        return with([](float x, float y) { return y > 0 ? x : 0; });
+    case LP_OP_AFFINE:
+        return with([=](float x, float) { return scale * x + shift; });
+    }
+}
+
+/* Builds the steps of up to LP_STEPS_MOST parts, in an order in which many results stay in registers. fused: of a fused kernel.
+ * stages: NULL where nothing is known of other kernels, and every result is stored. */
+void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, bool fused,
+                         const lp_cuda_run *run, lp_step *steps);
+
+#endif
