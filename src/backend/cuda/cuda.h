@@ -187,10 +187,16 @@ __device__ static inline float lp_row_lse(const float *row, int cols, int lane)
     return row_max + logf(lp_warp_sum(sum));
 }
 
-/* *loss = the sum of `count` terms, in a fixed order (cuda_loss.cu). */
-void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss);
+/* *loss = the sum of the terms of all rows, in a fixed order (cuda_loss.cu). */
+void lp_cuda_loss_sum(const lp_cuda_run *run, lp_cuda_rows rows, const double *terms, float *loss);
 /* A sampled loss and the first output (dz) of its gradient, which reuses the scores, in one launch. gradient: may be NULL. */
 void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run);
+/* The softmax loss or its gradient in fp32 or tf32 (cuda_softmax_floats.cu). */
+void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run);
+/* out [p_cols x q_cols] = p^T q and sums [p_cols] = the column sums of p, over rows of device memory, as a linear_outer; either may be
+ * NULL. It uses the scratch memory of the node (cuda_table.cu). */
+void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, int p_cols, const float *q, int q_cols,
+                   float *out, int out_adds, float *sums, int sums_adds);
 
 /* ---- launchers of the ops ------------------------------------------------------------------------------------------------- */
 

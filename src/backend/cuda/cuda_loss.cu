@@ -181,9 +181,8 @@ typedef struct mixture_loss : row_loss {
 
 } // namespace
 
-void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss)
+void lp_cuda_loss_sum(const lp_cuda_run *run, lp_cuda_rows rows, const double *terms, float *loss)
 {
-    lp_cuda_rows rows = {LP_ROWS_FIXED, count};
     LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, rows, terms, (const float *)NULL, loss, 0);
 }
 

@@ -5,7 +5,7 @@
  * rows of it as fit stay in shared memory (for four gates all of them up to H = 116), and the rest comes from the L2 cache. Sums are
  * in float and in a fixed order, whatever the number of segments in a block.
  *
- * The gradient of W_hh is the product of the gates' gradients with the previous hidden states, over all tokens: linear_outer.
+ * The gradient of W_hh is the product of the gates' gradients with the previous hidden states, over all tokens (lp_cuda_outer).
  */
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_rows.h"
@@ -342,36 +342,6 @@ static void launch(const lp_cuda_run *run, const task_type &task, void (*const (
               task.form.shared, task);
 }
 
-/* Output 1 of the node, dweight_hh = dgates^T previous_h, and output 2, dbias_hh = the column sums of dgates, where the node has
- * them. By linear_outer, whose two inputs are given to it as inputs of a run; column_sum where only the bias is trained. */
-static void weight_gradient(const lp_node *node, const lp_cuda_run *run, float *dgates, float *previous_h)
-{
-    int first = node->outputs[1] ? 1 : 2;
-    lp_value inputs[2] = {};
-    void *data[2] = {dgates, previous_h};
-    lp_op op = {}; /* the plugin has no op table */
-    op.id = first == 1 ? LP_OP_LINEAR_OUTER : LP_OP_COLUMN_SUM;
-    op.input_count = op.output_count = 3 - first;
-    lp_node sums = {};
-    sums.op = &op;
-    for (int i = 0; i < op.input_count; i++) {
-        inputs[i].storage = LP_STORAGE_INPUT;
-        inputs[i].rows_of = LP_ROWS_TOKENS;
-        inputs[i].slot = i;
-        sums.inputs[i] = &inputs[i];
-        sums.outputs[i] = node->outputs[first + i];
-    }
-    inputs[0].cols = first == 1 ? node->outputs[1]->rows : node->outputs[2]->cols;
-    inputs[1].cols = first == 1 ? node->outputs[1]->cols : 0;
-    sums.accumulate = node->accumulate >> first;
-    sums.attributes.heads = 1;
-    lp_run given = *run->run;
-    given.inputs = data;
-    lp_cuda_run with = *run;
-    with.run = &given;
-    lp_cuda_reduce_node(&sums, &with);
-}
-
 /* Inputs: x, W_hh and, of the GRU, a bias. Outputs: h, gates and, of the LSTM, c. */
 template <typename cell> static void scan(const lp_node *node, const lp_cuda_run *run)
 {
@@ -395,7 +365,7 @@ template <typename cell> static void scan_gradient(const lp_node *node, const lp
     const float *h = LP_INPUT(weight - 1), *dh = LP_INPUT(weight + 1);
     scan_gradient_task task = {form, LP_INPUT(0),  LP_INPUT(1), h,    LP_INPUT(weight),
                                dh,   LP_OUTPUT(0), NULL,        NULL, LP_ADDS(0)};
-    /* linear_outer uses the scratch itself, so these have memory of their own, beside values that are this layer's alone. */
+    /* lp_cuda_outer uses the scratch itself, so these have memory of their own, beside values that are this layer's alone. */
     if (trained) {
         task.previous_h = (float *)lp_cuda_side_buffer(run, node->inputs[1], tokens * hidden * sizeof(float));
         task.dgates = (float *)lp_cuda_side_buffer(run, node->inputs[0], tokens * wide * sizeof(float));
@@ -404,7 +374,8 @@ template <typename cell> static void scan_gradient(const lp_node *node, const lp
     }
     launch(run, task, {scan_gradient_kernel<cell, 1>, scan_gradient_kernel<cell, 2>, scan_gradient_kernel<cell, 4>});
     if (trained)
-        weight_gradient(node, run, task.dgates, task.previous_h);
+        lp_cuda_outer(run, {LP_ROWS_TOKENS, 0}, task.dgates, wide, task.previous_h, hidden, LP_OUTPUT(1), LP_ADDS(1),
+                      LP_OUTPUT(2), LP_ADDS(2));
 }
 
 void lp_cuda_lstm(const lp_node *node, const lp_cuda_run *run)

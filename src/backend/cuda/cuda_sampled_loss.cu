@@ -324,7 +324,7 @@ void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, co
     if (task.dscores)
         launch_rows(z, run, task, partial);
     if (node->outputs[0])
-        lp_cuda_loss_sum(run, (int)blocks, partial, LP_OUTPUT(0));
+        lp_cuda_loss_sum(run, {LP_ROWS_FIXED, (int)blocks}, partial, LP_OUTPUT(0));
 }
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
