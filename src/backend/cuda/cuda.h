@@ -201,6 +201,12 @@ void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, in
 /* ---- launchers of the ops ------------------------------------------------------------------------------------------------- */
 
 #define LP_CUDA_OP(name) void lp_cuda_##name(const lp_node *node, const lp_cuda_run *run)
+/* A launcher that is another function. */
+#define LP_CUDA_OP_BY(name, function) \
+    LP_CUDA_OP(name)                  \
+    {                                 \
+        function(node, run);          \
+    }
 
 /* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
 template <lp_op_id op> LP_CUDA_OP(elementwise);
