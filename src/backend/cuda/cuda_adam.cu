@@ -199,30 +199,33 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
 void lp_cuda_adam_step(lp_cuda_device *device, const lp_adam *adam, uint64_t step, const lp_row_union *rows,
                        float *parameters)
 {
-    lp_cuda_ring *ring = &device->adam;
+    size_t size = lp_cuda_adam_size(adam->item_capacity);
     if (adam->shards != 1)
         lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
-    if (!lp_device_problem(device) && !lp_ring_resize(device, ring, lp_cuda_adam_size(adam->item_capacity)))
+    if (size > device->adam_size) {
+        lp_free(device->adam_staging);
+        lp_device_free(device, device->adam_args);
+        device->adam_staging = lp_alloc(1, size);
+        device->adam_args = lp_device_alloc(device, size);
+        device->adam_size = size;
+    }
+    if (!device->adam_staging || !device->adam_args)
         lp_device_problem_set(device, "the optimizer's rows");
     if (lp_device_problem(device))
         return;
     lp_train_step train_step = {adam, step, rows, parameters, NULL, NULL};
     lp_cuda_run run = {};
     run.device = device;
-    int index = lp_ring_acquire(device, ring);
-    size_t offset = (size_t)index * ring->size;
-    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)(ring->staging + offset));
-    lp_ring_send(device, ring, index);
-    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)(ring->uploaded + offset));
-    lp_ring_release(device, ring, index);
+    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)device->adam_staging);
+    lp_device_copy(device, device->adam_args, device->adam_staging, lp_cuda_adam_size(rows ? rows->count : 0));
+    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)device->adam_args);
 }
 
 /* ---- per-step arguments -------------------------------------------------------------------------------------- */
 
-/* A multiple of 256: entries of a ring are aligned. */
 size_t lp_cuda_adam_size(int64_t max_rows)
 {
-    return (sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t) + 255) / 256 * 256;
+    return sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t);
 }
 
 void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args)
