@@ -138,6 +138,19 @@ static inline unsigned lp_blocks(int64_t count, int64_t size)
     return (unsigned)((count + size - 1) / size);
 }
 
+/* lp_cuda_each(run, count, [=] __device__(int i) { ... }): the function for i = 0 .. count - 1, a thread each. */
+template <typename function> __global__ void lp_each_kernel(int count, function each)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < count)
+        each(i);
+}
+
+template <typename function> static inline void lp_cuda_each(const lp_cuda_run *run, int count, const function &each)
+{
+    LP_LAUNCH(run, lp_each_kernel<function>, lp_blocks(count, 128), 128, 0, count, each);
+}
+
 /* ---- for kernels --------------------------------------------------------------------------------------------- */
 
 __device__ static inline void lp_pdl_trigger(void)

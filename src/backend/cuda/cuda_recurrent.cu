@@ -269,14 +269,6 @@ __global__ void __launch_bounds__(MOST_THREADS, 1) scan_gradient_kernel(scan_gra
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-/* out [cols x rows] = in [rows x cols] */
-__global__ void transpose_kernel(int rows, int cols, const float *in, float *out)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < rows * cols)
-        out[i] = in[(size_t)(i % rows) * cols + i / rows];
-}
-
 /* Inputs: x, W_hh and, of the GRU, a bias. Outputs: h, gates and, of the LSTM, c. */
 template <typename cell> static void scan(const lp_node *node, const lp_cuda_run *run)
 {
@@ -284,7 +276,8 @@ template <typename cell> static void scan(const lp_node *node, const lp_cuda_run
     float *transposed = (float *)lp_cuda_scratch(run, (size_t)size * sizeof *transposed);
     if (!transposed)
         return;
-    LP_LAUNCH(run, transpose_kernel, lp_blocks(size, 256), 256, 0, wide, hidden, LP_INPUT(1), transposed);
+    const float *weight = LP_INPUT(1);
+    lp_cuda_each(run, size, [=] __device__(int i) { transposed[i] = weight[(size_t)(i % wide) * hidden + i / wide]; });
     scan_form form = make_form(run, hidden, cell::gates, padded_to_four(hidden) + wide);
     scan_task task = {form, LP_INPUT(0), transposed, LP_INPUT(2), LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2)};
     LP_LAUNCH(run, scan_kernel<cell>, (unsigned)run->largest_segments, (unsigned)form.threads, form.shared, task);

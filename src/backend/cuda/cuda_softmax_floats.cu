@@ -30,15 +30,6 @@ typedef struct chunk_task {
     double *losses;             /* [rows] */
 } chunk_task;
 
-__global__ void terms_kernel(int items, const float *bias, const float *logq, float *terms)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < items) {
-        float term = bias[i] + (logq ? logq[i] : 0);
-        terms[i] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
-    }
-}
-
 /* A warp for each row: adds a chunk to lse, and computes the loss so far; or with dloss replaces scores by dscores. */
 __global__ void __launch_bounds__(32 * WARPS) chunk_kernel(const __grid_constant__ chunk_task task, const float *dloss)
 {
@@ -132,8 +123,11 @@ void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run)
                        (float *)lp_run_data(run->run, lse),
                        target_scores,
                        memory};
-    if (loss)
-        LP_LAUNCH(run, terms_kernel, lp_blocks(items, 256), 256, 0, items, LP_INPUT(2), LP_INPUT(3), task.terms);
+    const float *bias = LP_INPUT(2), *logq = LP_INPUT(3);
+    lp_cuda_each(run, loss ? items : 0, [=] __device__(int i) {
+        float term = bias[i] + (logq ? logq[i] : 0);
+        task.terms[i] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
+    });
     run_chunks(node, run, task, items, each, loss ? NULL : LP_INPUT(6));
     if (loss)
         lp_cuda_loss_sum(run, task.targets, task.losses, LP_OUTPUT(0));
