@@ -9,10 +9,9 @@
  *     e(t, c) = exp(s(t, c) - s(t, target_t))    sum_t = sum_c e(t, c)    d(t, c) = e(t, c) - sum_t [c = target_t]
  *     dz = dloss / sum_t (d items)    ditems = dloss d^T (z_t / sum_t)    dbias = dloss d^T (1 / sum_t)
  *
- * So the gradient is two more products, which read d as it is. Where d is too large to be kept (D_SIZE), the forward pass only adds up
- * the sums, and the gradient computes d again, a chunk of items after the other. Where exponentials overflow (a target is exp(69) times
- * less probable than some item), a warp computes the row relative to its maximum. Scores are multiplied by log2 e: exponentials are
- * powers of 2.
+ * So the gradient is two more products, which read d as it is. Where exponentials overflow (a target is exp(69) times less probable than
+ * some item), a warp computes the row relative to its maximum. Scores are multiplied by log2 e: exponentials are powers of 2. Where d is
+ * too large to be kept (D_SIZE), the loss is computed in tf32, a chunk of items after the other.
  */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduce.h"
@@ -20,11 +19,11 @@
 namespace
 {
 
-/* Bytes of d that are kept at most, or those of a chunk. The emulation takes several chunks of small catalogues. */
+/* Bytes of d, at most. The emulation reaches it with small catalogues. */
 #ifdef LP_CUDA_EMULATED
-enum { D_SIZE = 1 << 16 };
+#define D_SIZE ((size_t)3 << 16)
 #else
-enum { D_SIZE = 512 << 20 };
+#define D_SIZE ((size_t)4 << 30)
 #endif
 /* Warps of a block of pack_factors; rows and columns of a tile of scores. */
 enum { WARPS = 8, SCORE_ROWS = 128, SCORE_COLS = 128 };
@@ -44,7 +43,7 @@ typedef struct loss_task {
     const lp_cuda_shard *shard;
     lp_cuda_rows targets, items; /* rows of z, rows of the catalogue */
     int rows, lines, item_rows;  /* of the largest shard: rows of z; rows and items up to whole blocks and tiles */
-    int first, count, d_stride;  /* the items of d, which are those of a chunk where it is not kept */
+    int count;                   /* of items */
     int cols, stride, width;     /* of z and the table; of packed matrices; of a load of z and table */
     const int32_t *target;
     const float *z, *table, *bias, *logq;
@@ -53,12 +52,12 @@ typedef struct loss_task {
     uint16_t *columns;      /* items in the order of columns of scores (column_of) */
     uint16_t *scaled;       /* z_t / sum_t */
     uint16_t *inverse;      /* 1 / sum_t; zeros up to a whole block */
-    uint16_t *d;            /* [lines x d_stride]; NULL: it is not kept, or there is no gradient */
+    uint16_t *d;            /* [lines x item_rows]; NULL: there is no gradient */
     float *terms;           /* of columns; LEAST_SCORE where there is no item */
     float *target_score;    /* by the rounded factors */
     float *origin;          /* the score that exponentials are relative to: the target's, or the row's maximum */
     float *sum;             /* of exponentials */
-    float *range_sums;      /* the same by ranges of columns, [ranges x rows]; NULL: not stored */
+    float *range_sums;      /* the same by ranges of columns, [ranges x rows] */
     int32_t *ranges;        /* of each row tile */
     double *losses;         /* sums of the blocks of finish_rows */
 } loss_task;
@@ -140,7 +139,7 @@ typedef struct store_exponentials : product_finish {
     __device__ void start(const product_place &place, product_sums<shape> &products) const
     {
         product_all_pairs(products, place, [&](int row, int col, float *pair) {
-            float2 two = *(const float2 *)(loss.terms + loss.first + col);
+            float2 two = *(const float2 *)(loss.terms + col);
             float from = loss.origin[min(row, place.rows - 1)];
             pair[0] = two.x - from;
             pair[1] = two.y - from;
@@ -164,7 +163,7 @@ typedef struct store_exponentials : product_finish {
                     total[i] += x + y;
                     all[n] = tile_pack_bf16(x, y);
                 }
-                int64_t at = wide_at(loss.d_stride, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
+                int64_t at = wide_at(loss.item_rows, r, place.col) + j / 8 * WIDE_BLOCK * WIDE_BLOCK +
                              8 * (((j % 8 + me.member) ^ me.group) - me.group);
                 if (loss.d && r < rows)
                     *(float4 *)(loss.d + at) =
@@ -176,8 +175,6 @@ typedef struct store_exponentials : product_finish {
     template <int precision, bool a_deep, typename shape>
     __device__ void done(const product_place &place, float *) const
     {
-        if (!loss.range_sums)
-            return;
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int r = place.row + product_row<shape>(i);
@@ -190,17 +187,10 @@ typedef struct store_exponentials : product_finish {
     }
 } store_exponentials;
 
-/* A packed matrix, from row `first` on. */
-product_operand operand_of(const uint16_t *matrix, int64_t stride, int first)
-{
-    return {matrix + first * stride, stride, 0, 4};
-}
-
 void exponentials(const lp_cuda_run *run, const loss_task &loss)
 {
-    product_extent targets = {loss.targets, 0, INT32_MAX}, items = {loss.items, loss.first, loss.count, SCORE_COLS - 1};
-    product_operand z = operand_of(loss.packed_z, loss.stride, 0),
-                    columns = operand_of(loss.columns, loss.stride, loss.first);
+    product_extent targets = {loss.targets, 0, INT32_MAX}, items = {loss.items, 0, loss.count, SCORE_COLS - 1};
+    product_operand z = {loss.packed_z, loss.stride, 0, 4}, columns = {loss.columns, loss.stride, 0, 4};
     product_task task = {loss.shard, targets, items, product_fixed(loss.cols), 1, z, columns};
     wide_launch<true, true, score_shape>(run, task, store_exponentials{{}, loss, {}}, loss.rows);
 }
@@ -222,29 +212,13 @@ __device__ float row_again(const loss_task &task, int row, int lane)
             origin = pass ? origin : fmaxf(origin, score);
             sum += power;
             if (pass && task.d)
-                packed_store(task.d + wide_at(task.d_stride, row, item), power);
+                packed_store(task.d + wide_at(task.item_rows, row, item), power);
         }
         origin = lp_warp_max(origin);
     }
     if (lane == 0)
         task.origin[row] = origin;
     return lp_warp_sum(sum);
-}
-
-/* d at the target of a row, if it is among its items. */
-__device__ void store_target(const loss_task &task, int row, int target, float sum)
-{
-    int item = target - task.first;
-    if (task.d && item >= 0 && item < task.count)
-        packed_store(task.d + wide_at(task.d_stride, row, item),
-                     tile_exp2(task.target_score[row] - task.origin[row]) - sum);
-}
-
-__global__ void __launch_bounds__(256) finish_chunk(const __grid_constant__ loss_task task)
-{
-    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (row < lp_rows_now(task.targets, task.shard))
-        store_target(task, row, task.target[row], task.sum[row]);
 }
 
 /* Of a block: threads; rows, at most; vectors of z of a thread. */
@@ -300,7 +274,9 @@ __global__ void __launch_bounds__(FINISH_THREADS)
         task.sum[row] = sum;
         lse[row] = TILE_LN_2 * origin + log_sum;
         loss = (double)(TILE_LN_2 * (origin - task.target_score[row]) + log_sum);
-        store_target(task, row, target, sum);
+        if (task.d)
+            packed_store(task.d + wide_at(task.item_rows, row, target),
+                         tile_exp2(task.target_score[row] - origin) - sum);
     }
     if (thread < each) {
         inverses[thread] = mine ? 1 / sum : 0;
@@ -351,7 +327,7 @@ typedef struct store_product : product_store {
     }
 } store_product;
 
-/* dz += d items, or ditems += d^T (z / sum) and dbias, of a chunk of items. */
+/* dz += d items, or ditems += d^T (z / sum) and dbias. */
 typedef struct d_product {
     product_task task;
     store_product store;
@@ -464,22 +440,19 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
                      int64_t step, float *memory)
 {
     d_product p = {};
-    product_extent items = {loss.items, loss.first, loss.count, 0}, targets = {loss.targets, 0, INT32_MAX};
-    int rows = by_items ? loss.count : loss.rows;
+    product_extent items = {loss.items, 0, loss.count, 0}, targets = {loss.targets, 0, INT32_MAX};
     for (int i = 0; i <= by_items; i++) {
-        float *to = LP_OUTPUT(by_items + i);
-        p.to[i] = to && by_items ? to + (int64_t)loss.first * (i ? 1 : loss.cols) : to;
-        p.adds[i] = LP_ADDS(by_items + i) || (!by_items && loss.first > 0);
-        p.rows = to ? rows : p.rows;
+        p.to[i] = LP_OUTPUT(by_items + i);
+        p.adds[i] = LP_ADDS(by_items + i);
+        p.rows = p.to[i] ? (by_items ? loss.count : loss.rows) : p.rows;
     }
     p.parts = parts > 1 && p.rows ? memory : NULL;
-    product_operand d = operand_of(loss.d, loss.d_stride, 0),
-                    other = by_items ? operand_of(loss.scaled, loss.stride, 0)
-                                     : operand_of(loss.packed_items, loss.stride, loss.first);
-    p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), targets, parts, d, other};
-    p.task.depth = by_items ? targets : items;
+    product_operand d = {loss.d, loss.item_rows, 0, 4},
+                    other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0, 4};
+    p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), by_items ? targets : items, parts, d,
+              other};
     p.store.to = p.parts && p.to[0] ? p.parts : p.to[0];
-    p.store.out = p.parts && p.to[1] ? p.parts + (int64_t)rows * loss.cols : p.to[1];
+    p.store.out = p.parts && p.to[1] ? p.parts + (int64_t)p.rows * loss.cols : p.to[1];
     p.store.accumulate = p.parts ? 0 : p.adds[0];
     p.store.out_adds = p.parts ? 0 : p.adds[1];
     p.store.stride = loss.cols;
@@ -491,42 +464,28 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
     return p;
 }
 
-/* For one chunk of items after the other, where d is not kept. */
-template <typename shape> void launch_gradient(const lp_node *node, const lp_cuda_run *run, loss_task task)
+template <typename shape> void launch_gradient(const lp_node *node, const lp_cuda_run *run, const loss_task &task)
 {
-    size_t tile = (size_t)task.lines * SCORE_COLS * sizeof *task.d, tiles = tile && tile < D_SIZE ? D_SIZE / tile : 1;
-    bool keeps = task.d;
-    int items = task.count, parts[2] = {1, 1};
-    task.d_stride = keeps ? task.item_rows : (int)tiles * SCORE_COLS;
-    task.count = items < task.d_stride ? items : task.d_stride;
-    task.range_sums = NULL;
+    int parts[2] = {1, 1};
     choose_parts<shape>(task, parts);
     int64_t step[2] = {64 * (int64_t)lp_blocks((int64_t)task.rows * (task.cols + 1), 64),
                        64 * (int64_t)lp_blocks((int64_t)task.count * (task.cols + 1), 64)};
-    size_t of_d = keeps ? 0 : (size_t)task.lines * (size_t)task.d_stride * sizeof *task.d, bytes;
-    char *scratch = (char *)lp_cuda_scratch(run, of_d + (size_t)(parts[0] * step[0] + parts[1] * step[1]) * 4);
-    float *memory = (float *)(scratch + of_d);
-    task.d = keeps ? task.d : (uint16_t *)scratch;
+    size_t bytes;
     wide_memory use = wide_memory_of<shape>(0, &bytes);
-    for (; scratch && task.first < items; task.first += task.d_stride) {
-        task.count = items - task.first < task.d_stride ? items - task.first : task.d_stride;
-        if (!keeps) {
-            exponentials(run, task);
-            LP_LAUNCH(run, finish_chunk, lp_blocks(task.rows, 256), 256, 0, task);
-        }
-        d_product dz = product_of(node, run, task, false, parts[0], step[0], memory);
-        d_product ditems = product_of(node, run, task, true, parts[1], step[1], memory + parts[0] * step[0]);
-        unsigned across = lp_blocks(task.cols, shape::cols);
-        unsigned of_dz = lp_blocks(dz.rows, shape::rows) * across * (unsigned)parts[0];
-        unsigned of_items = lp_blocks(ditems.rows, shape::rows) * across * (unsigned)parts[1];
-        LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz,
-                      use);
-        LP_LAUNCH_PDL(run, add_parts, dz.parts ? lp_blocks(step[0], 256) : 0, 256, 0, dz);
-        LP_LAUNCH_PDL(run, add_parts, ditems.parts ? lp_blocks(step[1], 256) : 0, 256, 0, ditems);
-    }
+    float *memory = (float *)lp_cuda_scratch(run, (size_t)(parts[0] * step[0] + parts[1] * step[1]) * sizeof *memory);
+    if (!memory)
+        return;
+    d_product dz = product_of(node, run, task, false, parts[0], step[0], memory);
+    d_product ditems = product_of(node, run, task, true, parts[1], step[1], memory + parts[0] * step[0]);
+    unsigned across = lp_blocks(task.cols, shape::cols);
+    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * across * (unsigned)parts[0];
+    unsigned of_items = lp_blocks(ditems.rows, shape::rows) * across * (unsigned)parts[1];
+    LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz, use);
+    LP_LAUNCH_PDL(run, add_parts, dz.parts ? lp_blocks(step[0], 256) : 0, 256, 0, dz);
+    LP_LAUNCH_PDL(run, add_parts, ditems.parts ? lp_blocks(step[1], 256) : 0, 256, 0, ditems);
 }
 
-/* node: the loss or its gradient. False: out of memory. */
+/* node: the loss or its gradient. False: out of memory, or what is computed in floats. */
 bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
 {
     bool loss = node->op->id == LP_OP_SOFTMAX_LOSS, gradient = !loss || node->outputs[0]->gradient;
@@ -537,7 +496,7 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
     task->rows = lp_cuda_largest(run, node->inputs[0]);
     task->lines = WIDE_BLOCK * (int)lp_blocks(task->rows, WIDE_BLOCK);
     task->count = lp_cuda_largest(run, node->inputs[1]);
-    task->item_rows = task->d_stride = SCORE_COLS * (int)lp_blocks(task->count, SCORE_COLS);
+    task->item_rows = SCORE_COLS * (int)lp_blocks(task->count, SCORE_COLS);
     task->cols = node->inputs[0]->cols;
     task->stride = WIDE_BLOCK * (int)lp_blocks(task->cols, WIDE_BLOCK);
     task->z = LP_INPUT(0);
@@ -548,7 +507,11 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
     task->width = lp_vector_width((uintptr_t)task->z | (uintptr_t)task->table, task->cols);
     size_t rows = (size_t)task->rows, items = (size_t)task->item_rows,
            of_z = (size_t)task->lines * (size_t)task->stride, of_items = items * (size_t)task->stride,
-           of_d = (size_t)task->lines * items;
+           of_d = gradient ? (size_t)task->lines * items : 0;
+    if (!tile_bf16(run) || of_d * sizeof *task->d > D_SIZE) {
+        lp_cuda_softmax_floats(node, run);
+        return false;
+    }
     /* Without memory it only adds up the sizes. */
     for (char *memory = NULL;;) {
         size_t size = 0;
@@ -561,7 +524,7 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
         take(&task->columns, of_items);
         take(&task->scaled, of_z);
         take(&task->inverse, (size_t)task->lines);
-        take(&task->d, gradient && of_d * sizeof *task->d <= D_SIZE ? of_d : 0);
+        take(&task->d, of_d);
         take(&task->terms, items);
         take(&task->target_score, rows);
         take(&task->origin, rows);
@@ -583,29 +546,25 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
 void lp_cuda_softmax_loss(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task;
-    if (!tile_bf16(run)) {
-        lp_cuda_softmax_floats(node, run);
-    } else if (task_of(node, run, &task)) {
-        int each = FINISH_AHEAD * FINISH_THREADS * 4 / task.stride;
-        each = each < 1 ? 1 : each > FINISH_ROWS ? (int)FINISH_ROWS : each;
-        LP_LAUNCH(run, pack_factors, lp_blocks(task.rows + task.item_rows, WARPS), 32 * WARPS, 0, task);
-        exponentials(run, task);
-        LP_LAUNCH_PDL(run, finish_rows, lp_blocks(task.lines + 1, each), FINISH_THREADS, 0, task, LP_OUTPUT(0),
-                      LP_OUTPUT(1), each, run->stream);
-    }
+    if (!task_of(node, run, &task))
+        return;
+    int each = FINISH_AHEAD * FINISH_THREADS * 4 / task.stride;
+    each = each < 1 ? 1 : each > FINISH_ROWS ? (int)FINISH_ROWS : each;
+    LP_LAUNCH(run, pack_factors, lp_blocks(task.rows + task.item_rows, WARPS), 32 * WARPS, 0, task);
+    exponentials(run, task);
+    LP_LAUNCH_PDL(run, finish_rows, lp_blocks(task.lines + 1, each), FINISH_THREADS, 0, task, LP_OUTPUT(0),
+                  LP_OUTPUT(1), each, run->stream);
 }
 
 void lp_cuda_softmax_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     loss_task task;
-    if (!tile_bf16(run)) {
-        lp_cuda_softmax_floats(node, run);
-    } else if (task_of(node, run, &task)) {
-        int width = tile_width(task.cols, 256, WIDE_BLOCK);
-        auto launch = width == 64    ? launch_gradient<gradient_shape<64>>
-                      : width == 128 ? launch_gradient<gradient_shape<128>>
-                      : width == 192 ? launch_gradient<gradient_shape<192>>
-                                     : launch_gradient<gradient_shape<256>>;
-        launch(node, run, task);
-    }
+    if (!task_of(node, run, &task))
+        return;
+    int width = tile_width(task.cols, 256, WIDE_BLOCK);
+    auto launch = width == 64    ? launch_gradient<gradient_shape<64>>
+                  : width == 128 ? launch_gradient<gradient_shape<128>>
+                  : width == 192 ? launch_gradient<gradient_shape<192>>
+                                 : launch_gradient<gradient_shape<256>>;
+    launch(node, run, task);
 }

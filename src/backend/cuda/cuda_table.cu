@@ -57,5 +57,6 @@ void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, in
     given.inputs = data;
     lp_cuda_run with = *run;
     with.run = &given;
+    with.copies = NULL;
     lp_cuda_reduce_node(&node, &with);
 }
