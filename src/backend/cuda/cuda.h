@@ -221,8 +221,6 @@ void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, in
         function(node, run);          \
     }
 
-/* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
-template <lp_op_id op> LP_CUDA_OP(elementwise);
 /* cuda_row_chain.cu: a chain of one node, for ops with a rule for fused kernels; and sums over rows that are among its outputs */
 LP_CUDA_OP(row_node);
 

@@ -5,23 +5,23 @@
 
 /* f(a, b) of each op; b is 0 for an op with one input. with: attributes of the node; scale, in float: its scale, the bound of tanh, or
  * the least value of log_abs. */
-#define ELEMENTWISE(OP)                                          \
-    OP(ADD, a + b)                                               \
-    OP(RELU, a > 0 ? a : 0)                                      \
-    OP(RELU_GRADIENT, a > 0 ? b : 0)                             \
-    OP(MULTIPLY, (a * b))                                        \
-    OP(AFFINE, (float)with.shift + scale * a)                    \
-    OP(EXP, (float)exp((double)a))                               \
-    OP(TANH, (float)(with.scale * tanh((double)a / with.scale))) \
-    OP(TANH_GRADIENT, (1 - a / scale * (a / scale)) * b)         \
-    OP(LOG_ABS, (float)log(hypot((double)a, with.scale)))        \
-    OP(LOG_ABS_GRADIENT, (b * a) / (a * a + scale * scale))
+#define ELEMENTWISE(OP)                                                 \
+    OP(ADD, add, a + b)                                                 \
+    OP(RELU, relu, a > 0 ? a : 0)                                       \
+    OP(RELU_GRADIENT, relu_gradient, a > 0 ? b : 0)                     \
+    OP(MULTIPLY, multiply, (a * b))                                     \
+    OP(AFFINE, affine, (float)with.shift + scale * a)                   \
+    OP(EXP, exp, (float)exp((double)a))                                 \
+    OP(TANH, tanh, (float)(with.scale * tanh((double)a / with.scale)))  \
+    OP(TANH_GRADIENT, tanh_gradient, (1 - a / scale * (a / scale)) * b) \
+    OP(LOG_ABS, log_abs, (float)log(hypot((double)a, with.scale)))      \
+    OP(LOG_ABS_GRADIENT, log_abs_gradient, (b * a) / (a * a + scale * scale))
 
 template <lp_op_id op> __device__ static inline float element(const lp_attributes &with, float a, float b)
 {
     float scale = (float)with.scale;
-#define ELEMENT(id, f)    \
-    if (op == LP_OP_##id) \
+#define ELEMENT(id, name, f) \
+    if (op == LP_OP_##id)    \
         return f;
     ELEMENTWISE(ELEMENT)
 }
@@ -49,7 +49,7 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
         lp_store(&y[i], element<op>(with, a[i], b ? b[i] : 0), accumulate);
 }
 
-template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cuda_run *run)
+template <lp_op_id op> static void elementwise(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     const float *a = LP_INPUT(0), *b = LP_INPUT(1);
@@ -59,8 +59,8 @@ template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cu
               run->shard, lp_cuda_rows_of(out), out->cols, a, b, y, LP_ADDS(0), aligned, node->attributes);
 }
 
-#define INSTANCE(id, f) template LP_CUDA_OP(elementwise<LP_OP_##id>);
-ELEMENTWISE(INSTANCE)
+#define LAUNCHER(id, name, f) LP_CUDA_OP_BY(name, elementwise<LP_OP_##id>)
+ELEMENTWISE(LAUNCHER)
 
 /* ---- a thread for each element ------------------------------------------------------------------------------- */
 

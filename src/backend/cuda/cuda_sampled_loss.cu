@@ -7,14 +7,13 @@
  * The binary cross-entropy is a sum over scores. The other losses need all scores of a row: its lanes store them in the place of the
  * dscores and read them again, each lane its own, for the sums over the row and then for the dscores.
  *
- * 8 lanes (a warp, if rows are wide) own a row of z; 512 threads a block. If dz is needed too, the same launch computes it
- * (lp_cuda_sampled_loss_fused). Gradients of items and bias are reductions by id (cuda_by_id.h).
+ * 8 lanes own a row of z; 512 threads a block. If dz is needed too, the same launch computes it (lp_cuda_sampled_loss_fused).
+ * Gradients of items and bias are reductions by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 };                         /* of a forward block */
-enum { NARROW_LANES = 8, NARROW_COLS = 64 }; /* lanes of a row of up to NARROW_COLS columns; otherwise a warp */
+enum { WARPS = 16, LANES = 8 }; /* of a forward block; of a row */
 
 typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */
@@ -35,29 +34,29 @@ __device__ static inline int item_of(const loss_task &task, int row, int i)
 }
 
 /* op over the lanes of a row, in every lane. */
-template <int lanes, typename function> __device__ static inline float over_lanes(float x, const function &op)
+template <typename function> __device__ static inline float over_lanes(float x, const function &op)
 {
 #pragma unroll
-    for (int mask = lanes / 2; mask > 0; mask >>= 1)
+    for (int mask = LANES / 2; mask > 0; mask >>= 1)
         x = op(x, __shfl_xor_sync(0xFFFFFFFFu, x, mask));
     return x;
 }
 
-template <int lanes> __device__ static inline float lanes_sum(float x)
+__device__ static inline float lanes_sum(float x)
 {
-    return over_lanes<lanes>(x, [](float a, float b) { return a + b; });
+    return over_lanes(x, [](float a, float b) { return a + b; });
 }
 
-/* Vectors of n columns that a lane loads of a row, one in every lanes * n columns. Loops over columns and items are
+/* Vectors of n columns that a lane loads of a row, one in every LANES * n columns. Loops over columns and items are
  * not unrolled: all rows run at once, and each instruction is fetched for the first time. */
 enum { VECTORS = 4, ITEMS_AHEAD = 2 };
 
-template <int n, int lanes>
+template <int n>
 __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const float *row, int first, int cols)
 {
 #pragma unroll
     for (int m = 0; m < VECTORS; m++) {
-        int col = first + m * lanes * n;
+        int col = first + m * LANES * n;
         x[m] = {};
         if (col < cols)
             x[m] = lp_vector_load<n>(row + col);
@@ -65,24 +64,23 @@ __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const flo
 }
 
 /* Scores of a row of z with `count` items, one item ID a lane: lane k receives the score of item k. */
-template <int n, int lanes>
-__device__ static inline float score_items(const loss_task &task, const float *z, int item, int count)
+template <int n> __device__ static inline float score_items(const loss_task &task, const float *z, int item, int count)
 {
-    int lane = (int)(threadIdx.x % lanes);
+    int lane = (int)(threadIdx.x % LANES);
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += ITEMS_AHEAD) {
         float sum[ITEMS_AHEAD] = {};
 #pragma unroll 1
-        for (int first = n * lane; first < n * lane + task.cols; first += VECTORS * lanes * n) {
+        for (int first = n * lane; first < n * lane + task.cols; first += VECTORS * LANES * n) {
             lp_vector<n> mine[VECTORS], other[ITEMS_AHEAD][VECTORS];
-            load_vectors<n, lanes>(mine, z, first, task.cols);
+            load_vectors<n>(mine, z, first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
-                load_vectors<n, lanes>(
-                    other[i],
-                    task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, min(k + i, count - 1), lanes) * task.cols,
-                    first, task.cols);
+                load_vectors<n>(other[i],
+                                task.items +
+                                    (size_t)__shfl_sync(0xFFFFFFFFu, item, min(k + i, count - 1), LANES) * task.cols,
+                                first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
 #pragma unroll
@@ -93,7 +91,7 @@ __device__ static inline float score_items(const loss_task &task, const float *z
         }
 #pragma unroll
         for (int i = 0; i < ITEMS_AHEAD; i++) {
-            sum[i] = lanes_sum<lanes>(sum[i]);
+            sum[i] = lanes_sum(sum[i]);
             score = lane == k + i ? sum[i] : score;
         }
     }
@@ -102,20 +100,20 @@ __device__ static inline float score_items(const loss_task &task, const float *z
 
 /* dz = (accumulate: dz +) the weighted sum of `count` items, one item ID and weight a lane. dz is NULL for a row that
  * does not exist. */
-template <int n, int lanes>
+template <int n>
 __device__ static inline void add_items(const loss_task &task, int item, float weight, int count, float *dz,
                                         int accumulate)
 {
-    int begin = n * (int)(threadIdx.x % lanes);
+    int begin = n * (int)(threadIdx.x % LANES);
 #pragma unroll 1
-    for (int first = begin; first < begin + task.cols; first += VECTORS * lanes * n) {
+    for (int first = begin; first < begin + task.cols; first += VECTORS * LANES * n) {
         lp_vector<n> sum[VECTORS] = {};
 #pragma unroll 1
         for (int k = 0; k < count; k++) {
             lp_vector<n> other[VECTORS];
-            float factor = __shfl_sync(0xFFFFFFFFu, weight, k, lanes);
-            load_vectors<n, lanes>(other, task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k, lanes) * task.cols,
-                                   first, task.cols);
+            float factor = __shfl_sync(0xFFFFFFFFu, weight, k, LANES);
+            load_vectors<n>(other, task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k, LANES) * task.cols, first,
+                            task.cols);
 #pragma unroll
             for (int m = 0; m < VECTORS; m++)
 #pragma unroll
@@ -124,8 +122,8 @@ __device__ static inline void add_items(const loss_task &task, int item, float w
         }
 #pragma unroll
         for (int m = 0; m < VECTORS; m++)
-            if (dz && first + m * lanes * n < task.cols)
-                lp_vector_store<n>(dz + first + m * lanes * n, sum[m], accumulate);
+            if (dz && first + m * LANES * n < task.cols)
+                lp_vector_store<n>(dz + first + m * LANES * n, sum[m], accumulate);
     }
 }
 
@@ -155,15 +153,15 @@ __device__ static inline float product_of(float s, const row_sums &sums)
 }
 
 /* The lane's part of the sums, from the scores it stored: row is NULL for lanes that stored none. */
-template <int lanes> __device__ static inline row_sums sum_row(const loss_task &task, const float *row, float target)
+__device__ static inline row_sums sum_row(const loss_task &task, const float *row, float target)
 {
     row_sums sums = {target, -INFINITY, 0, 0, 0, 0};
-    int lane = (int)(threadIdx.x % lanes), first = lane ? lane : lanes; /* score 0 is the target's */
-    for (int i = first; row && i < task.count; i += lanes)
+    int lane = (int)(threadIdx.x % LANES), first = lane ? lane : LANES; /* score 0 is the target's */
+    for (int i = first; row && i < task.count; i += LANES)
         sums.largest = fmaxf(sums.largest, row[i]);
-    sums.largest = over_lanes<lanes>(sums.largest, [](float a, float b) { return fmaxf(a, b); });
+    sums.largest = over_lanes(sums.largest, [](float a, float b) { return fmaxf(a, b); });
     sums.shift = fminf(sums.largest, target);
-    for (int i = first; row && i < task.count; i += lanes) {
+    for (int i = first; row && i < task.count; i += LANES) {
         float s = row[i], weight = __expf(s - sums.largest);
         sums.weights += weight;
         if (task.type == LP_SAMPLED_BPR)
@@ -175,9 +173,9 @@ template <int lanes> __device__ static inline row_sums sum_row(const loss_task &
             sums.mean += weight * s * s;
         }
     }
-    sums.weights = lanes_sum<lanes>(sums.weights);
-    sums.products = lanes_sum<lanes>(sums.products);
-    sums.mean = lanes_sum<lanes>(sums.mean) / (task.type == LP_SAMPLED_BPR ? (float)(task.count - 1) : sums.weights);
+    sums.weights = lanes_sum(sums.weights);
+    sums.products = lanes_sum(sums.products);
+    sums.mean = lanes_sum(sums.mean) / (task.type == LP_SAMPLED_BPR ? (float)(task.count - 1) : sums.weights);
     return sums;
 }
 
@@ -210,23 +208,23 @@ __device__ static inline float loss_of(const loss_task &task, const row_sums &su
 
 /* Processes a row; returns the lane's part of its loss. Lanes without a row of their own repeat another and store
  * nothing. */
-template <int n, int lanes, bool bce>
+template <int n, bool bce>
 __device__ static inline float row_loss(const loss_task &task, int row, bool valid, float dloss)
 {
-    int lane = (int)(threadIdx.x % lanes);
+    int lane = (int)(threadIdx.x % LANES);
     float loss = 0, *mine = valid ? task.dscores + (size_t)row * task.count : NULL;
     /* Scores, then dz. The binary cross-entropy has its dscores as soon as the scores. */
 #pragma unroll
     for (int pass = 0; pass < (bce ? 1 : 2); pass++) {
 #pragma unroll 1
-        for (int first = 0; (pass || task.bias) && first < task.count; first += lanes) {
-            int i = first + lane, count = min(task.count - first, lanes);
+        for (int first = 0; (pass || task.bias) && first < task.count; first += LANES) {
+            int i = first + lane, count = min(task.count - first, (int)LANES);
             bool have = i < task.count;
             int item = have ? item_of(task, row, i) : 0;
             float dscore = pass && have && mine ? mine[i] : 0;
             if (pass == 0) {
                 float bias = have ? task.bias[item] : 0;
-                float score = score_items<n, lanes>(task, task.z + (size_t)row * task.cols, item, count) + bias;
+                float score = score_items<n>(task, task.z + (size_t)row * task.cols, item, count) + bias;
                 if (bce && have && mine) {
                     float x = i ? score : -score;
                     loss += softplus_of(x);
@@ -236,16 +234,15 @@ __device__ static inline float row_loss(const loss_task &task, int row, bool val
                     mine[i] = score;
             }
             if ((bce || pass) && task.dz)
-                add_items<n, lanes>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
-                                    task.accumulate || first);
+                add_items<n>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
+                             task.accumulate || first);
         }
         if (pass == 0 && !bce && task.bias) {
             float dtarget = 0;
-            row_sums sums =
-                sum_row<lanes>(task, mine, __shfl_sync(0xFFFFFFFFu, mine && lane == 0 ? mine[0] : 0, 0, lanes));
-            for (int i = lane ? lane : lanes; mine && i < task.count; i += lanes)
+            row_sums sums = sum_row(task, mine, __shfl_sync(0xFFFFFFFFu, mine && lane == 0 ? mine[0] : 0, 0, LANES));
+            for (int i = lane ? lane : LANES; mine && i < task.count; i += LANES)
                 mine[i] = negative_dscore(task, sums, mine[i], &dtarget);
-            dtarget = lanes_sum<lanes>(dtarget);
+            dtarget = lanes_sum(dtarget);
             if (mine && lane == 0) {
                 mine[0] = dtarget;
                 loss = loss_of(task, sums);
@@ -256,15 +253,15 @@ __device__ static inline float row_loss(const loss_task &task, int row, bool val
 }
 
 /* partial: sum of the losses of each block; may be NULL. */
-template <int n, int lanes, bool bce>
+template <int n, bool bce>
 __global__ void __launch_bounds__(WARPS * 32, 2)
     loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *partial)
 {
-    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
+    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / LANES) + threadIdx.x / LANES);
     float dloss = task.dz ? *task.dloss : 0;
     double mine = 0;
-    if (row - (int)(threadIdx.x % 32) / lanes < count)
-        mine = (double)row_loss<n, lanes, bce>(task, min(row, count - 1), row < count, dloss);
+    if (row - (int)(threadIdx.x % 32) / LANES < count)
+        mine = (double)row_loss<n, bce>(task, min(row, count - 1), row < count, dloss);
     mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0 && partial)
         partial[blockIdx.x] = mine;
@@ -273,18 +270,17 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
 /* At least one block: the loss of an empty shard is 0. */
 static unsigned loss_blocks(const lp_value *z, const lp_cuda_run *run)
 {
-    return lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (z->cols <= NARROW_COLS ? NARROW_LANES : 32));
+    return lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / LANES);
 }
 
 static void launch_rows(const lp_value *z, const lp_cuda_run *run, const loss_task &task, double *partial)
 {
     uintptr_t all = (uintptr_t)task.z | (uintptr_t)task.items | (uintptr_t)task.dz;
-    bool bce = task.bias && task.type == LP_SAMPLED_BCE, narrow = task.cols <= NARROW_COLS;
+    bool bce = task.bias && task.type == LP_SAMPLED_BCE;
     lp_with_vector_width(lp_vector_width(all, task.cols), [&](auto by) {
         enum { n = decltype(by)::value };
-        auto kernel = narrow ? (bce ? loss_kernel<n, NARROW_LANES, true> : loss_kernel<n, NARROW_LANES, false>)
-                             : (bce ? loss_kernel<n, 32, true> : loss_kernel<n, 32, false>);
-        LP_LAUNCH(run, kernel, loss_blocks(z, run), WARPS * 32, 0, run->shard, lp_cuda_rows_of(z), task, partial);
+        LP_LAUNCH(run, (bce ? loss_kernel<n, true> : loss_kernel<n, false>), loss_blocks(z, run), WARPS * 32, 0,
+                  run->shard, lp_cuda_rows_of(z), task, partial);
     });
 }
 

@@ -8,11 +8,6 @@ static const struct kernel_table {
 #define LP_CUDA_ADDRESS(id, name) lp_cuda_##name,
     lp_cuda_kernel by_op[LP_OP_COUNT] = {LP_OPS(LP_CUDA_ADDRESS)};
 
-    template <lp_op_id... ops> void set_elementwise()
-    {
-        ((by_op[ops] = lp_cuda_elementwise<ops>), ...);
-    }
-
     kernel_table()
     {
         for (lp_op_id id : {LP_OP_SCALE_COLUMNS, LP_OP_EMBED, LP_OP_GATHER, LP_OP_DROPOUT, LP_OP_LAYER_NORM,
@@ -20,8 +15,6 @@ static const struct kernel_table {
             by_op[id] = lp_cuda_row_node;
         for (lp_op_id id : {LP_OP_LINEAR_OUTER, LP_OP_COLUMN_SUM, LP_OP_COLUMN_DOT, LP_OP_BASIS_GRADIENT})
             by_op[id] = lp_cuda_reduce_node;
-        set_elementwise<LP_OP_ADD, LP_OP_RELU, LP_OP_RELU_GRADIENT, LP_OP_MULTIPLY, LP_OP_AFFINE, LP_OP_EXP, LP_OP_TANH,
-                        LP_OP_TANH_GRADIENT, LP_OP_LOG_ABS, LP_OP_LOG_ABS_GRADIENT>();
     }
 } table;
 
