@@ -392,47 +392,20 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 
 /* ---- the launch ---------------------------------------------------------------------------------------------- */
 
-/* Of the launch: the cost of a block, in slabs; tiles of parts whose sum costs a slab of all multiprocessors. */
-enum { BLOCK_EXTRA = 6, PART_TILES = 20 };
+/* Rows of all parts of ditems, which fill what the blocks of dz leave of the device; slabs of a part, at least: fewer cost more to add
+ * up than they save. */
+enum { PART_ROWS = 14000 };
+#ifdef LP_CUDA_EMULATED
+enum { PART_SLABS = 1 };
+#else
+enum { PART_SLABS = 8 };
+#endif
 
-/* Time of a launch, in slabs of a tile, if `slots` blocks run at once: `count` blocks of `slabs` slabs, then `more` of `less`. */
-int64_t launch_time(int64_t slots, int64_t count, int64_t slabs, int64_t more, int64_t less)
+/* Parts of a depth: as many as wanted, if they are not too short. */
+int parts_of(int wanted, int depth)
 {
-    /* Two groups of slots, with the time when they are free. */
-    int64_t free[2] = {count / slots * slabs, (count / slots + 1) * slabs};
-    int64_t of[2] = {slots - count % slots, count % slots};
-    while (more > 0) {
-        int first = of[1] && free[1] < free[0];
-        more -= of[first];
-        free[first] += less;
-    }
-    return of[1] && free[1] > free[0] ? free[1] : free[0];
-}
-
-/* Chooses the parts of the depth of dz and of ditems that make the launch and adding them up short, for half of the largest shard and
- * for three quarters: windows of different lengths leave a part of it empty. Constant, so that results do not depend on the device. */
-template <typename shape> void choose_parts(const loss_task &task, int (&best)[2])
-{
-    int64_t across = lp_blocks(task.cols, shape::cols), of_items = across * lp_blocks(task.count, shape::rows),
-            least = INT64_MAX, slots = PACKED_BLOCKS / 2 * shape::blocks;
-    int64_t most_z = 2 * PACKED_BLOCKS / (across * lp_blocks(task.rows, shape::rows) + 1),
-            most_items = 2 * PACKED_BLOCKS / (of_items + 1);
-    for (int p = 1; p == 1 || p <= most_z; p += 1 + p / 6)
-        for (int q = 1; q == 1 || q <= most_items; q += 1 + q / 6) {
-            int64_t time = 0;
-            for (int quarters = 2; quarters <= 3; quarters++) {
-                int64_t rows = (int64_t)task.rows * quarters / 4, of_z = across * lp_blocks(rows, shape::rows);
-                int slabs_of_z = (int)lp_blocks(lp_blocks(task.count, WIDE_BLOCK), p) + BLOCK_EXTRA,
-                    slabs_of_items = (int)lp_blocks(lp_blocks(rows, WIDE_BLOCK), q) + BLOCK_EXTRA;
-                time += (p > 1 ? p * of_z : 0) + (q > 1 ? q * of_items : 0);
-                time += PART_TILES * launch_time(slots, of_z * p, slabs_of_z, of_items * q, slabs_of_items);
-            }
-            if (time < least) {
-                least = time;
-                best[0] = p;
-                best[1] = q;
-            }
-        }
+    int most = depth / (WIDE_BLOCK * PART_SLABS);
+    return most < 1 || wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
 /* step: floats of a part of the product and its column sums; memory: for the parts. */
@@ -466,8 +439,10 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
 
 template <typename shape> void launch_gradient(const lp_node *node, const lp_cuda_run *run, const loss_task &task)
 {
-    int parts[2] = {1, 1};
-    choose_parts<shape>(task, parts);
+    /* Where dz has too few tiles to fill the device once, it is divided. Constant, so that results do not depend on the device. */
+    int across = (int)lp_blocks(task.cols, shape::cols), wanted = PART_ROWS / (across * (task.item_rows + 1)),
+        slots = PACKED_BLOCKS / 2 * shape::blocks, tiles = across * (int)lp_blocks(task.rows + 1, shape::rows);
+    int parts[2] = {parts_of(slots / tiles, task.count), parts_of(wanted < 2 ? 2 : wanted, task.rows)};
     int64_t step[2] = {64 * (int64_t)lp_blocks((int64_t)task.rows * (task.cols + 1), 64),
                        64 * (int64_t)lp_blocks((int64_t)task.count * (task.cols + 1), 64)};
     size_t bytes;
@@ -477,9 +452,8 @@ template <typename shape> void launch_gradient(const lp_node *node, const lp_cud
         return;
     d_product dz = product_of(node, run, task, false, parts[0], step[0], memory);
     d_product ditems = product_of(node, run, task, true, parts[1], step[1], memory + parts[0] * step[0]);
-    unsigned across = lp_blocks(task.cols, shape::cols);
-    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * across * (unsigned)parts[0];
-    unsigned of_items = lp_blocks(ditems.rows, shape::rows) * across * (unsigned)parts[1];
+    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]);
+    unsigned of_items = lp_blocks(ditems.rows, shape::rows) * (unsigned)(across * parts[1]);
     LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz, use);
     LP_LAUNCH_PDL(run, add_parts, dz.parts ? lp_blocks(step[0], 256) : 0, 256, 0, dz);
     LP_LAUNCH_PDL(run, add_parts, ditems.parts ? lp_blocks(step[1], 256) : 0, 256, 0, ditems);
