@@ -4,14 +4,16 @@
  *     loss: op.h        dscore: its gradient by score
  *     dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t
  *
- * The binary cross-entropy is a sum over scores. The other losses need all scores of a row: its lanes store them in the place of the
- * dscores and read them again, each lane its own, for the sums over the row and then for the dscores.
- *
- * 8 lanes own a row of z; 512 threads a block. If dz is needed too, the same launch computes it (lp_cuda_sampled_loss_fused).
- * Gradients of items and bias are reductions by id (cuda_by_id.h).
+ * 8 lanes own a row of z; 512 threads a block. The binary cross-entropy is a sum over scores. If dz is needed too, the same launch
+ * computes it (lp_cuda_sampled_loss_fused). The other losses need all scores of a row: one launch stores them in the place of the
+ * dscores, in a second a thread computes the dscores of each row (sampled.h), and a third dz. Gradients of items and bias are reductions
+ * by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
+
+typedef float real;
+#include "base/sampled.h"
 
 enum { WARPS = 16, LANES = 8 }; /* of a forward block; of a row */
 
@@ -20,7 +22,7 @@ typedef struct loss_task {
     const int32_t *target, *negative;
     int cols, count; /* scores of a row: 1 + negatives */
     lp_sampled_type type;
-    float regularization;
+    double regularization;
     float *dscores;
     /* dz = dloss * sum of dscore * item; NULL: not computed */
     float *dz;
@@ -33,18 +35,13 @@ __device__ static inline int item_of(const loss_task &task, int row, int i)
     return i ? task.negative[(size_t)row * (task.count - 1) + i - 1] : task.target[row];
 }
 
-/* op over the lanes of a row, in every lane. */
-template <typename function> __device__ static inline float over_lanes(float x, const function &op)
+/* The sum over the lanes of a row, in every lane. */
+__device__ static inline float lanes_sum(float x)
 {
 #pragma unroll
     for (int mask = LANES / 2; mask > 0; mask >>= 1)
-        x = op(x, __shfl_xor_sync(0xFFFFFFFFu, x, mask));
+        x += __shfl_xor_sync(0xFFFFFFFFu, x, mask);
     return x;
-}
-
-__device__ static inline float lanes_sum(float x)
-{
-    return over_lanes(x, [](float a, float b) { return a + b; });
 }
 
 /* Vectors of n columns that a lane loads of a row, one in every LANES * n columns. Loops over columns and items are
@@ -139,120 +136,38 @@ __device__ static inline float sigmoid_of(float x)
     return __fdividef(x > 0 ? 1 : small, 1 + small);
 }
 
-/* Sums over the negatives of a row: reference_loss.c has the formulas. */
-typedef struct row_sums {
-    float target, largest, shift; /* shift: min(largest, target) */
-    float weights, products;      /* bpr-max: products is the sum of product_of */
-    float mean;                   /* bpr-max: of s_j^2; top1-max: the loss */
-} row_sums;
-
-/* w_j g(r - s_j) up to a factor that all negatives of a row have in common. */
-__device__ static inline float product_of(float s, const row_sums &sums)
-{
-    return __expf(fminf(s, sums.target) - sums.shift) / (1 + __expf(-fabsf(s - sums.target)));
-}
-
-/* The lane's part of the sums, from the scores it stored: row is NULL for lanes that stored none. */
-__device__ static inline row_sums sum_row(const loss_task &task, const float *row, float target)
-{
-    row_sums sums = {target, -INFINITY, 0, 0, 0, 0};
-    int lane = (int)(threadIdx.x % LANES), first = lane ? lane : LANES; /* score 0 is the target's */
-    for (int i = first; row && i < task.count; i += LANES)
-        sums.largest = fmaxf(sums.largest, row[i]);
-    sums.largest = over_lanes(sums.largest, [](float a, float b) { return fmaxf(a, b); });
-    sums.shift = fminf(sums.largest, target);
-    for (int i = first; row && i < task.count; i += LANES) {
-        float s = row[i], weight = __expf(s - sums.largest);
-        sums.weights += weight;
-        if (task.type == LP_SAMPLED_BPR)
-            sums.mean += softplus_of(s - target);
-        else if (task.type == LP_SAMPLED_TOP1_MAX)
-            sums.mean += weight * (sigmoid_of(s - target) + sigmoid_of(s * s));
-        else {
-            sums.products += product_of(s, sums);
-            sums.mean += weight * s * s;
-        }
-    }
-    sums.weights = lanes_sum(sums.weights);
-    sums.products = lanes_sum(sums.products);
-    sums.mean = lanes_sum(sums.mean) / (task.type == LP_SAMPLED_BPR ? (float)(task.count - 1) : sums.weights);
-    return sums;
-}
-
-/* The gradient of a negative's score; its part of the target's gradient is subtracted from *dtarget. */
-__device__ static inline float negative_dscore(const loss_task &task, const row_sums &sums, float s, float *dtarget)
-{
-    float above = sigmoid_of(s - sums.target);
-    if (task.type == LP_SAMPLED_BPR) {
-        float dscore = above / (float)(task.count - 1);
-        *dtarget -= dscore;
-        return dscore;
-    }
-    float weight = __expf(s - sums.largest) / sums.weights;
-    if (task.type == LP_SAMPLED_TOP1_MAX) {
-        float far = sigmoid_of(s * s);
-        *dtarget -= weight * above * (1 - above);
-        return weight * (above + far - sums.mean + above * (1 - above) + 2 * s * far * (1 - far));
-    }
-    float product = product_of(s, sums) / sums.products;
-    *dtarget -= product * above;
-    return weight - product * (1 - above) + task.regularization * weight * (s * s - sums.mean + 2 * s);
-}
-
-__device__ static inline float loss_of(const loss_task &task, const row_sums &sums)
-{
-    if (task.type != LP_SAMPLED_BPR_MAX)
-        return sums.mean;
-    return logf(sums.weights) + sums.largest - logf(sums.products) - sums.shift + task.regularization * sums.mean;
-}
-
 /* Processes a row; returns the lane's part of its loss. Lanes without a row of their own repeat another and store
- * nothing. */
+ * nothing. bce: computes dscores; otherwise stores scores, or reads dscores where there is no bias. */
 template <int n, bool bce>
 __device__ static inline float row_loss(const loss_task &task, int row, bool valid, float dloss)
 {
     int lane = (int)(threadIdx.x % LANES);
     float loss = 0, *mine = valid ? task.dscores + (size_t)row * task.count : NULL;
-    /* Scores, then dz. The binary cross-entropy has its dscores as soon as the scores. */
-#pragma unroll
-    for (int pass = 0; pass < (bce ? 1 : 2); pass++) {
 #pragma unroll 1
-        for (int first = 0; (pass || task.bias) && first < task.count; first += LANES) {
-            int i = first + lane, count = min(task.count - first, (int)LANES);
-            bool have = i < task.count;
-            int item = have ? item_of(task, row, i) : 0;
-            float dscore = pass && have && mine ? mine[i] : 0;
-            if (pass == 0) {
-                float bias = have ? task.bias[item] : 0;
-                float score = score_items<n>(task, task.z + (size_t)row * task.cols, item, count) + bias;
-                if (bce && have && mine) {
-                    float x = i ? score : -score;
-                    loss += softplus_of(x);
-                    score = dscore = i ? sigmoid_of(x) : -sigmoid_of(x);
-                }
-                if (have && mine)
-                    mine[i] = score;
+    for (int first = 0; first < task.count; first += LANES) {
+        int i = first + lane, count = min(task.count - first, (int)LANES);
+        bool have = i < task.count;
+        int item = have ? item_of(task, row, i) : 0;
+        float dscore = !bce && !task.bias && have && mine ? mine[i] : 0;
+        if (bce || task.bias) {
+            float bias = have ? task.bias[item] : 0;
+            float score = score_items<n>(task, task.z + (size_t)row * task.cols, item, count) + bias;
+            if (bce && have && mine) {
+                float x = i ? score : -score;
+                loss += softplus_of(x);
+                score = dscore = i ? sigmoid_of(x) : -sigmoid_of(x);
             }
-            if ((bce || pass) && task.dz)
-                add_items<n>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
-                             task.accumulate || first);
+            if (have && mine)
+                mine[i] = score;
         }
-        if (pass == 0 && !bce && task.bias) {
-            float dtarget = 0;
-            row_sums sums = sum_row(task, mine, __shfl_sync(0xFFFFFFFFu, mine && lane == 0 ? mine[0] : 0, 0, LANES));
-            for (int i = lane ? lane : LANES; mine && i < task.count; i += LANES)
-                mine[i] = negative_dscore(task, sums, mine[i], &dtarget);
-            dtarget = lanes_sum(dtarget);
-            if (mine && lane == 0) {
-                mine[0] = dtarget;
-                loss = loss_of(task, sums);
-            }
-        }
+        if (task.dz)
+            add_items<n>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
+                         task.accumulate || first);
     }
     return loss;
 }
 
-/* partial: sum of the losses of each block; may be NULL. */
+/* partial: sum of the losses of each block; NULL: not bce. */
 template <int n, bool bce>
 __global__ void __launch_bounds__(WARPS * 32, 2)
     loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *partial)
@@ -276,12 +191,23 @@ static unsigned loss_blocks(const lp_value *z, const lp_cuda_run *run)
 static void launch_rows(const lp_value *z, const lp_cuda_run *run, const loss_task &task, double *partial)
 {
     uintptr_t all = (uintptr_t)task.z | (uintptr_t)task.items | (uintptr_t)task.dz;
-    bool bce = task.bias && task.type == LP_SAMPLED_BCE;
     lp_with_vector_width(lp_vector_width(all, task.cols), [&](auto by) {
         enum { n = decltype(by)::value };
-        LP_LAUNCH(run, (bce ? loss_kernel<n, true> : loss_kernel<n, false>), loss_blocks(z, run), WARPS * 32, 0,
+        LP_LAUNCH(run, (partial ? loss_kernel<n, true> : loss_kernel<n, false>), loss_blocks(z, run), WARPS * 32, 0,
                   run->shard, lp_cuda_rows_of(z), task, partial);
     });
+}
+
+/* Scores of all rows to dscores, and the losses of rows. */
+__global__ void dscores_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *losses)
+{
+    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    float *mine = task.dscores + (size_t)row * task.count;
+    losses[row] = task.type == LP_SAMPLED_BPR       ? lp_bpr_row(mine, task.count, 0)
+                  : task.type == LP_SAMPLED_BPR_MAX ? lp_bpr_max_row(mine, task.count, task.regularization)
+                                                    : lp_top1_max_row(mine, task.count, 0);
 }
 
 /* node: the loss (target: input 4), or the gradient (2). gradient: that has the dz to be computed; NULL: none. */
@@ -301,26 +227,37 @@ static loss_task task_of(const lp_node *node, const lp_cuda_run *run, int target
     return task;
 }
 
-/* The loss and the dscores may be computed by two pieces of the node, the dscores first: partial losses belong to the
- * node. */
+/* The loss and the dscores may be computed by two pieces of the node, the dscores first: losses belong to the node. */
 void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
-    unsigned blocks = loss_blocks(z, run);
+    bool bce = node->attributes.sampled == LP_SAMPLED_BCE;
+    lp_cuda_rows rows = lp_cuda_rows_of(z), blocks = {LP_ROWS_FIXED, (int)loss_blocks(z, run)};
     /* Each piece lacks the other's output; the producer has both. */
     const lp_value *owner = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
-    double *partial = (double *)lp_cuda_side_buffer(run, owner, blocks * sizeof *partial);
-    if (!partial)
+    size_t count = (size_t)(bce ? blocks.fixed : lp_cuda_largest(run, z) + 1);
+    double *losses = (double *)lp_cuda_side_buffer(run, owner, count * sizeof *losses);
+    if (!losses)
         return;
     loss_task task = task_of(node, run, 4, gradient);
     task.bias = LP_INPUT(2);
     task.type = node->attributes.sampled;
-    task.regularization = (float)node->attributes.regularization;
+    task.regularization = node->attributes.regularization;
     task.dscores = LP_OUTPUT(1);
-    if (task.dscores)
-        launch_rows(z, run, task, partial);
+    if (task.dscores && bce) {
+        launch_rows(z, run, task, losses);
+    } else if (task.dscores) {
+        float *dz = task.dz;
+        task.dz = NULL;
+        launch_rows(z, run, task, NULL);
+        LP_LAUNCH(run, dscores_kernel, lp_blocks(lp_cuda_largest(run, z), 64), 64, 0, run->shard, rows, task, losses);
+        task.dz = dz;
+        task.bias = NULL;
+        if (dz)
+            launch_rows(z, run, task, NULL);
+    }
     if (node->outputs[0])
-        lp_cuda_loss_sum(run, {LP_ROWS_FIXED, (int)blocks}, partial, LP_OUTPUT(0));
+        lp_cuda_loss_sum(run, bce ? blocks : rows, losses, LP_OUTPUT(0));
 }
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
