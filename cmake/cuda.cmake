@@ -26,7 +26,8 @@ set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)
 
 # Free of the C++ runtime, so that the plugin needs no libstdc++.
-set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra --Werror=all-warnings)
+set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra --Werror=all-warnings
+  --extended-lambda)
 
 if(LAPSE_CUDA_WIDE)
   list(TRANSFORM LAPSE_CUDA_WIDE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)

@@ -138,6 +138,19 @@ static inline unsigned lp_blocks(int64_t count, int64_t size)
     return (unsigned)((count + size - 1) / size);
 }
 
+/* lp_cuda_each(run, count, [=] __device__(int i) { ... }): the function for i = 0 .. count - 1, a thread each. */
+template <typename function> __global__ void lp_each_kernel(int count, function each)
+{
+    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (i < count)
+        each(i);
+}
+
+template <typename function> static inline void lp_cuda_each(const lp_cuda_run *run, int count, const function &each)
+{
+    LP_LAUNCH(run, lp_each_kernel<function>, lp_blocks(count, 128), 128, 0, count, each);
+}
+
 /* ---- for kernels --------------------------------------------------------------------------------------------- */
 
 __device__ static inline void lp_pdl_trigger(void)
@@ -187,17 +200,27 @@ __device__ static inline float lp_row_lse(const float *row, int cols, int lane)
     return row_max + logf(lp_warp_sum(sum));
 }
 
-/* *loss = the sum of `count` terms, in a fixed order (cuda_loss.cu). */
-void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss);
+/* *loss = the sum of the terms of all rows, in a fixed order (cuda_loss.cu). */
+void lp_cuda_loss_sum(const lp_cuda_run *run, lp_cuda_rows rows, const double *terms, float *loss);
 /* A sampled loss and the first output (dz) of its gradient, which reuses the scores, in one launch. gradient: may be NULL. */
 void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, const lp_cuda_run *run);
+/* The softmax loss or its gradient in fp32 or tf32 (cuda_softmax_floats.cu). */
+void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run);
+/* out [p_cols x q_cols] = p^T q and sums [p_cols] = the column sums of p, over rows of device memory, as a linear_outer; either may be
+ * NULL. It uses the scratch memory of the node (cuda_table.cu). */
+void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, int p_cols, const float *q, int q_cols,
+                   float *out, int out_adds, float *sums, int sums_adds);
 
 /* ---- launchers of the ops ------------------------------------------------------------------------------------------------- */
 
 #define LP_CUDA_OP(name) void lp_cuda_##name(const lp_node *node, const lp_cuda_run *run)
+/* A launcher that is another function. */
+#define LP_CUDA_OP_BY(name, function) \
+    LP_CUDA_OP(name)                  \
+    {                                 \
+        function(node, run);          \
+    }
 
-/* cuda_basic.cu: add, relu, multiply, affine, exp, tanh, and the gradients of relu and tanh */
-template <lp_op_id op> LP_CUDA_OP(elementwise);
 /* cuda_row_chain.cu: a chain of one node, for ops with a rule for fused kernels; and sums over rows that are among its outputs */
 LP_CUDA_OP(row_node);
 

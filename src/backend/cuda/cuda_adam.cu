@@ -33,36 +33,6 @@ typedef struct adam_task {
     int chunks, norm_blocks; /* norm_blocks is 0 without clipping */
 } adam_task;
 
-/* The vector of a thread: its offset in parameters and moments, and in gradients. */
-template <int n> struct adam_vector {
-    bool valid;
-    size_t at, gradient_at;
-    float rate;
-    lp_vector<n> gradient;
-};
-
-/* With the gradient including L2 regularization; it is 0 for parameters whose rate is 0. */
-template <int n> __device__ static inline adam_vector<n> load_gradient(const adam_task &task, const group &p, int chunk)
-{
-    int index = chunk * THREADS + (int)threadIdx.x, row = index / p.vectors, c = n * (index - row * p.vectors);
-    adam_vector<n> x = {};
-    x.valid = row < (p.table ? task.args->rows : 1);
-    if (!x.valid)
-        return x;
-    const int32_t *rows = (const int32_t *)(task.args + 1);
-    x.at = p.table ? (size_t)rows[row] * (size_t)(n * p.vectors) + c : c;
-    x.gradient_at = (size_t)index * n;
-    x.rate = p.rates ? p.rates[c / LP_PARAMETER_ALIGN] : p.rate;
-    x.gradient = lp_vector_load<n>(p.gradients + x.gradient_at);
-    lp_vector<n> parameter = {};
-    if (task.l2 != 0)
-        parameter = lp_vector_load<n>(p.parameters + x.at);
-#pragma unroll
-    for (int i = 0; i < n; i++)
-        x.gradient.at[i] = x.rate == 0 ? 0 : x.gradient.at[i] + task.l2 * parameter.at[i];
-    return x;
-}
-
 /* Factor that clips the global norm to `clip`. Every thread of the block must call it. */
 __device__ static inline float clip_scale(const adam_task &task)
 {
@@ -82,37 +52,49 @@ __device__ static inline float clip_scale(const adam_task &task)
     return scale;
 }
 
-/* Without `updates` it only returns the sum of squares of the thread's gradients. */
+/* The vector of this thread. Without `updates` it only returns the sum of squares of the gradients: with L2 regularization, and 0 for
+ * parameters whose rate is 0. */
 template <int n, bool updates>
 __device__ static inline float vector_step(const adam_task &task, const group &p, int chunk)
 {
-    adam_vector<n> x = load_gradient<n>(task, p, chunk);
-    lp_vector<n> first = {}, second = {}, parameter = {};
-    float squares = 0;
-#pragma unroll
-    for (int i = 0; i < n; i++)
-        squares += x.gradient.at[i] * x.gradient.at[i];
-    if (updates && x.valid) {
-        first = lp_vector_load<n>(p.moment1 + x.at);
-        second = lp_vector_load<n>(p.moment2 + x.at);
-        parameter = lp_vector_load<n>(p.parameters + x.at);
+    int index = chunk * THREADS + (int)threadIdx.x, row = index / p.vectors, c = n * (index - row * p.vectors);
+    const int32_t *rows = (const int32_t *)(task.args + 1);
+    bool valid = row < (p.table ? task.args->rows : 1);
+    size_t at = 0;
+    float own_rate = 0, squares = 0;
+    lp_vector<n> gradient = {}, first = {}, second = {}, parameter = {};
+    if (valid) {
+        at = p.table ? (size_t)rows[row] * (size_t)(n * p.vectors) + c : c;
+        own_rate = p.rates ? p.rates[c / LP_PARAMETER_ALIGN] : p.rate;
+        gradient = lp_vector_load<n>(p.gradients + (size_t)index * n);
+        if (updates || task.l2 != 0)
+            parameter = lp_vector_load<n>(p.parameters + at);
     }
-    float scale = updates ? clip_scale(task) : 1;
-    if (!updates || !x.valid)
-        return squares;
-    float rate = task.args->rate * x.rate, correction = task.args->correction2;
+    if (updates && valid) {
+        first = lp_vector_load<n>(p.moment1 + at);
+        second = lp_vector_load<n>(p.moment2 + at);
+    }
 #pragma unroll
     for (int i = 0; i < n; i++) {
-        float g = x.gradient.at[i] * scale;
+        gradient.at[i] = own_rate == 0 ? 0 : gradient.at[i] + task.l2 * parameter.at[i];
+        squares += gradient.at[i] * gradient.at[i];
+    }
+    float scale = updates ? clip_scale(task) : 1;
+    if (!updates || !valid)
+        return squares;
+    float rate = task.args->rate * own_rate, correction = task.args->correction2;
+#pragma unroll
+    for (int i = 0; i < n; i++) {
+        float g = gradient.at[i] * scale;
         first.at[i] = task.beta1 * first.at[i] + (1 - task.beta1) * g;
         second.at[i] = task.beta2 * second.at[i] + (1 - task.beta2) * g * g;
         parameter.at[i] -= rate * first.at[i] / (sqrtf(second.at[i]) * correction + task.epsilon);
     }
-    if (task.l2 != 0 || x.rate == 0) /* readers of gradients see the one that was applied */
-        lp_vector_store<n>(p.gradients + x.gradient_at, x.gradient, 0);
-    lp_vector_store<n>(p.moment1 + x.at, first, 0);
-    lp_vector_store<n>(p.moment2 + x.at, second, 0);
-    lp_vector_store<n>(p.parameters + x.at, parameter, 0);
+    if (task.l2 != 0 || own_rate == 0) /* readers of gradients see the one that was applied */
+        lp_vector_store<n>(p.gradients + (size_t)index * n, gradient, 0);
+    lp_vector_store<n>(p.moment1 + at, first, 0);
+    lp_vector_store<n>(p.moment2 + at, second, 0);
+    lp_vector_store<n>(p.parameters + at, parameter, 0);
     return squares;
 }
 
@@ -199,30 +181,33 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
 void lp_cuda_adam_step(lp_cuda_device *device, const lp_adam *adam, uint64_t step, const lp_row_union *rows,
                        float *parameters)
 {
-    lp_cuda_ring *ring = &device->adam;
+    size_t size = lp_cuda_adam_size(adam->item_capacity);
     if (adam->shards != 1)
         lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
-    if (!lp_device_problem(device) && !lp_ring_resize(device, ring, lp_cuda_adam_size(adam->item_capacity)))
+    if (size > device->adam_size) {
+        lp_free(device->adam_staging);
+        lp_device_free(device, device->adam_args);
+        device->adam_staging = lp_alloc(1, size);
+        device->adam_args = lp_device_alloc(device, size);
+        device->adam_size = size;
+    }
+    if (!device->adam_staging || !device->adam_args)
         lp_device_problem_set(device, "the optimizer's rows");
     if (lp_device_problem(device))
         return;
     lp_train_step train_step = {adam, step, rows, parameters, NULL, NULL};
     lp_cuda_run run = {};
     run.device = device;
-    int index = lp_ring_acquire(device, ring);
-    size_t offset = (size_t)index * ring->size;
-    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)(ring->staging + offset));
-    lp_ring_send(device, ring, index);
-    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)(ring->uploaded + offset));
-    lp_ring_release(device, ring, index);
+    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)device->adam_staging);
+    lp_device_copy(device, device->adam_args, device->adam_staging, lp_cuda_adam_size(rows ? rows->count : 0));
+    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)device->adam_args);
 }
 
 /* ---- per-step arguments -------------------------------------------------------------------------------------- */
 
-/* A multiple of 256: entries of a ring are aligned. */
 size_t lp_cuda_adam_size(int64_t max_rows)
 {
-    return (sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t) + 255) / 256 * 256;
+    return sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t);
 }
 
 void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args)

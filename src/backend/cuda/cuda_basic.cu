@@ -5,23 +5,23 @@
 
 /* f(a, b) of each op; b is 0 for an op with one input. with: attributes of the node; scale, in float: its scale, the bound of tanh, or
  * the least value of log_abs. */
-#define ELEMENTWISE(OP)                                          \
-    OP(ADD, a + b)                                               \
-    OP(RELU, a > 0 ? a : 0)                                      \
-    OP(RELU_GRADIENT, a > 0 ? b : 0)                             \
-    OP(MULTIPLY, (a * b))                                        \
-    OP(AFFINE, (float)with.shift + scale * a)                    \
-    OP(EXP, (float)exp((double)a))                               \
-    OP(TANH, (float)(with.scale * tanh((double)a / with.scale))) \
-    OP(TANH_GRADIENT, (1 - a / scale * (a / scale)) * b)         \
-    OP(LOG_ABS, (float)log(hypot((double)a, with.scale)))        \
-    OP(LOG_ABS_GRADIENT, (b * a) / (a * a + scale * scale))
+#define ELEMENTWISE(OP)                                                 \
+    OP(ADD, add, a + b)                                                 \
+    OP(RELU, relu, a > 0 ? a : 0)                                       \
+    OP(RELU_GRADIENT, relu_gradient, a > 0 ? b : 0)                     \
+    OP(MULTIPLY, multiply, (a * b))                                     \
+    OP(AFFINE, affine, (float)with.shift + scale * a)                   \
+    OP(EXP, exp, (float)exp((double)a))                                 \
+    OP(TANH, tanh, (float)(with.scale * tanh((double)a / with.scale)))  \
+    OP(TANH_GRADIENT, tanh_gradient, (1 - a / scale * (a / scale)) * b) \
+    OP(LOG_ABS, log_abs, (float)log(hypot((double)a, with.scale)))      \
+    OP(LOG_ABS_GRADIENT, log_abs_gradient, (b * a) / (a * a + scale * scale))
 
 template <lp_op_id op> __device__ static inline float element(const lp_attributes &with, float a, float b)
 {
     float scale = (float)with.scale;
-#define ELEMENT(id, f)    \
-    if (op == LP_OP_##id) \
+#define ELEMENT(id, name, f) \
+    if (op == LP_OP_##id)    \
         return f;
     ELEMENTWISE(ELEMENT)
 }
@@ -49,7 +49,7 @@ __global__ void elementwise_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows
         lp_store(&y[i], element<op>(with, a[i], b ? b[i] : 0), accumulate);
 }
 
-template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cuda_run *run)
+template <lp_op_id op> static void elementwise(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
     const float *a = LP_INPUT(0), *b = LP_INPUT(1);
@@ -59,77 +59,58 @@ template <lp_op_id op> void lp_cuda_elementwise(const lp_node *node, const lp_cu
               run->shard, lp_cuda_rows_of(out), out->cols, a, b, y, LP_ADDS(0), aligned, node->attributes);
 }
 
-#define INSTANCE(id, f) template LP_CUDA_OP(elementwise<LP_OP_##id>);
-ELEMENTWISE(INSTANCE)
+#define LAUNCHER(id, name, f) LP_CUDA_OP_BY(name, elementwise<LP_OP_##id>)
+ELEMENTWISE(LAUNCHER)
 
-/* ---- mask and noise ------------------------------------------------------------------------------------------ */
-
-__global__ void mask_kernel(int size, int cols, lp_attributes mask, const float *x, float *y, int accumulate)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < size)
-        lp_store(&y[i], lp_mask_keeps(&mask, i / cols, i % cols) ? x[i] : 0, accumulate);
-}
+/* ---- a thread for each element ------------------------------------------------------------------------------- */
 
 void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *out = node->outputs[0];
-    int size = lp_cuda_largest(run, out) * out->cols;
-    LP_LAUNCH(run, mask_kernel, lp_blocks(size, 256), 256, 0, size, out->cols, node->attributes, LP_INPUT(0),
-              LP_OUTPUT(0), LP_ADDS(0));
+    int cols = out->cols, adds = LP_ADDS(0);
+    lp_attributes mask = node->attributes;
+    const float *x = LP_INPUT(0);
+    float *y = LP_OUTPUT(0);
+    lp_cuda_each(run, lp_cuda_largest(run, out) * cols,
+                 [=] __device__(int i) { lp_store(&y[i], lp_mask_keeps(&mask, i / cols, i % cols) ? x[i] : 0, adds); });
 }
 
 /* Element i uses the words of the i-th uniform number of the sequence in random.h: two of Philox block i / 2. */
-__global__ void noise_kernel(const lp_cuda_shard *shard, int size, lp_attributes with, float *y)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i >= size)
-        return;
-    lp_random random = lp_random_start(shard->seed, (uint32_t)LP_PURPOSE_NOISE | with.stream << 8, shard->step);
-    random.element = (uint64_t)i / 2;
-    if (i % 2)
-        lp_random_uniform(&random);
-    double u = lp_random_uniform(&random), p = with.independent ? u : ((double)i + u) / (double)size;
-    y[i] = (float)(with.uniform ? p : lp_normal_quantile(p));
-}
-
 void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->rows * node->outputs[0]->cols;
-    LP_LAUNCH(run, noise_kernel, lp_blocks(size, 128), 128, 0, run->shard, size, node->attributes, LP_OUTPUT(0));
+    lp_attributes with = node->attributes;
+    const lp_cuda_shard *shard = run->shard;
+    float *y = LP_OUTPUT(0);
+    lp_cuda_each(run, size, [=] __device__(int i) {
+        lp_random random = lp_random_start(shard->seed, (uint32_t)LP_PURPOSE_NOISE | with.stream << 8, shard->step);
+        random.element = (uint64_t)i / 2;
+        if (i % 2)
+            lp_random_uniform(&random);
+        double u = lp_random_uniform(&random), p = with.independent ? u : ((double)i + u) / (double)size;
+        y[i] = (float)(with.uniform ? p : lp_normal_quantile(p));
+    });
 }
 
-/* ---- harmonics: log periods to angular frequencies, in double ------------------------------------------------- */
-
-__global__ void harmonics_kernel(const float *log_period, int size, int count, double *frequency)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < size)
-        frequency[i] = lp_harmonic(log_period, i, count);
-}
-
+/* Log periods to angular frequencies, in double. */
 void lp_cuda_harmonics(const lp_node *node, const lp_cuda_run *run)
 {
-    int size = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_kernel, lp_blocks(size, 128), 128, 0, LP_INPUT(0), size, node->attributes.harmonics,
-              LP_OUTPUT_AS(double, 0));
-}
-
-__global__ void harmonics_gradient_kernel(const double *frequency, const double *dfrequency, int periods, int count,
-                                          float *dlog_period, int accumulate)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i >= periods)
-        return;
-    double sum = 0;
-    for (int j = 0; j < count; j++)
-        sum -= frequency[i * count + j] * dfrequency[i * count + j];
-    lp_store(&dlog_period[i], (float)sum, accumulate);
+    int count = node->attributes.harmonics;
+    const float *log_period = LP_INPUT(0);
+    double *frequency = LP_OUTPUT_AS(double, 0);
+    lp_cuda_each(run, node->outputs[0]->cols,
+                 [=] __device__(int i) { frequency[i] = lp_harmonic(log_period, i, count); });
 }
 
 void lp_cuda_harmonics_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    int periods = node->outputs[0]->cols;
-    LP_LAUNCH(run, harmonics_gradient_kernel, lp_blocks(periods, 128), 128, 0, LP_INPUT_AS(double, 0),
-              LP_INPUT_AS(double, 1), periods, node->attributes.harmonics, LP_OUTPUT(0), LP_ADDS(0));
+    int count = node->attributes.harmonics, adds = LP_ADDS(0);
+    const double *frequency = LP_INPUT_AS(double, 0), *dfrequency = LP_INPUT_AS(double, 1);
+    float *dlog_period = LP_OUTPUT(0);
+    lp_cuda_each(run, node->outputs[0]->cols, [=] __device__(int i) {
+        double sum = 0;
+        for (int j = i * count; j < (i + 1) * count; j++)
+            sum -= frequency[j] * dfrequency[j];
+        lp_store(&dlog_period[i], (float)sum, adds);
+    });
 }

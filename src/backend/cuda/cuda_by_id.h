@@ -1,7 +1,7 @@
 /* cuda_by_id.h: reduction of rows by id (gradients of embeddings): out[id] = sum of weight * row over the elements of
  * id. One launch, no atomics, fixed order.
  *
- * The host sorts the ids of the shard (cuda_lists.h). The elements of an id are divided into pieces. The warps of a block reduce the
+ * The host sorts the ids of the shard (lp_cuda_lists). The elements of an id are divided into pieces. The warps of a block reduce the
  * pieces of all its ids, so that an id of many elements delays no warp, and then add the sums of pieces in their order. A warp
  * reduces one piece; 8 lanes do if most ids have at most one element. An id without elements gets zeros, so outputs need no clearing.
  *
@@ -11,8 +11,8 @@
 #ifndef LP_CUDA_BY_ID_H
 #define LP_CUDA_BY_ID_H
 
-#include "backend/cuda/cuda_lists.h"
 #include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_upload.h"
 
 enum { LP_BY_ID_THREADS = 256, LP_BY_ID_MOST_THREADS = 512 };
 enum { LP_BY_ID_FEW_LANES = 8 };    /* of a piece, if most ids have few elements */

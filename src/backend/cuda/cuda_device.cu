@@ -104,15 +104,19 @@ void lp_device_pinned_free(lp_cuda_device *device, void *data)
     lp_cuda_check(device, cudaFreeHost(data), "freeing memory");
 }
 
-static void copy_on(lp_cuda_device *device, cudaStream_t stream, void *to, const void *from, size_t size)
-{
-    if (size)
-        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream), "copying to or from the GPU");
-}
-
 void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t size)
 {
-    copy_on(device, device->streams[0], to, from, size);
+    if (size)
+        lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->streams[0]),
+                      "copying to or from the GPU");
+}
+
+void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t size)
+{
+    const char *what = "copying to the GPU";
+    lp_cuda_check(device, cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, device->copy_stream), what);
+    lp_cuda_check(device, cudaEventRecord(device->copied, device->copy_stream), what);
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[0], device->copied, 0), what);
 }
 
 void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size)
@@ -124,87 +128,6 @@ void lp_device_download(lp_cuda_device *device, void *to, const void *from, size
 void lp_device_sync(lp_cuda_device *device)
 {
     lp_cuda_check(device, cudaStreamSynchronize(device->streams[0]), "running on the GPU");
-}
-
-/* ---- rings --------------------------------------------------------------------------------------------------- */
-
-bool lp_ring_resize(lp_cuda_device *device, lp_cuda_ring *ring, size_t size)
-{
-    if (size <= ring->size)
-        return true;
-    lp_ring_free(device, ring);
-    bool good = true;
-    for (int i = 0; good && i < LP_CUDA_RING; i++)
-        good = cudaEventCreateWithFlags(&ring->released[i], cudaEventDisableTiming) == cudaSuccess;
-    ring->staging = (char *)lp_device_pinned(device, LP_CUDA_RING * size);
-    ring->uploaded = (char *)lp_device_alloc(device, LP_CUDA_RING * size);
-    lp_device_sync(device); /* the copy stream does not wait for the zeroing of new memory */
-    good = good && ring->staging && ring->uploaded;
-    ring->size = good ? size : 0;
-    return good;
-}
-
-void lp_ring_free(lp_cuda_device *device, lp_cuda_ring *ring)
-{
-    lp_device_sync(device);
-    lp_device_pinned_free(device, ring->staging);
-    lp_device_free(device, ring->uploaded);
-    for (int i = 0; i < LP_CUDA_RING; i++)
-        if (ring->released[i])
-            lp_cuda_check(device, cudaEventDestroy(ring->released[i]), "freeing an event");
-    *ring = lp_cuda_ring();
-}
-
-int lp_ring_acquire(lp_cuda_device *device, lp_cuda_ring *ring)
-{
-    int index = (int)(ring->uses++ % LP_CUDA_RING);
-    lp_cuda_check(device, cudaEventSynchronize(ring->released[index]), "running on the GPU");
-    return index;
-}
-
-void lp_ring_send(lp_cuda_device *device, lp_cuda_ring *ring, int index)
-{
-    size_t offset = (size_t)index * ring->size;
-    copy_on(device, device->copy_stream, ring->uploaded + offset, ring->staging + offset, ring->size);
-    lp_cuda_check(device, cudaEventRecord(device->copied, device->copy_stream), "recording an event");
-    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[0], device->copied, 0), "waiting for a copy");
-}
-
-void lp_ring_release(lp_cuda_device *device, lp_cuda_ring *ring, int index)
-{
-    lp_cuda_check(device, cudaEventRecord(ring->released[index], device->streams[0]), "recording an event");
-}
-
-/* ---- captured graphs ----------------------------------------------------------------------------------------- */
-
-bool lp_device_capture_begin(lp_cuda_device *device)
-{
-    return cudaStreamBeginCapture(device->streams[0], cudaStreamCaptureModeThreadLocal) == cudaSuccess;
-}
-
-cudaGraphExec_t lp_device_capture_end(lp_cuda_device *device)
-{
-    cudaGraph_t graph = NULL;
-    cudaGraphExec_t captured = NULL;
-    cudaError_t error = cudaStreamEndCapture(device->streams[0], &graph);
-    if (error == cudaSuccess)
-        error = cudaGraphInstantiate(&captured, graph, cudaGraphInstantiateFlagUseNodePriority);
-    lp_cuda_check(device, error, "capturing a step");
-    if (graph)
-        lp_cuda_check(device, cudaGraphDestroy(graph), "capturing a step");
-    return captured;
-}
-
-void lp_device_record_event(lp_cuda_device *device, cudaEvent_t *event)
-{
-    if (!*event)
-        lp_cuda_check(device, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "capturing a step");
-    lp_cuda_check(device, cudaEventRecord(*event, device->streams[device->current]), "capturing a step");
-}
-
-void lp_device_wait_event(lp_cuda_device *device, cudaEvent_t event)
-{
-    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event, 0), "capturing a step");
 }
 
 /* ---- the timer ----------------------------------------------------------------------------------------------- */

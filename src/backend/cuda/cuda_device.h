@@ -1,4 +1,4 @@
-/* cuda_device.h: one GPU: memory, copies, streams, events and captured CUDA graphs. Kernels are launched through cuda.h.
+/* cuda_device.h: one GPU: memory, copies, streams and the timer. Kernels are launched through cuda.h.
  *
  * Work is submitted to stream 0 and runs in submission order. The other streams are used only while a CUDA graph is captured.
  * A device is not thread-safe: the backend's mutex (cuda_backend.cu) serializes all calls. tests/emulate replaces the CUDA runtime
@@ -9,15 +9,6 @@
 
 #include "backend/cuda/cuda_schedule.h"
 
-/* Data that the host sends with every step. It lies in a ring of entries, so that the host may run some steps ahead. */
-enum { LP_CUDA_RING = 4 };
-typedef struct lp_cuda_ring {
-    size_t size;              /* bytes of an entry; 0: there is no memory */
-    char *staging, *uploaded; /* [LP_CUDA_RING x size]: pinned host memory, and device memory */
-    cudaEvent_t released[LP_CUDA_RING];
-    uint64_t uses;
-} lp_cuda_ring;
-
 struct lp_cuda_device {
     char first_error[300]; /* empty: none */
     int capability;        /* compute capability: 80, 90, ... */
@@ -25,7 +16,9 @@ struct lp_cuda_device {
     int current; /* number of the stream of launches */
     cudaEvent_t copied, timer[2];
     struct lp_cuda_program *programs; /* cuda_program.cu: newest first */
-    lp_cuda_ring adam;                /* cuda_adam.cu: of steps outside a run */
+    /* cuda_adam.cu: arguments of a step outside a run, in host and device memory, and their bytes. */
+    void *adam_staging, *adam_args;
+    size_t adam_size;
 };
 
 /* Opens the first GPU. NULL, or why it cannot be used (in the device, or constant). */
@@ -55,24 +48,8 @@ void lp_device_copy(lp_cuda_device *device, void *to, const void *from, size_t s
 void lp_device_download(lp_cuda_device *device, void *to, const void *from, size_t size);
 void lp_device_sync(lp_cuda_device *device);
 
-/* A ring with larger entries than before, which are free. False when out of memory. */
-bool lp_ring_resize(lp_cuda_device *device, lp_cuda_ring *ring, size_t size);
-void lp_ring_free(lp_cuda_device *device, lp_cuda_ring *ring);
-/* The next entry, whose staging memory the caller fills; blocks the host until the entry's last release has passed on stream 0. */
-int lp_ring_acquire(lp_cuda_device *device, lp_cuda_ring *ring);
-/* Copies the entry beside the work of stream 0; work submitted later waits for the copy. */
-void lp_ring_send(lp_cuda_device *device, lp_cuda_ring *ring, int index);
-/* The work submitted so far is the last that reads the entry. */
-void lp_ring_release(lp_cuda_device *device, lp_cuda_ring *ring, int index);
-
-/* Stream capture: between begin and end, launches are captured into a CUDA graph, not executed. Begin returns false where
- * the device cannot capture; end returns the instantiated graph, or NULL when it failed. */
-bool lp_device_capture_begin(lp_cuda_device *device);
-cudaGraphExec_t lp_device_capture_end(lp_cuda_device *device);
-/* While capturing: the event, which is created on its first use, is the current end of the current stream. */
-void lp_device_record_event(lp_cuda_device *device, cudaEvent_t *event);
-/* While capturing: the current stream waits for the event. */
-void lp_device_wait_event(lp_cuda_device *device, cudaEvent_t event);
+/* From pinned memory to the device, beside the work of stream 0; work submitted later waits for the copy. */
+void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t size);
 
 /* Seconds that the work submitted between start and stop takes; stop waits for it. Start keeps the device busy for a moment, so that
  * launch latency is not measured. */

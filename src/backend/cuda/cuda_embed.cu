@@ -22,18 +22,6 @@ struct token_lists {
     }
 };
 
-/* out [size / cols x cols] = the sum over parts of partial [size / cols x parts x cols] */
-__global__ void add_parts_kernel(const float *partial, int parts, int size, int cols, float *out, int adds)
-{
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x), id = i / cols;
-    float sum = 0;
-#pragma unroll 4
-    for (int k = 0; i < size && k < parts; k++)
-        sum += partial[((size_t)id * (parts - 1) + k) * cols + i];
-    if (i < size)
-        lp_store(&out[i], sum, adds);
-}
-
 void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *table = node->outputs[0];
@@ -50,7 +38,12 @@ void lp_cuda_embed_gradient(const lp_node *node, const lp_cuda_run *run)
     }
     lp_by_id_output to = {partial, NULL, cols, adds && lists.parts == 1, 0};
     lp_by_id_reduce(run, table, lists, elements, PIECE, LP_INPUT(0), to, lists.parts);
-    if (lists.parts > 1)
-        LP_LAUNCH(run, add_parts_kernel, lp_blocks(ids * cols, 256), 256, 0, partial, lists.parts, (int)ids * cols,
-                  cols, out, adds);
+    int parts = lists.parts; /* partial [ids x parts x cols] */
+    lp_cuda_each(run, parts > 1 ? (int)ids * cols : 0, [=] __device__(int i) {
+        float sum = 0;
+#pragma unroll 4
+        for (int k = 0; k < parts; k++)
+            sum += partial[((size_t)(i / cols) * (parts - 1) + k) * cols + i];
+        lp_store(&out[i], sum, adds);
+    });
 }

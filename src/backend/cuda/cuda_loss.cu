@@ -181,9 +181,8 @@ typedef struct mixture_loss : row_loss {
 
 } // namespace
 
-void lp_cuda_loss_sum(const lp_cuda_run *run, int count, const double *terms, float *loss)
+void lp_cuda_loss_sum(const lp_cuda_run *run, lp_cuda_rows rows, const double *terms, float *loss)
 {
-    lp_cuda_rows rows = {LP_ROWS_FIXED, count};
     LP_LAUNCH(run, sum_kernel, 1, 32 * SUM_WARPS, 0, run->shard, rows, terms, (const float *)NULL, loss, 0);
 }
 
@@ -216,14 +215,9 @@ void lp_cuda_mixture_loss(const lp_node *node, const lp_cuda_run *run)
     launch_loss(node, run, task, LP_INPUT(3));
 }
 
-#define SAME_LAUNCHER(name, of)  \
-    LP_CUDA_OP(name)             \
-    {                            \
-        lp_cuda_##of(node, run); \
-    }
-SAME_LAUNCHER(softmax_gradient, softmax)
-SAME_LAUNCHER(cross_entropy_gradient, cross_entropy)
-SAME_LAUNCHER(soft_loss, cross_entropy)
-SAME_LAUNCHER(soft_loss_gradient, cross_entropy)
-SAME_LAUNCHER(time_loss_gradient, time_loss)
-SAME_LAUNCHER(mixture_loss_gradient, mixture_loss)
+LP_CUDA_OP_BY(softmax_gradient, lp_cuda_softmax)
+LP_CUDA_OP_BY(cross_entropy_gradient, lp_cuda_cross_entropy)
+LP_CUDA_OP_BY(soft_loss, lp_cuda_cross_entropy)
+LP_CUDA_OP_BY(soft_loss_gradient, lp_cuda_cross_entropy)
+LP_CUDA_OP_BY(time_loss_gradient, lp_cuda_time_loss)
+LP_CUDA_OP_BY(mixture_loss_gradient, lp_cuda_mixture_loss)

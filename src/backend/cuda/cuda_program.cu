@@ -17,19 +17,23 @@
 
 enum { MAX_PROGRAMS = 16, NOT_RELEASED = -2 };
 
-/* What differs between the entries of the ring of uploads. */
+/* Uploads, so that the host may run some steps ahead. */
+enum { RING = 4 };
 typedef struct ring_entry {
+    char *staging, *uploaded; /* the upload in pinned host memory, and in device memory */
+    cudaEvent_t released;     /* after the last launch that reads it */
     void **inputs;            /* by slot, on the device */
     const lp_step **steps;    /* of fused kernels, by stage, on the device */
     cudaGraphExec_t captured; /* graph that reads this upload; NULL: not captured yet */
     const lp_adam *adam;      /* whose step the graph contains; NULL: none */
 } ring_entry;
 
-/* Device memory of a program; of a side buffer with the value it is attached to (lp_cuda_side_buffer). */
+/* Device memory of a program. key: the value that it is attached to, or the stream whose scratch it is; NULL: neither. */
 typedef struct device_block {
     struct device_block *next;
     void *data;
-    const lp_value *value;
+    size_t size;
+    const void *key;
 } device_block;
 
 typedef struct lp_cuda_program {
@@ -38,13 +42,11 @@ typedef struct lp_cuda_program {
     lp_run key;        /* the first run; the program serves runs with the same plan, buffers and precision */
     lp_cuda_run sizes; /* of all runs: without the data of one */
     lp_cuda_upload upload;
-    lp_cuda_ring ring;
-    ring_entry entries[LP_CUDA_RING];
+    ring_entry ring[RING];
+    uint64_t runs;
     lp_cuda_stages stages;
     lp_cuda_dispatch *dispatch; /* cuda_schedule.h */
     lp_cuda_copies copies;
-    void *scratch[LP_CUDA_STREAMS];
-    size_t scratch_size[LP_CUDA_STREAMS];
     device_block *blocks;
     bool capturing;        /* launches go to a CUDA graph */
     int released_level;    /* whose low-priority stages wait for `released`; NOT_RELEASED: none */
@@ -54,31 +56,42 @@ typedef struct lp_cuda_program {
 } lp_cuda_program;
 
 /* NULL when out of memory. */
-static device_block *add_block(lp_cuda_program *program, size_t size)
+static device_block *add_block(lp_cuda_program *program, const void *key, size_t size)
 {
     device_block *block = (device_block *)lp_arena_alloc(&program->arena, sizeof *block);
     void *data = block ? lp_device_alloc(program->device, size) : NULL;
     if (!data)
         return NULL;
-    *block = {program->blocks, data, NULL};
+    *block = {program->blocks, data, size, key};
     return program->blocks = block;
+}
+
+static void free_event(lp_cuda_device *device, cudaEvent_t event)
+{
+    if (event)
+        lp_cuda_check(device, cudaEventDestroy(event), "freeing an event");
+}
+
+static void free_captured(lp_cuda_device *device, ring_entry *entry)
+{
+    if (entry->captured)
+        lp_cuda_check(device, cudaGraphExecDestroy(entry->captured), "freeing a captured step");
+    entry->captured = NULL;
 }
 
 static void release(lp_cuda_program *program)
 {
     lp_cuda_device *device = program->device;
-    lp_ring_free(device, &program->ring);
-    for (int i = 0; i < LP_CUDA_RING; i++)
-        if (program->entries[i].captured)
-            lp_cuda_check(device, cudaGraphExecDestroy(program->entries[i].captured), "freeing a captured step");
+    lp_device_sync(device);
+    lp_device_pinned_free(device, program->ring[0].staging);
+    for (int i = 0; i < RING; i++) {
+        free_captured(device, &program->ring[i]);
+        free_event(device, program->ring[i].released);
+    }
     for (int i = 0; program->dispatch && i < program->stages.count + 2; i++)
-        if (program->dispatch[i].event)
-            lp_cuda_check(device, cudaEventDestroy(program->dispatch[i].event), "freeing an event");
-    if (program->released)
-        lp_cuda_check(device, cudaEventDestroy(program->released), "freeing an event");
+        free_event(device, program->dispatch[i].event);
+    free_event(device, program->released);
     lp_device_free(device, program->copies.memory);
-    for (int i = 0; i < LP_CUDA_STREAMS; i++)
-        lp_device_free(device, program->scratch[i]);
     for (device_block *block = program->blocks; block; block = block->next)
         lp_device_free(device, block->data);
     lp_arena arena = program->arena;
@@ -102,14 +115,13 @@ void lp_cuda_program_drop(lp_cuda_device *device, const void *work)
 
 /* ---- building a program -------------------------------------------------------------------------------------- */
 
-static lp_cuda_run run_at(lp_cuda_program *program, int index, lp_run *run)
+static lp_cuda_run run_at(lp_cuda_program *program, const ring_entry *entry, lp_run *run)
 {
-    const char *uploaded = program->ring.uploaded + (size_t)index * program->ring.size;
     lp_cuda_run mine = program->sizes;
-    run->inputs = program->entries[index].inputs;
+    run->inputs = entry->inputs;
     mine.run = run;
-    mine.shard = (const lp_cuda_shard *)uploaded;
-    mine.segment = (const int32_t *)(uploaded + program->upload.segment_offset);
+    mine.shard = (const lp_cuda_shard *)entry->uploaded;
+    mine.segment = (const int32_t *)(entry->uploaded + program->upload.segment_offset);
     mine.copies = program->copies.of ? &program->copies : NULL;
     return mine;
 }
@@ -117,16 +129,24 @@ static lp_cuda_run run_at(lp_cuda_program *program, int index, lp_run *run)
 /* False when out of memory. */
 static bool build_ring(lp_cuda_program *program)
 {
-    bool good = lp_ring_resize(program->device, &program->ring, program->upload.size);
-    size_t slots = (size_t)program->upload.input_count + 1, stages = (size_t)program->stages.count + 1;
-    for (int i = 0; good && i < LP_CUDA_RING; i++) {
-        ring_entry *entry = &program->entries[i];
+    lp_cuda_device *device = program->device;
+    size_t size = program->upload.size, slots = (size_t)program->upload.input_count + 1;
+    char *staging = (char *)lp_device_pinned(device, RING * size);
+    device_block *uploaded = add_block(program, NULL, RING * size);
+    program->ring[0].staging = staging;
+    bool good = staging && uploaded;
+    lp_device_sync(device); /* the copy stream does not wait for the zeroing of new memory */
+    for (int i = 0; good && i < RING; i++) {
+        ring_entry *entry = &program->ring[i];
+        entry->staging = staging + i * size;
+        entry->uploaded = (char *)uploaded->data + i * size;
         entry->inputs = (void **)lp_arena_alloc(&program->arena, slots * sizeof *entry->inputs);
-        entry->steps = (const lp_step **)lp_arena_alloc(&program->arena, stages * sizeof *entry->steps);
-        good = entry->inputs && entry->steps;
+        entry->steps = (const lp_step **)lp_arena_alloc(&program->arena,
+                                                        ((size_t)program->stages.count + 1) * sizeof *entry->steps);
+        good = entry->inputs && entry->steps &&
+               cudaEventCreateWithFlags(&entry->released, cudaEventDisableTiming) == cudaSuccess;
         for (int slot = 0; good && slot < program->upload.input_count; slot++)
-            entry->inputs[slot] =
-                program->ring.uploaded + (size_t)i * program->ring.size + program->upload.inputs[slot].offset;
+            entry->inputs[slot] = entry->uploaded + program->upload.inputs[slot].offset;
     }
     return good;
 }
@@ -138,23 +158,23 @@ static bool build_steps(lp_cuda_program *program, const lp_run *run)
     size_t parts = 0, built = 0;
     for (int i = 0; i < stages->count; i++)
         if (stages->all[i].type == LP_STAGE_FUSED)
-            parts += LP_CUDA_RING * (size_t)stages->all[i].count;
-    device_block *packed = add_block(program, stages->packed_size * sizeof(float));
-    device_block *uploaded = add_block(program, parts * sizeof(lp_step));
+            parts += RING * (size_t)stages->all[i].count;
+    device_block *packed = add_block(program, NULL, stages->packed_size * sizeof(float));
+    device_block *uploaded = add_block(program, NULL, parts * sizeof(lp_step));
     lp_step *steps = (lp_step *)lp_alloc(parts, sizeof *steps);
     bool good = packed && uploaded && steps;
     if (good)
         stages->weights = (float *)packed->data;
-    for (int e = 0; good && e < LP_CUDA_RING; e++) {
+    for (int e = 0; good && e < RING; e++) {
         lp_run on_device = *run;
-        lp_cuda_run sizes = run_at(program, e, &on_device);
+        lp_cuda_run sizes = run_at(program, &program->ring[e], &on_device);
         for (int i = 0; i < stages->count; i++) {
             const lp_cuda_stage *stage = &stages->all[i];
             sizes.stage = i;
             if (stage->type != LP_STAGE_FUSED)
                 continue;
             lp_cuda_steps_build(stages, stage->parts, stage->count, true, &sizes, steps + built);
-            program->entries[e].steps[i] = (const lp_step *)uploaded->data + built;
+            program->ring[e].steps[i] = (const lp_step *)uploaded->data + built;
             built += (size_t)stage->count;
         }
     }
@@ -293,6 +313,22 @@ static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, co
     profiler->on_launch(profiler->context, &launch);
 }
 
+/* While capturing: the current stream waits for the event. */
+static void wait_for(const lp_cuda_run *run, cudaEvent_t event)
+{
+    lp_cuda_device *device = run->device;
+    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event, 0), "capturing a step");
+}
+
+/* While capturing: the event, which is created on its first use, is the current end of the current stream. */
+static void record(const lp_cuda_run *run, cudaEvent_t *event)
+{
+    lp_cuda_device *device = run->device;
+    if (!*event)
+        lp_cuda_check(device, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "capturing a step");
+    lp_cuda_check(device, cudaEventRecord(*event, device->streams[device->current]), "capturing a step");
+}
+
 /* While capturing, stages run on their streams, after those that they wait for; otherwise in their order, on stream 0. With a profiler
  * each is timed. */
 static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_step *train_step,
@@ -308,9 +344,9 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
         run.stream = own->stream;
         run.device->current = program->capturing ? own->stream : 0;
         for (int k = 0; program->capturing && k < own->wait_count; k++)
-            lp_device_wait_event(run.device, program->dispatch[own->waits[k]].event);
+            wait_for(&run, program->dispatch[own->waits[k]].event);
         if (stage && stage->level == program->released_level && lp_part_low_priority(stage->type, stage->parts))
-            lp_device_wait_event(run.device, program->released);
+            wait_for(&run, program->released);
         if (profiler && stage)
             lp_device_timer_start(run.device);
         if (lp_device_problem(run.device)) /* such as scratch memory that is too large */
@@ -325,7 +361,7 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
         if (profiler && stage)
             report_launch(&run, stage, profiler);
         if (program->capturing && own->signals)
-            lp_device_record_event(run.device, &own->event);
+            record(&run, &own->event);
     }
     run.device->current = 0;
 }
@@ -334,18 +370,23 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
 static bool capture(const lp_cuda_run *run, ring_entry *entry, const lp_train_step *train_step)
 {
     const lp_adam *adam = train_step ? train_step->adam : NULL;
+    cudaStream_t stream = run->device->streams[0];
+    cudaGraph_t graph = NULL;
     if (entry->captured && entry->adam == adam)
         return true;
-    if (entry->captured)
-        lp_cuda_check(run->device, cudaGraphExecDestroy(entry->captured), "freeing a captured step");
-    entry->captured = NULL;
+    free_captured(run->device, entry);
     entry->adam = adam;
-    if (!lp_device_capture_begin(run->device))
+    if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
         return false;
     run->program->capturing = true;
     launch_all(*run, entry, train_step, NULL);
     run->program->capturing = false;
-    entry->captured = lp_device_capture_end(run->device);
+    cudaError_t error = cudaStreamEndCapture(stream, &graph);
+    if (error == cudaSuccess)
+        error = cudaGraphInstantiate(&entry->captured, graph, cudaGraphInstantiateFlagUseNodePriority);
+    lp_cuda_check(run->device, error, "capturing a step");
+    if (graph)
+        lp_cuda_check(run->device, cudaGraphDestroy(graph), "capturing a step");
     return entry->captured != NULL;
 }
 
@@ -360,35 +401,53 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *given, const lp_t
     lp_cuda_program *program = find(device, run);
     if (!program)
         return;
-    int index = lp_ring_acquire(device, &program->ring);
-    ring_entry *entry = &program->entries[index];
-    lp_cuda_upload_fill(&program->upload, run, train_step, program->ring.staging + (size_t)index * program->ring.size);
-    lp_ring_send(device, &program->ring, index);
+    ring_entry *entry = &program->ring[program->runs++ % RING];
+    lp_cuda_check(device, cudaEventSynchronize(entry->released), "running on the GPU");
+    lp_cuda_upload_fill(&program->upload, run, train_step, entry->staging);
+    lp_device_upload(device, entry->uploaded, entry->staging, program->upload.size);
     lp_run on_device = *run;
-    lp_cuda_run launched = run_at(program, index, &on_device);
+    lp_cuda_run launched = run_at(program, entry, &on_device);
     /* The first run allocates scratch memory, which a capture cannot. */
-    if (!profiler && program->ring.uses > 1 && capture(&launched, entry, train_step))
+    if (!profiler && program->runs > 1 && capture(&launched, entry, train_step))
         lp_cuda_check(device, cudaGraphLaunch(entry->captured, device->streams[0]), "replaying a step");
     else
         launch_all(launched, entry, train_step, profiler);
-    lp_ring_release(device, &program->ring, index);
+    lp_cuda_check(device, cudaEventRecord(entry->released, device->streams[0]), "recording an event");
 }
 
 /* ---- memory for launchers ------------------------------------------------------------------------------------ */
 
+/* The block of the key, which grows where it is too small; NULL when out of memory, or when size is 0 and there is none yet. */
+static device_block *block_of(const lp_cuda_run *run, const void *key, size_t size)
+{
+    device_block *block = run->program->blocks;
+    while (block && block->key != key)
+        block = block->next;
+    if (!block && size)
+        block = add_block(run->program, key, size);
+    if (block && block->size < size) {
+        lp_device_sync(run->device); /* earlier nodes may still use it */
+        lp_device_free(run->device, block->data);
+        block->data = lp_device_alloc(run->device, size);
+        block->size = block->data ? size : 0;
+    }
+    if (size && !(block && block->data)) {
+        lp_device_problem_set(run->device, "the memory of a step");
+        return NULL;
+    }
+    return block;
+}
+
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
-    void **scratch = &run->program->scratch[run->stream];
-    size_t *capacity = &run->program->scratch_size[run->stream];
-    if (size <= *capacity && *scratch)
-        return *scratch;
-    lp_device_sync(run->device); /* earlier nodes may still use it */
-    lp_device_free(run->device, *scratch);
-    *scratch = lp_device_alloc(run->device, size);
-    *capacity = *scratch ? size : 0;
-    if (!*scratch)
-        lp_device_problem_set(run->device, "the scratch of a step");
-    return *scratch;
+    device_block *block = block_of(run, &run->device->streams[run->stream], size ? size : 1);
+    return block ? block->data : NULL;
+}
+
+void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
+{
+    device_block *block = block_of(run, value, size);
+    return block ? block->data : NULL;
 }
 
 void lp_cuda_release_low_priority(const lp_cuda_run *run)
@@ -396,21 +455,6 @@ void lp_cuda_release_low_priority(const lp_cuda_run *run)
     lp_cuda_program *program = run->program;
     if (!program->capturing)
         return;
-    lp_device_record_event(run->device, &program->released);
+    record(run, &program->released);
     program->released_level = program->stages.all[run->stage].level;
-}
-
-void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
-{
-    device_block *block = run->program->blocks;
-    while (block && block->value != value)
-        block = block->next;
-    if (!block && !size)
-        return NULL;
-    if (!block && !(block = add_block(run->program, size))) {
-        lp_device_problem_set(run->device, "the side buffers of a step");
-        return NULL;
-    }
-    block->value = value;
-    return block->data;
 }

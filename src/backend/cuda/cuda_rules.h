@@ -68,7 +68,7 @@ typedef struct lp_cuda_rule {
      * critical path. */
     unsigned together;
     bool ordered;    /* the other outputs need a side buffer of the launch that computes those together */
-    unsigned by_id;  /* inputs of ids whose elements the host sorts (cuda_lists.h) */
+    unsigned by_id;  /* inputs of ids whose elements the host sorts (lp_cuda_lists) */
     int table;       /* input, or from LP_NODE_INPUTS on output, with a row for each of these ids */
     unsigned copies; /* inputs of which the launch reads copies in bf16 (cuda_packed.h) */
     unsigned either; /* inputs of which it reads copies if there are no floats */

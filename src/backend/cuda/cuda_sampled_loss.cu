@@ -4,24 +4,25 @@
  *     loss: op.h        dscore: its gradient by score
  *     dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t
  *
- * The binary cross-entropy is a sum over scores. The other losses need all scores of a row: its lanes store them in the place of the
- * dscores and read them again, each lane its own, for the sums over the row and then for the dscores.
- *
- * 8 lanes (a warp, if rows are wide) own a row of z; 512 threads a block. If dz is needed too, the same launch computes it
- * (lp_cuda_sampled_loss_fused). Gradients of items and bias are reductions by id (cuda_by_id.h).
+ * 8 lanes own a row of z; 512 threads a block. The binary cross-entropy is a sum over scores. If dz is needed too, the same launch
+ * computes it (lp_cuda_sampled_loss_fused). The other losses need all scores of a row: one launch stores them in the place of the
+ * dscores, in a second a thread computes the dscores of each row (sampled.h), and a third dz. Gradients of items and bias are reductions
+ * by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
 
-enum { WARPS = 16 };                         /* of a forward block */
-enum { NARROW_LANES = 8, NARROW_COLS = 64 }; /* lanes of a row of up to NARROW_COLS columns; otherwise a warp */
+typedef float real;
+#include "base/sampled.h"
+
+enum { WARPS = 16, LANES = 8 }; /* of a forward block; of a row */
 
 typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */
     const int32_t *target, *negative;
     int cols, count; /* scores of a row: 1 + negatives */
     lp_sampled_type type;
-    float regularization;
+    double regularization;
     float *dscores;
     /* dz = dloss * sum of dscore * item; NULL: not computed */
     float *dz;
@@ -34,30 +35,25 @@ __device__ static inline int item_of(const loss_task &task, int row, int i)
     return i ? task.negative[(size_t)row * (task.count - 1) + i - 1] : task.target[row];
 }
 
-/* op over the lanes of a row, in every lane. */
-template <int lanes, typename function> __device__ static inline float over_lanes(float x, const function &op)
+/* The sum over the lanes of a row, in every lane. */
+__device__ static inline float lanes_sum(float x)
 {
 #pragma unroll
-    for (int mask = lanes / 2; mask > 0; mask >>= 1)
-        x = op(x, __shfl_xor_sync(0xFFFFFFFFu, x, mask));
+    for (int mask = LANES / 2; mask > 0; mask >>= 1)
+        x += __shfl_xor_sync(0xFFFFFFFFu, x, mask);
     return x;
 }
 
-template <int lanes> __device__ static inline float lanes_sum(float x)
-{
-    return over_lanes<lanes>(x, [](float a, float b) { return a + b; });
-}
-
-/* Vectors of n columns that a lane loads of a row, one in every lanes * n columns. Loops over columns and items are
+/* Vectors of n columns that a lane loads of a row, one in every LANES * n columns. Loops over columns and items are
  * not unrolled: all rows run at once, and each instruction is fetched for the first time. */
 enum { VECTORS = 4, ITEMS_AHEAD = 2 };
 
-template <int n, int lanes>
+template <int n>
 __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const float *row, int first, int cols)
 {
 #pragma unroll
     for (int m = 0; m < VECTORS; m++) {
-        int col = first + m * lanes * n;
+        int col = first + m * LANES * n;
         x[m] = {};
         if (col < cols)
             x[m] = lp_vector_load<n>(row + col);
@@ -65,24 +61,23 @@ __device__ static inline void load_vectors(lp_vector<n> (&x)[VECTORS], const flo
 }
 
 /* Scores of a row of z with `count` items, one item ID a lane: lane k receives the score of item k. */
-template <int n, int lanes>
-__device__ static inline float score_items(const loss_task &task, const float *z, int item, int count)
+template <int n> __device__ static inline float score_items(const loss_task &task, const float *z, int item, int count)
 {
-    int lane = (int)(threadIdx.x % lanes);
+    int lane = (int)(threadIdx.x % LANES);
     float score = 0;
 #pragma unroll 1
     for (int k = 0; k < count; k += ITEMS_AHEAD) {
         float sum[ITEMS_AHEAD] = {};
 #pragma unroll 1
-        for (int first = n * lane; first < n * lane + task.cols; first += VECTORS * lanes * n) {
+        for (int first = n * lane; first < n * lane + task.cols; first += VECTORS * LANES * n) {
             lp_vector<n> mine[VECTORS], other[ITEMS_AHEAD][VECTORS];
-            load_vectors<n, lanes>(mine, z, first, task.cols);
+            load_vectors<n>(mine, z, first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
-                load_vectors<n, lanes>(
-                    other[i],
-                    task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, min(k + i, count - 1), lanes) * task.cols,
-                    first, task.cols);
+                load_vectors<n>(other[i],
+                                task.items +
+                                    (size_t)__shfl_sync(0xFFFFFFFFu, item, min(k + i, count - 1), LANES) * task.cols,
+                                first, task.cols);
 #pragma unroll
             for (int i = 0; i < ITEMS_AHEAD; i++)
 #pragma unroll
@@ -93,7 +88,7 @@ __device__ static inline float score_items(const loss_task &task, const float *z
         }
 #pragma unroll
         for (int i = 0; i < ITEMS_AHEAD; i++) {
-            sum[i] = lanes_sum<lanes>(sum[i]);
+            sum[i] = lanes_sum(sum[i]);
             score = lane == k + i ? sum[i] : score;
         }
     }
@@ -102,20 +97,20 @@ __device__ static inline float score_items(const loss_task &task, const float *z
 
 /* dz = (accumulate: dz +) the weighted sum of `count` items, one item ID and weight a lane. dz is NULL for a row that
  * does not exist. */
-template <int n, int lanes>
+template <int n>
 __device__ static inline void add_items(const loss_task &task, int item, float weight, int count, float *dz,
                                         int accumulate)
 {
-    int begin = n * (int)(threadIdx.x % lanes);
+    int begin = n * (int)(threadIdx.x % LANES);
 #pragma unroll 1
-    for (int first = begin; first < begin + task.cols; first += VECTORS * lanes * n) {
+    for (int first = begin; first < begin + task.cols; first += VECTORS * LANES * n) {
         lp_vector<n> sum[VECTORS] = {};
 #pragma unroll 1
         for (int k = 0; k < count; k++) {
             lp_vector<n> other[VECTORS];
-            float factor = __shfl_sync(0xFFFFFFFFu, weight, k, lanes);
-            load_vectors<n, lanes>(other, task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k, lanes) * task.cols,
-                                   first, task.cols);
+            float factor = __shfl_sync(0xFFFFFFFFu, weight, k, LANES);
+            load_vectors<n>(other, task.items + (size_t)__shfl_sync(0xFFFFFFFFu, item, k, LANES) * task.cols, first,
+                            task.cols);
 #pragma unroll
             for (int m = 0; m < VECTORS; m++)
 #pragma unroll
@@ -124,8 +119,8 @@ __device__ static inline void add_items(const loss_task &task, int item, float w
         }
 #pragma unroll
         for (int m = 0; m < VECTORS; m++)
-            if (dz && first + m * lanes * n < task.cols)
-                lp_vector_store<n>(dz + first + m * lanes * n, sum[m], accumulate);
+            if (dz && first + m * LANES * n < task.cols)
+                lp_vector_store<n>(dz + first + m * LANES * n, sum[m], accumulate);
     }
 }
 
@@ -141,130 +136,47 @@ __device__ static inline float sigmoid_of(float x)
     return __fdividef(x > 0 ? 1 : small, 1 + small);
 }
 
-/* Sums over the negatives of a row: reference_loss.c has the formulas. */
-typedef struct row_sums {
-    float target, largest, shift; /* shift: min(largest, target) */
-    float weights, products;      /* bpr-max: products is the sum of product_of */
-    float mean;                   /* bpr-max: of s_j^2; top1-max: the loss */
-} row_sums;
-
-/* w_j g(r - s_j) up to a factor that all negatives of a row have in common. */
-__device__ static inline float product_of(float s, const row_sums &sums)
-{
-    return __expf(fminf(s, sums.target) - sums.shift) / (1 + __expf(-fabsf(s - sums.target)));
-}
-
-/* The lane's part of the sums, from the scores it stored: row is NULL for lanes that stored none. */
-template <int lanes> __device__ static inline row_sums sum_row(const loss_task &task, const float *row, float target)
-{
-    row_sums sums = {target, -INFINITY, 0, 0, 0, 0};
-    int lane = (int)(threadIdx.x % lanes), first = lane ? lane : lanes; /* score 0 is the target's */
-    for (int i = first; row && i < task.count; i += lanes)
-        sums.largest = fmaxf(sums.largest, row[i]);
-    sums.largest = over_lanes<lanes>(sums.largest, [](float a, float b) { return fmaxf(a, b); });
-    sums.shift = fminf(sums.largest, target);
-    for (int i = first; row && i < task.count; i += lanes) {
-        float s = row[i], weight = __expf(s - sums.largest);
-        sums.weights += weight;
-        if (task.type == LP_SAMPLED_BPR)
-            sums.mean += softplus_of(s - target);
-        else if (task.type == LP_SAMPLED_TOP1_MAX)
-            sums.mean += weight * (sigmoid_of(s - target) + sigmoid_of(s * s));
-        else {
-            sums.products += product_of(s, sums);
-            sums.mean += weight * s * s;
-        }
-    }
-    sums.weights = lanes_sum<lanes>(sums.weights);
-    sums.products = lanes_sum<lanes>(sums.products);
-    sums.mean = lanes_sum<lanes>(sums.mean) / (task.type == LP_SAMPLED_BPR ? (float)(task.count - 1) : sums.weights);
-    return sums;
-}
-
-/* The gradient of a negative's score; its part of the target's gradient is subtracted from *dtarget. */
-__device__ static inline float negative_dscore(const loss_task &task, const row_sums &sums, float s, float *dtarget)
-{
-    float above = sigmoid_of(s - sums.target);
-    if (task.type == LP_SAMPLED_BPR) {
-        float dscore = above / (float)(task.count - 1);
-        *dtarget -= dscore;
-        return dscore;
-    }
-    float weight = __expf(s - sums.largest) / sums.weights;
-    if (task.type == LP_SAMPLED_TOP1_MAX) {
-        float far = sigmoid_of(s * s);
-        *dtarget -= weight * above * (1 - above);
-        return weight * (above + far - sums.mean + above * (1 - above) + 2 * s * far * (1 - far));
-    }
-    float product = product_of(s, sums) / sums.products;
-    *dtarget -= product * above;
-    return weight - product * (1 - above) + task.regularization * weight * (s * s - sums.mean + 2 * s);
-}
-
-__device__ static inline float loss_of(const loss_task &task, const row_sums &sums)
-{
-    if (task.type != LP_SAMPLED_BPR_MAX)
-        return sums.mean;
-    return logf(sums.weights) + sums.largest - logf(sums.products) - sums.shift + task.regularization * sums.mean;
-}
-
 /* Processes a row; returns the lane's part of its loss. Lanes without a row of their own repeat another and store
- * nothing. */
-template <int n, int lanes, bool bce>
+ * nothing. bce: computes dscores; otherwise stores scores, or reads dscores where there is no bias. */
+template <int n, bool bce>
 __device__ static inline float row_loss(const loss_task &task, int row, bool valid, float dloss)
 {
-    int lane = (int)(threadIdx.x % lanes);
+    int lane = (int)(threadIdx.x % LANES);
     float loss = 0, *mine = valid ? task.dscores + (size_t)row * task.count : NULL;
-    /* Scores, then dz. The binary cross-entropy has its dscores as soon as the scores. */
-#pragma unroll
-    for (int pass = 0; pass < (bce ? 1 : 2); pass++) {
 #pragma unroll 1
-        for (int first = 0; (pass || task.bias) && first < task.count; first += lanes) {
-            int i = first + lane, count = min(task.count - first, lanes);
-            bool have = i < task.count;
-            int item = have ? item_of(task, row, i) : 0;
-            float dscore = pass && have && mine ? mine[i] : 0;
-            if (pass == 0) {
-                float bias = have ? task.bias[item] : 0;
-                float score = score_items<n, lanes>(task, task.z + (size_t)row * task.cols, item, count) + bias;
-                if (bce && have && mine) {
-                    float x = i ? score : -score;
-                    loss += softplus_of(x);
-                    score = dscore = i ? sigmoid_of(x) : -sigmoid_of(x);
-                }
-                if (have && mine)
-                    mine[i] = score;
+    for (int first = 0; first < task.count; first += LANES) {
+        int i = first + lane, count = min(task.count - first, (int)LANES);
+        bool have = i < task.count;
+        int item = have ? item_of(task, row, i) : 0;
+        float dscore = !bce && !task.bias && have && mine ? mine[i] : 0;
+        if (bce || task.bias) {
+            float bias = have ? task.bias[item] : 0;
+            float score = score_items<n>(task, task.z + (size_t)row * task.cols, item, count) + bias;
+            if (bce && have && mine) {
+                float x = i ? score : -score;
+                loss += softplus_of(x);
+                score = dscore = i ? sigmoid_of(x) : -sigmoid_of(x);
             }
-            if ((bce || pass) && task.dz)
-                add_items<n, lanes>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
-                                    task.accumulate || first);
+            if (have && mine)
+                mine[i] = score;
         }
-        if (pass == 0 && !bce && task.bias) {
-            float dtarget = 0;
-            row_sums sums =
-                sum_row<lanes>(task, mine, __shfl_sync(0xFFFFFFFFu, mine && lane == 0 ? mine[0] : 0, 0, lanes));
-            for (int i = lane ? lane : lanes; mine && i < task.count; i += lanes)
-                mine[i] = negative_dscore(task, sums, mine[i], &dtarget);
-            dtarget = lanes_sum<lanes>(dtarget);
-            if (mine && lane == 0) {
-                mine[0] = dtarget;
-                loss = loss_of(task, sums);
-            }
-        }
+        if (task.dz)
+            add_items<n>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
+                         task.accumulate || first);
     }
     return loss;
 }
 
-/* partial: sum of the losses of each block; may be NULL. */
-template <int n, int lanes, bool bce>
+/* partial: sum of the losses of each block; NULL: not bce. */
+template <int n, bool bce>
 __global__ void __launch_bounds__(WARPS * 32, 2)
     loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *partial)
 {
-    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / lanes) + threadIdx.x / lanes);
+    int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / LANES) + threadIdx.x / LANES);
     float dloss = task.dz ? *task.dloss : 0;
     double mine = 0;
-    if (row - (int)(threadIdx.x % 32) / lanes < count)
-        mine = (double)row_loss<n, lanes, bce>(task, min(row, count - 1), row < count, dloss);
+    if (row - (int)(threadIdx.x % 32) / LANES < count)
+        mine = (double)row_loss<n, bce>(task, min(row, count - 1), row < count, dloss);
     mine = lp_block_sum<WARPS>(mine);
     if (threadIdx.x == 0 && partial)
         partial[blockIdx.x] = mine;
@@ -273,19 +185,29 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
 /* At least one block: the loss of an empty shard is 0. */
 static unsigned loss_blocks(const lp_value *z, const lp_cuda_run *run)
 {
-    return lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / (z->cols <= NARROW_COLS ? NARROW_LANES : 32));
+    return lp_blocks(lp_cuda_largest(run, z) + 1, WARPS * 32 / LANES);
 }
 
 static void launch_rows(const lp_value *z, const lp_cuda_run *run, const loss_task &task, double *partial)
 {
     uintptr_t all = (uintptr_t)task.z | (uintptr_t)task.items | (uintptr_t)task.dz;
-    bool bce = task.bias && task.type == LP_SAMPLED_BCE, narrow = task.cols <= NARROW_COLS;
     lp_with_vector_width(lp_vector_width(all, task.cols), [&](auto by) {
         enum { n = decltype(by)::value };
-        auto kernel = narrow ? (bce ? loss_kernel<n, NARROW_LANES, true> : loss_kernel<n, NARROW_LANES, false>)
-                             : (bce ? loss_kernel<n, 32, true> : loss_kernel<n, 32, false>);
-        LP_LAUNCH(run, kernel, loss_blocks(z, run), WARPS * 32, 0, run->shard, lp_cuda_rows_of(z), task, partial);
+        LP_LAUNCH(run, (partial ? loss_kernel<n, true> : loss_kernel<n, false>), loss_blocks(z, run), WARPS * 32, 0,
+                  run->shard, lp_cuda_rows_of(z), task, partial);
     });
+}
+
+/* Scores of all rows to dscores, and the losses of rows. */
+__global__ void dscores_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *losses)
+{
+    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
+    if (row >= lp_rows_now(rows, shard))
+        return;
+    float *mine = task.dscores + (size_t)row * task.count;
+    losses[row] = task.type == LP_SAMPLED_BPR       ? lp_bpr_row(mine, task.count, 0)
+                  : task.type == LP_SAMPLED_BPR_MAX ? lp_bpr_max_row(mine, task.count, task.regularization)
+                                                    : lp_top1_max_row(mine, task.count, 0);
 }
 
 /* node: the loss (target: input 4), or the gradient (2). gradient: that has the dz to be computed; NULL: none. */
@@ -305,26 +227,37 @@ static loss_task task_of(const lp_node *node, const lp_cuda_run *run, int target
     return task;
 }
 
-/* The loss and the dscores may be computed by two pieces of the node, the dscores first: partial losses belong to the
- * node. */
+/* The loss and the dscores may be computed by two pieces of the node, the dscores first: losses belong to the node. */
 void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
-    unsigned blocks = loss_blocks(z, run);
+    bool bce = node->attributes.sampled == LP_SAMPLED_BCE;
+    lp_cuda_rows rows = lp_cuda_rows_of(z), blocks = {LP_ROWS_FIXED, (int)loss_blocks(z, run)};
     /* Each piece lacks the other's output; the producer has both. */
     const lp_value *owner = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
-    double *partial = (double *)lp_cuda_side_buffer(run, owner, blocks * sizeof *partial);
-    if (!partial)
+    size_t count = (size_t)(bce ? blocks.fixed : lp_cuda_largest(run, z) + 1);
+    double *losses = (double *)lp_cuda_side_buffer(run, owner, count * sizeof *losses);
+    if (!losses)
         return;
     loss_task task = task_of(node, run, 4, gradient);
     task.bias = LP_INPUT(2);
     task.type = node->attributes.sampled;
-    task.regularization = (float)node->attributes.regularization;
+    task.regularization = node->attributes.regularization;
     task.dscores = LP_OUTPUT(1);
-    if (task.dscores)
-        launch_rows(z, run, task, partial);
+    if (task.dscores && bce) {
+        launch_rows(z, run, task, losses);
+    } else if (task.dscores) {
+        float *dz = task.dz;
+        task.dz = NULL;
+        launch_rows(z, run, task, NULL);
+        LP_LAUNCH(run, dscores_kernel, lp_blocks(lp_cuda_largest(run, z), 64), 64, 0, run->shard, rows, task, losses);
+        task.dz = dz;
+        task.bias = NULL;
+        if (dz)
+            launch_rows(z, run, task, NULL);
+    }
     if (node->outputs[0])
-        lp_cuda_loss_sum(run, (int)blocks, partial, LP_OUTPUT(0));
+        lp_cuda_loss_sum(run, bce ? blocks : rows, losses, LP_OUTPUT(0));
 }
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)

@@ -74,8 +74,7 @@ bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_ar
         mine->offset = add_part(upload, rows ? (size_t)rows * row_size(mine->value) : 0);
         if (mine->ids) { /* the number of ids and their starts: two more than there are ids, for the counting sort */
             mine->elements = rows * mine->value->cols;
-            mine->list_offset = add_part(upload, ((size_t)mine->ids + 3) * sizeof(int32_t));
-            mine->element_offset = add_part(upload, (size_t)mine->elements * sizeof(int32_t));
+            mine->list_offset = add_part(upload, (size_t)(mine->ids + 3 + mine->elements) * sizeof(int32_t));
         }
     }
     return true;
@@ -84,7 +83,7 @@ bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_ar
 static lp_cuda_lists lists_at(const lp_cuda_input *mine, const char *upload)
 {
     const int32_t *ids = (const int32_t *)(upload + mine->list_offset);
-    return {ids, ids + 1, (const int32_t *)(upload + mine->element_offset), (int)mine->ids, (int)mine->elements};
+    return {ids, ids + 1, ids + 3 + mine->ids, (int)mine->ids, (int)mine->elements};
 }
 
 lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids)

@@ -5,13 +5,23 @@
 #ifndef LP_CUDA_UPLOAD_H
 #define LP_CUDA_UPLOAD_H
 
-#include "backend/cuda/cuda_lists.h"
+#include "backend/cuda/cuda.h"
+
+/* The elements of an id input grouped by id, as a compressed list. Gradients by id read it, so that they need no atomics. Id v < *ids has
+ * the elements order[starts[v]] .. order[starts[v + 1] - 1], ascending; larger ids have none. */
+typedef struct lp_cuda_lists {
+    const int32_t *ids, *starts, *order;
+    int largest_ids, largest_elements;
+} lp_cuda_lists;
+
+/* The lists of a graph input of ids that the kernel of a node needs sorted (lp_cuda_rule.by_id), on the device. */
+lp_cuda_lists lp_cuda_lists_of(const lp_cuda_run *run, const lp_value *ids);
 
 /* An input in an upload. */
 typedef struct lp_cuda_input {
     const lp_value *value; /* NULL: no node reads it */
-    size_t offset, list_offset, element_offset;
-    int64_t ids, elements; /* at most, where a kernel needs its ids sorted (cuda_lists.h); otherwise 0 */
+    size_t offset, list_offset;
+    int64_t ids, elements; /* at most, where a kernel needs its ids sorted (lp_cuda_lists); otherwise 0 */
 } lp_cuda_input;
 
 /* Offsets in bytes; lp_cuda_shard is at 0. */

@@ -1,5 +1,6 @@
 /* reference_loss.c: loss functions. */
 #include "backend/cpu/reference/reference.h"
+#include "base/sampled.h"
 
 #include <string.h>
 
@@ -120,99 +121,12 @@ void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
         }
 }
 
-/* log(1 + exp(x)) without overflow */
-static double softplus(double x)
-{
-    return x > 0 ? x + log1p(exp(-x)) : log1p(exp(x));
-}
-
-static double sigmoid(double x)
-{
-    return 1 / (1 + exp(-x));
-}
-
-/* The functions of lp_sampled_type: replace scores by their gradients and return the loss. The first score is that of the
- * target. */
 typedef double (*row_loss)(real *row, int count, double regularization);
 
-static double bce_row(real *row, int count, double regularization)
-{
-    (void)regularization;
-    double loss = 0;
-    for (int i = 0; i < count; i++) {
-        double s = (double)row[i];
-        loss += softplus(i ? s : -s);
-        row[i] = (real)(sigmoid(s) - (i ? 0 : 1));
-    }
-    return loss;
-}
-
-static double bpr_row(real *row, int count, double regularization)
-{
-    double loss = 0, target = (double)row[0], dtarget = 0;
-    (void)regularization;
-    for (int i = 1; i < count; i++) {
-        double margin = (double)row[i] - target;
-        loss += softplus(margin) / (count - 1);
-        row[i] = (real)(sigmoid(margin) / (count - 1));
-        dtarget -= (double)row[i];
-    }
-    row[0] = (real)dtarget;
-    return loss;
-}
-
-/* With w_j = softmax(s_j) and p_j = w_j g(r - s_j), normalized: the softmax of s_j - softplus(s_j - r), whose log-sum-exp gives
- * the loss without underflow. */
-static double bpr_max_row(real *row, int count, double regularization)
-{
-    double target = (double)row[0], largest = (double)row[1], dtarget = 0;
-    double weights = 0, products = 0, squares = 0;
-    for (int i = 2; i < count; i++)
-        largest = fmax(largest, (double)row[i]);
-    double shift = largest - softplus(largest - target); /* s - softplus(s - r) increases with s */
-    for (int i = 1; i < count; i++) {
-        double s = (double)row[i], weight = exp(s - largest);
-        weights += weight;
-        products += exp(s - softplus(s - target) - shift);
-        squares += weight * s * s;
-    }
-    squares /= weights;
-    for (int i = 1; i < count; i++) {
-        double s = (double)row[i], weight = exp(s - largest) / weights;
-        double product = exp(s - softplus(s - target) - shift) / products;
-        dtarget -= product * sigmoid(s - target);
-        row[i] = (real)(weight - product * sigmoid(target - s) + regularization * weight * (s * s - squares + 2 * s));
-    }
-    row[0] = (real)dtarget;
-    return log(weights) + largest - log(products) - shift + regularization * squares;
-}
-
-static double top1_max_row(real *row, int count, double regularization)
-{
-    double target = (double)row[0], largest = (double)row[1], weights = 0, loss = 0, dtarget = 0;
-    (void)regularization;
-    for (int i = 2; i < count; i++)
-        largest = fmax(largest, (double)row[i]);
-    for (int i = 1; i < count; i++) {
-        double s = (double)row[i], weight = exp(s - largest);
-        weights += weight;
-        loss += weight * (sigmoid(s - target) + sigmoid(s * s));
-    }
-    loss /= weights;
-    for (int i = 1; i < count; i++) {
-        double s = (double)row[i], weight = exp(s - largest) / weights;
-        double above = sigmoid(s - target), far = sigmoid(s * s);
-        dtarget -= weight * above * (1 - above);
-        row[i] = (real)(weight * (above + far - loss + above * (1 - above) + 2 * s * far * (1 - far)));
-    }
-    row[0] = (real)dtarget;
-    return loss;
-}
-
-static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = bce_row,
-                                      [LP_SAMPLED_BPR] = bpr_row,
-                                      [LP_SAMPLED_BPR_MAX] = bpr_max_row,
-                                      [LP_SAMPLED_TOP1_MAX] = top1_max_row};
+static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = lp_bce_row,
+                                      [LP_SAMPLED_BPR] = lp_bpr_row,
+                                      [LP_SAMPLED_BPR_MAX] = lp_bpr_max_row,
+                                      [LP_SAMPLED_TOP1_MAX] = lp_top1_max_row};
 
 void LP_REFERENCE(sampled_loss)(const lp_node *node, const lp_run *run)
 {
