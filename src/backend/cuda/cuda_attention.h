@@ -36,12 +36,43 @@ typedef struct attention_part {
     const float *from;
     int stride, head_step; /* in floats: from token to token, from head to head */
     int cols;              /* floats; the others up to the padded width are zeros */
-    int vector;            /* floats per copy: 1, 2 or 4 */
-    int shift;             /* 2^shift threads copy a row */
 } attention_part;
 
+/* A matrix of results, and its copy in bf16, with it or instead. */
+typedef struct attention_result {
+    float *to; /* NULL: not stored */
+    lp_cuda_copy copy;
+    int cols, stride;            /* columns of a head; floats from token to token */
+    int64_t head_step;           /* floats from head to head */
+    bool accumulate, vectorized; /* vectorized: all rows are 8-byte aligned */
+} attention_result;
+
 /* Number of parts of a token, in the order of its row. */
-enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
+enum { ATTENTION_KEYS = 3, ATTENTION_GRADIENTS = 4 };
+
+/* Widths of a head and of the basis in k-steps, and the tiles; 2 buffers: the next inner tile is copied while one is
+ * processed. Strides of tokens in floats are 4 modulo 8: ldmatrix without bank conflicts. */
+struct attention_size {
+    int head, basis, rows, buffers;
+
+    /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
+    __host__ __device__ constexpr int first(int p) const
+    {
+        return p == 0 ? 0 : 8 * (head + (p - 1) * basis);
+    }
+    __host__ __device__ constexpr int key_stride() const
+    {
+        return 8 * (2 * head + basis) + 4;
+    }
+    __host__ __device__ constexpr int query_stride() const
+    {
+        return 8 * (head + basis) + 4;
+    }
+    __host__ __device__ constexpr int gradient_stride() const
+    {
+        return 16 * (head + basis) + 4;
+    }
+};
 
 typedef struct attention_task {
     const lp_cuda_shard *shard;
@@ -49,57 +80,54 @@ typedef struct attention_task {
     int max_segments;               /* upper bound over all shards */
     lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
-    int head, basis;                /* the same in k-steps */
-    int rows, inner_rows, buffers;  /* tiles; 2 buffers: the next inner tile is copied while one is processed */
-    int query_tiles, key_tiles;     /* accumulator tiles of a block */
-    float scale;                    /* of scores */
+    attention_size size;
+    int query_tiles, key_tiles;                  /* accumulator tiles of a block */
+    float scale;                                 /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
     attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
     attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
-    float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
-    const float *dlse;                           /* of the gradient; NULL: the log-sum-exp has none */
+    attention_result results[5];                 /* out, time out; or gradients: query, key, value, time query, basis */
+    float *lse;                                  /* attention writes it, its gradient reads it */
+    const float *dlse, *out, *time_out;          /* of the gradient; dlse NULL: the log-sum-exp has none */
+    lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
     const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
-    float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    lp_cuda_copy
-        copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */
-    lp_cuda_copy time_out_copy; /* which the gradient reads */
-    int64_t dbasis_step;        /* floats between the parts of dbasis of two heads; 0: one head */
-    int accumulate;             /* bit i: gradient i accumulates */
-    int vectorized;             /* bit i: result i can be stored by float2 */
-    uint32_t *mask;             /* dropout bits [T x H x mask_stride], with one readable word before and after */
-    int mask_stride;            /* words of a query and head; 0: no dropout */
-    uint32_t *saved_mask;       /* where attention saves the mask for its gradient; NULL: not saved */
-    bool all_heads;             /* a key tile's block has all heads, and adds their parts of dbasis */
+    uint32_t *mask;       /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride;      /* words of a query and head; 0: no dropout */
+    uint32_t *saved_mask; /* where attention saves the mask for its gradient; NULL: not saved */
+    bool all_heads;       /* a key tile's block has all heads, and adds their parts of dbasis */
 } attention_task;
 
-/* An instance of the kernels: precision, accumulators of query and key tiles, and where they are fixed the widths and
- * tiles as compile-time constants: products then unroll to straight-line ldmatrix and mma. */
-template <lp_precision a_precision, int a_query_sums, int a_key_sums, int fixed_head = 0, int fixed_basis = 0>
-struct attention_shape {
+/* Floats of shared memory: tiles, and behind them what tiles of 16 columns read beyond the last token. Key tiles of the
+ * gradient also have the bounds of their segments, and row_stats of the inner rows. */
+__host__ __device__ constexpr int attention_floats(const attention_size &size, int inner_rows, bool backward)
+{
+    int inner = size.buffers * inner_rows, key = size.key_stride(), gradient = size.gradient_stride();
+    int queries = size.rows * (backward ? gradient : size.query_stride()) + inner * key + 64;
+    int keys = backward ? size.rows * (key + 2) + inner * (gradient + 2) + 64 : 0;
+    return keys > queries ? keys : queries;
+}
+
+/* Tiles for these widths, with two buffers if two blocks then run on a multiprocessor. */
+__host__ __device__ constexpr attention_size attention_size_of(int head, int basis, int inner_rows, bool backward)
+{
+    attention_size size = {head, basis, ATTENTION_ROWS, 2};
+    if (attention_floats(size, inner_rows, backward) * 4 <= TILE_HALF_SHARED)
+        return size;
+    size.buffers = 1;
+    while (size.rows > 16 && attention_floats(size, inner_rows, backward) * 4 > TILE_MAX_SHARED)
+        size.rows /= 2;
+    return size;
+}
+
+/* What depends on the precision alone. */
+template <lp_precision a_precision> struct attention_format {
     static constexpr lp_precision precision = a_precision;
-    static constexpr bool bf16 = precision == LP_PRECISION_BF16, fixed = fixed_head > 0;
-    static constexpr int query_sums = a_query_sums, key_sums = a_key_sums;
+    static constexpr bool bf16 = precision == LP_PRECISION_BF16, exact = precision == LP_PRECISION_FP32;
     static constexpr int wide = bf16 ? 8 : 16; /* floats of an accumulator tile's columns */
 
-    __host__ __device__ static constexpr int head(const attention_task *task)
-    {
-        return fixed ? fixed_head : task->head;
-    }
-    __host__ __device__ static constexpr int basis(const attention_task *task)
-    {
-        return fixed ? fixed_basis : task->basis;
-    }
-    __host__ __device__ static constexpr int rows(const attention_task *task)
-    {
-        return fixed ? ATTENTION_ROWS : task->rows;
-    }
-    __host__ __device__ static constexpr int threads(const attention_task *task)
-    {
-        return 2 * rows(task);
-    }
     /* Accumulator tiles of `steps` k-steps. */
     __host__ __device__ static constexpr int sums(int steps)
     {
@@ -110,30 +138,34 @@ struct attention_shape {
     {
         return (bf16 ? 16 : 8) * steps;
     }
-    /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
-    __host__ __device__ static constexpr int first(const attention_task *task, int p)
+};
+
+/* An instance of the kernels: precision, accumulators of query and key tiles, and where they are fixed the widths and
+ * tiles as compile-time constants: products then unroll to straight-line ldmatrix and mma. */
+template <lp_precision precision, bool backward, int fixed_head = 0, int fixed_basis = 0>
+struct attention_shape : attention_format<precision> {
+    using attention_format<precision>::bf16, attention_format<precision>::exact, attention_format<precision>::sums;
+    static constexpr bool fixed = fixed_head > 0, accumulates = backward;
+    static constexpr int query_sums = fixed ? sums(fixed_head + fixed_basis) : exact ? 12 : 18;
+    static constexpr int key_sums = fixed ? sums(fixed_head) + query_sums : exact ? 16 : 20;
+    static constexpr int tiles = backward && !bf16 ? 2 : 4; /* of 8 inner rows, which a warp processes at once */
+    static constexpr int inner_rows = 8 * tiles;
+
+    __host__ __device__ static constexpr attention_size size(const attention_task *task)
     {
-        return p == 0 ? 0 : 8 * (head(task) + (p - 1) * basis(task));
-    }
-    /* Strides of tokens in floats. 4 modulo 8: ldmatrix without bank conflicts. */
-    __host__ __device__ static constexpr int key_stride(const attention_task *task)
-    {
-        return 8 * (2 * head(task) + basis(task)) + 4;
-    }
-    __host__ __device__ static constexpr int query_stride(const attention_task *task)
-    {
-        return 8 * (head(task) + basis(task)) + 4;
-    }
-    __host__ __device__ static constexpr int gradient_stride(const attention_task *task)
-    {
-        return 16 * (head(task) + basis(task)) + 4;
+        if constexpr (fixed) {
+            constexpr attention_size constant = attention_size_of(fixed_head, fixed_basis, inner_rows, backward);
+            return constant;
+        } else {
+            return task->size;
+        }
     }
     /* The block's accumulator tiles of `all`, if each block has `each`: the first, and their number. */
     __device__ static inline int first_tile(int each)
     {
         return fixed ? 0 : (int)blockIdx.z * each;
     }
-    __device__ static inline int tiles(int all, int each)
+    __device__ static inline int block_tiles(int all, int each)
     {
         return fixed ? all : min(each, all - (int)blockIdx.z * each);
     }
@@ -198,13 +230,13 @@ __device__ static __forceinline__ void attention_load_columns(float (&left)[4], 
  * scores are (attention_round).
  *
  * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
- * a branch for each tile would keep loads from overlapping with products. In fp32 the products of a call are added
- * first: tensor cores truncate sums, and the error of one long sum would grow with the context. */
+ * a branch for each tile would keep loads from overlapping with products. In fp32 each product is added by ordinary
+ * additions: tensor cores truncate sums, and the error of one long sum would grow with the context. */
 template <typename shape, bool rounded = false, int tiles, int all>
 __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                             const float *b, int stride, int from, int to, int half = -1)
 {
-    constexpr bool bf16 = shape::bf16, exact = shape::precision == LP_PRECISION_FP32;
+    constexpr bool bf16 = shape::bf16, exact = shape::exact;
     constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? all : 4;
     tile_lane me = tile_lane_now();
     float right[steps][2][2];
@@ -225,53 +257,49 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
         if (first + group <= from || first >= to)
             continue;
 #pragma unroll
-        for (int outer = 0; outer < (exact ? 1 : steps); outer++)
+        for (int j = 0; j < steps; j++)
 #pragma unroll
             for (int m = first; m < first + group && m < all; m++) {
-                if (shape::fixed && (m < from || m >= to))
+                bool used = m >= from && m < to;
+                if (shape::fixed && !used)
                     continue;
-                float part[2][4] = {};
-                bool used = shape::fixed || (m >= from && m < to);
+                float left[4];
+                attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
+                                             m + (bf16 ? 2 * j * stride : 0));
 #pragma unroll
-                for (int j = outer; j < (exact ? steps : outer + 1); j++) {
-                    float left[4];
-                    attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
-                                                 m + (bf16 ? 2 * j * stride : 0));
+                for (int i = 0; i < 4; i++)
+                    left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
 #pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+                for (int h = 0; h < 2; h++) {
+                    float part[4] = {};
+                    attention_mma<shape::precision>(exact ? part : sum[m][h], left, right[j][h][0], right[j][h][1]);
 #pragma unroll
-                    for (int h = 0; h < 2; h++)
-                        attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0],
-                                                        right[j][h][1]);
+                    for (int i = 0; i < (exact ? 4 : 0); i++)
+                        sum[m][h][i] += part[i];
                 }
-#pragma unroll
-                for (int i = 0; i < (exact ? 8 : 0); i++)
-                    sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
             }
     }
 }
 
 /* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Copies a part of tokens [first, first + present), and zeros up to `rows`; 2^shift threads copy a row. Offsets are
- * 32-bit products: 64-bit ones took longer than the copies. */
-template <int vector, int unroll>
-__device__ static __forceinline__ void attention_copy_part(const attention_part *part, const float *from, int shift,
-                                                           int cols_padded, float *to, int stride, int threads,
-                                                           int rows, int first, int present)
+/* Copies a part of tokens [first, first + present), and zeros up to `rows`, a warp for each row. Offsets are 32-bit
+ * products: 64-bit ones took longer than the copies. */
+template <int vector>
+__device__ static __forceinline__ void attention_copy_part(const attention_part *part, int head, int cols_padded,
+                                                           float *to, int stride, int threads, int rows, int first,
+                                                           int present)
 {
-    int row = (int)threadIdx.x >> shift, step = threads >> shift;
+    int row = (int)threadIdx.x >> 5, step = threads >> 5;
     uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
-    if (unroll <= 4 && row >= rows)
-        return;
+    const float *from = part->from + head * part->head_step;
     first += row;
 #pragma unroll 1
-    for (int c = vector * ((int)threadIdx.x & ((1 << shift) - 1)); c < cols_padded; c += vector << shift) {
+    for (int c = vector * ((int)threadIdx.x & 31); c < cols_padded; c += 32 * vector) {
         const char *source = (const char *)(from + c);
         float *dst = to + row * stride + c;
         int remaining = c < part->cols ? present - row : 0;
-#pragma unroll(unroll)
+#pragma unroll(vector == 1 ? 4 : 16)
         for (int r = 0; r < rows; r += step)
             tile_cp_async<vector>(dst + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
                                   r < remaining);
@@ -281,18 +309,18 @@ __device__ static __forceinline__ void attention_copy_part(const attention_part 
 /* bf16, where every part is copied by 4 floats: a thread has the same column of all its rows, so that the parts take one
  * loop. The row of a token is `stride` - 4 floats. */
 template <typename shape, int count>
-__device__ static __forceinline__ void attention_copy_rows(const attention_task *task,
+__device__ static __forceinline__ void attention_copy_rows(const attention_size &size,
                                                            const attention_part (&parts)[count], int head, float *to,
                                                            int stride, int rows, int first, int present)
 {
-    int width = stride - 4, threads = shape::threads(task);
+    int width = stride - 4, threads = 2 * size.rows;
     int slots = min(width > 256 ? 128 : width > 128 ? 64 : 32, threads);
     int row = (int)threadIdx.x / slots, step = threads / slots;
 #pragma unroll 1
     for (int c = 4 * ((int)threadIdx.x & (slots - 1)); c < width; c += 4 * slots) {
-        int p = (c >= shape::first(task, 1)) + (c >= shape::first(task, 2)) + (count > 3 && c >= shape::first(task, 3));
+        int p = (c >= size.first(1)) + (c >= size.first(2)) + (count > 3 && c >= size.first(3));
         const attention_part *part = &parts[p];
-        int col = c - shape::first(task, p);
+        int col = c - size.first(p);
         uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
         const char *source =
             (const char *)(part->from + head * part->head_step + col) + (uint64_t)(uint32_t)(first + row) * bytes;
@@ -304,57 +332,58 @@ __device__ static __forceinline__ void attention_copy_rows(const attention_task 
     }
 }
 
-/* Starts the copy of the first `used` parts of tokens [first, first + present). */
+/* Starts the copy of tokens [first, first + present), with the parts that a row of `stride` - 4 floats has. */
 template <typename shape, int count>
 __device__ static __forceinline__ void attention_copy(const attention_task *task, const attention_part (&parts)[count],
-                                                      int used, int head, float *to, int stride, int rows, int first,
-                                                      int present)
+                                                      int head, float *to, int stride, int rows, int first, int present)
 {
+    attention_size size = shape::size(task);
     if constexpr (shape::bf16) {
-        attention_copy_rows<shape>(task, parts, head, to, stride, rows, first, present);
+        attention_copy_rows<shape>(size, parts, head, to, stride, rows, first, present);
     } else {
-        int threads = shape::threads(task);
 #pragma unroll
         for (int p = 0; p < count; p++) {
-            const attention_part *part = &parts[p];
             bool of_head = p == 0 || p == count - 1;
-            int cols_padded = 8 * (of_head ? shape::head(task) : shape::basis(task));
-            if (p >= used || cols_padded == 0)
+            int cols_padded = 8 * (of_head ? size.head : size.basis), threads = 2 * size.rows;
+            float *mine = to + size.first(p);
+            if (size.first(p) >= stride - 4 || cols_padded == 0)
                 continue;
-            const float *from = part->from + head * part->head_step;
-            float *mine = to + shape::first(task, p);
-            if (shape::fixed && task->aligned && of_head)
-                attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-            else if (shape::fixed && task->aligned)
-                attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-            else if (part->vector == 4)
-                attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
-            else if (part->vector == 2)
-                attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
+            if (task->aligned && of_head)
+                attention_copy_part<2>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
+            else if (task->aligned)
+                attention_copy_part<4>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
             else
-                attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
+                attention_copy_part<1>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
         }
     }
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16
- * (first_tile + m) + c of tile m is column `begin` less of the matrix, and only its columns are stored. `to` and
- * copy.data: row 0 of the warp's 16 rows, of which `present` exist; NULL: not stored. vectorized: all rows are 8-byte
- * aligned. stage: shared memory of these rows that no other warp uses, through which copies pass, 16 bytes a lane. */
-template <typename shape, int all>
-__device__ static __forceinline__ void attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present,
-                                                       int cols, int padded, int first_tile, int from, int tiles,
-                                                       int begin, bool vectorized, int accumulate, float *stage,
-                                                       int stage_stride, float (&sum)[all][2][4])
+/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
+__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int heads, int64_t token, int head, int cols)
+{
+    if (copy.data)
+        copy.data += token * copy.stride + head * (cols + copy.gap);
+    if (heads == 1)
+        copy.gap = copy.stride - cols;
+    return copy;
+}
+
+/* Stores accumulators [from, tiles) to a matrix whose columns take `steps` k-steps: column 16 (first_tile + m) + c of
+ * tile m is column `begin` less of the matrix, and only its columns are stored. The warp has 16 rows from `token` on,
+ * of which `present` exist. stage: shared memory of these rows that no other warp uses, through which copies pass, 16
+ * bytes a lane. copied: there may be a copy. */
+template <typename shape, bool copied, int all>
+__device__ static __forceinline__ void
+attention_store(const attention_result &result, int heads, int head, int64_t token, int present, int steps,
+                int first_tile, int from, int tiles, int begin, float *stage, int stage_stride, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
-    int group = shape::bf16 ? me.group : 2 * me.group;
+    int group = shape::bf16 ? me.group : 2 * me.group, cols = result.cols, padded = shape::columns(steps);
+    float *to = result.to ? result.to + token * result.stride + head * result.head_step : NULL;
+    lp_cuda_copy copy = attention_copy_at(result.copy, heads, token, head, cols);
     /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
     auto each = [&](auto *matrix, int64_t step, auto act) {
 #pragma unroll
@@ -370,25 +399,25 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
             }
         }
     };
-    if (accumulate)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
+    if (shape::accumulates && result.accumulate)
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
             x += one ? dst[0] : 0;
             y += other ? dst[second] : 0;
         });
-    if (!shape::bf16 && vectorized)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool) {
+    if (!shape::bf16 && result.vectorized)
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool) {
             if (one)
                 *(float2 *)dst = make_float2(x, y);
         });
     else if (to)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
             if (one)
                 dst[0] = x;
             if (other)
                 dst[second] = y;
         });
     /* Columns up to the next multiple of 8 are zeros here and in the gap. */
-    if (shape::bf16 && copy.data && (cols + copy.gap) % 8 == 0) {
+    if (shape::bf16 && copied && copy.data && (cols + copy.gap) % 8 == 0) {
         tile_address mine = tile_a_address(stage, stage_stride);
 #pragma unroll
         for (int m = 0; m < all; m++) {
@@ -408,7 +437,7 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
                 if (row < present)
                     *(float4 *)(copy.data + row * copy.stride + c) =
                         *(const float4 *)(stage + row * stage_stride + (c - shift) / 2);
-    } else if (shape::bf16 && copy.data)
+    } else if (shape::bf16 && copied && copy.data)
         each(copy.data, copy.stride, [](uint16_t *dst, float &x, float &y, bool one, bool other) {
             uint32_t both = __float_as_uint(tile_pack_bf16(x, y));
             if (one)
@@ -416,17 +445,6 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
             if (other)
                 dst[second] = (uint16_t)(both >> 16);
         });
-}
-
-/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
-__device__ static inline lp_cuda_copy attention_copy_at(const attention_task *task, lp_cuda_copy copy, int64_t token,
-                                                        int head, int cols)
-{
-    if (copy.data)
-        copy.data += token * copy.stride + head * (cols + copy.gap);
-    if (task->heads == 1)
-        copy.gap = copy.stride - cols;
-    return copy;
 }
 
 /* ---- segments ------------------------------------------------------------------------------------------------ */
@@ -543,9 +561,11 @@ __device__ static inline uint2 attention_mask_load(const attention_task *task, c
     return both;
 }
 
-__device__ static inline uint32_t attention_mask_extract(uint2 both, int position)
+/* The bits of the lane's columns of 8 x 8 tiles. */
+__device__ static inline uint32_t attention_mask_extract(const attention_task *task, uint2 both, int position)
 {
-    return tile_funnel_shift(both.x, both.y, position);
+    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) >> (2 * tile_lane_now().member)
+                             : 0xFFFFFFFFu;
 }
 
 /* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
@@ -584,87 +604,38 @@ static inline bool attention_aligned(const float *from, int cols, int vector)
     return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* An instance with fixed widths, in k-steps. */
-template <lp_precision precision, int head, int basis>
-using attention_fixed =
-    attention_shape<precision, attention_shape<precision, 1, 1>::sums(head + basis),
-                    attention_shape<precision, 1, 1>::sums(head) + attention_shape<precision, 1, 1>::sums(head + basis),
-                    head, basis>;
-
-/* Calls act with an instance if it covers the node. It is faster than one without fixed widths by a factor of 1.7 to
- * 2.2 (H200), so that it may pad the columns by two thirds. */
-template <typename shape, typename action>
-static inline bool attention_try(const attention_task *task, const action &act)
+/* Calls act(shape) with the first of some instances that covers the node; returns whether there is one. An instance
+ * with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad the columns by two thirds. */
+template <typename... shapes, typename action>
+static inline bool attention_first_of(const attention_task *task, const action &act)
 {
-    int head = shape::head(NULL), basis = shape::basis(NULL);
-    bool covers = task->head <= head && task->basis <= basis && 5 * (task->head + task->basis) >= 3 * (head + basis);
-    if (covers)
-        act(shape());
-    return covers;
+    auto attempt = [&](auto shape) {
+        int given = task->size.head + task->size.basis;
+        attention_size size = shape.size(task);
+        bool covers =
+            task->size.head <= size.head && task->size.basis <= size.basis && 5 * given >= 3 * (size.head + size.basis);
+        if (covers)
+            act(shape);
+        return covers;
+    };
+    return (attempt(shapes()) || ...);
 }
 
-/* Calls act(shape) with the narrowest instance with fixed widths that covers the node, or with one of its precision
- * without. */
-template <typename action>
+/* The same with all instances of the precision, the narrowest first, the one without fixed widths last. */
+template <bool back, typename action>
 static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
 {
     constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
     if (tile_bf16(run))
-        attention_try<attention_fixed<bf16, 4, 0>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 5>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 5>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 8>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 10>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 8>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 10>>(task, act) || (act(attention_shape<bf16, 1, 1>()), true);
+        attention_first_of<attention_shape<bf16, back, 4, 0>, attention_shape<bf16, back, 2, 5>,
+                           attention_shape<bf16, back, 4, 5>, attention_shape<bf16, back, 2, 8>,
+                           attention_shape<bf16, back, 2, 10>, attention_shape<bf16, back, 4, 8>,
+                           attention_shape<bf16, back, 4, 10>, attention_shape<bf16, back>>(task, act);
     else if (tile_tensor(run))
-        attention_try<attention_fixed<tf32, 8, 0>>(task, act) ||
-            attention_try<attention_fixed<tf32, 7, 13>>(task, act) ||
-            attention_try<attention_fixed<tf32, 8, 16>>(task, act) ||
-            attention_try<attention_fixed<tf32, 4, 20>>(task, act) || (act(attention_shape<tf32, 1, 1>()), true);
+        attention_first_of<attention_shape<tf32, back, 8, 0>, attention_shape<tf32, back, 7, 13>,
+                           attention_shape<tf32, back>>(task, act);
     else
-        attention_try<attention_fixed<fp32, 7, 13>>(task, act) || (act(attention_shape<fp32, 1, 1>()), true);
-}
-
-/* Whether parts of heads can be copied by 2 floats, and those of the basis by 4. */
-static inline bool attention_parts_aligned(const attention_task *task)
-{
-    bool aligned = true;
-    for (int i = 0; i < ATTENTION_KEYS; i++)
-        aligned = aligned && attention_aligned(task->keys[i].from, task->keys[i].cols, i == 1 ? 4 : 2);
-    for (int i = 0; i < ATTENTION_GRADIENTS; i++)
-        aligned = aligned && attention_aligned(task->queries[i].from, task->queries[i].cols, i % 3 ? 4 : 2);
-    return aligned;
-}
-
-/* Bytes of the mask of all queries. */
-static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
-{
-    task->mask_stride = task->dropout_threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
-    return task->mask_stride ? ((size_t)tokens * (size_t)task->heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
-                             : 0;
-}
-
-/* Tiles of a launch: rows, inner rows, buffers. */
-typedef struct attention_choice {
-    int rows, inner_rows, buffers;
-} attention_choice;
-
-/* Sets the tiles: the first choice with which two blocks run on a multiprocessor, else the first that fits a block, else
- * the last. size(task) returns the floats of shared memory. */
-template <int count, typename size_function>
-static inline void attention_choose(attention_task *task, const attention_choice (&choices)[count],
-                                    const size_function &size)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < count; i++) {
-            task->rows = choices[i].rows;
-            task->inner_rows = choices[i].inner_rows;
-            task->buffers = choices[i].buffers;
-            size_t bytes = (size_t)size(task) * sizeof(float);
-            if (bytes <= (pass ? TILE_MAX_SHARED : TILE_HALF_SHARED) && (pass || task->rows == ATTENTION_ROWS))
-                return;
-        }
+        attention_first_of<attention_shape<fp32, back, 7, 13>, attention_shape<fp32, back>>(task, act);
 }
 
 /* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */
@@ -675,11 +646,11 @@ static inline int attention_divide(int tiles, int sums, int *each)
     return blocks;
 }
 
-/* The fields that attention and its gradient share: inputs 0 to 4 of both. */
-attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run);
+/* The fields that attention and its gradient share, and the parts of tokens. */
+attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bool backward);
 
-/* Input i of the node as a part; in bf16 its copy. by_head: every head has its own columns. */
-attention_part attention_part_of(const lp_node *node, const lp_cuda_run *run, int i, bool by_head);
+/* Output i of the node. */
+attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run, int i, int heads);
 
 /* Computes row_stats (cuda_attention_delta.cu). */
 void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens);

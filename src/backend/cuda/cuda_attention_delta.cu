@@ -66,7 +66,7 @@ __device__ __forceinline__ float dot(const attention_task &task, int64_t i, cons
 {
     uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
     const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
-    const uint16_t *second = attention_copy_at(&task, out_copy, token, (int)head, cols).data;
+    const uint16_t *second = attention_copy_at(out_copy, task.heads, token, (int)head, cols).data;
     out += i * cols;
     if constexpr (precision == LP_PRECISION_BF16)
         if (vector == 8)
