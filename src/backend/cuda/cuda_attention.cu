@@ -13,9 +13,9 @@
 namespace
 {
 
-/* log2 of the growth of a score over the row maximum that forces a rescale; mask words of a row that a block draws
- * itself, into shared memory; blocks that run at once, so that their order does not matter. */
-enum { RESCALE_THRESHOLD = 8, MAX_BLOCK_WORDS = 16, RESIDENT_BLOCKS = 256 };
+/* log2 of the growth of a score over the row maximum that forces a rescale; blocks that run at once, so that their order
+ * does not matter. */
+enum { RESCALE_THRESHOLD = 8, RESIDENT_BLOCKS = 256 };
 
 /* State of one of a lane's two rows, g and g + 8 of the warp's 16. */
 typedef struct row_state {
@@ -26,23 +26,28 @@ typedef struct row_state {
 
 /* ---- dropout mask -------------------------------------------------------------------------------------------- */
 
-/* For segments longer than a block draws itself: 8 threads for each token and head. */
-__global__ void __launch_bounds__(256) draw_mask(const __grid_constant__ attention_task task)
+/* Draws the mask of a query and head with two threads: thread `part` draws every second byte, two of them interleaved to
+ * hide the latency of Philox. */
+__device__ __forceinline__ void draw_mask(const attention_task *task, int head, int token, int start, int part)
 {
-    int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) >> 3;
-    int token = (int)(i / task.heads), head = (int)(i % task.heads);
-    if (token >= task.shard->rows[task.rows_of])
-        return;
-    int low = 0, high = task.shard->segments;
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        if (task.segment[middle] <= token)
-            low = middle;
-        else
-            high = middle;
+    unsigned char *bytes = (unsigned char *)attention_mask_row(task, token, head);
+    uint32_t below = (task->dropout_threshold << 16) - 1;
+    uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
+#pragma unroll 1
+    for (int block = part; block * 8 <= token - start; block += 4) {
+        unsigned keep[2] = {};
+#pragma unroll
+        for (int i = 0; i < 2; i++) {
+            lp_random_block drawn = lp_philox(task->shard->seed, task->dropout_purpose, task->shard->step,
+                                              query_index * 65536 + (uint64_t)(block + 2 * i));
+#pragma unroll
+            for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
+                keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
+        }
+        bytes[block] = (unsigned char)keep[0];
+        if ((block + 2) * 8 <= token - start)
+            bytes[block + 2] = (unsigned char)keep[1];
     }
-    attention_mask_draw<8, 1>(&task, attention_mask_row(&task, token, head), head, token, task.segment[low],
-                              (int)threadIdx.x & 7);
 }
 
 /* ---- one unit of keys ---------------------------------------------------------------------------------------- */
@@ -174,16 +179,6 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Saves the mask that the block has drawn for the gradient. */
-__device__ __forceinline__ void save_mask(const attention_task *task, const uint32_t *mask, int head, int first,
-                                          int rows, int threads)
-{
-    int stride = task->mask_stride, heads = task->heads;
-    uint32_t *saved = task->saved_mask + 1 + ((int64_t)first * heads + head) * stride;
-    for (int i = (int)threadIdx.x; i < rows * stride; i += threads)
-        saved[heads == 1 ? i : i / stride * heads * stride + i % stride] = mask[i];
-}
-
 template <typename shape, int blocks>
 __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     attention_forward(const __grid_constant__ attention_task task)
@@ -222,9 +217,8 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
                        min(first + group_row, last), min(first + group_row + 15, last), min(first + drawn, last)};
     int start[5], end[5];
     attention_find_bounds(task.segment, segments, cursor, last, tokens_of, start, end);
-    uint32_t *mask = (uint32_t *)(memory + attention_floats(size, inner, false)) + 1;
-    if (task.mask_stride && !task.mask && first + drawn <= last)
-        attention_mask_draw<2, 2>(&task, mask + drawn * task.mask_stride, head, first + drawn, start[4], me.lane & 1);
+    if (task.mask_stride && first + drawn <= last)
+        draw_mask(&task, head, first + drawn, start[4], me.lane & 1);
 
     /* Keys visible to some of the warp's rows; keys visible to all. */
     int low = start[2], high = tokens_of[3];
@@ -235,8 +229,7 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         int query = tokens_of[half];
         bool valid = first + group_row + me.group + 8 * half <= last;
         row_state begun = {valid ? query : start[half] - 1, start[half], -INFINITY, 0,
-                           task.mask ? attention_mask_row(&task, query, head)
-                                     : mask + (query - first) * task.mask_stride};
+                           attention_mask_row(&task, query, head)};
         row[half] = begun;
     }
     tile_address mine = tile_a_address(queries + group_row * query_stride, query_stride);
@@ -257,8 +250,6 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
             copy_keys(0, next);
         }
     }
-    if (task.saved_mask && !task.mask)
-        save_mask(&task, mask, head, first, last + 1 - first, threads);
     finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row,
                        queries + group_row * query_stride, sum);
 }
@@ -270,14 +261,7 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
     constexpr int sums = shape::query_sums;
     constexpr int blocks = !shape::fixed || !shape::bf16 || sums > 12 ? 2 : sums > 7 ? 3 : 4; /* that have registers */
     int divisions = attention_divide(shape::sums(task.size.head + task.size.basis), sums, &task.query_tiles);
-    if (divisions > 1 && task.mask_stride)
-        task.mask = task.saved_mask; /* drawn once for all of them */
     attention_size size = shape::size(&task);
-    int floats = attention_floats(size, shape::inner_rows, false);
-    if (task.mask)
-        LP_LAUNCH(run, draw_mask, lp_blocks(tokens * task.heads, 32), 256, 0, task);
-    else if (task.mask_stride)
-        floats += size.rows * task.mask_stride + 2;
     unsigned tiles = lp_blocks(tokens, size.rows);
     if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
         task.order = lp_cuda_attention_order_of(run);
@@ -285,7 +269,7 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
     }
     dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
     LP_LAUNCH_PDL(run, (attention_forward<shape, blocks>), grid, 2 * (unsigned)size.rows,
-                  (size_t)floats * sizeof(float), task);
+                  (size_t)attention_floats(size, shape::inner_rows, false) * sizeof(float), task);
 }
 
 /* Input i of the node as a part; in bf16 its copy. by_head: every head has its own columns. */
@@ -363,9 +347,8 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
     task.lse = LP_OUTPUT(1);
     if (task.mask_stride) {
         size_t words = (size_t)tokens * (size_t)task.heads * (size_t)task.mask_stride + 2;
-        task.saved_mask = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], words * sizeof *task.mask);
-        task.mask = task.mask_stride > MAX_BLOCK_WORDS ? task.saved_mask : NULL;
-        if (!task.saved_mask)
+        task.mask = (uint32_t *)lp_cuda_side_buffer(run, node->outputs[1], words * sizeof *task.mask);
+        if (!task.mask)
             return;
     }
     attention_with_shape<false>(run, &task, [&](auto shape) { launch<decltype(shape)>(run, task, tokens); });

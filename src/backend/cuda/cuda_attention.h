@@ -21,8 +21,8 @@
  * difference between a row of dp and its mean, which otherwise consists of the rounding error of the largest one. bf16
  * reads copies (cuda_packed.h). fp32 is tf32 with operands in two parts (tile_mma_fp32).
  *
- * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the block while its
- * first tile is copied, or for long segments by a kernel of its own. Attention saves them for its gradient next to lse.
+ * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the blocks of attention
+ * while their first tile is copied, to device memory next to lse, where its gradient reads them, too.
  */
 #ifndef LP_CUDA_ATTENTION_H
 #define LP_CUDA_ATTENTION_H
@@ -94,10 +94,9 @@ typedef struct attention_task {
     lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
     const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
-    uint32_t *mask;       /* dropout bits [T x H x mask_stride], with one readable word before and after */
-    int mask_stride;      /* words of a query and head; 0: no dropout */
-    uint32_t *saved_mask; /* where attention saves the mask for its gradient; NULL: not saved */
-    bool all_heads;       /* a key tile's block has all heads, and adds their parts of dbasis */
+    uint32_t *mask;  /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride; /* words of a query and head; 0: no dropout */
+    bool all_heads;  /* a key tile's block has all heads, and adds their parts of dbasis */
 } attention_task;
 
 /* Floats of shared memory: tiles, and behind them what tiles of 16 columns read beyond the last token. Key tiles of the
@@ -566,34 +565,6 @@ __device__ static inline uint32_t attention_mask_extract(const attention_task *t
 {
     return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) >> (2 * tile_lane_now().member)
                              : 0xFFFFFFFFu;
-}
-
-/* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
- * them interleaved to hide the latency of Philox. */
-template <int parts, int together>
-__device__ static __forceinline__ void attention_mask_draw(const attention_task *task, uint32_t *mask, int head,
-                                                           int token, int start, int part)
-{
-    unsigned char *bytes = (unsigned char *)mask;
-    uint32_t below = (task->dropout_threshold << 16) - 1;
-    uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
-#pragma unroll 1
-    for (int block = part; block * 8 <= token - start; block += parts * together) {
-        unsigned keep[together];
-#pragma unroll
-        for (int i = 0; i < together; i++) {
-            lp_random_block drawn = lp_philox(task->shard->seed, task->dropout_purpose, task->shard->step,
-                                              query_index * 65536 + (uint64_t)(block + i * parts));
-            keep[i] = 0;
-#pragma unroll
-            for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
-                keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
-        }
-#pragma unroll
-        for (int i = 0; i < together; i++)
-            if ((block + i * parts) * 8 <= token - start)
-                bytes[block + i * parts] = (unsigned char)keep[i];
-    }
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
