@@ -185,13 +185,11 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
-    attention_probe probe = attention_probe_of(&task);
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(&task);
     int head = (int)blockIdx.y, rows = size.rows, threads = 2 * rows;
     int key_stride = size.key_stride(), query_stride = size.query_stride();
-    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
-    int first = (int)blockIdx.x * rows;
+    int tokens = task.shard->rows[task.rows_of], first = (int)blockIdx.x * rows;
     if (task.order) {
         int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
         first = work & 1 ? (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows : tokens;
@@ -205,38 +203,33 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         attention_copy<shape>(&task, task.keys, head, memory + buffer * inner * key_stride, key_stride, inner, from,
                               last + 1 - from);
     };
-    attention_cursor cursor = attention_cursor_of(task.segment, segments, tokens, probe, first);
+    auto start_of = [&](int token) { return task.bounds.start[min(token, last)]; };
+    int begin = start_of(first);
     lp_pdl_wait();
     attention_copy<shape>(&task, task.queries, head, queries, query_stride, rows, first, last - first + 1);
-    copy_keys(0, cursor.begin);
+    copy_keys(0, begin);
 
-    /* Tokens whose segment this lane needs: its two rows, the warp's first and last row, and the row whose mask it
-     * draws. Two threads draw a row, and neighbouring rows go to different warps, which balances long segments. */
-    int group_row = 16 * me.warp, drawn = (me.lane >> 1) * (threads / 32) + me.warp;
-    int tokens_of[] = {min(first + group_row + me.group, last), min(first + group_row + me.group + 8, last),
-                       min(first + group_row, last), min(first + group_row + 15, last), min(first + drawn, last)};
-    int start[5], end[5];
-    attention_find_bounds(task.segment, segments, cursor, last, tokens_of, start, end);
-    if (task.mask_stride && first + drawn <= last)
-        draw_mask(&task, head, first + drawn, start[4], me.lane & 1);
+    /* Two threads draw the mask of a row, and neighbouring rows go to different warps, which balances long segments. */
+    int drawn = first + (me.lane >> 1) * (threads / 32) + me.warp;
+    if (task.mask_stride && drawn <= last)
+        draw_mask(&task, head, drawn, start_of(drawn), me.lane & 1);
 
     /* Keys visible to some of the warp's rows; keys visible to all. */
-    int low = start[2], high = tokens_of[3];
-    int all_low = start[3], all_high = first + group_row + 15 <= last ? first + group_row : -1;
+    int own = first + 16 * me.warp, low = start_of(own), high = min(own + 15, last);
+    int all_low = start_of(own + 15), all_high = own + 15 <= last ? own : -1;
     row_state row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int query = tokens_of[half];
-        bool valid = first + group_row + me.group + 8 * half <= last;
-        row_state begun = {valid ? query : start[half] - 1, start[half], -INFINITY, 0,
-                           attention_mask_row(&task, query, head)};
+        int query = own + me.group + 8 * half, start = start_of(query);
+        row_state begun = {query <= last ? query : start - 1, start, -INFINITY, 0,
+                           attention_mask_row(&task, min(query, last), head)};
         row[half] = begun;
     }
-    tile_address mine = tile_a_address(queries + group_row * query_stride, query_stride);
+    tile_address mine = tile_a_address(queries + (own - first) * query_stride, query_stride);
     float sum[shape::query_sums][2][4] = {};
     int buffer = 0;
 #pragma unroll 1
-    for (int key = cursor.begin, next; key <= last; key = next, buffer = size.buffers - 1 - buffer) {
+    for (int key = begin, next; key <= last; key = next, buffer = size.buffers - 1 - buffer) {
         next = key + inner;
         tile_cp_async_wait();
         __syncthreads();
@@ -250,8 +243,7 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
             copy_keys(0, next);
         }
     }
-    finish_rows<shape>(&task, head, first + group_row, last + 1 - first - group_row, row,
-                       queries + group_row * query_stride, sum);
+    finish_rows<shape>(&task, head, own, last + 1 - own, row, queries + (own - first) * query_stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -264,8 +256,8 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
     attention_size size = shape::size(&task);
     unsigned tiles = lp_blocks(tokens, size.rows);
     if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
-        task.order = lp_cuda_attention_order_of(run);
-        tiles = (unsigned)(ATTENTION_ROWS / size.rows) * (unsigned)lp_cuda_attention_order_tiles(run);
+        task.order = lp_cuda_attention_order_of(run, &tiles);
+        tiles *= (unsigned)(ATTENTION_ROWS / size.rows);
     }
     dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
     LP_LAUNCH_PDL(run, (attention_forward<shape, blocks>), grid, 2 * (unsigned)size.rows,
@@ -308,8 +300,7 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
     attention_task task = {};
     int step = tile_bf16(run) ? 16 : 8;
     task.shard = run->shard;
-    task.segment = run->segment;
-    task.max_segments = run->largest_segments;
+    task.bounds = lp_cuda_bounds_of(run);
     task.rows_of = node->inputs[0]->rows_of;
     task.heads = node->attributes.heads;
     task.head_dim = node->inputs[0]->cols / task.heads;

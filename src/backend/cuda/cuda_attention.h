@@ -76,8 +76,7 @@ struct attention_size {
 
 typedef struct attention_task {
     const lp_cuda_shard *shard;
-    const int32_t *segment;
-    int max_segments;               /* upper bound over all shards */
+    lp_cuda_bounds bounds;
     lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
     attention_size size;
@@ -444,103 +443,6 @@ attention_store(const attention_result &result, int heads, int head, int64_t tok
             if (other)
                 dst[second] = (uint16_t)(both >> 16);
         });
-}
-
-/* ---- segments ------------------------------------------------------------------------------------------------ */
-
-/* A block needs the segment offsets first. A warp loads 128 of them, mostly all, in one coalesced read, and hides the
- * latency behind other work; the next 32 offsets then stay in its registers. */
-
-typedef struct attention_probe {
-    int begin[4]; /* lane i: begin of segments 4 i to 4 i + 3 */
-} attention_probe;
-
-/* Depends on no shard variable, so the load is issued at once. */
-__device__ static inline attention_probe attention_probe_of(const attention_task *task)
-{
-    attention_probe probe;
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->max_segments)];
-    return probe;
-}
-
-/* Begin of segment i < 128; i can differ between lanes. */
-__device__ static inline int attention_probe_at(attention_probe probe, int i)
-{
-    int begin = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        int other = __shfl_sync(0xFFFFFFFFu, probe.begin[j], i >> 2 & 31);
-        begin = (i & 3) == j ? other : begin;
-    }
-    return begin;
-}
-
-/* Index of the segment that contains a token. */
-__device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
-                                                       int token)
-{
-    int low = 0, high = segments, lane = (int)threadIdx.x & 31, below = 0;
-    if (segments <= 128) {
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            below += __popc(__ballot_sync(0xFFFFFFFFu, 4 * lane + j < segments && probe.begin[j] <= token));
-        return below - 1;
-    }
-    while (high - low > 1) {
-        int step = (high - low + 31) / 32, index = low + lane * step;
-        below = __popc(__ballot_sync(0xFFFFFFFFu, index < high && segment[index] <= token));
-        low += (below - 1) * step;
-        high = min(low + step, high);
-    }
-    return low;
-}
-
-/* The segment of a token, and those after it. */
-typedef struct attention_cursor {
-    int index, begin; /* of the token's segment */
-    int next;         /* lane i: begin of the i-th segment after it */
-} attention_cursor;
-
-__device__ static inline attention_cursor attention_cursor_of(const int32_t *segment, int segments, int tokens,
-                                                              attention_probe probe, int token)
-{
-    int s = attention_segment_by_warp(segment, segments, probe, token), next = s + 1 + ((int)threadIdx.x & 31);
-    attention_cursor cursor = {s, 0, 0};
-    if (segments <= 128) {
-        cursor.begin = attention_probe_at(probe, s);
-        cursor.next = attention_probe_at(probe, next);
-        cursor.next = next < segments ? cursor.next : tokens;
-    } else {
-        cursor.begin = segment[s];
-        cursor.next = segment[min(next, segments)];
-    }
-    return cursor;
-}
-
-/* Bounds of the segments of these tokens, none of which is before the cursor's segment or after token `last`. Every
- * lane of the warp must call it. */
-template <int count>
-__device__ static inline void attention_find_bounds(const int32_t *segment, int segments, attention_cursor cursor,
-                                                    int last, const int (&token)[count], int (&start)[count],
-                                                    int (&end)[count])
-{
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        start[i] = end[i] = cursor.begin;
-    for (int k = 0;; k++) {
-        if (k && k % 32 == 0)
-            cursor.next = segment[min(cursor.index + 1 + k + ((int)threadIdx.x & 31), segments)];
-        int next = __shfl_sync(0xFFFFFFFFu, cursor.next, k % 32);
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            end[i] = end[i] <= token[i] ? next : end[i];
-            start[i] = next <= token[i] ? next : start[i];
-        }
-        if (next > last)
-            return;
-    }
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */

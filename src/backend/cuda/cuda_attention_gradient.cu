@@ -178,8 +178,8 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
 }
 
 template <typename shape>
-__device__ __forceinline__ void key_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
-                                         float *memory, int first, int head, int heads)
+__device__ __forceinline__ void key_tile(const attention_task *task, int tokens, float *memory, int first, int head,
+                                         int heads)
 {
     attention_size size = shape::size(task);
     if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles) <= 0)
@@ -207,11 +207,9 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
         copy_queries(0, first);
     };
     copy_first();
-    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
-    int r = (int)threadIdx.x & (rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
-    attention_find_bounds(task->segment, segments, cursor, last, token, from, to);
-    start[r] = from[0];
-    end[r] = to[0];
+    int r = (int)threadIdx.x & (rows - 1);
+    start[r] = task->bounds.start[min(first + r, last)];
+    end[r] = task->bounds.end[min(first + r, last)];
     __syncthreads();
     key_warp mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     mine.high = end[mine.group_row + 15];
@@ -309,8 +307,7 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
 }
 
 template <typename shape>
-__device__ __forceinline__ void query_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
-                                           float *memory, int first, int head)
+__device__ __forceinline__ void query_tile(const attention_task *task, int tokens, float *memory, int first, int head)
 {
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(task);
@@ -327,29 +324,25 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
                               end - from);
     };
     attention_copy<shape>(task, task->queries, head, memory, stride, rows, first, end - first);
-    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
-    copy_keys(0, cursor.begin);
-    /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
-    int group_row = 16 * me.warp, from = first + group_row + me.group;
-    int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
-                       min(first + group_row + 15, end - 1)};
-    int start[4], ends[4];
-    attention_find_bounds(task->segment, segments, cursor, end - 1, tokens_of, start, ends);
-    int low = start[2], high = min(first + group_row + 16, end);
-    int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
+    auto start_of = [&](int token) { return task->bounds.start[min(token, end - 1)]; };
+    int begin = start_of(first);
+    copy_keys(0, begin);
+    int own = first + 16 * me.warp, low = start_of(own), high = min(own + 16, end);
+    int all_low = start_of(own + 15), all_high = own + 16 <= end ? own : -1;
     lp_pdl_wait();
     query_row row[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        int query = tokens_of[half];
-        query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
-                           task->row_stats[(int64_t)query * task->heads + head], attention_mask_row(task, query, head)};
+        int query = own + me.group + 8 * half, start = start_of(query), present = min(query, end - 1);
+        query_row begun = {query < end ? query : start - 1, start,
+                           task->row_stats[(int64_t)present * task->heads + head],
+                           attention_mask_row(task, present, head)};
         row[half] = begun;
     }
-    tile_address queries = tile_a_address(memory + group_row * stride, stride);
+    tile_address queries = tile_a_address(memory + (own - first) * stride, stride);
     float sum[shape::query_sums][2][4] = {};
 #pragma unroll 1
-    for (int key = cursor.begin, next; key < end; key = next, buffer = size.buffers - 1 - buffer) {
+    for (int key = begin, next; key < end; key = next, buffer = size.buffers - 1 - buffer) {
         next = key + inner;
         tile_cp_async_wait();
         __syncthreads();
@@ -363,12 +356,11 @@ __device__ __forceinline__ void query_tile(const attention_task *task, attention
             copy_keys(0, next);
         }
     }
-    int64_t query = first + group_row;
-    float *stage = memory + group_row * stride;
-    attention_store<shape, true>(task->results[0], task->heads, head, query, end - (int)query, size.head, tile, 0,
-                                 tiles, 0, stage, stride, sum);
-    attention_store<shape, true>(task->results[3], task->heads, head, query, end - (int)query, size.basis, tile, 0,
-                                 tiles, shape::columns(size.head), stage, stride, sum);
+    float *stage = memory + (own - first) * stride;
+    attention_store<shape, true>(task->results[0], task->heads, head, own, end - own, size.head, tile, 0, tiles, 0,
+                                 stage, stride, sum);
+    attention_store<shape, true>(task->results[3], task->heads, head, own, end - own, size.basis, tile, 0, tiles,
+                                 shape::columns(size.head), stage, stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -379,15 +371,13 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
-    /* Loads that do not depend on each other. */
-    attention_probe probe = attention_probe_of(&task);
-    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
+    int tokens = task.shard->rows[task.rows_of];
     int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
     int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows;
     if (work & 1)
-        query_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y);
+        query_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y);
     else if (!task.all_heads || blockIdx.y == 0)
-        key_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y,
+        key_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y,
                         task.all_heads ? task.heads : (int)blockIdx.y + 1);
 }
 
@@ -410,8 +400,10 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
     attention_size size = shape::size(&task);
     int queries = attention_divide(shape::sums(task.size.head + task.size.basis), shape::query_sums, &task.query_tiles);
     int keys = attention_divide(key_tiles_of<shape>(task.size), shape::key_sums, &task.key_tiles);
-    dim3 grid((unsigned)(ATTENTION_ROWS / size.rows) * (unsigned)lp_cuda_attention_order_tiles(run),
-              (unsigned)task.heads, (unsigned)(queries > keys ? queries : keys));
+    unsigned tiles;
+    task.order = lp_cuda_attention_order_of(run, &tiles);
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads,
+              (unsigned)(queries > keys ? queries : keys));
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, 2 * (unsigned)size.rows,
                   (size_t)attention_floats(size, shape::inner_rows, true) * sizeof(float), task);
 }
@@ -456,7 +448,6 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     for (int i = 0; i < 5; i++)
         task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    task.order = lp_cuda_attention_order_of(run);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
     task.out = LP_INPUT(6);
