@@ -17,24 +17,23 @@ namespace
  * does not matter. */
 enum { RESCALE_THRESHOLD = 8, RESIDENT_BLOCKS = 256 };
 
-/* State of one of a lane's two rows, g and g + 8 of the warp's 16. */
-typedef struct row_state {
-    int query, start;       /* query < start if there is no such token: all keys are masked */
-    float row_max, row_sum; /* of scores times log2 e; the sum over this lane's keys */
-    const uint32_t *mask;
-} row_state;
+/* Softmax of the lane's two rows. */
+typedef struct softmax_state {
+    float max[2], sum[2]; /* of scores times log2 e; the sum over this lane's keys */
+} softmax_state;
 
 /* ---- dropout mask -------------------------------------------------------------------------------------------- */
 
 /* Draws the mask of a query and head with two threads: thread `part` draws every second byte, two of them interleaved to
  * hide the latency of Philox. */
-__device__ __forceinline__ void draw_mask(const attention_task *task, int head, int token, int start, int part)
+__device__ __forceinline__ void draw_mask(const attention_task *task, int head, int token, int part)
 {
     unsigned char *bytes = (unsigned char *)attention_mask_row(task, token, head);
     uint32_t below = (task->dropout_threshold << 16) - 1;
+    int keys = token + 1 - task->bounds.start[token];
     uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
 #pragma unroll 1
-    for (int block = part; block * 8 <= token - start; block += 4) {
+    for (int block = part; 8 * block < keys; block += 4) {
         unsigned keep[2] = {};
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -45,7 +44,7 @@ __device__ __forceinline__ void draw_mask(const attention_task *task, int head, 
                 keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
         }
         bytes[block] = (unsigned char)keep[0];
-        if ((block + 2) * 8 <= token - start)
+        if (8 * (block + 2) < keys)
             bytes[block + 2] = (unsigned char)keep[1];
     }
 }
@@ -54,22 +53,22 @@ __device__ __forceinline__ void draw_mask(const attention_task *task, int head, 
 
 /* Scales and masks the scores; returns the row maxima, those before included. */
 template <bool unmasked, int tiles>
-__device__ __forceinline__ void mask_scores(float scale, int first_key, const row_state (&row)[2],
-                                            float (&score)[tiles][4], float (&new_max)[2])
+__device__ __forceinline__ void mask_scores(float scale, int first_key, const attention_queries &mine,
+                                            const softmax_state &softmax, float (&score)[tiles][4], float (&new_max)[2])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        new_max[half] = row[half].row_max;
-        int low = row[half].start - first_key - 2 * me.member, high = row[half].query - first_key - 2 * me.member;
+        new_max[half] = softmax.max[half];
+        int low = mine.start[half] - first_key - 2 * me.member, high = mine.query[half] - first_key - 2 * me.member;
 #pragma unroll
         for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
-                float *mine = &score[j][2 * half + i];
+                float *here = &score[j][2 * half + i];
                 bool visible = unmasked || (8 * j + i >= low && 8 * j + i <= high);
-                *mine = visible ? *mine * scale : -INFINITY;
-                new_max[half] = fmaxf(new_max[half], *mine);
+                *here = visible ? *here * scale : -INFINITY;
+                new_max[half] = fmaxf(new_max[half], *here);
             }
         new_max[half] = tile_row_max(new_max[half]);
     }
@@ -96,16 +95,16 @@ template <int all> __device__ __forceinline__ void rescale_sums(const float (&re
 /* Processes the warp's rows and a unit of keys. */
 template <typename shape>
 __device__ void process_unit(const attention_task *task, tile_address queries, const float *keys, int first_key,
-                             bool unmasked, row_state (&row)[2], float (&sum)[shape::query_sums][2][4])
+                             const attention_queries &mine, softmax_state &softmax,
+                             float (&sum)[shape::query_sums][2][4])
 {
     constexpr int tiles = shape::tiles;
     attention_size size = shape::size(task);
-    int stride = size.key_stride(), steps = size.head + size.basis;
-    uint2 loaded[2] = {};
-    if (task->mask_stride)
+    int stride = size.key_stride, steps = size.head + size.basis;
+    uint2 loaded[2];
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
+    for (int half = 0; half < 2; half++)
+        loaded[half] = attention_mask_load(task, mine.mask[half], first_key - mine.start[half]);
     float score[tiles][4] = {}, new_max[2], rescale[2];
     tile_address right = tile_b_address(keys, stride);
 #pragma unroll(shape::fixed ? 64 : 4)
@@ -117,29 +116,30 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
     uint32_t keep[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        keep[half] = attention_mask_extract(task, loaded[half], first_key - row[half].start);
+        keep[half] =
+            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
     int rescale_any = 0;
-    if (unmasked)
-        mask_scores<true>(task->scale * TILE_LOG2_E, first_key, row, score, new_max);
+    if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
+        mask_scores<true>(task->scale * TILE_LOG2_E, first_key, mine, softmax, score, new_max);
     else
-        mask_scores<false>(task->scale * TILE_LOG2_E, first_key, row, score, new_max);
+        mask_scores<false>(task->scale * TILE_LOG2_E, first_key, mine, softmax, score, new_max);
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         /* Before the first visible key the maximum is -infinity, and -infinity - -infinity is NaN. */
-        if (!(new_max[half] <= row[half].row_max + RESCALE_THRESHOLD))
+        if (!(new_max[half] <= softmax.max[half] + RESCALE_THRESHOLD))
             rescale_any = 1;
         else
-            new_max[half] = row[half].row_max;
+            new_max[half] = softmax.max[half];
         float base = new_max[half] == -INFINITY ? 0 : new_max[half];
-        rescale[half] = tile_exp2(row[half].row_max - base);
-        row[half].row_max = new_max[half];
-        row[half].row_sum *= rescale[half];
+        rescale[half] = tile_exp2(softmax.max[half] - base);
+        softmax.max[half] = new_max[half];
+        softmax.sum[half] *= rescale[half];
 #pragma unroll
         for (int j = 0; j < tiles; j++)
 #pragma unroll
             for (int i = 0; i < 2; i++) {
                 float probability = attention_round<shape::precision>(tile_exp2(score[j][2 * half + i] - base));
-                row[half].row_sum += probability;
+                softmax.sum[half] += probability;
                 score[j][2 * half + i] = keep[half] >> (8 * j + i) & 1 ? probability : 0;
             }
     }
@@ -152,28 +152,27 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Reduces the row sums over lanes, and stores the output: columns of the basis first, then the values. `first`: the
- * warp's first query. */
+/* Reduces the row sums over lanes, and stores the output: columns of the basis first, then the values. */
 template <typename shape>
-__device__ __forceinline__ void finish_rows(const attention_task *task, int head, int64_t first, int present,
-                                            row_state (&row)[2], float *stage, float (&sum)[shape::query_sums][2][4])
+__device__ __forceinline__ void finish_rows(const attention_task *task, int head, const attention_queries &mine,
+                                            softmax_state &softmax, float *stage, float (&sum)[shape::query_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->query_tiles), stride = size.query_stride();
+    int tile = shape::first_tile(task->query_tiles), stride = size.query_stride, present = mine.high + 1 - mine.first;
     int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
-        row[half].row_sum = tile_row_sum(row[half].row_sum);
-        rescale[half] = task->dropout_scale / row[half].row_sum;
-        if (tile_lane_now().member == 0 && tile == 0 && row[half].query >= row[half].start)
-            task->lse[(int64_t)row[half].query * task->heads + head] =
-                row[half].row_max * TILE_LN_2 + logf(row[half].row_sum);
+        softmax.sum[half] = tile_row_sum(softmax.sum[half]);
+        rescale[half] = task->dropout_scale / softmax.sum[half];
+        if (tile_lane_now().member == 0 && tile == 0 && mine.query[half] >= mine.start[half])
+            task->lse[(int64_t)mine.query[half] * task->heads + head] =
+                softmax.max[half] * TILE_LN_2 + logf(softmax.sum[half]);
     }
     rescale_sums(rescale, sum);
-    attention_store<shape, true>(task->results[1], task->heads, head, first, present, size.basis, tile, 0, tiles, 0,
-                                 stage, stride, sum);
-    attention_store<shape, false>(task->results[0], task->heads, head, first, present, size.head, tile, 0, tiles,
+    attention_store<shape, true>(task->results[1], task->heads, head, mine.first, present, size.basis, tile, 0, tiles,
+                                 0, stage, stride, sum);
+    attention_store<shape, false>(task->results[0], task->heads, head, mine.first, present, size.head, tile, 0, tiles,
                                   shape::columns(size.basis), stage, stride, sum);
 }
 
@@ -187,63 +186,40 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     lp_pdl_trigger();
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(&task);
-    int head = (int)blockIdx.y, rows = size.rows, threads = 2 * rows;
-    int key_stride = size.key_stride(), query_stride = size.query_stride();
+    int head = (int)blockIdx.y, rows = size.rows;
+    int key_stride = size.key_stride, query_stride = size.query_stride;
     int tokens = task.shard->rows[task.rows_of], first = (int)blockIdx.x * rows;
     if (task.order) {
         int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
         first = work & 1 ? (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows : tokens;
     }
-    int last = min(first + rows, tokens) - 1;
+    int end = min(first + rows, tokens);
     if (first >= tokens)
         return;
     tile_lane me = tile_lane_now();
     float *queries = memory + size.buffers * inner * key_stride;
     auto copy_keys = [&](int buffer, int from) {
         attention_copy<shape>(&task, task.keys, head, memory + buffer * inner * key_stride, key_stride, inner, from,
-                              last + 1 - from);
+                              end - from);
     };
-    auto start_of = [&](int token) { return task.bounds.start[min(token, last)]; };
-    int begin = start_of(first);
+    int begin = task.bounds.start[first];
+    attention_queries mine = attention_queries_of(&task, head, first, end);
     lp_pdl_wait();
-    attention_copy<shape>(&task, task.queries, head, queries, query_stride, rows, first, last - first + 1);
+    attention_copy<shape>(&task, task.queries, head, queries, query_stride, rows, first, end - first);
     copy_keys(0, begin);
-
     /* Two threads draw the mask of a row, and neighbouring rows go to different warps, which balances long segments. */
-    int drawn = first + (me.lane >> 1) * (threads / 32) + me.warp;
-    if (task.mask_stride && drawn <= last)
-        draw_mask(&task, head, drawn, start_of(drawn), me.lane & 1);
-
-    /* Keys visible to some of the warp's rows; keys visible to all. */
-    int own = first + 16 * me.warp, low = start_of(own), high = min(own + 15, last);
-    int all_low = start_of(own + 15), all_high = own + 15 <= last ? own : -1;
-    row_state row[2];
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int query = own + me.group + 8 * half, start = start_of(query);
-        row_state begun = {query <= last ? query : start - 1, start, -INFINITY, 0,
-                           attention_mask_row(&task, min(query, last), head)};
-        row[half] = begun;
-    }
-    tile_address mine = tile_a_address(queries + (own - first) * query_stride, query_stride);
+    int drawn = first + (me.lane >> 1) * (rows / 16) + me.warp;
+    if (task.mask_stride && drawn < end)
+        draw_mask(&task, head, drawn, me.lane & 1);
+    float *own = queries + (mine.first - first) * query_stride;
+    tile_address address = tile_a_address(own, query_stride);
+    softmax_state softmax = {{-INFINITY, -INFINITY}, {}};
     float sum[shape::query_sums][2][4] = {};
-    int buffer = 0;
-#pragma unroll 1
-    for (int key = begin, next; key <= last; key = next, buffer = size.buffers - 1 - buffer) {
-        next = key + inner;
-        tile_cp_async_wait();
-        __syncthreads();
-        if (size.buffers == 2 && next <= last)
-            copy_keys(1 - buffer, next);
-        if (next > low && key <= high)
-            process_unit<shape>(&task, mine, memory + buffer * inner * key_stride, key,
-                                key >= all_low && next - 1 <= all_high, row, sum);
-        if (size.buffers == 1 && next <= last) {
-            __syncthreads();
-            copy_keys(0, next);
-        }
-    }
-    finish_rows<shape>(&task, head, own, last + 1 - own, row, queries + (own - first) * query_stride, sum);
+    attention_each_tile<shape>(size.buffers, begin, end, copy_keys, [&](int buffer, int key) {
+        if (key + inner > mine.low && key <= mine.high)
+            process_unit<shape>(&task, address, memory + buffer * inner * key_stride, key, mine, softmax, sum);
+    });
+    finish_rows<shape>(&task, head, mine, softmax, own, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */

@@ -54,23 +54,12 @@ enum { ATTENTION_KEYS = 3, ATTENTION_GRADIENTS = 4 };
  * processed. Strides of tokens in floats are 4 modulo 8: ldmatrix without bank conflicts. */
 struct attention_size {
     int head, basis, rows, buffers;
+    int key_stride, query_stride, gradient_stride;
 
     /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
     __host__ __device__ constexpr int first(int p) const
     {
         return p == 0 ? 0 : 8 * (head + (p - 1) * basis);
-    }
-    __host__ __device__ constexpr int key_stride() const
-    {
-        return 8 * (2 * head + basis) + 4;
-    }
-    __host__ __device__ constexpr int query_stride() const
-    {
-        return 8 * (head + basis) + 4;
-    }
-    __host__ __device__ constexpr int gradient_stride() const
-    {
-        return 16 * (head + basis) + 4;
     }
 };
 
@@ -102,8 +91,8 @@ typedef struct attention_task {
  * gradient also have the bounds of their segments, and row_stats of the inner rows. */
 __host__ __device__ constexpr int attention_floats(const attention_size &size, int inner_rows, bool backward)
 {
-    int inner = size.buffers * inner_rows, key = size.key_stride(), gradient = size.gradient_stride();
-    int queries = size.rows * (backward ? gradient : size.query_stride()) + inner * key + 64;
+    int inner = size.buffers * inner_rows, key = size.key_stride, gradient = size.gradient_stride;
+    int queries = size.rows * (backward ? gradient : size.query_stride) + inner * key + 64;
     int keys = backward ? size.rows * (key + 2) + inner * (gradient + 2) + 64 : 0;
     return keys > queries ? keys : queries;
 }
@@ -111,7 +100,8 @@ __host__ __device__ constexpr int attention_floats(const attention_size &size, i
 /* Tiles for these widths, with two buffers if two blocks then run on a multiprocessor. */
 __host__ __device__ constexpr attention_size attention_size_of(int head, int basis, int inner_rows, bool backward)
 {
-    attention_size size = {head, basis, ATTENTION_ROWS, 2};
+    int both = head + basis;
+    attention_size size = {head, basis, ATTENTION_ROWS, 2, 8 * (both + head) + 4, 8 * both + 4, 16 * both + 4};
     if (attention_floats(size, inner_rows, backward) * 4 <= TILE_HALF_SHARED)
         return size;
     size.buffers = 1;
@@ -120,35 +110,30 @@ __host__ __device__ constexpr attention_size attention_size_of(int head, int bas
     return size;
 }
 
-/* What depends on the precision alone. */
-template <lp_precision a_precision> struct attention_format {
-    static constexpr lp_precision precision = a_precision;
-    static constexpr bool bf16 = precision == LP_PRECISION_BF16, exact = precision == LP_PRECISION_FP32;
-    static constexpr int wide = bf16 ? 8 : 16; /* floats of an accumulator tile's columns */
-
-    /* Accumulator tiles of `steps` k-steps. */
-    __host__ __device__ static constexpr int sums(int steps)
-    {
-        return bf16 ? steps : (steps + 1) / 2;
-    }
-    /* Columns of `steps` k-steps. */
-    __host__ __device__ static constexpr int columns(int steps)
-    {
-        return (bf16 ? 16 : 8) * steps;
-    }
-};
-
 /* An instance of the kernels: precision, accumulators of query and key tiles, and where they are fixed the widths and
  * tiles as compile-time constants: products then unroll to straight-line ldmatrix and mma. */
-template <lp_precision precision, bool backward, int fixed_head = 0, int fixed_basis = 0>
-struct attention_shape : attention_format<precision> {
-    using attention_format<precision>::bf16, attention_format<precision>::exact, attention_format<precision>::sums;
+template <lp_precision a_precision, bool backward, int fixed_head = 0, int fixed_basis = 0> struct attention_shape {
+    static constexpr lp_precision precision = a_precision;
+    static constexpr bool bf16 = precision == LP_PRECISION_BF16, exact = precision == LP_PRECISION_FP32;
     static constexpr bool fixed = fixed_head > 0, accumulates = backward;
-    static constexpr int query_sums = fixed ? sums(fixed_head + fixed_basis) : exact ? 12 : 18;
-    static constexpr int key_sums = fixed ? sums(fixed_head) + query_sums : exact ? 16 : 20;
+    static constexpr int tile_steps = bf16 ? 1 : 2,
+                         wide = 8 * tile_steps;             /* k-steps and floats of an accumulator tile */
     static constexpr int tiles = backward && !bf16 ? 2 : 4; /* of 8 inner rows, which a warp processes at once */
     static constexpr int inner_rows = 8 * tiles;
+    static constexpr int query_sums = fixed   ? (fixed_head + fixed_basis + tile_steps - 1) / tile_steps
+                                      : exact ? 12
+                                              : 18;
+    static constexpr int key_sums = fixed ? (fixed_head + tile_steps - 1) / tile_steps + query_sums : exact ? 16 : 20;
 
+    /* Accumulator tiles, and columns, of `steps` k-steps. */
+    __host__ __device__ static constexpr int sums(int steps)
+    {
+        return (steps + tile_steps - 1) / tile_steps;
+    }
+    __host__ __device__ static constexpr int columns(int steps)
+    {
+        return 16 / tile_steps * steps;
+    }
     __host__ __device__ static constexpr attention_size size(const attention_task *task)
     {
         if constexpr (fixed) {
@@ -457,16 +442,74 @@ __device__ static inline uint32_t *attention_mask_row(const attention_task *task
  * to 32 keys. Bits of masked keys are undefined. */
 __device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    int word = min(max(position >> 5, -1), task->mask_stride - 1);
-    uint2 both = {mask[word], mask[word + 1]};
+    uint2 both = {};
+    if (task->mask_stride) {
+        int word = min(max(position >> 5, -1), task->mask_stride - 1);
+        both.x = mask[word];
+        both.y = mask[word + 1];
+    }
     return both;
 }
 
-/* The bits of the lane's columns of 8 x 8 tiles. */
 __device__ static inline uint32_t attention_mask_extract(const attention_task *task, uint2 both, int position)
 {
-    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) >> (2 * tile_lane_now().member)
-                             : 0xFFFFFFFFu;
+    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) : 0xFFFFFFFFu;
+}
+
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
+
+/* A warp's 16 queries, and the keys that they see. */
+typedef struct attention_queries {
+    int first;             /* query */
+    int low, high;         /* keys that some of them see */
+    int all_low, all_high; /* keys that all of them see */
+    /* The lane's two rows, g and g + 8; query < start if there is no such token: all keys are masked. */
+    int query[2], start[2];
+    const uint32_t *mask[2];
+} attention_queries;
+
+/* The tile has the tokens [first, end). */
+__device__ static __forceinline__ attention_queries attention_queries_of(const attention_task *task, int head,
+                                                                         int first, int end)
+{
+    tile_lane me = tile_lane_now();
+    attention_queries mine;
+    auto start_of = [&](int token) { return task->bounds.start[min(token, end - 1)]; };
+    mine.first = first + 16 * me.warp;
+    mine.low = start_of(mine.first);
+    mine.high = min(mine.first + 16, end) - 1;
+    mine.all_low = start_of(mine.first + 15);
+    mine.all_high = mine.first + 16 <= end ? mine.first : -1;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int query = mine.first + me.group + 8 * half;
+        mine.start[half] = start_of(query);
+        mine.query[half] = query < end ? query : mine.start[half] - 1;
+        mine.mask[half] = attention_mask_row(task, min(query, end - 1), head);
+    }
+    return mine;
+}
+
+/* Calls process(buffer, row) for the inner tiles of the rows [first, end), of which the first has been copied to buffer
+ * 0; copy(buffer, row) copies another. */
+template <typename shape, typename copy_function, typename process_function>
+__device__ static __forceinline__ void attention_each_tile(int buffers, int first, int end, const copy_function &copy,
+                                                           const process_function &process)
+{
+    int buffer = 0;
+#pragma unroll 1
+    for (int row = first, next; row < end; row = next, buffer = buffers - 1 - buffer) {
+        next = row + shape::inner_rows;
+        tile_cp_async_wait();
+        __syncthreads();
+        if (buffers == 2 && next < end)
+            copy(1 - buffer, next);
+        process(buffer, row);
+        if (buffers == 1 && next < end) {
+            __syncthreads();
+            copy(0, next);
+        }
+    }
 }
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */

@@ -124,17 +124,13 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
                                                 float (&sum)[shape::key_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int stride = size.gradient_stride(), from = 0;
-    uint2 loaded = {};
-    if (task->mask_stride) {
-        /* Lane i loads the mask of query i of the unit for the warp's keys. */
-        int query = min(first_query + (tile_lane_now().lane & (shape::inner_rows - 1)), mine.high - 1);
-        from = origin + mine.group_row - start[min(query - origin, size.rows - 1)];
-        loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
-    }
+    /* Lane i loads the mask of query i of the unit for the warp's keys. */
+    int query = min(first_query + (tile_lane_now().lane & (shape::inner_rows - 1)), mine.high - 1);
+    int from = origin + mine.group_row - start[min(query - origin, size.rows - 1)], stride = size.gradient_stride;
+    uint2 loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
-    uint32_t word = task->mask_stride ? tile_funnel_shift(loaded.x, loaded.y, from) : 0xFFFFFFFFu;
+    uint32_t word = attention_mask_extract(task, loaded, from);
     if (first_query >= origin + mine.group_row + 15 && first_query + shape::inner_rows <= mine.all_end)
         finish_queries<true>(task, mine, first_query, word, row_stats, score, dscore);
     else
@@ -157,7 +153,7 @@ __device__ __forceinline__ void store_keys(const attention_task *task, int head,
                                            float *stage, float (&sum)[shape::key_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->key_tiles), stride = size.key_stride(), heads = task->heads;
+    int tile = shape::first_tile(task->key_tiles), stride = size.key_stride, heads = task->heads;
     int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
     int head_sums = shape::sums(size.head), rest = max(head_sums - tile, 0), basis = shape::columns(size.basis);
     attention_store<shape, true>(task->results[1], heads, head, key, present, size.head, tile, 0, min(rest, tiles), 0,
@@ -186,7 +182,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
         return;
     constexpr int inner = shape::inner_rows;
     tile_lane me = tile_lane_now();
-    int rows = size.rows, key_stride = size.key_stride(), stride = size.gradient_stride();
+    int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride;
     float *all_queries = memory + rows * key_stride;
     int *start = (int *)(all_queries + size.buffers * inner * stride + 64), *end = start + rows;
     float2 *all_stats = (float2 *)(end + rows);
@@ -197,10 +193,9 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
     };
     auto copy_row_stats = [&](int buffer, int from) {
         int r = (int)threadIdx.x;
+        const float2 *stats = task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head;
         if (r < inner)
-            tile_cp_async<2>(
-                (float *)(all_stats + buffer * inner + r),
-                (const float *)(task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head));
+            tile_cp_async<2>((float *)(all_stats + buffer * inner + r), (const float *)stats);
     };
     auto copy_first = [&] {
         attention_copy<shape>(task, task->keys, head, memory, key_stride, rows, first, tokens - first);
@@ -223,25 +218,15 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
     float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
     for (;;) {
-        int buffer = 0;
-#pragma unroll 1
-        for (int query = first, next; query < query_end; query = next, buffer = size.buffers - 1 - buffer) {
-            next = query + inner;
-            tile_cp_async_wait();
-            __syncthreads();
-            if (size.buffers == 2 && next < query_end) {
-                copy_queries(1 - buffer, next);
-                copy_row_stats(1 - buffer, next);
-            }
-            if (next > first + mine.group_row && query < mine.high)
+        auto copy_both = [&](int buffer, int from) {
+            copy_queries(buffer, from);
+            copy_row_stats(buffer, from);
+        };
+        attention_each_tile<shape>(size.buffers, first, query_end, copy_both, [&](int buffer, int query) {
+            if (query + inner > first + mine.group_row && query < mine.high)
                 process_queries<shape>(task, mine, keys, all_queries + buffer * inner * stride,
                                        all_stats + buffer * inner, start, first, query, head, sum);
-            if (size.buffers == 1 && next < query_end) {
-                __syncthreads();
-                copy_queries(0, next);
-                copy_row_stats(0, next);
-            }
-        }
+        });
         store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row,
                           memory + mine.group_row * key_stride, sum);
         if (++head == heads)
@@ -254,54 +239,46 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* State of one of the lane's two rows. */
-typedef struct query_row {
-    int query, start; /* query < start if there is no such token */
-    float2 stats;
-    const uint32_t *mask;
-} query_row;
-
 template <bool unmasked, int tiles>
-__device__ __forceinline__ void finish_keys(const attention_task *task, const query_row (&row)[2], int first_key,
-                                            const uint32_t (&keep)[2], float (&score)[tiles][4],
-                                            float (&dscore)[tiles][4])
+__device__ __forceinline__ void finish_keys(const attention_task *task, const attention_queries &mine,
+                                            const float2 (&stats)[2], int first_key, const uint32_t (&keep)[2],
+                                            float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const query_row *mine = &row[i >> 1];
-            int key = first_key + 8 * j + 2 * me.member + (i & 1);
-            finish_pair(task, unmasked || (key >= mine->start && key <= mine->query),
-                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->stats, &score[j][i], &dscore[j][i]);
+            int half = i >> 1, key = first_key + 8 * j + 2 * me.member + (i & 1);
+            finish_pair(task, unmasked || (key >= mine.start[half] && key <= mine.query[half]),
+                        keep[half] >> (8 * j + (i & 1)) & 1, stats[half], &score[j][i], &dscore[j][i]);
         }
     }
 }
 
-/* Processes the warp's queries and a unit of keys; unmasked: every query sees every key. */
+/* Processes the warp's queries and a unit of keys. */
 template <typename shape>
 __device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
-                                             int first_key, bool unmasked, const query_row (&row)[2],
+                                             int first_key, const attention_queries &mine, const float2 (&stats)[2],
                                              float (&sum)[shape::query_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int stride = size.key_stride();
-    uint2 loaded[2] = {};
-    if (task->mask_stride)
+    int stride = size.key_stride;
+    uint2 loaded[2];
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
+    for (int half = 0; half < 2; half++)
+        loaded[half] = attention_mask_load(task, mine.mask[half], first_key - mine.start[half]);
     float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, false>(task, queries, tile_b_address(keys, stride), stride, score, dscore);
     uint32_t keep[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        keep[half] = attention_mask_extract(task, loaded[half], first_key - row[half].start);
-    if (unmasked)
-        finish_keys<true>(task, row, first_key, keep, score, dscore);
+        keep[half] =
+            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
+    if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
+        finish_keys<true>(task, mine, stats, first_key, keep, score, dscore);
     else
-        finish_keys<false>(task, row, first_key, keep, score, dscore);
+        finish_keys<false>(task, mine, stats, first_key, keep, score, dscore);
     attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
                                 shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles));
 }
@@ -315,52 +292,32 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
     int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
     if (first >= tokens || tiles <= 0)
         return;
-    tile_lane me = tile_lane_now();
-    int rows = size.rows, key_stride = size.key_stride(), stride = size.gradient_stride();
-    int end = min(first + rows, tokens), buffer = 0;
+    int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride, end = min(first + rows, tokens);
     float *all_keys = memory + rows * stride;
-    auto copy_keys = [&](int to, int from) {
-        attention_copy<shape>(task, task->keys, head, all_keys + to * inner * key_stride, key_stride, inner, from,
+    auto copy_keys = [&](int buffer, int from) {
+        attention_copy<shape>(task, task->keys, head, all_keys + buffer * inner * key_stride, key_stride, inner, from,
                               end - from);
     };
     attention_copy<shape>(task, task->queries, head, memory, stride, rows, first, end - first);
-    auto start_of = [&](int token) { return task->bounds.start[min(token, end - 1)]; };
-    int begin = start_of(first);
+    int begin = task->bounds.start[first];
     copy_keys(0, begin);
-    int own = first + 16 * me.warp, low = start_of(own), high = min(own + 16, end);
-    int all_low = start_of(own + 15), all_high = own + 16 <= end ? own : -1;
+    attention_queries mine = attention_queries_of(task, head, first, end);
+    float *own = memory + (mine.first - first) * stride;
     lp_pdl_wait();
-    query_row row[2];
+    float2 stats[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int query = own + me.group + 8 * half, start = start_of(query), present = min(query, end - 1);
-        query_row begun = {query < end ? query : start - 1, start,
-                           task->row_stats[(int64_t)present * task->heads + head],
-                           attention_mask_row(task, present, head)};
-        row[half] = begun;
-    }
-    tile_address queries = tile_a_address(memory + (own - first) * stride, stride);
+    for (int half = 0; half < 2; half++)
+        stats[half] = task->row_stats[(int64_t)max(mine.query[half], 0) * task->heads + head];
+    tile_address queries = tile_a_address(own, stride);
     float sum[shape::query_sums][2][4] = {};
-#pragma unroll 1
-    for (int key = begin, next; key < end; key = next, buffer = size.buffers - 1 - buffer) {
-        next = key + inner;
-        tile_cp_async_wait();
-        __syncthreads();
-        if (size.buffers == 2 && next < end)
-            copy_keys(1 - buffer, next);
-        if (next > low && key < high)
-            process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key,
-                                key >= all_low && next - 1 <= all_high, row, sum);
-        if (size.buffers == 1 && next < end) {
-            __syncthreads();
-            copy_keys(0, next);
-        }
-    }
-    float *stage = memory + (own - first) * stride;
-    attention_store<shape, true>(task->results[0], task->heads, head, own, end - own, size.head, tile, 0, tiles, 0,
-                                 stage, stride, sum);
-    attention_store<shape, true>(task->results[3], task->heads, head, own, end - own, size.basis, tile, 0, tiles,
-                                 shape::columns(size.head), stage, stride, sum);
+    attention_each_tile<shape>(size.buffers, begin, end, copy_keys, [&](int buffer, int key) {
+        if (key + inner > mine.low && key <= mine.high)
+            process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key, mine, stats, sum);
+    });
+    attention_store<shape, true>(task->results[0], task->heads, head, mine.first, end - mine.first, size.head, tile, 0,
+                                 tiles, 0, own, stride, sum);
+    attention_store<shape, true>(task->results[3], task->heads, head, mine.first, end - mine.first, size.basis, tile, 0,
+                                 tiles, shape::columns(size.head), own, stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
