@@ -66,17 +66,13 @@ __global__ void self_kernel(const __grid_constant__ self_task task)
 void launch(const lp_node *node, const lp_cuda_run *run, bool gradient)
 {
     const lp_value *query = node->inputs[0];
-    int heads = node->attributes.heads;
-    self_task task = {run->shard,           lp_cuda_bounds_of(run),
-                      query->rows_of,       heads,
-                      query->cols / heads,  (float)node->attributes.scale,
-                      LP_INPUT(0),          LP_INPUT(1),
-                      LP_INPUT(2),          LP_INPUT(3),
-                      LP_INPUT(4),          gradient ? NULL : LP_OUTPUT(0),
-                      LP_INPUT(5),          gradient ? LP_OUTPUT(0) : NULL,
-                      LP_OUTPUT(1),         LP_OUTPUT(2),
-                      LP_OUTPUT(3),         LP_OUTPUT(4),
-                      (int)node->accumulate};
+    int heads = node->attributes.heads, cols = query->cols / heads, adds = (int)node->accumulate;
+    float scale = (float)node->attributes.scale;
+    float *joined = gradient ? NULL : LP_OUTPUT(0), *dquery = gradient ? LP_OUTPUT(0) : NULL;
+    lp_cuda_bounds bounds = lp_cuda_bounds_of(run);
+    self_task task = {run->shard,   bounds,       query->rows_of, heads,        cols,   scale,       LP_INPUT(0),
+                      LP_INPUT(1),  LP_INPUT(2),  LP_INPUT(3),    LP_INPUT(4),  joined, LP_INPUT(5), dquery,
+                      LP_OUTPUT(1), LP_OUTPUT(2), LP_OUTPUT(3),   LP_OUTPUT(4), adds};
     LP_LAUNCH(run, self_kernel, lp_blocks((int64_t)lp_cuda_largest(run, query) * heads, WARPS), WARPS * 32, 0, task);
 }
 

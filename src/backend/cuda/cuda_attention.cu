@@ -262,13 +262,7 @@ attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run
         return {};
     int cols = value->cols / heads;
     float *to = lp_cuda_stores_floats(run, value) ? LP_OUTPUT(i) : NULL;
-    return {to,
-            lp_cuda_copy_to(run, value, heads),
-            cols,
-            value->cols,
-            cols,
-            LP_ADDS(i) != 0,
-            attention_aligned(to, cols, 2)};
+    return {to, lp_cuda_copy_to(run, value, heads), cols, value->cols, cols, LP_ADDS(i) != 0};
 }
 
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bool backward)

@@ -42,9 +42,9 @@ typedef struct attention_part {
 typedef struct attention_result {
     float *to; /* NULL: not stored */
     lp_cuda_copy copy;
-    int cols, stride;            /* columns of a head; floats from token to token */
-    int64_t head_step;           /* floats from head to head */
-    bool accumulate, vectorized; /* vectorized: all rows are 8-byte aligned */
+    int cols, stride;  /* columns of a head; floats from token to token */
+    int64_t head_step; /* floats from head to head */
+    bool accumulate;
 } attention_result;
 
 /* Number of parts of a token, in the order of its row. */
@@ -116,23 +116,20 @@ template <lp_precision a_precision, bool backward, int fixed_head = 0, int fixed
     static constexpr lp_precision precision = a_precision;
     static constexpr bool bf16 = precision == LP_PRECISION_BF16, exact = precision == LP_PRECISION_FP32;
     static constexpr bool fixed = fixed_head > 0, accumulates = backward;
-    static constexpr int tile_steps = bf16 ? 1 : 2,
-                         wide = 8 * tile_steps;             /* k-steps and floats of an accumulator tile */
-    static constexpr int tiles = backward && !bf16 ? 2 : 4; /* of 8 inner rows, which a warp processes at once */
+    static constexpr int per = bf16 ? 1 : 2, wide = 8 * per; /* k-steps and floats of an accumulator tile's columns */
+    static constexpr int tiles = backward && !bf16 ? 2 : 4;  /* of 8 inner rows, which a warp processes at once */
     static constexpr int inner_rows = 8 * tiles;
-    static constexpr int query_sums = fixed   ? (fixed_head + fixed_basis + tile_steps - 1) / tile_steps
-                                      : exact ? 12
-                                              : 18;
-    static constexpr int key_sums = fixed ? (fixed_head + tile_steps - 1) / tile_steps + query_sums : exact ? 16 : 20;
+    static constexpr int query_sums = fixed ? (fixed_head + fixed_basis + per - 1) / per : exact ? 12 : 18;
+    static constexpr int key_sums = fixed ? (fixed_head + per - 1) / per + query_sums : exact ? 16 : 20;
 
     /* Accumulator tiles, and columns, of `steps` k-steps. */
     __host__ __device__ static constexpr int sums(int steps)
     {
-        return (steps + tile_steps - 1) / tile_steps;
+        return (steps + per - 1) / per;
     }
     __host__ __device__ static constexpr int columns(int steps)
     {
-        return 16 / tile_steps * steps;
+        return 16 / per * steps;
     }
     __host__ __device__ static constexpr attention_size size(const attention_task *task)
     {
@@ -189,22 +186,6 @@ __device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4]
     }
 }
 
-/* The rows of one accumulator tile's columns, as operand A. */
-template <bool bf16>
-__device__ static __forceinline__ void attention_load_columns(float (&left)[4], const float *rows, tile_address source,
-                                                              int stride, int m)
-{
-    if constexpr (bf16) {
-        tile_ldmatrix_trans(left, source, 8 * m);
-    } else {
-        float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
-        left[0] = x.x;
-        left[1] = x.y;
-        left[2] = y.x;
-        left[3] = y.y;
-    }
-}
-
 /* sum[m] += (score b_m)^T for from <= m < to: score [16 x 8 tiles] in accumulator layout, b_m: 8 tiles rows and 16
  * columns from b + m * wide on. The columns of b are the rows of the mma tile, so a lane loads two of them at once, and
  * the scores are operand B in the layout that they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0
@@ -246,9 +227,13 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
                 bool used = m >= from && m < to;
                 if (shape::fixed && !used)
                     continue;
-                float left[4];
-                attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
-                                             m + (bf16 ? 2 * j * stride : 0));
+                float left[4]; /* the rows of the tile's columns */
+                if constexpr (bf16) {
+                    tile_ldmatrix_trans(left, source, 8 * m + 16 * j * stride);
+                } else {
+                    *(float2 *)&left[0] = *(const float2 *)(rows + 16 * m + 8 * j * stride);
+                    *(float2 *)&left[2] = *(const float2 *)(rows + 16 * m + (8 * j + 1) * stride);
+                }
 #pragma unroll
                 for (int i = 0; i < 4; i++)
                     left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
@@ -266,42 +251,18 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
 
 /* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Copies a part of tokens [first, first + present), and zeros up to `rows`, a warp for each row. Offsets are 32-bit
- * products: 64-bit ones took longer than the copies. */
-template <int vector>
-__device__ static __forceinline__ void attention_copy_part(const attention_part *part, int head, int cols_padded,
-                                                           float *to, int stride, int threads, int rows, int first,
-                                                           int present)
+/* Copies `count` adjacent parts of tokens [first, first + present), and zeros up to `rows`; `slots` threads copy a row of
+ * `width` floats, each the same columns of all its rows. Offsets are 32-bit products: 64-bit ones took longer than the
+ * copies. */
+template <int vector, int count>
+__device__ static __forceinline__ void attention_copy_parts(const attention_size &size, const attention_part *parts,
+                                                            int head, float *to, int stride, int width, int slots,
+                                                            int rows, int first, int present)
 {
-    int row = (int)threadIdx.x >> 5, step = threads >> 5;
-    uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
-    const float *from = part->from + head * part->head_step;
-    first += row;
+    int row = (int)threadIdx.x / slots, step = 2 * size.rows / slots;
 #pragma unroll 1
-    for (int c = vector * ((int)threadIdx.x & 31); c < cols_padded; c += 32 * vector) {
-        const char *source = (const char *)(from + c);
-        float *dst = to + row * stride + c;
-        int remaining = c < part->cols ? present - row : 0;
-#pragma unroll(vector == 1 ? 4 : 16)
-        for (int r = 0; r < rows; r += step)
-            tile_cp_async<vector>(dst + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
-                                  r < remaining);
-    }
-}
-
-/* bf16, where every part is copied by 4 floats: a thread has the same column of all its rows, so that the parts take one
- * loop. The row of a token is `stride` - 4 floats. */
-template <typename shape, int count>
-__device__ static __forceinline__ void attention_copy_rows(const attention_size &size,
-                                                           const attention_part (&parts)[count], int head, float *to,
-                                                           int stride, int rows, int first, int present)
-{
-    int width = stride - 4, threads = 2 * size.rows;
-    int slots = min(width > 256 ? 128 : width > 128 ? 64 : 32, threads);
-    int row = (int)threadIdx.x / slots, step = threads / slots;
-#pragma unroll 1
-    for (int c = 4 * ((int)threadIdx.x & (slots - 1)); c < width; c += 4 * slots) {
-        int p = (c >= size.first(1)) + (c >= size.first(2)) + (count > 3 && c >= size.first(3));
+    for (int c = vector * ((int)threadIdx.x & (slots - 1)); c < width; c += vector * slots) {
+        int p = count == 1 ? 0 : (c >= size.first(1)) + (c >= size.first(2)) + (count > 3 && c >= size.first(3));
         const attention_part *part = &parts[p];
         int col = c - size.first(p);
         uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
@@ -309,34 +270,34 @@ __device__ static __forceinline__ void attention_copy_rows(const attention_size 
             (const char *)(part->from + head * part->head_step + col) + (uint64_t)(uint32_t)(first + row) * bytes;
         float *dst = to + row * stride + c;
         int remaining = col < part->cols ? present - row : 0;
-#pragma unroll(8)
+#pragma unroll(count > 1 ? 8 : vector > 1 ? 16 : 4)
         for (int r = 0; r < rows; r += step, source += (uint64_t)step * bytes)
-            tile_cp_async<4>(dst + r * stride, (const float *)source, r < remaining);
+            tile_cp_async<vector>(dst + r * stride, (const float *)source, r < remaining);
     }
 }
 
-/* Starts the copy of tokens [first, first + present), with the parts that a row of `stride` - 4 floats has. */
+/* Starts the copy of tokens [first, first + present), with the parts that a row of `stride` - 4 floats has. In bf16
+ * every part is copied by 4 floats, so that the parts take one loop. */
 template <typename shape, int count>
 __device__ static __forceinline__ void attention_copy(const attention_task *task, const attention_part (&parts)[count],
                                                       int head, float *to, int stride, int rows, int first, int present)
 {
     attention_size size = shape::size(task);
+    int width = stride - 4, slots = min(width > 256 ? 128 : width > 128 ? 64 : 32, 2 * size.rows);
     if constexpr (shape::bf16) {
-        attention_copy_rows<shape>(size, parts, head, to, stride, rows, first, present);
+        attention_copy_parts<4, count>(size, parts, head, to, stride, width, slots, rows, first, present);
     } else {
 #pragma unroll
         for (int p = 0; p < count; p++) {
             bool of_head = p == 0 || p == count - 1;
-            int cols_padded = 8 * (of_head ? size.head : size.basis), threads = 2 * size.rows;
+            int cols = size.first(p) < width ? 8 * (of_head ? size.head : size.basis) : 0;
             float *mine = to + size.first(p);
-            if (size.first(p) >= stride - 4 || cols_padded == 0)
-                continue;
-            if (task->aligned && of_head)
-                attention_copy_part<2>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
-            else if (task->aligned)
-                attention_copy_part<4>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
+            if (!task->aligned)
+                attention_copy_parts<1, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
+            else if (of_head)
+                attention_copy_parts<2, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
             else
-                attention_copy_part<1>(&parts[p], head, cols_padded, mine, stride, threads, rows, first, present);
+                attention_copy_parts<4, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
         }
     }
 }
@@ -387,7 +348,7 @@ attention_store(const attention_result &result, int heads, int head, int64_t tok
             x += one ? dst[0] : 0;
             y += other ? dst[second] : 0;
         });
-    if (!shape::bf16 && result.vectorized)
+    if (!shape::bf16 && cols % 2 == 0 && (uintptr_t)to % 8 == 0)
         each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool) {
             if (one)
                 *(float2 *)dst = make_float2(x, y);
@@ -525,11 +486,10 @@ static inline bool attention_aligned(const float *from, int cols, int vector)
 template <typename... shapes, typename action>
 static inline bool attention_first_of(const attention_task *task, const action &act)
 {
+    int head = task->size.head, basis = task->size.basis;
     auto attempt = [&](auto shape) {
-        int given = task->size.head + task->size.basis;
         attention_size size = shape.size(task);
-        bool covers =
-            task->size.head <= size.head && task->size.basis <= size.basis && 5 * given >= 3 * (size.head + size.basis);
+        bool covers = head <= size.head && basis <= size.basis && 5 * (head + basis) >= 3 * (size.head + size.basis);
         if (covers)
             act(shape);
         return covers;

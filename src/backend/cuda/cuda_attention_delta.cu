@@ -118,10 +118,5 @@ template <lp_precision precision> void launch(const lp_cuda_run *run, const atte
 
 void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
-    if (tile_bf16(run))
-        launch<LP_PRECISION_BF16>(run, *task, tokens);
-    else if (tile_tensor(run))
-        launch<LP_PRECISION_TF32>(run, *task, tokens);
-    else
-        launch<LP_PRECISION_FP32>(run, *task, tokens);
+    attention_with_shape<true>(run, task, [&](auto shape) { launch<decltype(shape)::precision>(run, *task, tokens); });
 }

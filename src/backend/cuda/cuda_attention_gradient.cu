@@ -375,28 +375,6 @@ bool results_alias(const attention_result (&results)[5])
     return false;
 }
 
-/* Launches the gradients in the set `chosen`. dbasis_of_heads [H x T x basis]: where dbasis is stored for each head, or
- * NULL. */
-void launch_results(const lp_cuda_run *run, attention_task task, int64_t tokens, int chosen, float *dbasis_of_heads)
-{
-    for (int i = 0; i < 5; i++)
-        if (!(chosen >> i & 1))
-            task.results[i] = {};
-    attention_result dbasis = task.results[4];
-    task.all_heads = dbasis.to && !dbasis_of_heads;
-    bool by_head = dbasis.to && dbasis_of_heads;
-    task.results[4].head_step = by_head ? tokens * task.basis_dim : 0;
-    if (by_head) {
-        task.results[4].to = dbasis_of_heads;
-        task.results[4].accumulate = false;
-    }
-    attention_with_shape<true>(run, &task, [&](auto shape) { launch<decltype(shape)>(run, task); });
-    if (by_head)
-        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
-                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.results[4].head_step, task.heads,
-                  task.basis_dim, dbasis.to, dbasis.accumulate);
-}
-
 } // namespace
 
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
@@ -404,6 +382,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     attention_task task = attention_task_of(node, run, true);
     for (int i = 0; i < 5; i++)
         task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
+    task.results[4].head_step = 0; /* the heads share it */
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
@@ -415,19 +394,29 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 
     /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
      * floats: row_stats, and dbasis of every head otherwise. */
-    bool by_head = task.results[4].to && task.heads > 1 &&
-                   (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
+    attention_result dbasis = task.results[4];
+    bool alias = results_alias(task.results);
+    bool by_head =
+        dbasis.to && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
-    size_t dbasis = by_head ? (size_t)tokens * (size_t)(task.heads * task.basis_dim) : 0;
-    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + dbasis) * sizeof(float));
+    int64_t head_step = by_head ? tokens * task.basis_dim : 0;
+    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + (size_t)(task.heads * head_step)) * sizeof(float));
     if (!scratch)
         return;
+    if (by_head)
+        task.results[4] = {scratch + row_stats, {}, dbasis.cols, dbasis.stride, head_step, false};
     task.row_stats = (float2 *)scratch;
     attention_delta(run, &task, tokens);
     lp_cuda_release_low_priority(run);
     /* Gradients into the same matrix are computed one after another. */
-    bool alias = results_alias(task.results);
-    for (int i = 0; i < (alias ? 5 : 1); i++)
-        if (!alias || task.results[i].to)
-            launch_results(run, task, tokens, alias ? 1 << i : 31, by_head ? scratch + row_stats : NULL);
+    for (int i = 0; i < (alias ? 5 : 1); i++) {
+        attention_task part = task;
+        for (int k = 0; alias && k < 5; k++)
+            part.results[k] = k == i ? task.results[k] : attention_result();
+        part.all_heads = part.results[4].to && !by_head;
+        attention_with_shape<true>(run, &part, [&](auto shape) { launch<decltype(shape)>(run, part); });
+    }
+    if (by_head)
+        LP_LAUNCH(run, sum_heads, lp_blocks(head_step, THREADS), THREADS, 0, &run->shard->rows[task.rows_of],
+                  scratch + row_stats, head_step, task.heads, task.basis_dim, dbasis.to, dbasis.accumulate);
 }
