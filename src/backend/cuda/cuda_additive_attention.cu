@@ -6,7 +6,7 @@
 namespace
 {
 
-enum { CHUNK = 64, MOST_THREADS = LP_RECURRENT_HIDDEN, SUM_ROWS = 32 };
+enum { CHUNK = 64, MOST_THREADS = LP_RECURRENT_HIDDEN };
 
 /* The score of a pair is weight . sigmoid(query + key), and its gradient dout . value. Sums over the pairs of a token:
  *
@@ -72,21 +72,15 @@ __global__ void __launch_bounds__(MOST_THREADS) additive_kernel(const __grid_con
         task.dweight[t * a + c] = dweight;
 }
 
-/* dweight = the column sums of those of all queries. */
+/* dweight = the column sums of those of all queries, a warp for each column. */
 __global__ void weight_kernel(const lp_cuda_shard *shard, const float *rows, int a, float *dweight, int adds)
 {
-    __shared__ double part[SUM_ROWS][32];
-    int c = (int)(blockIdx.x * 32 + threadIdx.x), tokens = shard->rows[LP_ROWS_TOKENS];
     double sum = 0;
-    for (int t = (int)threadIdx.y; c < a && t < tokens; t += SUM_ROWS)
-        sum += (double)rows[(int64_t)t * a + c];
-    part[threadIdx.y][threadIdx.x] = sum;
-    __syncthreads();
-    if (threadIdx.y > 0 || c >= a)
-        return;
-    for (int i = 1; i < SUM_ROWS; i++)
-        sum += part[i][threadIdx.x];
-    lp_store(&dweight[c], (float)sum, adds);
+    for (int64_t t = threadIdx.x; t < shard->rows[LP_ROWS_TOKENS]; t += 32)
+        sum += (double)rows[t * a + blockIdx.x];
+    sum = lp_warp_sum(sum);
+    if (threadIdx.x == 0)
+        lp_store(&dweight[blockIdx.x], (float)sum, adds);
 }
 
 /* A block for each token, a thread for each column. */
@@ -126,6 +120,5 @@ void lp_cuda_additive_attention_gradient(const lp_node *node, const lp_cuda_run 
            {run->shard, bounds, a, b, weight, true, key, query, value, dout, LP_OUTPUT(2), LP_OUTPUT(1), NULL,
             LP_ADDS(2), LP_ADDS(1)});
     if (dweight)
-        LP_LAUNCH(run, weight_kernel, lp_blocks(a, 32), dim3(32, SUM_ROWS), 0, run->shard, dweight, a, LP_OUTPUT(3),
-                  LP_ADDS(3));
+        LP_LAUNCH(run, weight_kernel, (unsigned)a, 32, 0, run->shard, dweight, a, LP_OUTPUT(3), LP_ADDS(3));
 }

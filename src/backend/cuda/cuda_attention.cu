@@ -292,9 +292,9 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
         task.queries[3] = attention_part_of(node, run, 7, true);
     }
     task.aligned = true;
-    for (int i = 0; i < ATTENTION_KEYS; i++)
+    for (int i = 0; i < 3; i++)
         task.aligned &= attention_aligned(task.keys[i].from, task.keys[i].cols, i == 1 ? 4 : 2);
-    for (int i = 0; i < ATTENTION_GRADIENTS; i++)
+    for (int i = 0; i < 4; i++)
         task.aligned &= attention_aligned(task.queries[i].from, task.queries[i].cols, i % 3 ? 4 : 2);
     return task;
 }

@@ -47,9 +47,6 @@ typedef struct attention_result {
     bool accumulate;
 } attention_result;
 
-/* Number of parts of a token, in the order of its row. */
-enum { ATTENTION_KEYS = 3, ATTENTION_GRADIENTS = 4 };
-
 /* Widths of a head and of the basis in k-steps, and the tiles; 2 buffers: the next inner tile is copied while one is
  * processed. Strides of tokens in floats are 4 modulo 8: ldmatrix without bank conflicts. */
 struct attention_size {
@@ -73,8 +70,8 @@ typedef struct attention_task {
     float scale;                                 /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
-    attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
-    attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
+    attention_part keys[3];                      /* key | basis | value */
+    attention_part queries[4];                   /* query | time query | d time out | d out */
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
     attention_result results[5];                 /* out, time out; or gradients: query, key, value, time query, basis */
     float *lse;                                  /* attention writes it, its gradient reads it */

@@ -365,16 +365,6 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
                   (size_t)attention_floats(size, shape::inner_rows, true) * sizeof(float), task);
 }
 
-/* Whether two results are the same matrix, for example if the query is also the key. */
-bool results_alias(const attention_result (&results)[5])
-{
-    for (int i = 0; i < 5; i++)
-        for (int k = 0; k < i; k++)
-            if (results[i].to && results[i].to == results[k].to)
-                return true;
-    return false;
-}
-
 } // namespace
 
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
@@ -391,11 +381,14 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     if (node->inputs[8])
         task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
+    bool alias = false; /* two results are the same matrix, for example if the query is also the key */
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            alias = alias || (task.results[i].to && task.results[i].to == task.results[k].to);
 
     /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
      * floats: row_stats, and dbasis of every head otherwise. */
     attention_result dbasis = task.results[4];
-    bool alias = results_alias(task.results);
     bool by_head =
         dbasis.to && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
