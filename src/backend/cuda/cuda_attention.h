@@ -21,8 +21,8 @@
  * difference between a row of dp and its mean, which otherwise consists of the rounding error of the largest one. bf16
  * reads copies (cuda_packed.h). fp32 is tf32 with operands in two parts (tile_mma_fp32).
  *
- * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the block while its
- * first tile is copied, or for long segments by a kernel of its own. Attention saves them for its gradient next to lse.
+ * Dropout bits are drawn once, one for each pair, 32 keys of the query's segment in a word: by the blocks of attention
+ * while their first tile is copied, to device memory next to lse, where its gradient reads them, too.
  */
 #ifndef LP_CUDA_ATTENTION_H
 #define LP_CUDA_ATTENTION_H
@@ -36,104 +36,113 @@ typedef struct attention_part {
     const float *from;
     int stride, head_step; /* in floats: from token to token, from head to head */
     int cols;              /* floats; the others up to the padded width are zeros */
-    int vector;            /* floats per copy: 1, 2 or 4 */
-    int shift;             /* 2^shift threads copy a row */
 } attention_part;
 
-/* Number of parts of a token, in the order of its row. */
-enum { ATTENTION_KEYS = 3, ATTENTION_QUERIES = 2, ATTENTION_GRADIENTS = 4 };
+/* A matrix of results, and its copy in bf16, with it or instead. */
+typedef struct attention_result {
+    float *to; /* NULL: not stored */
+    lp_cuda_copy copy;
+    int cols, stride;  /* columns of a head; floats from token to token */
+    int64_t head_step; /* floats from head to head */
+    bool accumulate;
+} attention_result;
+
+/* Widths of a head and of the basis in k-steps, and the tiles; 2 buffers: the next inner tile is copied while one is
+ * processed. Strides of tokens in floats are 4 modulo 8: ldmatrix without bank conflicts. */
+struct attention_size {
+    int head, basis, rows, buffers;
+    int key_stride, query_stride, gradient_stride;
+
+    /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
+    __host__ __device__ constexpr int first(int p) const
+    {
+        return p == 0 ? 0 : 8 * (head + (p - 1) * basis);
+    }
+};
 
 typedef struct attention_task {
     const lp_cuda_shard *shard;
-    const int32_t *segment;
-    int max_segments;               /* upper bound over all shards */
+    lp_cuda_bounds bounds;
     lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
-    int head, basis;                /* the same in k-steps */
-    int rows, inner_rows, buffers;  /* tiles; 2 buffers: the next inner tile is copied while one is processed */
-    int query_tiles, key_tiles;     /* accumulator tiles of a block */
-    float scale;                    /* of scores */
+    attention_size size;
+    int query_tiles, key_tiles;                  /* accumulator tiles of a block */
+    float scale;                                 /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
-    attention_part keys[ATTENTION_KEYS];         /* key | basis | value */
-    attention_part queries[ATTENTION_GRADIENTS]; /* query | time query | d time out | d out */
+    attention_part keys[3];                      /* key | basis | value */
+    attention_part queries[4];                   /* query | time query | d time out | d out */
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
-    float *out, *lse, *time_out;                 /* attention writes them, its gradient reads them */
-    const float *dlse;                           /* of the gradient; NULL: the log-sum-exp has none */
+    attention_result results[5];                 /* out, time out; or gradients: query, key, value, time query, basis */
+    float *lse;                                  /* attention writes it, its gradient reads it */
+    const float *dlse, *out, *time_out;          /* of the gradient; dlse NULL: the log-sum-exp has none */
+    lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
     const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
-    float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
-    lp_cuda_copy
-        copies[4]; /* of the first four in bf16, with some of them or instead; forward: the last is of time_out */
-    lp_cuda_copy time_out_copy; /* which the gradient reads */
-    int64_t dbasis_step;        /* floats between the parts of dbasis of two heads; 0: one head */
-    int accumulate;             /* bit i: gradient i accumulates */
-    int vectorized;             /* bit i: result i can be stored by float2 */
-    uint32_t *mask;             /* dropout bits [T x H x mask_stride], with one readable word before and after */
-    int mask_stride;            /* words of a query and head; 0: no dropout */
-    uint32_t *saved_mask;       /* where attention saves the mask for its gradient; NULL: not saved */
-    bool all_heads;             /* a key tile's block has all heads, and adds their parts of dbasis */
+    uint32_t *mask;  /* dropout bits [T x H x mask_stride], with one readable word before and after */
+    int mask_stride; /* words of a query and head; 0: no dropout */
+    bool all_heads;  /* a key tile's block has all heads, and adds their parts of dbasis */
 } attention_task;
+
+/* Floats of shared memory: tiles, and behind them what tiles of 16 columns read beyond the last token. Key tiles of the
+ * gradient also have the bounds of their segments, and row_stats of the inner rows. */
+__host__ __device__ constexpr int attention_floats(const attention_size &size, int inner_rows, bool backward)
+{
+    int inner = size.buffers * inner_rows, key = size.key_stride, gradient = size.gradient_stride;
+    int queries = size.rows * (backward ? gradient : size.query_stride) + inner * key + 64;
+    int keys = backward ? size.rows * (key + 2) + inner * (gradient + 2) + 64 : 0;
+    return keys > queries ? keys : queries;
+}
+
+/* Tiles for these widths, with two buffers if two blocks then run on a multiprocessor. */
+__host__ __device__ constexpr attention_size attention_size_of(int head, int basis, int inner_rows, bool backward)
+{
+    int both = head + basis;
+    attention_size size = {head, basis, ATTENTION_ROWS, 2, 8 * (both + head) + 4, 8 * both + 4, 16 * both + 4};
+    if (attention_floats(size, inner_rows, backward) * 4 <= TILE_HALF_SHARED)
+        return size;
+    size.buffers = 1;
+    while (size.rows > 16 && attention_floats(size, inner_rows, backward) * 4 > TILE_MAX_SHARED)
+        size.rows /= 2;
+    return size;
+}
 
 /* An instance of the kernels: precision, accumulators of query and key tiles, and where they are fixed the widths and
  * tiles as compile-time constants: products then unroll to straight-line ldmatrix and mma. */
-template <lp_precision a_precision, int a_query_sums, int a_key_sums, int fixed_head = 0, int fixed_basis = 0>
-struct attention_shape {
+template <lp_precision a_precision, bool backward, int fixed_head = 0, int fixed_basis = 0> struct attention_shape {
     static constexpr lp_precision precision = a_precision;
-    static constexpr bool bf16 = precision == LP_PRECISION_BF16, fixed = fixed_head > 0;
-    static constexpr int query_sums = a_query_sums, key_sums = a_key_sums;
-    static constexpr int wide = bf16 ? 8 : 16; /* floats of an accumulator tile's columns */
+    static constexpr bool bf16 = precision == LP_PRECISION_BF16, exact = precision == LP_PRECISION_FP32;
+    static constexpr bool fixed = fixed_head > 0, accumulates = backward;
+    static constexpr int per = bf16 ? 1 : 2, wide = 8 * per; /* k-steps and floats of an accumulator tile's columns */
+    static constexpr int tiles = backward && !bf16 ? 2 : 4;  /* of 8 inner rows, which a warp processes at once */
+    static constexpr int inner_rows = 8 * tiles;
+    static constexpr int query_sums = fixed ? (fixed_head + fixed_basis + per - 1) / per : exact ? 12 : 18;
+    static constexpr int key_sums = fixed ? (fixed_head + per - 1) / per + query_sums : exact ? 16 : 20;
 
-    __host__ __device__ static constexpr int head(const attention_task *task)
-    {
-        return fixed ? fixed_head : task->head;
-    }
-    __host__ __device__ static constexpr int basis(const attention_task *task)
-    {
-        return fixed ? fixed_basis : task->basis;
-    }
-    __host__ __device__ static constexpr int rows(const attention_task *task)
-    {
-        return fixed ? ATTENTION_ROWS : task->rows;
-    }
-    __host__ __device__ static constexpr int threads(const attention_task *task)
-    {
-        return 2 * rows(task);
-    }
-    /* Accumulator tiles of `steps` k-steps. */
+    /* Accumulator tiles, and columns, of `steps` k-steps. */
     __host__ __device__ static constexpr int sums(int steps)
     {
-        return bf16 ? steps : (steps + 1) / 2;
+        return (steps + per - 1) / per;
     }
-    /* Columns of `steps` k-steps. */
     __host__ __device__ static constexpr int columns(int steps)
     {
-        return (bf16 ? 16 : 8) * steps;
+        return 16 / per * steps;
     }
-    /* First float of part p of a token: a head part, then one or two basis parts, then a head part. */
-    __host__ __device__ static constexpr int first(const attention_task *task, int p)
+    __host__ __device__ static constexpr attention_size size(const attention_task *task)
     {
-        return p == 0 ? 0 : 8 * (head(task) + (p - 1) * basis(task));
-    }
-    /* Strides of tokens in floats. 4 modulo 8: ldmatrix without bank conflicts. */
-    __host__ __device__ static constexpr int key_stride(const attention_task *task)
-    {
-        return 8 * (2 * head(task) + basis(task)) + 4;
-    }
-    __host__ __device__ static constexpr int query_stride(const attention_task *task)
-    {
-        return 8 * (head(task) + basis(task)) + 4;
-    }
-    __host__ __device__ static constexpr int gradient_stride(const attention_task *task)
-    {
-        return 16 * (head(task) + basis(task)) + 4;
+        if constexpr (fixed) {
+            constexpr attention_size constant = attention_size_of(fixed_head, fixed_basis, inner_rows, backward);
+            return constant;
+        } else {
+            return task->size;
+        }
     }
     /* The block's accumulator tiles of `all`, if each block has `each`: the first, and their number. */
     __device__ static inline int first_tile(int each)
     {
         return fixed ? 0 : (int)blockIdx.z * each;
     }
-    __device__ static inline int tiles(int all, int each)
+    __device__ static inline int block_tiles(int all, int each)
     {
         return fixed ? all : min(each, all - (int)blockIdx.z * each);
     }
@@ -174,22 +183,6 @@ __device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4]
     }
 }
 
-/* The rows of one accumulator tile's columns, as operand A. */
-template <bool bf16>
-__device__ static __forceinline__ void attention_load_columns(float (&left)[4], const float *rows, tile_address source,
-                                                              int stride, int m)
-{
-    if constexpr (bf16) {
-        tile_ldmatrix_trans(left, source, 8 * m);
-    } else {
-        float2 x = *(const float2 *)(rows + 16 * m), y = *(const float2 *)(rows + 16 * m + stride);
-        left[0] = x.x;
-        left[1] = x.y;
-        left[2] = y.x;
-        left[3] = y.y;
-    }
-}
-
 /* sum[m] += (score b_m)^T for from <= m < to: score [16 x 8 tiles] in accumulator layout, b_m: 8 tiles rows and 16
  * columns from b + m * wide on. The columns of b are the rows of the mma tile, so a lane loads two of them at once, and
  * the scores are operand B in the layout that they have. sum[m][h] holds rows 8 h to 8 h + 7 of the scores: elements 0
@@ -198,13 +191,13 @@ __device__ static __forceinline__ void attention_load_columns(float (&left)[4], 
  * scores are (attention_round).
  *
  * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
- * a branch for each tile would keep loads from overlapping with products. In fp32 the products of a call are added
- * first: tensor cores truncate sums, and the error of one long sum would grow with the context. */
+ * a branch for each tile would keep loads from overlapping with products. In fp32 each product is added by ordinary
+ * additions: tensor cores truncate sums, and the error of one long sum would grow with the context. */
 template <typename shape, bool rounded = false, int tiles, int all>
 __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2][4], const float (&score)[tiles][4],
                                                             const float *b, int stride, int from, int to, int half = -1)
 {
-    constexpr bool bf16 = shape::bf16, exact = shape::precision == LP_PRECISION_FP32;
+    constexpr bool bf16 = shape::bf16, exact = shape::exact;
     constexpr int steps = bf16 ? tiles / 2 : tiles, group = shape::fixed ? all : 4;
     tile_lane me = tile_lane_now();
     float right[steps][2][2];
@@ -225,136 +218,113 @@ __device__ static __forceinline__ void attention_accumulate(float (&sum)[all][2]
         if (first + group <= from || first >= to)
             continue;
 #pragma unroll
-        for (int outer = 0; outer < (exact ? 1 : steps); outer++)
+        for (int j = 0; j < steps; j++)
 #pragma unroll
             for (int m = first; m < first + group && m < all; m++) {
-                if (shape::fixed && (m < from || m >= to))
+                bool used = m >= from && m < to;
+                if (shape::fixed && !used)
                     continue;
-                float part[2][4] = {};
-                bool used = shape::fixed || (m >= from && m < to);
-#pragma unroll
-                for (int j = outer; j < (exact ? steps : outer + 1); j++) {
-                    float left[4];
-                    attention_load_columns<bf16>(left, rows + 8 * j * stride, source, stride,
-                                                 m + (bf16 ? 2 * j * stride : 0));
-#pragma unroll
-                    for (int i = 0; i < 4; i++)
-                        left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
-#pragma unroll
-                    for (int h = 0; h < 2; h++)
-                        attention_mma<shape::precision>(exact ? part[h] : sum[m][h], left, right[j][h][0],
-                                                        right[j][h][1]);
+                float left[4]; /* the rows of the tile's columns */
+                if constexpr (bf16) {
+                    tile_ldmatrix_trans(left, source, 8 * m + 16 * j * stride);
+                } else {
+                    *(float2 *)&left[0] = *(const float2 *)(rows + 16 * m + 8 * j * stride);
+                    *(float2 *)&left[2] = *(const float2 *)(rows + 16 * m + (8 * j + 1) * stride);
                 }
 #pragma unroll
-                for (int i = 0; i < (exact ? 8 : 0); i++)
-                    sum[m][i >> 2][i & 3] += part[i >> 2][i & 3];
+                for (int i = 0; i < 4; i++)
+                    left[i] = used && (bf16 || m != half || me.group < 4) ? left[i] : 0;
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    float part[4] = {};
+                    attention_mma<shape::precision>(exact ? part : sum[m][h], left, right[j][h][0], right[j][h][1]);
+#pragma unroll
+                    for (int i = 0; i < (exact ? 4 : 0); i++)
+                        sum[m][h][i] += part[i];
+                }
             }
     }
 }
 
 /* ---- staging to shared memory -------------------------------------------------------------------------------- */
 
-/* Copies a part of tokens [first, first + present), and zeros up to `rows`; 2^shift threads copy a row. Offsets are
- * 32-bit products: 64-bit ones took longer than the copies. */
-template <int vector, int unroll>
-__device__ static __forceinline__ void attention_copy_part(const attention_part *part, const float *from, int shift,
-                                                           int cols_padded, float *to, int stride, int threads,
-                                                           int rows, int first, int present)
+/* Copies `count` adjacent parts of tokens [first, first + present), and zeros up to `rows`; `slots` threads copy a row of
+ * `width` floats, each the same columns of all its rows. Offsets are 32-bit products: 64-bit ones took longer than the
+ * copies. */
+template <int vector, int count>
+__device__ static __forceinline__ void attention_copy_parts(const attention_size &size, const attention_part *parts,
+                                                            int head, float *to, int stride, int width, int slots,
+                                                            int rows, int first, int present)
 {
-    int row = (int)threadIdx.x >> shift, step = threads >> shift;
-    uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
-    if (unroll <= 4 && row >= rows)
-        return;
-    first += row;
+    int row = (int)threadIdx.x / slots, step = 2 * size.rows / slots;
 #pragma unroll 1
-    for (int c = vector * ((int)threadIdx.x & ((1 << shift) - 1)); c < cols_padded; c += vector << shift) {
-        const char *source = (const char *)(from + c);
-        float *dst = to + row * stride + c;
-        int remaining = c < part->cols ? present - row : 0;
-#pragma unroll(unroll)
-        for (int r = 0; r < rows; r += step)
-            tile_cp_async<vector>(dst + r * stride, (const float *)(source + (uint64_t)(uint32_t)(first + r) * bytes),
-                                  r < remaining);
-    }
-}
-
-/* bf16, where every part is copied by 4 floats: a thread has the same column of all its rows, so that the parts take one
- * loop. The row of a token is `stride` - 4 floats. */
-template <typename shape, int count>
-__device__ static __forceinline__ void attention_copy_rows(const attention_task *task,
-                                                           const attention_part (&parts)[count], int head, float *to,
-                                                           int stride, int rows, int first, int present)
-{
-    int width = stride - 4, threads = shape::threads(task);
-    int slots = min(width > 256 ? 128 : width > 128 ? 64 : 32, threads);
-    int row = (int)threadIdx.x / slots, step = threads / slots;
-#pragma unroll 1
-    for (int c = 4 * ((int)threadIdx.x & (slots - 1)); c < width; c += 4 * slots) {
-        int p = (c >= shape::first(task, 1)) + (c >= shape::first(task, 2)) + (count > 3 && c >= shape::first(task, 3));
+    for (int c = vector * ((int)threadIdx.x & (slots - 1)); c < width; c += vector * slots) {
+        int p = count == 1 ? 0 : (c >= size.first(1)) + (c >= size.first(2)) + (count > 3 && c >= size.first(3));
         const attention_part *part = &parts[p];
-        int col = c - shape::first(task, p);
+        int col = c - size.first(p);
         uint32_t bytes = (uint32_t)part->stride * (uint32_t)sizeof(float);
         const char *source =
             (const char *)(part->from + head * part->head_step + col) + (uint64_t)(uint32_t)(first + row) * bytes;
         float *dst = to + row * stride + c;
         int remaining = col < part->cols ? present - row : 0;
-#pragma unroll(8)
+#pragma unroll(count > 1 ? 8 : vector > 1 ? 16 : 4)
         for (int r = 0; r < rows; r += step, source += (uint64_t)step * bytes)
-            tile_cp_async<4>(dst + r * stride, (const float *)source, r < remaining);
+            tile_cp_async<vector>(dst + r * stride, (const float *)source, r < remaining);
     }
 }
 
-/* Starts the copy of the first `used` parts of tokens [first, first + present). */
+/* Starts the copy of tokens [first, first + present), with the parts that a row of `stride` - 4 floats has. In bf16
+ * every part is copied by 4 floats, so that the parts take one loop. */
 template <typename shape, int count>
 __device__ static __forceinline__ void attention_copy(const attention_task *task, const attention_part (&parts)[count],
-                                                      int used, int head, float *to, int stride, int rows, int first,
-                                                      int present)
+                                                      int head, float *to, int stride, int rows, int first, int present)
 {
+    attention_size size = shape::size(task);
+    int width = stride - 4, slots = min(width > 256 ? 128 : width > 128 ? 64 : 32, 2 * size.rows);
     if constexpr (shape::bf16) {
-        attention_copy_rows<shape>(task, parts, head, to, stride, rows, first, present);
+        attention_copy_parts<4, count>(size, parts, head, to, stride, width, slots, rows, first, present);
     } else {
-        int threads = shape::threads(task);
 #pragma unroll
         for (int p = 0; p < count; p++) {
-            const attention_part *part = &parts[p];
             bool of_head = p == 0 || p == count - 1;
-            int cols_padded = 8 * (of_head ? shape::head(task) : shape::basis(task));
-            if (p >= used || cols_padded == 0)
-                continue;
-            const float *from = part->from + head * part->head_step;
-            float *mine = to + shape::first(task, p);
-            if (shape::fixed && task->aligned && of_head)
-                attention_copy_part<2, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-            else if (shape::fixed && task->aligned)
-                attention_copy_part<4, 16>(part, from, 5, cols_padded, mine, stride, threads, rows, first, present);
-            else if (part->vector == 4)
-                attention_copy_part<4, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
-            else if (part->vector == 2)
-                attention_copy_part<2, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
+            int cols = size.first(p) < width ? 8 * (of_head ? size.head : size.basis) : 0;
+            float *mine = to + size.first(p);
+            if (!task->aligned)
+                attention_copy_parts<1, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
+            else if (of_head)
+                attention_copy_parts<2, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
             else
-                attention_copy_part<1, 4>(part, from, part->shift, cols_padded, mine, stride, threads, rows, first,
-                                          present);
+                attention_copy_parts<4, 1>(size, &parts[p], head, mine, stride, cols, 32, rows, first, present);
         }
     }
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* Stores accumulators to a matrix, and to its copy in bf16, with `cols` columns, padded to `padded`: column 16
- * (first_tile + m) + c of tile m is column `begin` less of the matrix, and only its columns are stored. `to` and
- * copy.data: row 0 of the warp's 16 rows, of which `present` exist; NULL: not stored. vectorized: all rows are 8-byte
- * aligned. stage: shared memory of these rows that no other warp uses, through which copies pass, 16 bytes a lane. */
-template <typename shape, int all>
-__device__ static __forceinline__ void attention_store(float *to, int64_t stride, lp_cuda_copy copy, int present,
-                                                       int cols, int padded, int first_tile, int from, int tiles,
-                                                       int begin, bool vectorized, int accumulate, float *stage,
-                                                       int stage_stride, float (&sum)[all][2][4])
+/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
+__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int heads, int64_t token, int head, int cols)
+{
+    if (copy.data)
+        copy.data += token * copy.stride + head * (cols + copy.gap);
+    if (heads == 1)
+        copy.gap = copy.stride - cols;
+    return copy;
+}
+
+/* Stores accumulators [from, tiles) to a matrix whose columns take `steps` k-steps: column 16 (first_tile + m) + c of
+ * tile m is column `begin` less of the matrix, and only its columns are stored. The warp has 16 rows from `token` on,
+ * of which `present` exist. stage: shared memory of these rows that no other warp uses, through which copies pass, 16
+ * bytes a lane. copied: there may be a copy. */
+template <typename shape, bool copied, int all>
+__device__ static __forceinline__ void
+attention_store(const attention_result &result, int heads, int head, int64_t token, int present, int steps,
+                int first_tile, int from, int tiles, int begin, float *stage, int stage_stride, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
-    int group = shape::bf16 ? me.group : 2 * me.group;
+    int group = shape::bf16 ? me.group : 2 * me.group, cols = result.cols, padded = shape::columns(steps);
+    float *to = result.to ? result.to + token * result.stride + head * result.head_step : NULL;
+    lp_cuda_copy copy = attention_copy_at(result.copy, heads, token, head, cols);
     /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
     auto each = [&](auto *matrix, int64_t step, auto act) {
 #pragma unroll
@@ -370,25 +340,25 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
             }
         }
     };
-    if (accumulate)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
+    if (shape::accumulates && result.accumulate)
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
             x += one ? dst[0] : 0;
             y += other ? dst[second] : 0;
         });
-    if (!shape::bf16 && vectorized)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool) {
+    if (!shape::bf16 && cols % 2 == 0 && (uintptr_t)to % 8 == 0)
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool) {
             if (one)
                 *(float2 *)dst = make_float2(x, y);
         });
     else if (to)
-        each(to, stride, [](float *dst, float &x, float &y, bool one, bool other) {
+        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
             if (one)
                 dst[0] = x;
             if (other)
                 dst[second] = y;
         });
     /* Columns up to the next multiple of 8 are zeros here and in the gap. */
-    if (shape::bf16 && copy.data && (cols + copy.gap) % 8 == 0) {
+    if (shape::bf16 && copied && copy.data && (cols + copy.gap) % 8 == 0) {
         tile_address mine = tile_a_address(stage, stage_stride);
 #pragma unroll
         for (int m = 0; m < all; m++) {
@@ -408,7 +378,7 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
                 if (row < present)
                     *(float4 *)(copy.data + row * copy.stride + c) =
                         *(const float4 *)(stage + row * stage_stride + (c - shift) / 2);
-    } else if (shape::bf16 && copy.data)
+    } else if (shape::bf16 && copied && copy.data)
         each(copy.data, copy.stride, [](uint16_t *dst, float &x, float &y, bool one, bool other) {
             uint32_t both = __float_as_uint(tile_pack_bf16(x, y));
             if (one)
@@ -416,114 +386,6 @@ __device__ static __forceinline__ void attention_store(float *to, int64_t stride
             if (other)
                 dst[second] = (uint16_t)(both >> 16);
         });
-}
-
-/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
-__device__ static inline lp_cuda_copy attention_copy_at(const attention_task *task, lp_cuda_copy copy, int64_t token,
-                                                        int head, int cols)
-{
-    if (copy.data)
-        copy.data += token * copy.stride + head * (cols + copy.gap);
-    if (task->heads == 1)
-        copy.gap = copy.stride - cols;
-    return copy;
-}
-
-/* ---- segments ------------------------------------------------------------------------------------------------ */
-
-/* A block needs the segment offsets first. A warp loads 128 of them, mostly all, in one coalesced read, and hides the
- * latency behind other work; the next 32 offsets then stay in its registers. */
-
-typedef struct attention_probe {
-    int begin[4]; /* lane i: begin of segments 4 i to 4 i + 3 */
-} attention_probe;
-
-/* Depends on no shard variable, so the load is issued at once. */
-__device__ static inline attention_probe attention_probe_of(const attention_task *task)
-{
-    attention_probe probe;
-#pragma unroll
-    for (int j = 0; j < 4; j++)
-        probe.begin[j] = task->segment[min(4 * ((int)threadIdx.x & 31) + j, task->max_segments)];
-    return probe;
-}
-
-/* Begin of segment i < 128; i can differ between lanes. */
-__device__ static inline int attention_probe_at(attention_probe probe, int i)
-{
-    int begin = 0;
-#pragma unroll
-    for (int j = 0; j < 4; j++) {
-        int other = __shfl_sync(0xFFFFFFFFu, probe.begin[j], i >> 2 & 31);
-        begin = (i & 3) == j ? other : begin;
-    }
-    return begin;
-}
-
-/* Index of the segment that contains a token. */
-__device__ static inline int attention_segment_by_warp(const int32_t *segment, int segments, attention_probe probe,
-                                                       int token)
-{
-    int low = 0, high = segments, lane = (int)threadIdx.x & 31, below = 0;
-    if (segments <= 128) {
-#pragma unroll
-        for (int j = 0; j < 4; j++)
-            below += __popc(__ballot_sync(0xFFFFFFFFu, 4 * lane + j < segments && probe.begin[j] <= token));
-        return below - 1;
-    }
-    while (high - low > 1) {
-        int step = (high - low + 31) / 32, index = low + lane * step;
-        below = __popc(__ballot_sync(0xFFFFFFFFu, index < high && segment[index] <= token));
-        low += (below - 1) * step;
-        high = min(low + step, high);
-    }
-    return low;
-}
-
-/* The segment of a token, and those after it. */
-typedef struct attention_cursor {
-    int index, begin; /* of the token's segment */
-    int next;         /* lane i: begin of the i-th segment after it */
-} attention_cursor;
-
-__device__ static inline attention_cursor attention_cursor_of(const int32_t *segment, int segments, int tokens,
-                                                              attention_probe probe, int token)
-{
-    int s = attention_segment_by_warp(segment, segments, probe, token), next = s + 1 + ((int)threadIdx.x & 31);
-    attention_cursor cursor = {s, 0, 0};
-    if (segments <= 128) {
-        cursor.begin = attention_probe_at(probe, s);
-        cursor.next = attention_probe_at(probe, next);
-        cursor.next = next < segments ? cursor.next : tokens;
-    } else {
-        cursor.begin = segment[s];
-        cursor.next = segment[min(next, segments)];
-    }
-    return cursor;
-}
-
-/* Bounds of the segments of these tokens, none of which is before the cursor's segment or after token `last`. Every
- * lane of the warp must call it. */
-template <int count>
-__device__ static inline void attention_find_bounds(const int32_t *segment, int segments, attention_cursor cursor,
-                                                    int last, const int (&token)[count], int (&start)[count],
-                                                    int (&end)[count])
-{
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        start[i] = end[i] = cursor.begin;
-    for (int k = 0;; k++) {
-        if (k && k % 32 == 0)
-            cursor.next = segment[min(cursor.index + 1 + k + ((int)threadIdx.x & 31), segments)];
-        int next = __shfl_sync(0xFFFFFFFFu, cursor.next, k % 32);
-#pragma unroll
-        for (int i = 0; i < count; i++) {
-            end[i] = end[i] <= token[i] ? next : end[i];
-            start[i] = next <= token[i] ? next : start[i];
-        }
-        if (next > last)
-            return;
-    }
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
@@ -538,41 +400,73 @@ __device__ static inline uint32_t *attention_mask_row(const attention_task *task
  * to 32 keys. Bits of masked keys are undefined. */
 __device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    int word = min(max(position >> 5, -1), task->mask_stride - 1);
-    uint2 both = {mask[word], mask[word + 1]};
+    uint2 both = {};
+    if (task->mask_stride) {
+        int word = min(max(position >> 5, -1), task->mask_stride - 1);
+        both.x = mask[word];
+        both.y = mask[word + 1];
+    }
     return both;
 }
 
-__device__ static inline uint32_t attention_mask_extract(uint2 both, int position)
+__device__ static inline uint32_t attention_mask_extract(const attention_task *task, uint2 both, int position)
 {
-    return tile_funnel_shift(both.x, both.y, position);
+    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) : 0xFFFFFFFFu;
 }
 
-/* Draws the mask of one query and head with `parts` threads: thread `part` draws every parts-th byte, `together` of
- * them interleaved to hide the latency of Philox. */
-template <int parts, int together>
-__device__ static __forceinline__ void attention_mask_draw(const attention_task *task, uint32_t *mask, int head,
-                                                           int token, int start, int part)
+/* ---- query tiles --------------------------------------------------------------------------------------------- */
+
+/* A warp's 16 queries, and the keys that they see. */
+typedef struct attention_queries {
+    int first;             /* query */
+    int low, high;         /* keys that some of them see */
+    int all_low, all_high; /* keys that all of them see */
+    /* The lane's two rows, g and g + 8; query < start if there is no such token: all keys are masked. */
+    int query[2], start[2];
+    const uint32_t *mask[2];
+} attention_queries;
+
+/* The tile has the tokens [first, end). */
+__device__ static __forceinline__ attention_queries attention_queries_of(const attention_task *task, int head,
+                                                                         int first, int end)
 {
-    unsigned char *bytes = (unsigned char *)mask;
-    uint32_t below = (task->dropout_threshold << 16) - 1;
-    uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
+    tile_lane me = tile_lane_now();
+    attention_queries mine;
+    auto start_of = [&](int token) { return task->bounds.start[min(token, end - 1)]; };
+    mine.first = first + 16 * me.warp;
+    mine.low = start_of(mine.first);
+    mine.high = min(mine.first + 16, end) - 1;
+    mine.all_low = start_of(mine.first + 15);
+    mine.all_high = mine.first + 16 <= end ? mine.first : -1;
+#pragma unroll
+    for (int half = 0; half < 2; half++) {
+        int query = mine.first + me.group + 8 * half;
+        mine.start[half] = start_of(query);
+        mine.query[half] = query < end ? query : mine.start[half] - 1;
+        mine.mask[half] = attention_mask_row(task, min(query, end - 1), head);
+    }
+    return mine;
+}
+
+/* Calls process(buffer, row) for the inner tiles of the rows [first, end), of which the first has been copied to buffer
+ * 0; copy(buffer, row) copies another. */
+template <typename shape, typename copy_function, typename process_function>
+__device__ static __forceinline__ void attention_each_tile(int buffers, int first, int end, const copy_function &copy,
+                                                           const process_function &process)
+{
+    int buffer = 0;
 #pragma unroll 1
-    for (int block = part; block * 8 <= token - start; block += parts * together) {
-        unsigned keep[together];
-#pragma unroll
-        for (int i = 0; i < together; i++) {
-            lp_random_block drawn = lp_philox(task->shard->seed, task->dropout_purpose, task->shard->step,
-                                              query_index * 65536 + (uint64_t)(block + i * parts));
-            keep[i] = 0;
-#pragma unroll
-            for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
-                keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
+    for (int row = first, next; row < end; row = next, buffer = buffers - 1 - buffer) {
+        next = row + shape::inner_rows;
+        tile_cp_async_wait();
+        __syncthreads();
+        if (buffers == 2 && next < end)
+            copy(1 - buffer, next);
+        process(buffer, row);
+        if (buffers == 1 && next < end) {
+            __syncthreads();
+            copy(0, next);
         }
-#pragma unroll
-        for (int i = 0; i < together; i++)
-            if ((block + i * parts) * 8 <= token - start)
-                bytes[block + i * parts] = (unsigned char)keep[i];
     }
 }
 
@@ -584,87 +478,37 @@ static inline bool attention_aligned(const float *from, int cols, int vector)
     return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
 }
 
-/* An instance with fixed widths, in k-steps. */
-template <lp_precision precision, int head, int basis>
-using attention_fixed =
-    attention_shape<precision, attention_shape<precision, 1, 1>::sums(head + basis),
-                    attention_shape<precision, 1, 1>::sums(head) + attention_shape<precision, 1, 1>::sums(head + basis),
-                    head, basis>;
-
-/* Calls act with an instance if it covers the node. It is faster than one without fixed widths by a factor of 1.7 to
- * 2.2 (H200), so that it may pad the columns by two thirds. */
-template <typename shape, typename action>
-static inline bool attention_try(const attention_task *task, const action &act)
+/* Calls act(shape) with the first of some instances that covers the node; returns whether there is one. An instance
+ * with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad the columns by two thirds. */
+template <typename... shapes, typename action>
+static inline bool attention_first_of(const attention_task *task, const action &act)
 {
-    int head = shape::head(NULL), basis = shape::basis(NULL);
-    bool covers = task->head <= head && task->basis <= basis && 5 * (task->head + task->basis) >= 3 * (head + basis);
-    if (covers)
-        act(shape());
-    return covers;
+    int head = task->size.head, basis = task->size.basis;
+    auto attempt = [&](auto shape) {
+        attention_size size = shape.size(task);
+        bool covers = head <= size.head && basis <= size.basis && 5 * (head + basis) >= 3 * (size.head + size.basis);
+        if (covers)
+            act(shape);
+        return covers;
+    };
+    return (attempt(shapes()) || ...);
 }
 
-/* Calls act(shape) with the narrowest instance with fixed widths that covers the node, or with one of its precision
- * without. */
-template <typename action>
+/* The same with all instances of the precision, the narrowest first, the one without fixed widths last. */
+template <bool back, typename action>
 static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
 {
     constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
     if (tile_bf16(run))
-        attention_try<attention_fixed<bf16, 4, 0>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 5>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 5>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 8>>(task, act) ||
-            attention_try<attention_fixed<bf16, 2, 10>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 8>>(task, act) ||
-            attention_try<attention_fixed<bf16, 4, 10>>(task, act) || (act(attention_shape<bf16, 1, 1>()), true);
+        attention_first_of<attention_shape<bf16, back, 4, 0>, attention_shape<bf16, back, 2, 5>,
+                           attention_shape<bf16, back, 4, 5>, attention_shape<bf16, back, 2, 8>,
+                           attention_shape<bf16, back, 2, 10>, attention_shape<bf16, back, 4, 8>,
+                           attention_shape<bf16, back, 4, 10>, attention_shape<bf16, back>>(task, act);
     else if (tile_tensor(run))
-        attention_try<attention_fixed<tf32, 8, 0>>(task, act) ||
-            attention_try<attention_fixed<tf32, 7, 13>>(task, act) ||
-            attention_try<attention_fixed<tf32, 8, 16>>(task, act) ||
-            attention_try<attention_fixed<tf32, 4, 20>>(task, act) || (act(attention_shape<tf32, 1, 1>()), true);
+        attention_first_of<attention_shape<tf32, back, 8, 0>, attention_shape<tf32, back, 7, 13>,
+                           attention_shape<tf32, back>>(task, act);
     else
-        attention_try<attention_fixed<fp32, 7, 13>>(task, act) || (act(attention_shape<fp32, 1, 1>()), true);
-}
-
-/* Whether parts of heads can be copied by 2 floats, and those of the basis by 4. */
-static inline bool attention_parts_aligned(const attention_task *task)
-{
-    bool aligned = true;
-    for (int i = 0; i < ATTENTION_KEYS; i++)
-        aligned = aligned && attention_aligned(task->keys[i].from, task->keys[i].cols, i == 1 ? 4 : 2);
-    for (int i = 0; i < ATTENTION_GRADIENTS; i++)
-        aligned = aligned && attention_aligned(task->queries[i].from, task->queries[i].cols, i % 3 ? 4 : 2);
-    return aligned;
-}
-
-/* Bytes of the mask of all queries. */
-static inline size_t attention_mask_size(attention_task *task, const lp_cuda_run *run, int64_t tokens)
-{
-    task->mask_stride = task->dropout_threshold ? (run->run->plan->largest.longest + 31) / 32 : 0;
-    return task->mask_stride ? ((size_t)tokens * (size_t)task->heads * (size_t)task->mask_stride + 2) * sizeof(uint32_t)
-                             : 0;
-}
-
-/* Tiles of a launch: rows, inner rows, buffers. */
-typedef struct attention_choice {
-    int rows, inner_rows, buffers;
-} attention_choice;
-
-/* Sets the tiles: the first choice with which two blocks run on a multiprocessor, else the first that fits a block, else
- * the last. size(task) returns the floats of shared memory. */
-template <int count, typename size_function>
-static inline void attention_choose(attention_task *task, const attention_choice (&choices)[count],
-                                    const size_function &size)
-{
-    for (int pass = 0; pass < 2; pass++)
-        for (int i = 0; i < count; i++) {
-            task->rows = choices[i].rows;
-            task->inner_rows = choices[i].inner_rows;
-            task->buffers = choices[i].buffers;
-            size_t bytes = (size_t)size(task) * sizeof(float);
-            if (bytes <= (pass ? TILE_MAX_SHARED : TILE_HALF_SHARED) && (pass || task->rows == ATTENTION_ROWS))
-                return;
-        }
+        attention_first_of<attention_shape<fp32, back, 7, 13>, attention_shape<fp32, back>>(task, act);
 }
 
 /* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */
@@ -675,11 +519,11 @@ static inline int attention_divide(int tiles, int sums, int *each)
     return blocks;
 }
 
-/* The fields that attention and its gradient share: inputs 0 to 4 of both. */
-attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run);
+/* The fields that attention and its gradient share, and the parts of tokens. */
+attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bool backward);
 
-/* Input i of the node as a part; in bf16 its copy. by_head: every head has its own columns. */
-attention_part attention_part_of(const lp_node *node, const lp_cuda_run *run, int i, bool by_head);
+/* Output i of the node. */
+attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run, int i, int heads);
 
 /* Computes row_stats (cuda_attention_delta.cu). */
 void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens);

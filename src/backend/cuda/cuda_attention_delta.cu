@@ -9,12 +9,6 @@ namespace
 
 enum { THREADS = 256 };
 
-/* dout as dp reads it, so that the dscores of a row, which sum to 0, leave less error. Copies are rounded. */
-template <lp_precision precision> __device__ __forceinline__ float rounded(float x)
-{
-    return precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x) : x;
-}
-
 /* Loads 8 numbers from column c on, `vector` together, of a row of `cols`, or of its copy in bf16 if that is not NULL.
  * Addresses stay in the row instead of a condition, which would wait for the load; numbers beyond it are undefined,
  * but zeros in a copy that is loaded by 8. */
@@ -35,12 +29,18 @@ __device__ __forceinline__ void load_eight(float (&x)[8], const float *from, con
     }
 }
 
-/* Part of the dot product of rows of dout and out that one of 8 threads computes. bf16: dout is a copy with zeros
- * behind its columns. together: groups of columns whose loads are under way at once. */
+/* Part of the dot product of rows of dout and out that one of 8 threads computes; i: number of the token and head.
+ * bf16: dout is a copy with zeros behind its columns. vector: numbers of out, or of its copy, that are loaded at once,
+ * and of dout in other precisions. together: groups of columns whose loads are under way at once. tf32: dout is truncated
+ * as in dp, so that the dscores of a row, which sum to 0, leave less error. */
 template <lp_precision precision, int together, int vector>
-__device__ __forceinline__ float dot_by(const float *dout, const float *out, const uint16_t *out_copy, int cols)
+__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const attention_part &part,
+                                     const float *out, lp_cuda_copy out_copy, int cols)
 {
     constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
+    const uint16_t *copy = attention_copy_at(out_copy, task.heads, token, (int)head, cols).data;
     float sum = 0;
 #pragma unroll 1
     for (int first = 8 * ((int)threadIdx.x & 7); first < cols; first += 64 * together) {
@@ -48,80 +48,49 @@ __device__ __forceinline__ float dot_by(const float *dout, const float *out, con
 #pragma unroll
         for (int n = 0; n < together; n++) {
             load_eight<bf16 ? 8 : vector>(x[n], dout, bf16 ? (const uint16_t *)dout : NULL, first + 64 * n, cols);
-            load_eight<vector>(y[n], out, out_copy, first + 64 * n, cols);
+            load_eight<vector>(y[n], out + i * cols, copy, first + 64 * n, cols);
         }
 #pragma unroll
         for (int n = 0; n < together; n++)
 #pragma unroll
-            for (int i = 0; i < 8; i++)
-                sum += first + 64 * n + (bf16 ? 0 : i) < cols ? rounded<precision>(x[n][i]) * y[n][i] : 0;
+            for (int k = 0; k < 8; k++) {
+                float dx = precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x[n][k]) : x[n][k];
+                sum += first + 64 * n + (bf16 ? 0 : k) < cols ? dx * y[n][k] : 0;
+            }
     }
     return sum;
 }
 
-/* i: number of the token and head. */
-template <lp_precision precision, int together>
-__device__ __forceinline__ float dot(const attention_task &task, int64_t i, const attention_part &part,
-                                     const float *out, lp_cuda_copy out_copy, int cols, int vector)
-{
-    uint32_t token = (uint32_t)i / (uint32_t)task.heads, head = (uint32_t)i % (uint32_t)task.heads;
-    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
-    const uint16_t *second = attention_copy_at(&task, out_copy, token, (int)head, cols).data;
-    out += i * cols;
-    if constexpr (precision == LP_PRECISION_BF16)
-        if (vector == 8)
-            return dot_by<precision, together, 8>(dout, NULL, second, cols);
-    return vector == 4   ? dot_by<precision, together, 4>(dout, out, second, cols)
-           : vector == 2 ? dot_by<precision, together, 2>(dout, out, second, cols)
-                         : dot_by<precision, together, 1>(dout, out, second, cols);
-}
-
-/* 8 threads for each token and head. */
-template <lp_precision precision>
-__global__ void __launch_bounds__(THREADS, 5)
-    compute_delta(const __grid_constant__ attention_task task, int vector, int time_vector)
+/* 8 threads for each token and head. vector, time_vector: of out and of time_out. */
+template <lp_precision precision, int vector, int time_vector>
+__global__ void __launch_bounds__(THREADS, 5) compute_delta(const __grid_constant__ attention_task task)
 {
     lp_pdl_trigger();
     int64_t i = ((int64_t)blockIdx.x * THREADS + threadIdx.x) >> 3;
     bool valid = i < (int64_t)task.shard->rows[task.rows_of] * task.heads;
     float sum = 0;
-    if (valid) {
-        sum = dot<precision, 1>(task, i, task.queries[3], task.out, {}, task.head_dim, vector);
-        if (task.basis_dim)
-            sum += dot<precision, 2>(task, i, task.queries[2], task.time_out, task.time_out_copy, task.basis_dim,
-                                     time_vector);
-    }
+    if (valid)
+        sum =
+            dot<precision, 1, vector>(task, i, task.queries[3], task.out, {}, task.head_dim) +
+            dot<precision, 2, time_vector>(task, i, task.queries[2], task.time_out, task.time_out_copy, task.basis_dim);
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (valid && (threadIdx.x & 7) == 0)
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
 }
 
-template <lp_precision precision> void launch(const lp_cuda_run *run, const attention_task &task, int64_t tokens)
-{
-    constexpr bool bf16 = precision == LP_PRECISION_BF16; /* dout is a copy */
-    auto vector_of = [](const float *x, const float *y, int cols) {
-        int vector = 4;
-        while (!(bf16 || attention_aligned(x, cols, vector)) || !attention_aligned(y, cols, vector))
-            vector /= 2;
-        return vector;
-    };
-    lp_cuda_copy copy = task.time_out_copy;
-    LP_LAUNCH(run, (compute_delta<precision>), lp_blocks(tokens * task.heads, THREADS / 8), THREADS, 0, task,
-              vector_of(task.queries[3].from, task.out, task.head_dim),
-              copy.data && (task.basis_dim + copy.gap) % 8 == 0
-                  ? 8
-                  : vector_of(task.queries[2].from, copy.data ? NULL : task.time_out, task.basis_dim));
-}
-
 } // namespace
 
 void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens)
 {
-    if (tile_bf16(run))
-        launch<LP_PRECISION_BF16>(run, *task, tokens);
-    else if (tile_tensor(run))
-        launch<LP_PRECISION_TF32>(run, *task, tokens);
-    else
-        launch<LP_PRECISION_FP32>(run, *task, tokens);
+    const lp_cuda_copy &copy = task->time_out_copy;
+    attention_with_shape<true>(run, task, [&](auto shape) {
+        constexpr lp_precision precision = decltype(shape)::precision;
+        constexpr int vector = decltype(shape)::bf16 ? 4 : 2, time_vector = 2 * vector;
+        bool whole = copy.data ? (task->basis_dim + copy.gap) % 8 == 0 : time_vector == 4 || !task->basis_dim;
+        bool aligned = task->aligned && whole && attention_aligned(task->out, task->head_dim, vector) &&
+                       (copy.data || attention_aligned(task->time_out, task->basis_dim, 4));
+        auto delta_kernel = aligned ? compute_delta<precision, vector, time_vector> : compute_delta<precision, 1, 1>;
+        LP_LAUNCH(run, delta_kernel, lp_blocks(tokens * task->heads, THREADS / 8), THREADS, 0, *task);
+    });
 }

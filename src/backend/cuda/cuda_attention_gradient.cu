@@ -27,58 +27,7 @@ namespace
 
 enum { THREADS = 256 /* of sum_heads */, BALANCE = 16 };
 
-/* Inner rows that a warp processes at once, and `tiles` times 8 of them. An inner tile is a multiple of them, with fixed
- * widths of `inner` rows. */
-template <typename shape> struct inner_unit {
-    static constexpr int tiles = shape::bf16 ? 4 : 2, rows = 8 * tiles;
-    static constexpr int inner = shape::fixed && shape::basis(NULL) == 0 ? 32 : rows;
-};
-
-/* ---- key and query tiles ------------------------------------------------------------------------------------- */
-
-/* Offsets in shared memory, in floats, of a block that owns keys: the inner tile, the bounds of the keys' segments, and
- * row_stats; and of one that owns queries. */
-typedef struct backward_layout {
-    int inner, start, end, row_stats, size;
-} backward_layout;
-
-template <typename shape> __host__ __device__ int inner_rows_of(const attention_task *task)
-{
-    return shape::fixed ? inner_unit<shape>::inner : task->inner_rows;
-}
-
-/* With fixed widths: two if two blocks then run on a multiprocessor. */
-template <typename shape> __host__ __device__ int buffers_of(const attention_task *task)
-{
-    constexpr int outer = ATTENTION_ROWS, inner = 2 * inner_unit<shape>::inner;
-    if constexpr (shape::fixed)
-        return 4 * (outer * (shape::key_stride(NULL) + 2) + inner * (shape::gradient_stride(NULL) + 2) + 64) <=
-                           TILE_HALF_SHARED &&
-                       4 * (outer * shape::gradient_stride(NULL) + inner * shape::key_stride(NULL) + 64) <=
-                           TILE_HALF_SHARED
-                   ? 2
-                   : 1;
-    else
-        return task->buffers;
-}
-
-template <typename shape> __host__ __device__ backward_layout layout_of(const attention_task *task, bool keys)
-{
-    backward_layout at;
-    int rows = shape::rows(task), inner = buffers_of<shape>(task) * inner_rows_of<shape>(task);
-    at.inner = rows * (keys ? shape::key_stride(task) : shape::gradient_stride(task));
-    at.start = at.inner + inner * (keys ? shape::gradient_stride(task) : shape::key_stride(task)) + 64;
-    at.end = at.start + (keys ? rows : 0);
-    at.row_stats = at.end + (keys ? rows : 0);
-    at.size = at.row_stats + (keys ? 2 * inner : 0);
-    return at;
-}
-
-template <typename shape> int size_of(const attention_task *task)
-{
-    int keys = layout_of<shape>(task, true).size, queries = layout_of<shape>(task, false).size;
-    return keys > queries ? keys : queries;
-}
+/* ---- pairs of a query and a key ------------------------------------------------------------------------------- */
 
 /* Adds scores and dp of 16 outer rows and a unit of inner rows. keys: the outer rows are keys. The keys' basis is an
  * operand of both, and loaded once. */
@@ -87,17 +36,18 @@ __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_a
                                               int stride, float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
     constexpr lp_precision precision = shape::precision;
-    int basis = shape::first(task, 1), time_gradient = shape::first(task, 2), gradient = shape::first(task, 3);
+    attention_size size = shape::size(task);
+    int basis = size.first(1), time_gradient = size.first(2), gradient = size.first(3);
     float left[4], second[4];
 #pragma unroll(shape::fixed ? 64 : 4)
-    for (int k = 0; k < shape::head(task); k++) {
+    for (int k = 0; k < size.head; k++) {
         tile_ldmatrix(left, outer, 8 * k);
         attention_multiply<precision>(score, left, inner, stride, 8 * k);
         tile_ldmatrix(second, outer, (keys ? time_gradient : gradient) + 8 * k);
         attention_multiply<precision>(dscore, second, inner, stride, (keys ? gradient : time_gradient) + 8 * k);
     }
 #pragma unroll(shape::fixed ? 64 : 4)
-    for (int k = 0; k < shape::basis(task); k++) {
+    for (int k = 0; k < size.basis; k++) {
         tile_ldmatrix(left, outer, basis + 8 * k);
         if constexpr (keys) {
             attention_multiply<precision>(score, left, inner, stride, basis + 8 * k);
@@ -117,23 +67,12 @@ __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_a
     }
 }
 
-/* Factors that all pairs share. */
-typedef struct pair_scale {
-    float score, dropout, dscore; /* scale * log2 e; dropout scale; scale */
-} pair_scale;
-
-__device__ static inline pair_scale pair_scale_of(const attention_task *task)
-{
-    pair_scale scale = {task->scale * TILE_LOG2_E, task->dropout_scale, task->scale};
-    return scale;
-}
-
 /* In: score and dp of a pair. Out: score = f p, dscore = scale * ds. */
-__device__ __forceinline__ void finish_pair(pair_scale scale, bool visible, bool keep, float2 stats, float *score,
-                                            float *dscore)
+__device__ __forceinline__ void finish_pair(const attention_task *task, bool visible, bool keep, float2 stats,
+                                            float *score, float *dscore)
 {
-    float p = tile_exp2(*score * scale.score - stats.x), factor = keep ? scale.dropout : 0;
-    float ds = p * scale.dscore * (*dscore * factor - stats.y);
+    float p = tile_exp2(*score * (task->scale * TILE_LOG2_E) - stats.x), factor = keep ? task->dropout_scale : 0;
+    float ds = p * task->scale * (*dscore * factor - stats.y);
     *score = visible ? p * factor : 0;
     *dscore = visible ? ds : 0;
 }
@@ -149,8 +88,8 @@ typedef struct key_warp {
 } key_warp;
 
 template <bool unmasked, int tiles>
-__device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, int first_query, uint32_t word,
-                                               const float2 *row_stats, float (&score)[tiles][4],
+__device__ __forceinline__ void finish_queries(const attention_task *task, key_warp mine, int first_query,
+                                               uint32_t word, const float2 *row_stats, float (&score)[tiles][4],
                                                float (&dscore)[tiles][4])
 {
     tile_lane me = tile_lane_now();
@@ -164,16 +103,16 @@ __device__ __forceinline__ void finish_queries(pair_scale scale, key_warp mine, 
             float2 stats = i ? make_float2(both.z, both.w) : make_float2(both.x, both.y);
 #pragma unroll
             for (int half = 0; half < 2; half++)
-                finish_pair(scale, unmasked || (query >= mine.key + 8 * half && query < mine.end[half]),
+                finish_pair(task, unmasked || (query >= mine.key + 8 * half && query < mine.end[half]),
                             keep >> (8 * half) & 1, stats, &score[j][2 * half + i], &dscore[j][2 * half + i]);
         }
     }
 }
 
 /* The accumulators of a key tile: tiles of dkey, then of dbasis and dvalue together. */
-template <typename shape> __host__ __device__ int key_tiles_of(const attention_task *task)
+template <typename shape> __host__ __device__ int key_tiles_of(const attention_size &size)
 {
-    return shape::sums(shape::head(task)) + shape::sums(shape::head(task) + shape::basis(task));
+    return shape::sums(size.head) + shape::sums(size.head + size.basis);
 }
 
 /* Processes the warp's keys and a unit of queries with their row_stats. start: of the segments of the tile's rows, from token
@@ -184,110 +123,88 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
                                                 int origin, int first_query, int head,
                                                 float (&sum)[shape::key_sums][2][4])
 {
-    tile_lane me = tile_lane_now();
-    int stride = shape::gradient_stride(task);
-    uint2 loaded = {};
-    int from = 0;
-    if (task->mask_stride) {
-        /* Lane i loads the mask of query i of the unit for the warp's keys. */
-        int query = min(first_query + (me.lane & (inner_unit<shape>::rows - 1)), mine.high - 1);
-        from = origin + mine.group_row - start[min(query - origin, shape::rows(task) - 1)];
-        loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
-    }
-    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
+    attention_size size = shape::size(task);
+    /* Lane i loads the mask of query i of the unit for the warp's keys. */
+    int query = min(first_query + (tile_lane_now().lane & (shape::inner_rows - 1)), mine.high - 1);
+    int from = origin + mine.group_row - start[min(query - origin, size.rows - 1)], stride = size.gradient_stride;
+    uint2 loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
+    float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
-    uint32_t word = task->mask_stride ? attention_mask_extract(loaded, from) : 0xFFFFFFFFu;
-    pair_scale scale = pair_scale_of(task);
-    if (first_query >= origin + mine.group_row + 15 && first_query + inner_unit<shape>::rows <= mine.all_end)
-        finish_queries<true>(scale, mine, first_query, word, row_stats, score, dscore);
+    uint32_t word = attention_mask_extract(task, loaded, from);
+    if (first_query >= origin + mine.group_row + 15 && first_query + shape::inner_rows <= mine.all_end)
+        finish_queries<true>(task, mine, first_query, word, row_stats, score, dscore);
     else
-        finish_queries<false>(scale, mine, first_query, word, row_stats, score, dscore);
+        finish_queries<false>(task, mine, first_query, word, row_stats, score, dscore);
 
     /* Accumulator m is tile tile + m: of dkey before `rest`, of dbasis and dvalue from there on. */
-    int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
-    int rest = shape::sums(shape::head(task)) - tile, basis = rest + shape::sums(shape::basis(task));
+    int tile = shape::first_tile(task->key_tiles);
+    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
+    int rest = shape::sums(size.head) - tile, basis = rest + shape::sums(size.basis);
     attention_accumulate<shape>(sum, dscore, queries + shape::wide * tile, stride, 0, min(rest, tiles));
-    attention_accumulate<shape>(sum, dscore, queries + shape::first(task, 1) - shape::wide * rest, stride, rest,
-                                min(basis, tiles), shape::basis(task) % 2 ? basis - 1 : -1);
-    attention_accumulate<shape>(sum, score, queries + shape::first(task, 2) - shape::wide * rest, stride, rest, tiles);
+    attention_accumulate<shape>(sum, dscore, queries + size.first(1) - shape::wide * rest, stride, rest,
+                                min(basis, tiles), size.basis % 2 ? basis - 1 : -1);
+    attention_accumulate<shape>(sum, score, queries + size.first(2) - shape::wide * rest, stride, rest, tiles);
 }
 
-/* `key`: the warp's first. */
+/* Stores dkey and dvalue of a head and clears their sums; stores dbasis if the head is the last. `key`: the warp's
+ * first. */
 template <typename shape>
 __device__ __forceinline__ void store_keys(const attention_task *task, int head, bool last, int64_t key, int present,
                                            float *stage, float (&sum)[shape::key_sums][2][4])
 {
-    int64_t stride = (int64_t)task->heads * task->head_dim, at = key * stride + head * task->head_dim;
-    int tile = shape::first_tile(task->key_tiles), tiles = shape::tiles(key_tiles_of<shape>(task), task->key_tiles);
-    int head_sums = shape::sums(shape::head(task)), rest = max(head_sums - tile, 0), cols = task->head_dim;
-    int begin = 16 * head_sums, padded = shape::columns(shape::head(task)), basis = shape::columns(shape::basis(task));
-    lp_cuda_copy dkey = attention_copy_at(task, task->copies[1], key, head, cols);
-    lp_cuda_copy dvalue = attention_copy_at(task, task->copies[2], key, head, cols);
-    if (task->dkey || dkey.data)
-        attention_store<shape>(task->dkey ? task->dkey + at : NULL, stride, dkey, present, cols, padded, tile, 0,
-                               min(rest, tiles), 0, task->vectorized & 2, task->accumulate & 2, stage,
-                               shape::key_stride(task), sum);
-    if (task->dbasis && last)
-        attention_store<shape>(task->dbasis + head * task->dbasis_step + key * task->basis_dim, task->basis_dim, {},
-                               present, task->basis_dim, basis, tile, rest, tiles, begin, task->vectorized & 16,
-                               task->dbasis_step ? 0 : task->accumulate & 16, NULL, 0, sum);
-    if (task->dvalue || dvalue.data)
-        attention_store<shape>(task->dvalue ? task->dvalue + at : NULL, stride, dvalue, present, cols, padded, tile,
-                               rest, tiles, begin + basis, task->vectorized & 4, task->accumulate & 4, stage,
-                               shape::key_stride(task), sum);
-}
-
-/* Clears the sums of a head, and keeps those of the basis. */
-template <typename shape>
-__device__ __forceinline__ void clear_head(const attention_task *task, float (&sum)[shape::key_sums][2][4])
-{
-    int begin = shape::sums(shape::head(task)) - shape::first_tile(task->key_tiles),
-        basis = shape::columns(shape::basis(task));
-    tile_lane me = tile_lane_now();
+    attention_size size = shape::size(task);
+    int tile = shape::first_tile(task->key_tiles), stride = size.key_stride, heads = task->heads;
+    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
+    int head_sums = shape::sums(size.head), rest = max(head_sums - tile, 0), basis = shape::columns(size.basis);
+    attention_store<shape, true>(task->results[1], heads, head, key, present, size.head, tile, 0, min(rest, tiles), 0,
+                                 stage, stride, sum);
+    if (last)
+        attention_store<shape, false>(task->results[4], heads, head, key, present, size.basis, tile, rest, tiles,
+                                      16 * head_sums, stage, stride, sum);
+    attention_store<shape, true>(task->results[2], heads, head, key, present, size.head, tile, rest, tiles,
+                                 16 * head_sums + basis, stage, stride, sum);
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            int col = 16 * (m - begin) + (shape::bf16 ? me.group + 8 * (i % 4 / 2) : 2 * me.group);
+            int group = tile_lane_now().group;
+            int col = 16 * (m + tile - head_sums) + (shape::bf16 ? group + 8 * (i % 4 / 2) : 2 * group);
             sum[m][i / 4][i % 4] = col >= 0 && col < basis ? sum[m][i / 4][i % 4] : 0;
         }
 }
 
 template <typename shape>
-__device__ __forceinline__ void key_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
-                                         float *memory, int first, int head, int heads)
+__device__ __forceinline__ void key_tile(const attention_task *task, int tokens, float *memory, int first, int head,
+                                         int heads)
 {
-    backward_layout parts = layout_of<shape>(task, true);
-    constexpr int unit = inner_unit<shape>::rows;
-    if (first >= tokens || shape::tiles(key_tiles_of<shape>(task), task->key_tiles) <= 0)
+    attention_size size = shape::size(task);
+    if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles) <= 0)
         return;
+    constexpr int inner = shape::inner_rows;
     tile_lane me = tile_lane_now();
-    int rows = shape::rows(task), inner_rows = inner_rows_of<shape>(task), buffers = buffers_of<shape>(task);
-    int key_stride = shape::key_stride(task), stride = shape::gradient_stride(task);
-    int *start = (int *)(memory + parts.start), *end = (int *)(memory + parts.end);
+    int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride;
+    float *all_queries = memory + rows * key_stride;
+    int *start = (int *)(all_queries + size.buffers * inner * stride + 64), *end = start + rows;
+    float2 *all_stats = (float2 *)(end + rows);
     int last = min(first + rows, tokens) - 1, query_end = tokens;
     auto copy_queries = [&](int buffer, int from) {
-        attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head,
-                              memory + parts.inner + buffer * inner_rows * stride, stride, inner_rows, from,
+        attention_copy<shape>(task, task->queries, head, all_queries + buffer * inner * stride, stride, inner, from,
                               query_end - from);
     };
     auto copy_row_stats = [&](int buffer, int from) {
         int r = (int)threadIdx.x;
-        if (r < inner_rows)
-            tile_cp_async<2>(
-                memory + parts.row_stats + 2 * (buffer * inner_rows + r),
-                (const float *)(task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head));
+        const float2 *stats = task->row_stats + (int64_t)min(from + r, query_end - 1) * task->heads + head;
+        if (r < inner)
+            tile_cp_async<2>((float *)(all_stats + buffer * inner + r), (const float *)stats);
     };
     auto copy_first = [&] {
-        attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head, memory, key_stride, rows, first, tokens - first);
+        attention_copy<shape>(task, task->keys, head, memory, key_stride, rows, first, tokens - first);
         copy_queries(0, first);
     };
     copy_first();
-    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
-    int r = (int)threadIdx.x & (rows - 1), token[] = {min(first + r, last)}, from[1], to[1];
-    attention_find_bounds(task->segment, segments, cursor, last, token, from, to);
-    start[r] = from[0];
-    end[r] = to[0];
+    int r = (int)threadIdx.x & (rows - 1);
+    start[r] = task->bounds.start[min(first + r, last)];
+    end[r] = task->bounds.end[min(first + r, last)];
     __syncthreads();
     key_warp mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
     mine.high = end[mine.group_row + 15];
@@ -301,29 +218,15 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
     float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
     for (;;) {
-        int buffer = 0;
-#pragma unroll 1
-        for (int query = first, next; query < query_end; query = next, buffer = buffers - 1 - buffer) {
-            const float *queries = memory + parts.inner + buffer * inner_rows * stride;
-            const float2 *row_stats = (const float2 *)(memory + parts.row_stats) + buffer * inner_rows;
-            next = query + inner_rows;
-            tile_cp_async_wait();
-            __syncthreads();
-            if (buffers == 2 && next < query_end) {
-                copy_queries(1 - buffer, next);
-                copy_row_stats(1 - buffer, next);
-            }
-#pragma unroll 1
-            for (int offset = 0; offset < inner_rows; offset += unit)
-                if (query + offset + unit > first + mine.group_row && query + offset < mine.high)
-                    process_queries<shape>(task, mine, keys, queries + offset * stride, row_stats + offset, start,
-                                           first, query + offset, head, sum);
-            if (buffers == 1 && next < query_end) {
-                __syncthreads();
-                copy_queries(0, next);
-                copy_row_stats(0, next);
-            }
-        }
+        auto copy_both = [&](int buffer, int from) {
+            copy_queries(buffer, from);
+            copy_row_stats(buffer, from);
+        };
+        attention_each_tile<shape>(size.buffers, first, query_end, copy_both, [&](int buffer, int query) {
+            if (query + inner > first + mine.group_row && query < mine.high)
+                process_queries<shape>(task, mine, keys, all_queries + buffer * inner * stride,
+                                       all_stats + buffer * inner, start, first, query, head, sum);
+        });
         store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row,
                           memory + mine.group_row * key_stride, sum);
         if (++head == heads)
@@ -331,139 +234,90 @@ __device__ __forceinline__ void key_tile(const attention_task *task, attention_p
         __syncthreads();
         copy_first();
         copy_row_stats(0, first);
-        clear_head<shape>(task, sum);
     }
 }
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
 
-/* State of one of the lane's two rows. */
-typedef struct query_row {
-    int query, start; /* query < start if there is no such token */
-    float2 stats;
-    const uint32_t *mask;
-} query_row;
-
 template <bool unmasked, int tiles>
-__device__ __forceinline__ void finish_keys(pair_scale scale, const query_row (&row)[2], int first_key,
-                                            const uint32_t (&keep)[2], float (&score)[tiles][4],
-                                            float (&dscore)[tiles][4])
+__device__ __forceinline__ void finish_keys(const attention_task *task, const attention_queries &mine,
+                                            const float2 (&stats)[2], int first_key, const uint32_t (&keep)[2],
+                                            float (&score)[tiles][4], float (&dscore)[tiles][4])
 {
     tile_lane me = tile_lane_now();
 #pragma unroll
     for (int j = 0; j < tiles; j++) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            const query_row *mine = &row[i >> 1];
-            int key = first_key + 8 * j + 2 * me.member + (i & 1);
-            finish_pair(scale, unmasked || (key >= mine->start && key <= mine->query),
-                        keep[i >> 1] >> (8 * j + (i & 1)) & 1, mine->stats, &score[j][i], &dscore[j][i]);
+            int half = i >> 1, key = first_key + 8 * j + 2 * me.member + (i & 1);
+            finish_pair(task, unmasked || (key >= mine.start[half] && key <= mine.query[half]),
+                        keep[half] >> (8 * j + (i & 1)) & 1, stats[half], &score[j][i], &dscore[j][i]);
         }
     }
 }
 
-/* Processes the warp's queries and a unit of keys; unmasked: every query sees every key. */
+/* Processes the warp's queries and a unit of keys. */
 template <typename shape>
 __device__ __forceinline__ void process_keys(const attention_task *task, tile_address queries, const float *keys,
-                                             int first_key, bool unmasked, const query_row (&row)[2],
+                                             int first_key, const attention_queries &mine, const float2 (&stats)[2],
                                              float (&sum)[shape::query_sums][2][4])
 {
-    int stride = shape::key_stride(task);
-    uint2 loaded[2] = {};
-    if (task->mask_stride)
+    attention_size size = shape::size(task);
+    int stride = size.key_stride;
+    uint2 loaded[2];
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            loaded[half] = attention_mask_load(task, row[half].mask, first_key - row[half].start);
-    float score[inner_unit<shape>::tiles][4] = {}, dscore[inner_unit<shape>::tiles][4] = {};
+    for (int half = 0; half < 2; half++)
+        loaded[half] = attention_mask_load(task, mine.mask[half], first_key - mine.start[half]);
+    float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, false>(task, queries, tile_b_address(keys, stride), stride, score, dscore);
-    uint32_t keep[2] = {0xFFFFFFFFu, 0xFFFFFFFFu};
-    if (task->mask_stride)
+    uint32_t keep[2];
 #pragma unroll
-        for (int half = 0; half < 2; half++)
-            keep[half] =
-                attention_mask_extract(loaded[half], first_key - row[half].start) >> (2 * tile_lane_now().member);
-    pair_scale scale = pair_scale_of(task);
-    if (unmasked)
-        finish_keys<true>(scale, row, first_key, keep, score, dscore);
+    for (int half = 0; half < 2; half++)
+        keep[half] =
+            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
+    if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
+        finish_keys<true>(task, mine, stats, first_key, keep, score, dscore);
     else
-        finish_keys<false>(scale, row, first_key, keep, score, dscore);
+        finish_keys<false>(task, mine, stats, first_key, keep, score, dscore);
     attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
-                                shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles));
+                                shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles));
 }
 
 template <typename shape>
-__device__ __forceinline__ void query_tile(const attention_task *task, attention_probe probe, int tokens, int segments,
-                                           float *memory, int first, int head)
+__device__ __forceinline__ void query_tile(const attention_task *task, int tokens, float *memory, int first, int head)
 {
-    backward_layout parts = layout_of<shape>(task, false);
-    constexpr int unit = inner_unit<shape>::rows;
+    constexpr int inner = shape::inner_rows;
+    attention_size size = shape::size(task);
     int tile = shape::first_tile(task->query_tiles);
-    int tiles = shape::tiles(shape::sums(shape::head(task) + shape::basis(task)), task->query_tiles);
+    int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
     if (first >= tokens || tiles <= 0)
         return;
-    tile_lane me = tile_lane_now();
-    int rows = shape::rows(task), inner_rows = inner_rows_of<shape>(task), buffers = buffers_of<shape>(task);
-    int key_stride = shape::key_stride(task), stride = shape::gradient_stride(task);
-    int end = min(first + rows, tokens), buffer = 0;
-    auto copy_keys = [&](int to, int from) {
-        attention_copy<shape>(task, task->keys, ATTENTION_KEYS, head,
-                              memory + parts.inner + to * inner_rows * key_stride, key_stride, inner_rows, from,
+    int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride, end = min(first + rows, tokens);
+    float *all_keys = memory + rows * stride;
+    auto copy_keys = [&](int buffer, int from) {
+        attention_copy<shape>(task, task->keys, head, all_keys + buffer * inner * key_stride, key_stride, inner, from,
                               end - from);
     };
-    attention_copy<shape>(task, task->queries, ATTENTION_GRADIENTS, head, memory, stride, rows, first, end - first);
-    attention_cursor cursor = attention_cursor_of(task->segment, segments, tokens, probe, first);
-    copy_keys(0, cursor.begin);
-    /* Tokens whose segment this lane needs: its two rows, and the warp's first and last row. */
-    int group_row = 16 * me.warp, from = first + group_row + me.group;
-    int tokens_of[] = {min(from, end - 1), min(from + 8, end - 1), min(first + group_row, end - 1),
-                       min(first + group_row + 15, end - 1)};
-    int start[4], ends[4];
-    attention_find_bounds(task->segment, segments, cursor, end - 1, tokens_of, start, ends);
-    int low = start[2], high = min(first + group_row + 16, end);
-    int all_low = start[3], all_high = first + group_row + 16 <= end ? first + group_row : -1;
+    attention_copy<shape>(task, task->queries, head, memory, stride, rows, first, end - first);
+    int begin = task->bounds.start[first];
+    copy_keys(0, begin);
+    attention_queries mine = attention_queries_of(task, head, first, end);
+    float *own = memory + (mine.first - first) * stride;
     lp_pdl_wait();
-    query_row row[2];
+    float2 stats[2];
 #pragma unroll
-    for (int half = 0; half < 2; half++) {
-        int query = tokens_of[half];
-        query_row begun = {from + 8 * half < end ? query : start[half] - 1, start[half],
-                           task->row_stats[(int64_t)query * task->heads + head], attention_mask_row(task, query, head)};
-        row[half] = begun;
-    }
-    tile_address queries = tile_a_address(memory + group_row * stride, stride);
+    for (int half = 0; half < 2; half++)
+        stats[half] = task->row_stats[(int64_t)max(mine.query[half], 0) * task->heads + head];
+    tile_address queries = tile_a_address(own, stride);
     float sum[shape::query_sums][2][4] = {};
-#pragma unroll 1
-    for (int key = cursor.begin, next; key < end; key = next, buffer = buffers - 1 - buffer) {
-        const float *keys = memory + parts.inner + buffer * inner_rows * key_stride;
-        next = key + inner_rows;
-        tile_cp_async_wait();
-        __syncthreads();
-        if (buffers == 2 && next < end)
-            copy_keys(1 - buffer, next);
-#pragma unroll 1
-        for (int offset = 0; offset < inner_rows; offset += unit)
-            if (key + offset + unit > low && key + offset < high)
-                process_keys<shape>(task, queries, keys + offset * key_stride, key + offset,
-                                    key + offset >= all_low && key + offset + unit - 1 <= all_high, row, sum);
-        if (buffers == 1 && next < end) {
-            __syncthreads();
-            copy_keys(0, next);
-        }
-    }
-    int64_t head_stride = (int64_t)task->heads * task->head_dim, basis_stride = (int64_t)task->heads * task->basis_dim,
-            query = first + group_row;
-    int present = end - (int)query, begin = shape::columns(shape::head(task));
-    lp_cuda_copy dquery = attention_copy_at(task, task->copies[0], query, head, task->head_dim);
-    lp_cuda_copy dtime_query = attention_copy_at(task, task->copies[3], query, head, task->basis_dim);
-    if (task->dquery || dquery.data)
-        attention_store<shape>(task->dquery ? task->dquery + query * head_stride + head * task->head_dim : NULL,
-                               head_stride, dquery, present, task->head_dim, begin, tile, 0, tiles, 0,
-                               task->vectorized & 1, task->accumulate & 1, memory + group_row * stride, stride, sum);
-    if (task->dtime_query || dtime_query.data)
-        attention_store<shape>(
-            task->dtime_query ? task->dtime_query + query * basis_stride + head * task->basis_dim : NULL, basis_stride,
-            dtime_query, present, task->basis_dim, shape::columns(shape::basis(task)), tile, 0, tiles, begin,
-            task->vectorized & 8, task->accumulate & 8, memory + group_row * stride, stride, sum);
+    attention_each_tile<shape>(size.buffers, begin, end, copy_keys, [&](int buffer, int key) {
+        if (key + inner > mine.low && key <= mine.high)
+            process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key, mine, stats, sum);
+    });
+    attention_store<shape, true>(task->results[0], task->heads, head, mine.first, end - mine.first, size.head, tile, 0,
+                                 tiles, 0, own, stride, sum);
+    attention_store<shape, true>(task->results[3], task->heads, head, mine.first, end - mine.first, size.basis, tile, 0,
+                                 tiles, shape::columns(size.head), own, stride, sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -474,15 +328,13 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 {
     LP_SHARED(float, memory);
     lp_pdl_trigger();
-    /* Loads that do not depend on each other. */
-    attention_probe probe = attention_probe_of(&task);
-    int tokens = task.shard->rows[task.rows_of], segments = task.shard->segments;
-    int divided = ATTENTION_ROWS / shape::rows(&task), work = task.order[(int)blockIdx.x / divided];
-    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * shape::rows(&task);
+    int tokens = task.shard->rows[task.rows_of];
+    int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
+    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows;
     if (work & 1)
-        query_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y);
+        query_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y);
     else if (!task.all_heads || blockIdx.y == 0)
-        key_tile<shape>(&task, probe, tokens, segments, memory, first, (int)blockIdx.y,
+        key_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y,
                         task.all_heads ? task.heads : (int)blockIdx.y + 1);
 }
 
@@ -499,113 +351,65 @@ __global__ void __launch_bounds__(THREADS)
     lp_store(to + i, sum, accumulate);
 }
 
-template <typename shape, int blocks = 2> void launch(const lp_cuda_run *run, attention_task task)
+template <typename shape> void launch(const lp_cuda_run *run, attention_task task)
 {
-    constexpr int inner = inner_unit<shape>::rows;
-    static const attention_choice choices[] = {{64, 32, 2},    {64, inner, 2}, {64, inner, 1},
-                                               {32, inner, 2}, {32, inner, 1}, {16, inner, 1}};
-    int query_divisions = attention_divide(shape::sums(task.head + task.basis), shape::query_sums, &task.query_tiles);
-    int key_divisions = attention_divide(key_tiles_of<shape>(&task), shape::key_sums, &task.key_tiles);
-    attention_choose(&task, choices, size_of<shape>);
-    int divided = ATTENTION_ROWS / shape::rows(&task);
-    dim3 grid((unsigned)(divided * (int)lp_cuda_attention_order_tiles(run)), (unsigned)task.heads,
-              (unsigned)(query_divisions > key_divisions ? query_divisions : key_divisions));
-    LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, (unsigned)shape::threads(&task),
-                  (size_t)size_of<shape>(&task) * sizeof(float), task);
-}
-
-template <lp_precision precision> void launch_any(const lp_cuda_run *run, const attention_task *task)
-{
-    typedef attention_shape<precision, 12, 16> narrow;
-    int keys = key_tiles_of<narrow>(task), queries = narrow::sums(task->head + task->basis);
-    if (keys <= 8 && queries <= 6)
-        launch<attention_shape<precision, 6, 8>, 3>(run, *task);
-    else if (lp_blocks(queries, 18) + lp_blocks(keys, 20) < lp_blocks(queries, 12) + lp_blocks(keys, 16))
-        launch<attention_shape<precision, 18, 20>>(run, *task); /* fewer blocks compute the scores again */
-    else
-        launch<narrow>(run, *task);
-}
-
-/* Whether two outputs are the same matrix, for example if the query is also the key. */
-bool outputs_alias(float *const (&outputs)[5])
-{
-    for (int i = 0; i < 5; i++)
-        for (int k = 0; k < i; k++)
-            if (outputs[i] && outputs[i] == outputs[k])
-                return true;
-    return false;
-}
-
-/* Launches the gradients of `outputs` in the set `chosen`. */
-void launch_outputs(const lp_cuda_run *run, attention_task task, int64_t tokens, float *const (&outputs)[5], int chosen,
-                    float *dbasis_of_heads)
-{
-    float **fields[] = {&task.dquery, &task.dkey, &task.dvalue, &task.dtime_query, &task.dbasis};
-    for (int i = 0; i < 5; i++) {
-        *fields[i] = chosen >> i & 1 ? outputs[i] : NULL;
-        if (i < 4 && !(chosen >> i & 1))
-            task.copies[i] = {};
-        task.vectorized |= attention_aligned(outputs[i], i < 3 ? task.head_dim : task.basis_dim, 2) << i;
-    }
-    task.all_heads = !dbasis_of_heads && task.dbasis;
-    if (dbasis_of_heads && task.dbasis) {
-        task.dbasis = dbasis_of_heads;
-        task.dbasis_step = tokens * task.basis_dim;
-    }
-    attention_with_shape(run, &task, [&](auto chosen) {
-        typedef decltype(chosen) shape;
-        if constexpr (shape::fixed)
-            launch<shape, shape::bf16 && shape::key_sums <= 9 ? 3 : 2>(run, task);
-        else
-            launch_any<shape::precision>(run, &task);
-    });
-    if (task.dbasis_step)
-        LP_LAUNCH(run, sum_heads, lp_blocks(tokens * task.basis_dim, THREADS), THREADS, 0,
-                  &run->shard->rows[task.rows_of], dbasis_of_heads, task.dbasis_step, task.heads, task.basis_dim,
-                  outputs[4], task.accumulate & 16);
+    constexpr int blocks = shape::fixed && shape::bf16 && shape::key_sums <= 9 ? 3 : 2; /* that have registers */
+    attention_size size = shape::size(&task);
+    int queries = attention_divide(shape::sums(task.size.head + task.size.basis), shape::query_sums, &task.query_tiles);
+    int keys = attention_divide(key_tiles_of<shape>(task.size), shape::key_sums, &task.key_tiles);
+    unsigned tiles;
+    task.order = lp_cuda_attention_order_of(run, &tiles);
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads,
+              (unsigned)(queries > keys ? queries : keys));
+    LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, 2 * (unsigned)size.rows,
+                  (size_t)attention_floats(size, shape::inner_rows, true) * sizeof(float), task);
 }
 
 } // namespace
 
 void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    attention_task task = attention_task_of(node, run);
-    float *outputs[5];
-    for (int i = 0; i < 5; i++) {
-        outputs[i] = node->outputs[i] && lp_cuda_stores_floats(run, node->outputs[i]) ? LP_OUTPUT(i) : NULL;
-        if (i < 4 && node->outputs[i])
-            task.copies[i] = lp_cuda_copy_to(run, node->outputs[i], task.heads);
-    }
+    attention_task task = attention_task_of(node, run, true);
+    for (int i = 0; i < 5; i++)
+        task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
+    task.results[4].head_step = 0; /* the heads share it */
     int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
-    task.order = lp_cuda_attention_order_of(run);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
-    task.out = (float *)LP_INPUT(6);
-    task.time_out = (float *)LP_INPUT(8);
+    task.out = LP_INPUT(6);
+    task.time_out = LP_INPUT(8);
     if (node->inputs[8])
         task.time_out_copy = lp_cuda_copy_from(run, node, 8);
-    task.accumulate = (int)node->accumulate;
-    task.queries[2] = attention_part_of(node, run, 9, true);
-    task.queries[3] = attention_part_of(node, run, 7, true);
-    task.aligned = attention_parts_aligned(&task);
-    attention_mask_size(&task, run, tokens);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
+    bool alias = false; /* two results are the same matrix, for example if the query is also the key */
+    for (int i = 0; i < 5; i++)
+        for (int k = 0; k < i; k++)
+            alias = alias || (task.results[i].to && task.results[i].to == task.results[k].to);
 
     /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
      * floats: row_stats, and dbasis of every head otherwise. */
+    attention_result dbasis = task.results[4];
     bool by_head =
-        outputs[4] && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
+        dbasis.to && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
     size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
-    size_t dbasis = by_head ? (size_t)tokens * (size_t)(task.heads * task.basis_dim) : 0;
-    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + dbasis) * sizeof(float));
+    int64_t head_step = by_head ? tokens * task.basis_dim : 0;
+    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + (size_t)(task.heads * head_step)) * sizeof(float));
     if (!scratch)
         return;
+    if (by_head)
+        task.results[4] = {scratch + row_stats, {}, dbasis.cols, dbasis.stride, head_step, false};
     task.row_stats = (float2 *)scratch;
     attention_delta(run, &task, tokens);
     lp_cuda_release_low_priority(run);
     /* Gradients into the same matrix are computed one after another. */
-    bool alias = outputs_alias(outputs);
-    for (int i = 0; i < (alias ? 5 : 1); i++)
-        if (!alias || outputs[i])
-            launch_outputs(run, task, tokens, outputs, alias ? 1 << i : 31, by_head ? scratch + row_stats : NULL);
+    for (int i = 0; i < (alias ? 5 : 1); i++) {
+        attention_task part = task;
+        for (int k = 0; alias && k < 5; k++)
+            part.results[k] = k == i ? task.results[k] : attention_result();
+        part.all_heads = part.results[4].to && !by_head;
+        attention_with_shape<true>(run, &part, [&](auto shape) { launch<decltype(shape)>(run, part); });
+    }
+    if (by_head)
+        LP_LAUNCH(run, sum_heads, lp_blocks(head_step, THREADS), THREADS, 0, &run->shard->rows[task.rows_of],
+                  scratch + row_stats, head_step, task.heads, task.basis_dim, dbasis.to, dbasis.accumulate);
 }

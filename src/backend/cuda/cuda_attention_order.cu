@@ -1,54 +1,35 @@
-/* cuda_attention_order.cu: counting sort of attention's gradient tiles by cost, on the host (cuda_attention_order.h).
- * It takes microseconds for 240 tiles. */
+/* cuda_attention_order.cu: the order of attention's tiles by cost, and the bounds of segments, on the host
+ * (cuda_attention_order.h). */
 #include "backend/cuda/cuda_attention_order.h"
+
+#include <algorithm>
 
 namespace
 {
 
 /* A tile costs a fixed amount and one unit for every 16 rows of the other side; a unit of a key tile takes longer than
- * one of a query tile. */
-enum { UNIT = 16, FIXED_COST = 3, KEY_TILE_COST = 4, QUERY_TILE_COST = 3, COSTS = 1024 };
-
-int cost_of(int rows, int unit)
-{
-    int cost = (FIXED_COST + (rows + UNIT - 1) / UNIT) * unit;
-    return cost < COSTS ? cost : COSTS - 1;
-}
-
-/* Calls act(tile, cost as keys, cost as queries) for all tiles that contain tokens. */
-template <typename action> void each_tile(const int32_t *segment, int segments, const action &act)
-{
-    int tokens = segment[segments], at_first = 0, at_last = 0;
-    for (int tile = 0, first = 0; first < tokens; tile++, first += ATTENTION_ROWS) {
-        int end = first + ATTENTION_ROWS < tokens ? first + ATTENTION_ROWS : tokens;
-        while (segment[at_first + 1] <= first)
-            at_first++;
-        while (segment[at_last + 1] < end)
-            at_last++;
-        act(tile, cost_of(segment[at_last + 1] - first, KEY_TILE_COST),
-            cost_of(end - segment[at_first], QUERY_TILE_COST));
-    }
-}
+ * one of a query tile. TILE_BITS: of an entry, below its cost. */
+enum { UNIT = 16, FIXED_COST = 3, KEY_TILE_COST = 4, QUERY_TILE_COST = 3, MAX_COST = 1023, TILE_BITS = 21 };
 
 } // namespace
 
 void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *order)
 {
-    int all = (int)lp_cuda_attention_order_count(max_tokens), used = 0;
-    int next[COSTS] = {};
-    each_tile(segment, segments, [&](int, int as_keys, int as_queries) {
-        next[as_keys]++;
-        next[as_queries]++;
-    });
-    for (int cost = COSTS - 1; cost >= 0; cost--) {
-        int here = next[cost];
-        next[cost] = used;
-        used += here;
+    int tokens = segment[segments], tiles = (int)lp_cuda_attention_order_tiles(max_tokens);
+    int32_t *start = order + tiles, *end = start + max_tokens;
+    for (int s = 0; s < segments; s++) {
+        std::fill(start + segment[s], start + segment[s + 1], segment[s]);
+        std::fill(end + segment[s], end + segment[s + 1], segment[s + 1]);
     }
-    each_tile(segment, segments, [&](int tile, int as_keys, int as_queries) {
-        order[next[as_keys]++] = 2 * tile;
-        order[next[as_queries]++] = 2 * tile + 1;
-    });
-    for (int i = used; i < all; i++)
-        order[i] = i; /* beyond the last token */
+    for (int i = 0; i < tiles; i++) {
+        int first = i / 2 * ATTENTION_ROWS, last = std::min(first + ATTENTION_ROWS, tokens) - 1, cost = 0;
+        if (first < tokens) {
+            int rows = i % 2 ? last + 1 - start[first] : end[last] - first;
+            cost = (FIXED_COST + (rows + UNIT - 1) / UNIT) * (i % 2 ? QUERY_TILE_COST : KEY_TILE_COST);
+        }
+        order[i] = (MAX_COST - std::min<int>(cost, MAX_COST)) << TILE_BITS | i;
+    }
+    std::sort(order, order + tiles);
+    for (int i = 0; i < tiles; i++)
+        order[i] &= (1 << TILE_BITS) - 1;
 }
