@@ -140,9 +140,9 @@ lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *st
         for (int i = 0; i < j; i++)
             direct[i] = !stage || i == 0 || conflict(&all[i], &all[j]) || waits_for_level(&stages->all[i - 1], stage);
         bool low = stage && lp_part_low_priority(stage->type, stage->parts);
-        int first = low ? (int)LP_CUDA_FIRST_LOW_PRIORITY : 0,
-            most = low ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY;
-        dispatch_on(&state, j, direct, choose_stream(&state, direct, first, stage ? most : 1));
+        int first = !low ? 0 : stages->packed_size ? (int)LP_CUDA_FIRST_LOW_PRIORITY : (int)LP_CUDA_FIRST_OTHER;
+        int end = !low ? LP_CUDA_FIRST_OTHER : stages->packed_size ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY;
+        dispatch_on(&state, j, direct, choose_stream(&state, direct, first, stage ? end : 1));
     }
     lp_arena_clear(&own);
     return good ? dispatch : NULL;

@@ -12,14 +12,13 @@ typedef struct candidate {
     lp_stage_part part;
     lp_cuda_stage_type type;
     int level;
-    int rank; /* order of the stages of a level */
     bool assigned;
     int first;      /* of the products that are added up to it; otherwise its own index */
     lp_product sum; /* what they give so far */
 } candidate;
 
-/* Stages of low priority come last; of these, reductions first that fused kernels wait for. */
-enum { URGENT, WAITED_FOR, LOW_PRIORITY, RANKS };
+/* Levels that the memory of a sum over rows is kept for beyond its own: such sums run late. */
+enum { LATE = 8 };
 
 /* ---- levels -------------------------------------------------------------------------------------------------- */
 
@@ -198,6 +197,32 @@ int add_parts(candidate *all, int count, const lp_node *node, int number, bool f
     return count;
 }
 
+/* Whether the part computes gradients of parameters from values of their size, and nothing else writes these in another type of stage. */
+bool is_leaf(const candidate *all, int count, const candidate *one)
+{
+    const lp_node *node = one->part.node;
+    bool leaf = one->type == LP_STAGE_REDUCTION || one->type == LP_STAGE_NODE;
+    for (int i = 0; leaf && i < node->op->input_count; i++)
+        leaf = !node->inputs[i] || node->inputs[i]->rows_of == LP_ROWS_FIXED;
+    for (int i = 0; leaf && i < node->op->output_count; i++) {
+        leaf = !node->outputs[i] || node->outputs[i]->storage == LP_STORAGE_GRADIENT;
+        for (int k = 0; leaf && node->outputs[i] && k < count; k++)
+            leaf = all[k].type == one->type || !use_of(&all[k], node->outputs[i]).writes;
+    }
+    return leaf;
+}
+
+/* Raises leaves to the last level: together they are few launches, and no sum over rows waits for them. */
+void defer_leaves(candidate *all, int count)
+{
+    int last = 0;
+    for (int i = 0; i < count; i++)
+        last = all[i].level > last ? all[i].level : last;
+    for (int i = 0; i < count; i++)
+        if (is_leaf(all, count, &all[i]))
+            all[i].level = last;
+}
+
 /* The parts of a graph with their levels, in node order; the caller frees them. unscheduled: whole nodes, a level for each. NULL when out
  * of memory. */
 candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
@@ -215,6 +240,8 @@ candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
             all[i].level = i;
         else
             find_level(all, *count, i);
+    if (!unscheduled)
+        defer_leaves(all, *count);
     return all;
 }
 
@@ -223,7 +250,7 @@ candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
 /* Whether `other` can run in the stage that starts with `first`. */
 bool joins(const candidate *first, const candidate *other)
 {
-    if (other->assigned || other->level != first->level || other->type != first->type || other->rank != first->rank)
+    if (other->assigned || other->level != first->level || other->type != first->type)
         return false;
     return first->type == LP_STAGE_REDUCTION || same_row_kernel(first, other) || same_loss(first, other) ||
            (first->type == LP_STAGE_PRODUCT && first->first == other->first);
@@ -249,17 +276,6 @@ void add_stage(lp_cuda_stages *stages, candidate *all, int count, int at)
             stage->count++;
             all[i].assigned = true;
         }
-}
-
-/* Whether a fused kernel of a later level overwrites an input of the part, and so waits for it. */
-bool delays_fused(const candidate *all, int count, const candidate *one)
-{
-    for (int k = 0; !one->part.node->accumulate && k < count; k++)
-        for (int i = 0; i < one->part.node->op->input_count; i++)
-            if (all[k].type == LP_STAGE_FUSED && all[k].level > one->level && one->part.node->inputs[i] &&
-                use_of(&all[k], one->part.node->inputs[i]).writes)
-                return true;
-    return false;
 }
 
 /* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. Sums over rows stay reductions, which
@@ -372,18 +388,16 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
             all[i].type = LP_STAGE_NODE;
     for (int i = 0; good && i < count; i++) {
         last = all[i].level > last ? all[i].level : last;
-        all[i].rank = !lp_part_low_priority(all[i].type, &all[i].part) ? URGENT
-                      : delays_fused(all, count, &all[i])              ? WAITED_FOR
-                                                                       : LOW_PRIORITY;
     }
     if (good) {
         count_uses(all, count, graph, stages->uses);
         unfuse_singles(all, count);
     }
     for (int level = -1; good && level <= last; level++) {
-        for (int rank = 0; rank < RANKS; rank++)
+        for (int low = 0; low < 2; low++)
             for (int i = 0; i < count; i++)
-                if (!all[i].assigned && all[i].level == level && all[i].rank == rank)
+                if (!all[i].assigned && all[i].level == level &&
+                    lp_part_low_priority(all[i].type, &all[i].part) == (low == 1))
                     add_stage(stages, all, count, i);
         add_pack(stages, all, count, level);
     }
@@ -399,7 +413,8 @@ bool lp_cuda_stage_levels(const lp_graph *graph, lp_schedule_level *levels)
         lp_schedule_level *mine = &levels[all[i].part.number];
         bool first = i == 0 || all[i - 1].part.number != all[i].part.number;
         mine->first = first || all[i].level < mine->first ? all[i].level : mine->first;
-        mine->last = first || all[i].level > mine->last ? all[i].level : mine->last;
+        int end = all[i].level + (all[i].type == LP_STAGE_REDUCTION ? LATE : 0);
+        mine->last = first || end > mine->last ? end : mine->last;
     }
     lp_free(all);
     return all != NULL;
