@@ -20,25 +20,24 @@
 namespace
 {
 
-/* Bytes of d that are kept at most, or those of a chunk. Tiles of a block of exponentials: few, so that the last blocks of a launch
- * are short. The emulation takes several chunks and blocks of small catalogues. */
+/* Bytes of d that are kept at most, or those of a chunk. The emulation takes several chunks of small catalogues. */
 #ifdef LP_CUDA_EMULATED
-enum { D_SIZE = 1 << 16, BLOCK_TILES = 2 };
+enum { D_SIZE = 1 << 16 };
 #else
-enum { D_SIZE = 512 << 20, BLOCK_TILES = 4 };
+enum { D_SIZE = 512 << 20 };
 #endif
-/* Warps of a block of pack_factors; the depth of a slab of floats; rows and columns of a tile of scores. */
-enum { WARPS = 8, SLAB = 32, SCORE_ROWS = 128, SCORE_COLS = 128 };
+/* Warps of a block of pack_factors; rows and columns of a tile of scores. */
+enum { WARPS = 8, SCORE_ROWS = 128, SCORE_COLS = 128 };
 
 template <int precision>
 using score_shape =
-    std::conditional_t<precision == LP_PRECISION_BF16, wide_shape<SCORE_ROWS, SCORE_COLS, 2>, packed_large<precision>>;
+    std::conditional_t<precision == LP_PRECISION_BF16, wide_shape<SCORE_ROWS, SCORE_COLS, 2>, product_tile>;
 
 /* For tiles of `width` columns. */
 template <int precision, int width>
-using gradient_shape = std::conditional_t<precision == LP_PRECISION_BF16,
-                                          wide_shape<width == 192 ? 192 : 128, width, width <= 128 ? 2 : 1>,
-                                          std::conditional_t<width == 64, packed_narrow, packed_large<precision>>>;
+using gradient_shape =
+    std::conditional_t<precision == LP_PRECISION_BF16,
+                       wide_shape<width == 192 ? 192 : 128, width, width <= 128 ? 2 : 1>, product_tile>;
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -161,7 +160,7 @@ __global__ void __launch_bounds__(32 * WARPS) pack_factors(const __grid_constant
 /* Stores exponentials, and their sums over the tiles of a warp. */
 typedef struct store_exponentials : product_finish {
     loss_task loss;
-    float total[2 * packed_wide::down]; /* of the lane's own columns */
+    float total[2 * product_tile::down]; /* of the lane's own columns */
 
     /* Exponents without the product, which is added to them. */
     template <int precision, bool a_deep, typename shape>
@@ -231,7 +230,7 @@ typedef struct store_exponentials : product_finish {
 /* A packed matrix, from row `first` on. */
 product_operand operand_of(const lp_cuda_run *run, const void *matrix, int64_t stride, int first)
 {
-    return {(const char *)matrix + first * stride * (tile_bf16(run) ? 2 : 4), stride, 0, 4};
+    return {(const char *)matrix + first * stride * (tile_bf16(run) ? 2 : 4), stride, 0};
 }
 
 template <int precision> void exponentials(const lp_cuda_run *run, const loss_task &loss)
@@ -245,8 +244,7 @@ template <int precision> void exponentials(const lp_cuda_run *run, const loss_ta
     if constexpr (is_wide<shape>)
         wide_launch<true, true, shape>(run, task, finish, loss.rows);
     else
-        packed_launch_precision<precision, true, true, shape>(run, task, finish, 1, loss.rows,
-                                                              (int)lp_blocks(loss.count, BLOCK_TILES * SCORE_COLS));
+        product_launch<true, true>(run, task, finish, 1, loss.rows, loss.count);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
@@ -377,10 +375,10 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 /* Stores the product times *scale, its rows times 1 / sum where there is one; and of items the column sums of d times weights. */
 typedef struct store_product : product_store {
     const float *scale, *sum;
-    const float *weights;               /* 1 / sum_t; bf16 in bf16 */
-    float *out;                         /* column sums; NULL: none */
-    int out_adds, at;                   /* at: depth of the next slab */
-    float total[2 * packed_wide::down]; /* column sums of the lane's rows */
+    const float *weights;                /* 1 / sum_t; bf16 in bf16 */
+    float *out;                          /* column sums; NULL: none */
+    int out_adds, at;                    /* at: depth of the next slab */
+    float total[2 * product_tile::down]; /* column sums of the lane's rows */
 
     /* Of the 16 rows of two sums: the warps of a row of warps divide its rows. */
     template <typename shape> __device__ bool mine(int m) const
@@ -388,19 +386,18 @@ typedef struct store_product : product_store {
         return out && m % shape::warps_across == tile_lane_now().warp % shape::warps_across;
     }
 
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *)
+    template <typename shape> __device__ void copied(const product_place &place, const float *a, const float *)
     {
 #pragma unroll
         for (int m = 0; m < shape::down; m++) {
             if (place.col || !mine<shape>(m))
                 continue;
-            for (int k = tile_lane_now().member; k < slab_a::depth; k += 4)
+            for (int k = tile_lane_now().member; k < PRODUCT_DEPTH; k += 4)
 #pragma unroll
                 for (int i = 2 * m; i < 2 * m + 2; i++)
-                    total[i] = fmaf(a[k * slab_a::stride + product_row<shape>(i)], weights[at + k], total[i]);
+                    total[i] = fmaf(a[product_row<shape>(i) * PRODUCT_STRIDE + k], weights[at + k], total[i]);
         }
-        at += slab_a::depth;
+        at += PRODUCT_DEPTH;
     }
 
     /* total: of the lane's i-th row, in the first of the four lanes that share it. */
@@ -476,13 +473,14 @@ __device__ void gradient_tile(const d_product &product, int index, wide_memory u
         for (int i = 0; by_items && tile == 0 && i < 2; i++)
             store.store_sum<shape>(place, i, weights.sums[2 * i]);
     } else {
-        product_chunk<SLAB>(product_count(task.depth, task.shard), task.chunks, place.chunk, &store.at, &end);
-        product_tiles<precision, true, !by_items, false, shape>(task, place, tile, tile + 1, 0, shape::buffers, store);
+        product_chunk<PRODUCT_DEPTH>(product_count(task.depth, task.shard), task.chunks, place.chunk, &store.at, &end);
+        place.col = tile * shape::cols;
+        product_compute<precision, !by_items, false, shape>(task, place, store);
     }
 }
 
 template <int precision, typename shape>
-__global__ void __launch_bounds__(shape::threads, packed_blocks<precision, shape>)
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
     gradient_kernel(const __grid_constant__ d_product dz, const __grid_constant__ d_product ditems, int blocks_of_dz,
                     wide_memory use)
 {
@@ -593,8 +591,8 @@ void launch_gradient(const lp_node *node, const lp_cuda_run *run, loss_task task
     wide_memory use = {};
     if constexpr (is_wide<shape>)
         use = wide_memory_of<shape>(0, &bytes);
-    else /* of dz: ditems has shorter lines */
-        bytes = packed_slabs<precision, true, false, shape>::bytes(0, shape::buffers);
+    else
+        bytes = product_bytes<shape>;
     for (; scratch && task.first < items; task.first += task.d_stride) {
         task.count = items - task.first < task.d_stride ? items - task.first : task.d_stride;
         if (!keeps) {
@@ -653,7 +651,7 @@ bool task_of(const lp_node *node, const lp_cuda_run *run, loss_task *task)
         take(&task->target_score, rows, sizeof(float));
         take(&task->origin, rows, sizeof(float));
         take(&task->sum, rows, sizeof(float));
-        take(&task->range_sums, (items / SCORE_COLS + 3) * (4 / BLOCK_TILES) * rows, sizeof(float));
+        take(&task->range_sums, 2 * (items / SCORE_COLS + 3) * rows, sizeof(float));
         take(&task->ranges, lp_blocks(task->rows, SCORE_ROWS), sizeof(int32_t));
         take(&task->losses, (size_t)task->lines + 1, sizeof(double));
         if (memory)
