@@ -275,25 +275,27 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                            product_count(product->cols, product->shard)};
     if (place.row >= place.rows)
         return;
-    product_sides<uint16_t> sides = product_sides_of<true, b_deep, depth, uint16_t>(*product, place);
-    int slabs = (sides.end - sides.begin + depth - 1) / depth;
-    for (int i = 1; most > 1 && i < task.count; i++)
-        slabs += (task.of[i].depth.most + depth - 1) / depth;
+    int slabs = 0;
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        slabs += i < task.count ? (task.of[i].depth.most + depth - 1) / depth : 0;
 
     /* Copies the slabs of all products in their order. */
-    int next_k = sides.begin, next_stage = 0;
+    int next_k = 0, next_stage = 0;
     auto copy_next = [&](bool free) {
-        if (free && next_k < sides.end) {
+        int present = product->depth.most - next_k;
+        if (free && present > 0) {
             float *to = ring + next_stage * size;
-            wide_copy_rows<b_deep, shape::cols, shape::threads>(to, sides.b + next_k * sides.b_step,
-                                                                (int)product->b.stride, sides.cols, sides.end - next_k);
-            wide_copy_rows<true, shape::rows, shape::threads>(to + size_b, sides.a + next_k * sides.a_step,
-                                                              (int)product->a.stride, sides.rows, sides.end - next_k);
+            wide_copy_rows<b_deep, shape::cols, shape::threads>(
+                to, product_at<b_deep, uint16_t>(product->b, place.head, place.col, next_k), (int)product->b.stride,
+                place.cols - place.col, present);
+            wide_copy_rows<true, shape::rows, shape::threads>(
+                to + size_b, product_at<true, uint16_t>(product->a, place.head, place.row, next_k),
+                (int)product->a.stride, place.rows - place.row, present);
             next_k += depth;
-            if (most > 1 && next_k >= sides.end && product + 1 < task.of + task.count) {
+            if (most > 1 && present <= depth && product + 1 < task.of + task.count) {
                 product++;
-                sides = product_sides_of<true, b_deep, depth, uint16_t>(*product, place);
-                next_k = sides.begin;
+                next_k = 0;
             }
             next_stage = next_stage + 1 == shape::stages ? 0 : next_stage + 1;
         }

@@ -208,25 +208,11 @@ template <int slab> __device__ static inline void product_chunk(int depth, int c
     *end = min(*begin + (each + (chunk < longer)) * slab, depth);
 }
 
-/* The operands of a block: where its rows and columns begin, and how many there are. */
-template <typename type> struct product_sides {
-    const type *a, *b;
-    int64_t a_step, b_step; /* elements from one depth to the next */
-    int rows, cols, begin, end;
-};
-
-template <bool a_deep, bool b_deep, int slab, typename type>
-__device__ static inline product_sides<type> product_sides_of(const product_task &task, const product_place &place)
+/* An operand from a row and a depth on. */
+template <bool deep, typename type>
+__device__ static inline const type *product_at(const product_operand &of, int head, int row, int k)
 {
-    product_sides<type> sides;
-    sides.a = (const type *)task.a.data + place.head * task.a.head + place.row * (a_deep ? task.a.stride : 1);
-    sides.b = (const type *)task.b.data + place.head * task.b.head + place.col * (b_deep ? task.b.stride : 1);
-    sides.a_step = a_deep ? 1 : task.a.stride;
-    sides.b_step = b_deep ? 1 : task.b.stride;
-    sides.rows = place.rows - place.row;
-    sides.cols = place.cols - place.col;
-    product_chunk<slab>(product_count(task.depth, task.shard), task.chunks, place.chunk, &sides.begin, &sides.end);
-    return sides;
+    return (const type *)of.data + head * of.head + (deep ? row * of.stride + k : k * of.stride + row);
 }
 
 /* What is done with a tile. The default is nothing. */
@@ -320,23 +306,26 @@ __device__ static inline void product_compute(const product_task &task, const pr
 {
     constexpr int size_b = shape::cols * PRODUCT_STRIDE, size = size_b + shape::rows * PRODUCT_STRIDE;
     LP_SHARED(float, memory);
-    product_sides<float> sides = product_sides_of<a_deep, b_deep, PRODUCT_DEPTH, float>(task, place);
+    int begin, end;
+    product_chunk<PRODUCT_DEPTH>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
     auto copy = [&](int k, float *to) {
-        if (k < sides.end) {
-            product_copy<b_deep, shape::cols, shape::threads>(to, sides.b + k * sides.b_step, (int)task.b.stride,
-                                                              sides.cols, sides.end - k);
-            product_copy<a_deep, shape::rows, shape::threads>(to + size_b, sides.a + k * sides.a_step,
-                                                              (int)task.a.stride, sides.rows, sides.end - k);
+        if (k < end) {
+            product_copy<b_deep, shape::cols, shape::threads>(
+                to, product_at<b_deep, float>(task.b, place.head, place.col, k), (int)task.b.stride,
+                place.cols - place.col, end - k);
+            product_copy<a_deep, shape::rows, shape::threads>(
+                to + size_b, product_at<a_deep, float>(task.a, place.head, place.row, k), (int)task.a.stride,
+                place.rows - place.row, end - k);
         }
         product_copies_end();
     };
     product_sums<shape> sums = {};
     finish.template start<precision, a_deep, shape>(place, sums);
     for (int i = 0; i + 1 < PRODUCT_BUFFERS; i++)
-        copy(sides.begin + i * PRODUCT_DEPTH, memory + i * size);
+        copy(begin + i * PRODUCT_DEPTH, memory + i * size);
     float *now = memory, *before = memory + (PRODUCT_BUFFERS - 1) * size;
 #pragma unroll 1
-    for (int k = sides.begin; k < sides.end; k += PRODUCT_DEPTH) {
+    for (int k = begin; k < end; k += PRODUCT_DEPTH) {
         product_copies_wait<PRODUCT_BUFFERS - 2>();
         __syncthreads();
         copy(k + (PRODUCT_BUFFERS - 1) * PRODUCT_DEPTH, before);
