@@ -3,7 +3,7 @@
  *     s(t, c) = z_t . item_c + bias_c + logq_c        loss_t = lse_t - s(t, target_t),  lse_t = log sum_c exp s(t, c)
  *     ds(t, c) = dloss (exp(s - lse_t) - [c = target_t])    dz = ds items    ditems = ds^T z    dbias = column sums
  *
- * z and the items are packed (cuda_product.h); in bf16 they are in blocks (cuda_product_wide.h). A product of them stores
+ * z and the items are packed: rounded to the precision; in bf16 in blocks (cuda_product_wide.h). A product of them stores
  * exponentials, in the precision, relative to the target's score, which is known before:
  *
  *     e(t, c) = exp(s(t, c) - s(t, target_t))    sum_t = sum_c e(t, c)    d(t, c) = e(t, c) - sum_t [c = target_t]
