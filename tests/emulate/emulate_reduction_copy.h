@@ -20,10 +20,6 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
     memcpy(to, from, bytes);
 }
 
-__device__ static inline void reduction_arrive(reduction_barrier *)
-{
-}
-
 __device__ static inline void reduction_wait(reduction_barrier *, uint32_t)
 {
     __syncthreads();

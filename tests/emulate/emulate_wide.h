@@ -43,10 +43,6 @@ __device__ static inline void wide_end(void)
 {
 }
 
-template <int count> __device__ static inline void wide_pin(float (&)[count])
-{
-}
-
 __device__ static inline void wide_fence(void)
 {
 }

@@ -1,48 +1,392 @@
-/* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of floats (cuda_product.h), or in bf16 of copies
- * (cuda_linear_wide.h). A stage of products adds several up to one y. Gradients of
- * weights are reductions over rows (cuda_reduction.h). */
+/* cuda_linear.cu: y = x W + bias + add, or x W^T, for each head: products of floats (cuda_product.h), or in bf16 of copies, by warpgroups.
+ * A stage of products adds several up to one y. Gradients of weights are reductions over rows (cuda_reduction.h).
+ *
+ * In bf16 (wgmma, cuda_product_wide.h) the grid is (column tiles, row tiles, heads). A tile has 128 rows; a warp has 16 of them and all
+ * columns. A slab is 64 deep. All threads copy it from copies row by row (cuda_packed.h) to shared memory, 16 bytes at a time, to lines of
+ * 128 bytes as wide_at numbers them: 64 depths of a row where the operand is deep, otherwise 64 rows of a depth, in blocks of 64 rows.
+ * Beyond the last column a copy has zeros up to whole vectors.
+ */
 #include "backend/cuda/cuda_linear.h"
 
-#include "backend/cuda/cuda_linear_wide.h"
+#include "backend/cuda/cuda_product_wide.h"
 
-/* Tiles of 128 tokens by up to 256 features, of which a block computes one. */
-typedef linear_shape<64, 4, 2> linear_64;
-typedef linear_shape<128, 4, 1> linear_128;
-typedef linear_shape<128, 4, 2> linear_shallow; /* of a depth of 64: one block stores while another loads */
-typedef linear_shape<192, 4, 1> linear_192;
-typedef linear_shape<256, 4, 1> linear_256;
-/* Of several products: kernels of their own, because what a single one does not need makes it slower. */
-typedef linear_shape<128, 6, 1> linear_joined_128;
-
-typedef linear_task<LP_PRODUCT_MOST> joined_task;
-
-/* In bf16. */
-template <bool transpose, typename shape, bool has_after, typename task_type>
-static void launch_rows(const lp_cuda_run *run, const task_type &task, const product_store &given, lp_cuda_copy copy,
-                        const product_after &after, int heads, int largest)
+namespace
 {
-    product_store_rows<shape, has_after> store = {};
-    (product_store &)store = given;
-    store.copy = copy;
-    store.after = after;
-    store.shard = run->shard;
-    bool floats = given.to || given.bias || given.add || after.mask;
-    uintptr_t pointers = (uintptr_t)given.to | (uintptr_t)given.bias | (uintptr_t)given.add | (uintptr_t)after.mask;
-    int cols = task.of[0].cols.most;
-    store.quads = (given.head + copy.gap) % 4 == 0 && lp_vector_width(pointers, floats ? cols : 0) == 4 &&
-                  !(given.add && given.accumulate);
-    linear_launch<true, transpose, shape>(run, task, store, heads, largest);
+
+/* ---- storing a tile ------------------------------------------------------------------------------------------- */
+
+/* What is done with a product before it is stored, in this order. */
+typedef struct product_after {
+    int masks;          /* 0 where product_copy_store.other is not positive */
+    uint32_t threshold; /* of dropout; 0: there is none */
+    uint32_t purpose;
+    float scale;
+    int relu;
+} product_after;
+
+/* product_store with a copy in bf16, for the only tile of a block. `other` is what is added or accumulated into, or a mask: like C, in
+ * floats, or in bf16. */
+typedef struct product_copy_store : product_store {
+    lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none. Without floats it accumulates into the copy */
+    const float *other;
+    lp_cuda_copy other_copy;
+    int quads;           /* columns begin at multiples of 4 in floats and copy, zeros may be stored beyond the last */
+    product_after after; /* of one head */
+    const lp_cuda_shard *shard;
+} product_copy_store;
+
+/* Parts of a warp's tile, of 16 rows and up to 64 columns, pass through shared memory, so that neighbouring lanes have neighbouring
+ * columns. The other operand of the first part is loaded before the tile is multiplied, and that of the others while the part before is
+ * stored; it comes to the L2 cache while the tile is multiplied. has_after: `after` is used. A warp has 16 rows and all columns. */
+template <typename shape, bool has_after> struct product_store_rows : product_copy_store {
+    static constexpr int cols = shape::cols > 192 || (shape::cols > 64 && shape::blocks > 1) ? 32 : 64; /* of a part */
+    static constexpr int parts = shape::cols / cols, staging = shape::warps * 16 * cols;
+    /* Vectors of a lane, of four columns; lanes that have a row; rows between the vectors of a lane. */
+    static constexpr int vectors = cols / 8, lanes = cols / 4, step = 32 / lanes;
+    typedef lp_vector<4> quad;
+    quad held[vectors], held_bias; /* of the lane's vectors of a part; held: of the other operand */
+
+    /* Row of the lane's first vector, and column of those of part i, from those of the tile on. */
+    __device__ static int row_of_lane()
+    {
+        return (int)threadIdx.x / 32 * 16 + (int)threadIdx.x % 32 / lanes;
+    }
+    __device__ static int col_of_lane(int i)
+    {
+        return i * cols + (int)threadIdx.x % lanes * 4;
+    }
+
+    /* Where an element of a part is staged, without bank conflicts. */
+    __device__ static int staged_at(int row, int col)
+    {
+        return row * cols + (col ^ row % vectors * 8);
+    }
+
+    /* The other operand from the first row and column of the tile on. */
+    __device__ const float *floats_of_other(const product_place &place) const
+    {
+        return quads && other ? other + place.head * head + place.row * stride + place.col : NULL;
+    }
+    __device__ const uint16_t *copy_of_other(const product_place &place) const
+    {
+        int64_t first = place.head * (head + other_copy.gap) + (int64_t)place.row * other_copy.stride + place.col;
+        return quads && other_copy.data ? other_copy.data + first : NULL;
+    }
+
+    /* Beyond the last row and column it loads these again: loads under a condition would wait for each other. */
+    __device__ void load(const product_place &place, int i, const float *floats, const uint16_t *packed)
+    {
+        int row = row_of_lane(), last = place.rows - 1 - place.row;
+        int col = min(col_of_lane(i), (place.cols - place.col - 1) / 4 * 4);
+        held_bias = {};
+#pragma unroll
+        for (int n = 0; n < vectors; n++)
+            held[n] = {};
+        if (floats)
+#pragma unroll
+            for (int n = 0; n < vectors; n++)
+                held[n] = lp_vector_load<4>(floats + min(row + step * n, last) * (int)stride + col);
+        if (packed)
+#pragma unroll
+            for (int n = 0; n < vectors; n++)
+                held[n] = lp_vector_load_bf16<4>(packed + min(row + step * n, last) * other_copy.stride + col);
+        if (quads && bias)
+            held_bias = lp_vector_load<4>(bias + place.head * place.cols + place.col + col);
+    }
+
+    /* Before the tile is multiplied. */
+    __device__ void start(const product_place &place)
+    {
+        const float *floats = floats_of_other(place);
+        const uint16_t *packed = copy_of_other(place);
+        load(place, 0, floats, packed);
+        constexpr int each = shape::threads / shape::rows; /* threads of a row */
+        int row = (int)threadIdx.x / each, line = floats ? 32 : 64;
+        int last = place.row + row < place.rows && (floats || packed) ? min(shape::cols, place.cols - place.col) : 0;
+#pragma unroll 1
+        for (int col = (int)threadIdx.x % each * line; col < last; col += each * line)
+            tile_prefetch(floats ? floats + row * (int)stride + col
+                                 : (const float *)(packed + row * other_copy.stride + col));
+    }
+
+    /* Random words of the lane's vectors, the first of which is at this row and column. The rounds are not unrolled. */
+    __device__ void draw(uint32_t (&drawn)[vectors][2], int row, int col) const
+    {
+        uint32_t word[vectors][4] = {};
+        uint64_t seed = after.threshold ? shard->seed : 0;
+#pragma unroll
+        for (int n = 0; n < vectors && after.threshold; n++) {
+            uint64_t element = element_of(row + step * n, col);
+            word[n][0] = (uint32_t)element;
+            word[n][1] = (uint32_t)(element >> 32);
+            word[n][2] = shard->step;
+            word[n][3] = after.purpose;
+        }
+#pragma unroll 1
+        for (int round = 0; after.threshold && round < LP_PHILOX_ROUNDS; round++)
+#pragma unroll
+            for (int n = 0; n < vectors; n++)
+                lp_philox_round(word[n], seed, round);
+#pragma unroll
+        for (int n = 0; n < vectors; n++) {
+            drawn[n][0] = col & 4 ? word[n][2] : word[n][0];
+            drawn[n][1] = col & 4 ? word[n][3] : word[n][1];
+        }
+    }
+
+    /* Eight columns share a block of random numbers. */
+    __device__ uint64_t element_of(int row, int col) const
+    {
+        return (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)(col / 8);
+    }
+
+    /* bits: the lower 16 are random. */
+    __device__ float finished(float y, float mask, uint32_t bits) const
+    {
+        if (after.masks)
+            y = mask > 0 ? y : 0;
+        if (after.threshold)
+            y = (bits & 0xFFFFu) >= after.threshold ? y * after.scale : 0;
+        return after.relu && !(y > 0) ? 0 : y;
+    }
+
+    /* floats, copied: of the first row and column of the tile. */
+    __device__ void store_quads(const product_place &place, int i, const float *staged, float *floats,
+                                uint16_t *copied) const
+    {
+        int row = row_of_lane(), col = col_of_lane(i),
+            present = col < place.cols - place.col ? place.rows - place.row - row : 0;
+        int lane = tile_lane_now().lane;
+        floats += row * (int)stride + col;
+        copied += row * copy.stride + col;
+        uint32_t drawn[vectors][2];
+        if constexpr (has_after)
+            draw(drawn, place.row + row, place.col + col);
+#pragma unroll
+        for (int n = 0; n < vectors; n++) {
+            quad y = lp_vector_load<4>(staged + staged_at(lane / lanes + step * n, lane % lanes * 4));
+#pragma unroll
+            for (int k = 0; k < 4; k++)
+                if constexpr (has_after)
+                    y.at[k] = finished(y.at[k] + held_bias.at[k], held[n].at[k], drawn[n][k / 2] >> 16 * (k % 2));
+                else
+                    y.at[k] += held[n].at[k] + held_bias.at[k];
+            if (to && step * n < present)
+                *(quad *)(floats + step * n * (int)stride) = y;
+            if (copy.data && step * n < present)
+                *(float2 *)(copied + step * n * copy.stride) =
+                    make_float2(tile_pack_bf16(y.at[0], y.at[1]), tile_pack_bf16(y.at[2], y.at[3]));
+        }
+    }
+
+    __device__ void store_each(const product_place &place, int i, const float *staged) const
+    {
+        int lane = tile_lane_now().lane, first = row_of_lane() - lane / lanes;
+#pragma unroll 1
+        for (int n = lane; n < 16 * cols; n += 32) {
+            int row = place.row + first + n / cols, col = place.col + i * cols + n % cols;
+            int64_t at = place.head * head + row * stride + col;
+            if (row >= place.rows || col >= place.cols)
+                continue;
+            auto in_copy = [&](const lp_cuda_copy &of) {
+                return of.data + place.head * (head + of.gap) + (int64_t)row * of.stride + col;
+            };
+            float y = staged[staged_at(n / cols, n % cols)] + (bias ? bias[place.head * place.cols + col] : 0);
+            float with = other ? other[at] : other_copy.data ? lp_vector_load_bf16<1>(in_copy(other_copy)).at[0] : 0;
+            if constexpr (has_after) {
+                lp_random_block block = {};
+                if (after.threshold)
+                    block = lp_philox(shard->seed, after.purpose, shard->step, element_of(row, col));
+                uint32_t low = col & 4 ? block.word[2] : block.word[0], high = col & 4 ? block.word[3] : block.word[1];
+                y = finished(y, with, (col & 2 ? high : low) >> 16 * (col & 1));
+            } else {
+                y += with;
+                if (add && accumulate) /* `other` is what is added */
+                    y += to ? to[at] : lp_vector_load_bf16<1>(in_copy(copy)).at[0];
+            }
+            if (to)
+                to[at] = y;
+            if (copy.data)
+                tile_store_two<false>(in_copy(copy), y, 0, false);
+        }
+    }
+
+    /* memory: `staging` floats. The loop is not unrolled: where kernels alternate, instructions that run once are loaded from memory as
+     * often as they run. */
+    __device__ void store_tile(const product_place &place, product_sums<shape> &sums, float *memory)
+    {
+        tile_lane me = tile_lane_now();
+        float *staged = memory + me.warp * 16 * cols, *floats = to + place.head * head + place.row * stride + place.col;
+        uint16_t *copied = copy.data + place.head * (head + copy.gap) + (int64_t)place.row * copy.stride + place.col;
+        const float *other_floats = floats_of_other(place);
+        const uint16_t *other_packed = copy_of_other(place);
+#pragma unroll 1
+        for (int i = 0; i < parts; i++) {
+#pragma unroll
+            for (int part = 0; part < parts; part++)
+#pragma unroll
+                for (int k = 0; i == part && k < cols / 4; k++) {
+                    const float *sum = sums.pair(k % 2, part * (cols / 8) + k / 2);
+                    *(float2 *)(staged + staged_at(k % 2 * 8 + me.group, k / 2 * 8 + 2 * me.member)) =
+                        make_float2(sum[0], sum[1]);
+                }
+            __syncwarp();
+            if (quads)
+                store_quads(place, i, staged, floats, copied);
+            else
+                store_each(place, i, staged);
+            if (i + 1 < parts)
+                load(place, i + 1, other_floats, other_packed);
+            __syncwarp();
+        }
+    }
+};
+
+/* ---- the kernel ---------------------------------------------------------------------------------------------- */
+
+/* Stages: slabs in shared memory, at least 3. Blocks: that run on a multiprocessor. */
+template <int cols, int slab_stages, int resident_blocks> struct linear_shape : product_shape<128, cols, 16, cols> {
+    static constexpr int stages = slab_stages, blocks = resident_blocks;
+};
+
+/* Products whose sum a launch stores: of equal rows, columns and heads. */
+template <int most> struct linear_task {
+    product_task of[most];
+    int count;
+};
+
+/* A block computes one tile. */
+template <bool b_deep, typename shape, int most, typename finish_type>
+__global__ void __launch_bounds__(shape::threads, shape::blocks)
+    linear_kernel(const __grid_constant__ linear_task<most> task, finish_type finish)
+{
+    constexpr int size_b = wide_size(shape::cols), size = size_b + wide_size(shape::rows), depth = WIDE_BLOCK;
+    LP_SHARED(float, shared);
+    /* Lines repeat after 1,024 bytes. */
+    float *ring = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    const product_task *product = task.of;
+    product_place place = {(int)blockIdx.y * shape::rows,
+                           (int)blockIdx.x * shape::cols,
+                           (int)blockIdx.z,
+                           0,
+                           product_count(product->rows, product->shard),
+                           product_count(product->cols, product->shard)};
+    if (place.row >= place.rows)
+        return;
+    int slabs = 0;
+#pragma unroll
+    for (int i = 0; i < most; i++)
+        slabs += i < task.count ? (task.of[i].depth.most + depth - 1) / depth : 0;
+
+    /* Copies the slabs of all products in their order. */
+    int next_k = 0, next_stage = 0;
+    auto copy_next = [&](bool free) {
+        int present = product->depth.most - next_k;
+        if (free && present > 0) {
+            float *to = ring + next_stage * size;
+            wide_copy_rows<b_deep, shape::cols, shape::threads>(
+                to, product_at<b_deep, uint16_t>(product->b, place.head, place.col, next_k), (int)product->b.stride,
+                place.cols - place.col, present);
+            wide_copy_rows<true, shape::rows, shape::threads>(
+                to + size_b, product_at<true, uint16_t>(product->a, place.head, place.row, next_k),
+                (int)product->a.stride, place.rows - place.row, present);
+            next_k += depth;
+            if (most > 1 && present <= depth && product + 1 < task.of + task.count) {
+                product++;
+                next_k = 0;
+            }
+            next_stage = next_stage + 1 == shape::stages ? 0 : next_stage + 1;
+        }
+        product_copies_end();
+    };
+    product_sums<shape> sums = {};
+    finish.start(place);
+    int group = (int)threadIdx.x / 128 * wide_size(64), stage = 0;
+    /* One loop, also for the first copies: instructions that run once are loaded from memory as often as they run. */
+#pragma unroll 1
+    for (int i = -shape::stages; i < slabs; i++) {
+        if (i >= shape::stages)
+            product_copies_wait<shape::stages - 3>();
+        else if (i >= 0)
+            product_copies_wait<shape::stages - 1>();
+        if (i >= 0) {
+            wide_fence();
+            __syncthreads();
+        }
+        copy_next(i < 0 || i >= 2); /* to the stage of the slab before the last, whose product is finished */
+        if (i < 0)
+            continue;
+        const float *right = ring + stage * size, *left = right + size_b;
+        wide_begin();
+        wide_multiply<true, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
+        wide_end();
+        if (slabs > shape::stages)
+            wide_wait<1>();
+        stage = stage + 1 == shape::stages ? 0 : stage + 1;
+    }
+    wide_wait<0>();
+    finish.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
 }
 
+typedef linear_task<LP_PRODUCT_MOST> joined_task;
+typedef void (*linear_launcher)(const lp_cuda_run *run, const joined_task &task, const product_copy_store &store,
+                                int heads, int rows);
+
+/* rows: of the largest shard. */
+template <bool transpose, typename shape, bool has_after, int most>
+void launch_tiles(const lp_cuda_run *run, const joined_task &given, const product_copy_store &store, int heads,
+                  int rows)
+{
+    typedef product_store_rows<shape, has_after> finish_type;
+    linear_task<most> task = {{}, given.count};
+    finish_type finish = {};
+    (product_copy_store &)finish = store;
+    int slabs = 0;
+    for (int i = 0; i < given.count; i++) {
+        task.of[i] = given.of[i];
+        slabs += (int)lp_blocks(task.of[i].depth.most, WIDE_BLOCK);
+    }
+    int stages = slabs < shape::stages ? slabs : shape::stages;
+    size_t floats = (size_t)(finish_type::staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
+    dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
+    LP_LAUNCH_PDL(run, (linear_kernel<transpose, shape, most, finish_type>), grid, shape::threads,
+                  floats * sizeof(float) + 1024, task, finish);
+}
+
+/* A product alone, one that something follows, or several: kernels of their own, because what a launch does not need makes it slower. */
+typedef enum linear_type { ALONE, FOLLOWED, JOINED } linear_type;
+
+template <bool transpose> linear_launcher launcher_of(linear_type type, int cols, int depth)
+{
+    typedef linear_shape<128, 4, 1> of_128;
+    typedef linear_shape<128, 6, 1> joined_128;
+    typedef linear_shape<192, 4, 1> of_192;
+    typedef linear_shape<256, 4, 1> of_256;
+    /* By columns of a tile: 64, 128, 192, 256; and 128 of a depth of 64, where one block stores while another loads. */
+    static const linear_launcher launchers[][5] = {
+        {launch_tiles<transpose, linear_shape<64, 4, 2>, false, 1>, launch_tiles<transpose, of_128, false, 1>,
+         launch_tiles<transpose, of_192, false, 1>, launch_tiles<transpose, of_256, false, 1>,
+         launch_tiles<transpose, linear_shape<128, 4, 2>, false, 1>},
+        {launch_tiles<transpose, of_128, true, 1>, launch_tiles<transpose, of_128, true, 1>,
+         launch_tiles<transpose, of_192, true, 1>, launch_tiles<transpose, of_256, true, 1>},
+        {launch_tiles<transpose, joined_128, false, LP_PRODUCT_MOST>,
+         launch_tiles<transpose, joined_128, false, LP_PRODUCT_MOST>,
+         launch_tiles<transpose, of_192, false, LP_PRODUCT_MOST>,
+         launch_tiles<transpose, of_256, false, LP_PRODUCT_MOST>}};
+    bool fits_192 = lp_blocks(cols, 192) == lp_blocks(cols, 256);
+    int tile = cols <= 64 ? 0 : cols <= 128 ? 1 : fits_192 ? 2 : 3;
+    return launchers[type][type == ALONE && cols > 64 && depth <= WIDE_BLOCK ? 4 : tile];
+}
+
+/* ---- products of a stage -------------------------------------------------------------------------------------- */
+
 /* What follows the product of a stage. */
-static product_after after_of(const lp_product &product, const lp_stage_part *parts, int count, const lp_cuda_run *run)
+product_after after_of(const lp_product &product)
 {
     product_after after = {};
-    for (int i = 0; i < count; i++)
-        if (parts[i].node->op->id == LP_OP_RELU_GRADIENT)
-            after.mask_copy = lp_cuda_copy_from(run, parts[i].node, 0);
-    if (product.mask && !after.mask_copy.data)
-        after.mask = (const float *)lp_run_data(run->run, product.mask);
+    after.masks = product.mask != NULL;
     if (product.drop) {
         after.threshold = lp_dropout_threshold(product.drop->attributes.rate);
         after.purpose = lp_dropout_purpose(product.drop->attributes.stream);
@@ -53,80 +397,57 @@ static product_after after_of(const lp_product &product, const lp_stage_part *pa
 }
 
 /* The product of a node, without what is done with it. */
-template <bool transpose> static product_task task_of(const lp_node *node, const lp_cuda_run *run)
+template <bool transpose> product_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *weight = node->inputs[1];
     int heads = node->attributes.heads;
     int in = transpose ? weight->cols : weight->rows / heads, out = transpose ? weight->rows / heads : weight->cols;
     lp_cuda_copy x = lp_cuda_copy_from(run, node, 0), w = lp_cuda_copy_from(run, node, 1);
-    product_task task = {};
-    task.shard = run->shard;
-    task.rows = product_whole(node->outputs[0]);
-    task.cols = product_fixed(out);
-    task.depth = product_fixed(in);
-    task.chunks = 1;
+    product_operand a = {LP_INPUT(0), heads * in, in}, b = {LP_INPUT(1), weight->cols, (int64_t)in * out};
     if (x.data) {
-        task.a = packed_operand(x, in + x.gap);
-        task.b = packed_operand(w, (int64_t)(transpose ? out : in) * w.stride);
-    } else {
-        task.a = {LP_INPUT(0), heads * in, in, lp_vector_width((uintptr_t)LP_INPUT(0), in)};
-        task.b = {LP_INPUT(1), weight->cols, (int64_t)in * out, lp_vector_width((uintptr_t)LP_INPUT(1), weight->cols)};
+        a = {x.data, x.stride, in + x.gap};
+        b = {w.data, w.stride, (int64_t)(transpose ? out : in) * w.stride};
     }
-    return task;
+    return {run->shard, product_whole(node->outputs[0]), product_fixed(out), product_fixed(in), 1, a, b};
 }
 
-template <bool transpose> static void launch(const lp_stage_part *parts, int count, const lp_cuda_run *run)
+template <bool transpose> void launch(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
     lp_product product = lp_product_of(parts, count);
     const lp_value *y = product.out;
     auto data = [&](const lp_value *value) { return value ? (float *)lp_run_data(run->run, value) : NULL; };
-    int heads = parts->node->attributes.heads, largest = lp_cuda_largest(run, y), out = y->cols / heads;
-    lp_cuda_copy copy = lp_cuda_copy_to(run, y, heads);
-    linear_task<1> task = {{task_of<transpose>(parts->node, run)}, 1};
-    product_store store = {};
+    int heads = product.heads, largest = lp_cuda_largest(run, y), out = y->cols / heads;
+    joined_task task = {{}, product.count};
+    for (int i = 0; i < product.count; i++)
+        task.of[i] = task_of<transpose>(parts[i].node, run);
+    product_copy_store store = {};
     store.to = lp_cuda_stores_floats(run, y) ? data(y) : NULL;
     store.bias = data(product.bias);
     store.add = data(product.add);
     store.stride = y->cols;
     store.head = out;
     store.accumulate = product.accumulates;
-    store.pairs = lp_vector_width((uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.add, out) > 1;
-    product_after after = after_of(product, parts, count, run);
-    auto with = [&](auto shape, const auto &of) {
-        launch_rows<transpose, decltype(shape), false>(run, of, store, copy, after, heads, largest);
-    };
-    auto with_after = [&](auto shape) {
-        launch_rows<transpose, decltype(shape), true>(run, task, store, copy, after, heads, largest);
-    };
-    bool fits_192 = lp_blocks(out, linear_192::cols) == lp_blocks(out, linear_256::cols);
-    joined_task joined = {{task.of[0]}, product.count};
-    for (int i = 1; i < product.count; i++)
-        joined.of[i] = task_of<transpose>(parts[i].node, run);
+    uintptr_t pointers = (uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.add;
+    store.pairs = lp_vector_width(pointers, out) > 1;
     if (!lp_cuda_copy_from(run, parts->node, 0).data)
-        product_launch<true, transpose>(run, task.of[0], store, heads, largest, out);
-    else if (product.count < count && out <= linear_128::cols)
-        with_after(linear_128());
-    else if (product.count < count && fits_192)
-        with_after(linear_192());
-    else if (product.count < count)
-        with_after(linear_256());
-    else if (count > 1 && out <= linear_joined_128::cols)
-        with(linear_joined_128(), joined);
-    else if (count > 1 && fits_192)
-        with(linear_192(), joined);
-    else if (count > 1)
-        with(linear_256(), joined);
-    else if (out <= linear_64::cols)
-        with(linear_64(), task);
-    else if (task.of[0].depth.most <= WIDE_BLOCK)
-        with(linear_shallow(), task);
-    else if (out <= linear_128::cols)
-        with(linear_128(), task);
-    else if (fits_192)
-        with(linear_192(), task);
-    else
-        with(linear_256(), task);
+        return product_launch<true, transpose>(run, task.of[0], (const product_store &)store, heads, largest, out);
+    store.copy = lp_cuda_copy_to(run, y, heads);
+    if (product.mask)
+        store.other_copy = lp_cuda_copy_from(run, parts[1].node, 0);
+    else if (store.accumulate && !store.add && !store.to)
+        store.other_copy = store.copy;
+    if (!store.other_copy.data)
+        store.other = product.mask ? data(product.mask) : store.add ? store.add : store.accumulate ? store.to : NULL;
+    store.after = after_of(product);
+    store.shard = run->shard;
+    pointers |= (uintptr_t)store.other;
+    store.quads = (out + store.copy.gap) % 4 == 0 && lp_vector_width(pointers, pointers ? out : 0) == 4 &&
+                  !(store.add && store.accumulate);
+    linear_type type = product.count < count ? FOLLOWED : count > 1 ? JOINED : ALONE;
+    launcher_of<transpose>(type, out, task.of[0].depth.most)(run, task, store, heads, largest);
 }
+
+} // namespace
 
 void lp_cuda_products(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {

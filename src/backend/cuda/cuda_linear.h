@@ -45,11 +45,12 @@ static inline bool lp_product_join(lp_product *sum, const lp_node *node)
     bool after = sum->mask || sum->drop || sum->relu;
     if (lp_product_follows(node)) {
         const lp_value *in = node->inputs[node->op->id == LP_OP_RELU_GRADIENT];
-        bool good = in == sum->out && sum->heads == 1 && sum->count == 1 && !sum->accumulates && !node->accumulate;
+        bool good =
+            in == sum->out && sum->heads == 1 && sum->count == 1 && !sum->add && !sum->accumulates && !node->accumulate;
         sum->out = node->outputs[0];
         if (node->op->id == LP_OP_RELU_GRADIENT) {
             sum->mask = node->inputs[0];
-            return good && !after && !sum->add;
+            return good && !after;
         }
         good = good && !sum->relu && !(sum->drop && node->op->id == LP_OP_DROPOUT);
         sum->drop = node->op->id == LP_OP_DROPOUT ? node : sum->drop;

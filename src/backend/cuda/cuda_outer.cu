@@ -1,92 +1,18 @@
-/* cuda_outer.cu: outer products over rows that are wide enough for whole tiles: gradients of weights as products whose depth, the
- * rows, is divided into chunks. The group of reductions adds them (cuda_reduction.cu). Copies in bf16 are multiplied by warpgroups
- * (wgmma, cuda_product_wide.h), all products of the group in one launch; each product of floats is a launch of cuda_product.h. */
+/* cuda_outer.cu: outer products over rows as products whose depth, the rows, is divided into chunks: gradients of weights that are no part
+ * of a group of reductions, which adds the chunks (cuda_reduction.cu). Copies in bf16 are multiplied by warpgroups (wgmma,
+ * cuda_product_wide.h), all products of the group in few launches; each product of floats is a launch of cuda_product.h. */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
-enum { LEAST = 64, LEAST_AREA = 96 * 128, LEAST_COPY = 32 };
-
-bool lp_cuda_outer_wide(const lp_node *node, bool copies)
+bool lp_cuda_outer_wide(const lp_node *node)
 {
-    if (lp_cuda_rule_of(node)->reduction.type != LP_REDUCTION_OUTER)
-        return false;
-    int a = node->inputs[0]->cols / node->attributes.heads, b = node->inputs[1]->cols / node->attributes.heads;
-    int least = node->attributes.heads > 1 ? LEAST_COPY : LEAST + 1; /* of one head, fused kernels take fewer columns */
-    return copies ? a >= least && b >= least : a >= LEAST && b >= LEAST && a * b >= LEAST_AREA;
+    int heads = node->attributes.heads, a = node->inputs[0]->cols / heads, b = node->inputs[1]->cols / heads;
+    int least = heads > 1 ? 32 : 65; /* of one head, fused kernels take fewer columns */
+    return a >= least && b >= least;
 }
 
 namespace
 {
-
-/* C = A^T B for a chunk of the depth, with the sums of A's or B's columns. Rows and columns of C are both contiguous in
- * memory, so a thread loads the same four columns of every slab. */
-struct product_outer : product_finish {
-    product_store store;
-    float *sums; /* of the first chunk; NULL: none */
-    int64_t sums_step;
-    int sums_b;   /* of B's columns, not of A's */
-    float4 total; /* of a thread */
-
-    __device__ bool wanted(const product_place &place) const
-    {
-        return sums && (sums_b ? place.row : place.col) == 0;
-    }
-
-    template <typename shape, typename slab_a, typename slab_b>
-    __device__ void copied(const product_place &place, const float *a, const float *b)
-    {
-        if (wanted(place) && sums_b)
-            add_slab<shape::threads, slab_b>(b);
-        else if (wanted(place))
-            add_slab<shape::threads, slab_a>(a);
-    }
-
-    /* The thread's four columns of a slab in shared memory, whose lines are depths. */
-    template <int threads, typename layout> __device__ void add_slab(const float *slab)
-    {
-        constexpr int per_line = layout::count / 4;
-#pragma unroll
-        for (int line = (int)threadIdx.x / per_line; line < layout::depth; line += threads / per_line) {
-            float4 four = *(const float4 *)(slab + line * layout::stride + 4 * ((int)threadIdx.x % per_line));
-            total.x += four.x;
-            total.y += four.y;
-            total.z += four.z;
-            total.w += four.w;
-        }
-    }
-
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums_of,
-                        float *memory) const
-    {
-        store.run<precision, a_deep, shape>(task, place, sums_of, memory);
-        if (!wanted(place))
-            return;
-        __syncthreads();
-        float4 *all = (float4 *)memory;
-        all[threadIdx.x] = total;
-        __syncthreads();
-        static_assert(4 * shape::threads % shape::rows == 0 && 4 * shape::threads % shape::cols == 0 &&
-                          shape::rows <= shape::threads && shape::cols <= shape::threads,
-                      "columns of a thread");
-        int each = (sums_b ? shape::cols : shape::rows) / 4;
-        int col = (int)threadIdx.x, count = sums_b ? place.cols : place.rows, first = sums_b ? place.col : place.row;
-        if (col >= 4 * each || first + col >= count)
-            return;
-        float sum = 0;
-        for (int i = col / 4; i < shape::threads; i += each)
-            sum += memory[4 * i + col % 4];
-        sums[place.chunk * sums_step + place.head * count + first + col] = sum;
-    }
-};
-
-/* Chunks of the depth such that the tiles fill the device; a chunk has at least 256 rows. */
-int product_chunks(int heads, int rows, int cols, int depth)
-{
-    int tiles = heads * (int)(lp_blocks(rows, product_large::rows) * lp_blocks(cols, product_large::cols));
-    int most = (int)lp_blocks(depth, 256), chunks = tiles > 0 ? (int)lp_blocks(PRODUCT_BLOCKS, tiles) : 1;
-    return chunks > most ? (most < 1 ? 1 : most) : chunks;
-}
 
 /* ---- by warpgroups ------------------------------------------------------------------------------------------- */
 
@@ -102,51 +28,36 @@ enum { OUTER_BLOCKS = 4, OUTER_SLABS = 1 };
 enum { OUTER_BLOCKS = 66, OUTER_SLABS = 4 };
 #endif
 
-/* One product: C [heads * a x b] = p^T q, by head. A tile has 128 rows of C in one head, or all rows of two heads where they have up
- * to 64 (by_head): 64 for each of the two warpgroups. */
-typedef struct outer_task {
-    const uint16_t *p, *q;
-    int p_stride, q_stride, p_head, q_head; /* numbers from row to row, and from head to head */
-    float *out, *sums;                      /* of the first chunk; sums: NULL: none */
-    int step, sums_step;
-    lp_cuda_rows rows;
-    int chunks, heads, a, b;
-    short down, across; /* tiles: of a head, or of two; in all columns */
-    bool by_head, pairs;
-} outer_task;
+/* C [heads * a x b] = p^T q, by head. A tile has 128 rows of C in one head, or all rows of two heads where they have up to 64: 64 for
+ * each of the two warpgroups. */
+__host__ __device__ inline bool is_by_head(const reduction_task &task)
+{
+    return task.heads > 1 && task.a <= WIDE_BLOCK;
+}
 
-typedef struct outer_group {
-    const lp_cuda_shard *shard;
-    int first[LP_CUDA_REDUCTION_MAX]; /* block of each task, ascending; INT_MAX beyond the tasks */
-    outer_task task[LP_CUDA_REDUCTION_MAX];
-} outer_group;
+/* Tiles of rows of C in a head, and of all heads. */
+__host__ __device__ inline int tiles_down(const reduction_task &task)
+{
+    return (task.a + OUTER_ROWS - 1) / OUTER_ROWS;
+}
 
-static_assert(sizeof(outer_group) <= 4096, "arguments of a launch");
+__host__ __device__ inline int row_tiles(const reduction_task &task)
+{
+    return is_by_head(task) ? (task.heads + 1) / 2 : task.heads * tiles_down(task);
+}
 
 /* What a warpgroup computes: rows of C in a head, and their number. */
 typedef struct outer_part {
     int head, row, rows;
 } outer_part;
 
-__device__ inline outer_part part_of(const outer_task &task, int tile, int warpgroup)
+__device__ inline outer_part part_of(const reduction_task &task, int tile, int warpgroup)
 {
-    outer_part part = {2 * tile + warpgroup, 0, task.a};
-    if (!task.by_head)
-        part = {tile / task.down, tile % task.down * OUTER_ROWS + warpgroup * WIDE_BLOCK, 0};
+    outer_part part = {2 * tile + warpgroup, 0, 0};
+    if (!is_by_head(task))
+        part = {tile / tiles_down(task), tile % tiles_down(task) * OUTER_ROWS + warpgroup * WIDE_BLOCK, 0};
     part.rows = part.head < task.heads ? task.a - part.row : 0;
     return part;
-}
-
-/* Starts to copy 64 rows from k on, up to `end`, of a block of columns of which `present` exist. */
-__device__ inline void copy_block(float *to, const uint16_t *from, int stride, int k, int end, int present)
-{
-    int line = (int)threadIdx.x / 8, v = (int)threadIdx.x % 8;
-    from += (int64_t)(k + line) * stride + 8 * v;
-    to += WIDE_LINE * line + 4 * (v ^ (line & 7));
-#pragma unroll
-    for (int i = 0; i < WIDE_BLOCK; i += OUTER_THREADS / 8)
-        tile_cp_async<4>(to + WIDE_LINE * i, (const float *)(from + (int64_t)i * stride),
-                         8 * v < present && k + line + i < end);
 }
 
 /* Floats of a slab: blocks of p for both warpgroups, then of q. */
@@ -158,7 +69,7 @@ template <int cols> __host__ __device__ constexpr int outer_slab(bool by_head)
 template <int cols> constexpr int outer_stages = cols == 192 ? 3 : 4;
 
 template <bool two, int cols>
-__device__ inline void store_part(const outer_task &task, const outer_part &part, const float (&sums)[cols / 2],
+__device__ inline void store_part(const reduction_task &task, const outer_part &part, const float (&sums)[cols / 2],
                                   float *out, int present)
 {
     tile_lane me = tile_lane_now();
@@ -177,21 +88,21 @@ __device__ inline void store_part(const outer_task &task, const outer_part &part
 
 /* Column sums of p or q are products with ones. */
 template <int cols, bool q_summed>
-__global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_constant__ outer_group group)
+__global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_constant__ reduction_group group)
 {
     constexpr int blocks = cols / WIDE_BLOCK, summed = q_summed ? blocks : 1, stages = outer_stages<cols>;
     LP_SHARED(float, shared);
     float *memory = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4, *ring = memory + OUTER_ONES;
     uint16_t *ones = (uint16_t *)memory;
-    int index = 0, warpgroup = (int)threadIdx.x / 128;
-    while (index + 1 < LP_CUDA_REDUCTION_MAX && group.first[index + 1] <= (int)blockIdx.x)
-        index++;
-    const outer_task &task = group.task[index];
-    int number = (int)blockIdx.x - group.first[index];
-    int tiles = (task.by_head ? (task.heads + 1) / 2 : task.heads * task.down) * task.across;
-    int chunk = number / tiles, tile = number % tiles / task.across, col = number % task.across * cols;
-    int present = task.b - col, size = outer_slab<cols>(task.by_head), begin, end;
-    bool by_head = task.by_head;
+    int index = reduction_index(group.first), warpgroup = (int)threadIdx.x / 128;
+    const reduction_task &task = group.task[index];
+    int number = (int)blockIdx.x - group.first[index], across = (task.b + cols - 1) / cols;
+    int tiles = row_tiles(task) * across, chunk = number / tiles;
+    int tile = number % tiles / across, col = number % across * cols, begin, end;
+    bool by_head = is_by_head(task);
+    int present = task.b - col, size = outer_slab<cols>(by_head);
+    const uint16_t *p = (const uint16_t *)task.p, *q = (const uint16_t *)task.q;
+    int p_head = task.p_stride / task.heads, q_head = task.q_stride / task.heads;
     outer_part parts[2] = {part_of(task, tile, 0), part_of(task, tile, 1)};
     ones[threadIdx.x] = 0x3F80;
     lp_pdl_wait();
@@ -201,16 +112,15 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
         float *to = ring + stage * size;
 #pragma unroll
         for (int w = 0; w < 2; w++) {
-            if (k < end && parts[w].rows > 0)
-                copy_block(to + w * OUTER_SLAB, task.p + parts[w].head * task.p_head + parts[w].row, task.p_stride, k,
-                           end, parts[w].rows);
-            if (k < end && (w == 0 || (by_head && parts[1].rows > 0)))
-#pragma unroll
-                for (int j = 0; j < blocks; j++)
-                    if (WIDE_BLOCK * j < present)
-                        copy_block(to + (2 + w * blocks + j) * OUTER_SLAB,
-                                   task.q + parts[w].head * task.q_head + col + WIDE_BLOCK * j, task.q_stride, k, end,
-                                   present - WIDE_BLOCK * j);
+            if (k >= end || parts[w].rows <= 0)
+                continue;
+            wide_copy_rows<false, WIDE_BLOCK, OUTER_THREADS>(
+                to + w * OUTER_SLAB, p + parts[w].head * p_head + parts[w].row + (int64_t)k * task.p_stride,
+                task.p_stride, parts[w].rows, end - k);
+            if (w == 0 || by_head)
+                wide_copy_rows<false, cols, OUTER_THREADS>(
+                    to + (2 + w * blocks) * OUTER_SLAB, q + parts[w].head * q_head + col + (int64_t)k * task.q_stride,
+                    task.q_stride, present, end - k);
         }
         product_copies_end();
     };
@@ -241,17 +151,17 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
     outer_part part = warpgroup ? parts[1] : parts[0];
     if (part.rows <= 0)
         return;
-    float *out = task.out + (int64_t)chunk * task.step + (int64_t)part.head * task.a * task.b + col;
-    if (task.out && task.pairs)
+    float *out = (float *)task.out[0] + (int64_t)chunk * task.step[0] + (int64_t)part.head * task.a * task.b + col;
+    if (task.b % 2 == 0 && (uintptr_t)out % 8 == 0)
         store_part<true, cols>(task, part, sums, out, present);
-    else if (task.out)
+    else
         store_part<false, cols>(task, part, sums, out, present);
     tile_lane me = tile_lane_now();
-    float *to = task.sums + (int64_t)chunk * task.sums_step + part.head * (q_summed ? task.b : task.a);
+    float *to = (float *)task.out[1] + (int64_t)chunk * task.step[1] + part.head * (q_summed ? task.b : task.a);
     int row = me.warp % 4 * 16 + me.group;
 #pragma unroll
     for (int i = 0; i < 2; i++, row += 8) {
-        if (!task.sums || me.member)
+        if (!task.out[1] || me.member)
             continue;
         if (!q_summed && col == 0 && row < part.rows)
             to[part.row + row] = column[0][2 * i];
@@ -260,11 +170,6 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
             if (part.row == 0 && WIDE_BLOCK * j + row < present)
                 to[col + WIDE_BLOCK * j + row] = column[j][2 * i];
     }
-}
-
-bool is_by_head(const reduction_task &task)
-{
-    return task.heads > 1 && task.a <= WIDE_BLOCK;
 }
 
 /* Columns of a tile that the task needs: equal ones, in whole blocks. */
@@ -276,55 +181,29 @@ int outer_cols(const reduction_task &task)
 
 int outer_tiles(const reduction_task &task)
 {
-    int down = is_by_head(task) ? (task.heads + 1) / 2 : task.heads * (int)lp_blocks(task.a, OUTER_ROWS);
-    return down * (int)lp_blocks(task.b, task.b_wide);
+    return row_tiles(task) * (int)lp_blocks(task.b, task.tile);
 }
 
 /* What a block of the task reads of a row. */
 int outer_cost(const reduction_task &task)
 {
-    int cols = task.b < task.b_wide ? task.b : task.b_wide;
+    int cols = task.b < task.tile ? task.b : task.tile;
     return is_by_head(task) ? 2 * (WIDE_BLOCK + cols) : OUTER_ROWS + cols;
 }
 
-outer_task outer_task_of(const lp_node *node, const lp_cuda_run *run, const reduction_task &given)
-{
-    lp_cuda_copy p = lp_cuda_copy_from(run, node, 0), q = lp_cuda_copy_from(run, node, 1);
-    return {p.data,
-            q.data,
-            p.stride,
-            q.stride,
-            given.a + p.gap,
-            given.b + q.gap,
-            (float *)given.out[0],
-            (float *)given.out[1],
-            given.step[0],
-            given.step[1],
-            given.rows,
-            given.chunks,
-            given.heads,
-            given.a,
-            given.b,
-            (short)lp_blocks(given.a, OUTER_ROWS),
-            (short)lp_blocks(given.b, given.b_wide),
-            is_by_head(given),
-            given.pairs};
-}
-
 /* The tasks whose tiles have this many columns. q_summed: those with sums of q's columns, or those without. */
-template <int cols, bool q_summed>
-void launch_wide(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run)
+template <int cols, bool q_summed> void launch_wide(const lp_cuda_run *run, const reduction_task *tasks, int count)
 {
-    outer_group group = {};
+    reduction_group group = {};
     int found = 0, blocks = 0;
     size_t size = 0;
     group.shard = run->shard;
     for (int i = 0; i < count; i++)
-        if (tasks[i].b_wide == cols && tasks[i].q_summed == q_summed) {
+        if (tasks[i].launch == REDUCTION_WIDE_PRODUCT && tasks[i].tile == cols && tasks[i].q_summed == q_summed) {
             size_t slab = (size_t)outer_slab<cols>(is_by_head(tasks[i]));
             size = slab > size ? slab : size;
             group.first[found] = blocks;
-            group.task[found++] = outer_task_of(parts[i].node, run, tasks[i]);
+            group.task[found++] = tasks[i];
             blocks += tasks[i].chunks * outer_tiles(tasks[i]);
         }
     for (int i = found; i < LP_CUDA_REDUCTION_MAX; i++)
@@ -333,77 +212,67 @@ void launch_wide(const lp_stage_part *parts, const reduction_task *tasks, int co
                   1024 + sizeof(float) * (OUTER_ONES + outer_stages<cols> * size), group);
 }
 
-/* Of floats. */
+/* ---- of floats ----------------------------------------------------------------------------------------------- */
+
 void launch_product(const lp_cuda_run *run, const reduction_task &given)
 {
-    product_task task = {};
-    task.shard = run->shard;
-    task.rows = product_fixed(given.a);
-    task.cols = product_fixed(given.b);
-    task.depth = {given.rows, 0, INT32_MAX};
-    task.chunks = given.chunks;
-    product_outer outer = {};
-    outer.store.to = (float *)given.out[0];
-    outer.store.stride = given.b;
-    outer.store.head = (int64_t)given.a * given.b;
-    outer.store.chunk_step = given.step[0];
-    outer.store.pairs = lp_vector_width((uintptr_t)given.out[0], given.b) > 1;
-    outer.sums = (float *)given.out[1];
-    outer.sums_step = given.step[1];
-    outer.sums_b = given.q_summed;
-    task.a = {given.p, given.heads * given.a, given.a, lp_vector_width((uintptr_t)given.p, given.a)};
-    task.b = {given.q, given.heads * given.b, given.b, lp_vector_width((uintptr_t)given.q, given.b)};
-    product_launch<false, false>(run, task, outer, given.heads, given.a, given.b);
-}
-
-bool is_wide_task(const lp_stage_part &part, const lp_cuda_run *run)
-{
-    return lp_cuda_copy_from(run, part.node, 0).data;
+    int a = given.a, b = given.b;
+    product_task task = {run->shard,
+                         product_fixed(a),
+                         product_fixed(b),
+                         {given.rows, 0, INT32_MAX},
+                         given.chunks,
+                         {given.p, given.p_stride, a},
+                         {given.q, given.q_stride, b}};
+    product_store store = {};
+    store.to = (float *)given.out[0];
+    store.stride = b;
+    store.head = (int64_t)a * b;
+    store.chunk_step = given.step[0];
+    store.pairs = lp_vector_width((uintptr_t)store.to, b) > 1;
+    product_launch<false, false>(run, task, store, given.heads, a, b);
 }
 
 } // namespace
 
-/* The tasks of a launch have the same tile. Each gets blocks in proportion to what it reads. */
-void lp_cuda_outer_chunks(const lp_stage_part *parts, reduction_task *tasks, const int *rows, int count,
-                          const lp_cuda_run *run)
+/* The tasks of a launch by warpgroups have the same tile. Each gets blocks in proportion to what it reads. Tiles of floats fill the device
+ * where a chunk has at least 256 rows. */
+void lp_cuda_outer_divide(reduction_task *tasks, int count)
 {
     int most[4] = {}, cost[4] = {};
     auto launch_of = [](const reduction_task &task) { return 2 * task.q_summed + is_by_head(task); };
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count; i++)
-            if (is_wide_task(parts[i], run)) {
+            if (tasks[i].launch == REDUCTION_WIDE_PRODUCT) {
                 int cols = outer_cols(tasks[i]), launch = launch_of(tasks[i]);
                 most[launch] = cols > most[launch] ? cols : most[launch];
-                tasks[i].b_wide = (short)most[launch];
+                tasks[i].tile = (short)most[launch];
                 cost[launch] += pass ? outer_tiles(tasks[i]) * outer_cost(tasks[i]) : 0;
             }
     for (int i = 0; i < count; i++) {
-        int chunks = product_chunks(tasks[i].heads, tasks[i].a, tasks[i].b, rows[i]);
-        if (is_wide_task(parts[i], run)) {
-            int slabs = (int)lp_blocks(rows[i], OUTER_SLABS * WIDE_BLOCK);
-            chunks = OUTER_BLOCKS * outer_cost(tasks[i]) / cost[launch_of(tasks[i])];
-            chunks = chunks > slabs ? slabs : chunks < 1 ? 1 : chunks;
-        }
-        tasks[i].chunks = chunks;
+        reduction_task *task = &tasks[i];
+        if (task->launch == REDUCTION_GROUP)
+            continue;
+        bool wide = task->launch == REDUCTION_WIDE_PRODUCT;
+        int tiles =
+            task->heads * (int)(lp_blocks(task->a, product_tile::rows) * lp_blocks(task->b, product_tile::cols));
+        int chunks =
+            wide ? OUTER_BLOCKS * outer_cost(*task) / cost[launch_of(*task)] : (int)lp_blocks(PACKED_BLOCKS, tiles);
+        int longest = (int)lp_blocks(task->largest, wide ? OUTER_SLABS * WIDE_BLOCK : 256);
+        chunks = chunks > longest ? longest : chunks;
+        task->chunks = chunks < 1 ? 1 : chunks;
     }
 }
 
-void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run)
+void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, int count)
 {
-    reduction_task wide[LP_CUDA_REDUCTION_MAX];
-    lp_stage_part wide_parts[LP_CUDA_REDUCTION_MAX];
-    int found = 0;
     for (int i = 0; i < count; i++)
-        if (is_wide_task(parts[i], run)) {
-            wide_parts[found] = parts[i];
-            wide[found++] = tasks[i];
-        } else {
+        if (tasks[i].launch == REDUCTION_PRODUCT)
             launch_product(run, tasks[i]);
-        }
-    launch_wide<64, false>(wide_parts, wide, found, run);
-    launch_wide<128, false>(wide_parts, wide, found, run);
-    launch_wide<192, false>(wide_parts, wide, found, run);
-    launch_wide<256, false>(wide_parts, wide, found, run);
-    launch_wide<64, true>(wide_parts, wide, found, run);
-    launch_wide<128, true>(wide_parts, wide, found, run);
+    launch_wide<64, false>(run, tasks, count);
+    launch_wide<128, false>(run, tasks, count);
+    launch_wide<192, false>(run, tasks, count);
+    launch_wide<256, false>(run, tasks, count);
+    launch_wide<64, true>(run, tasks, count);
+    launch_wide<128, true>(run, tasks, count);
 }

@@ -51,7 +51,7 @@ static inline lp_copy_use lp_cuda_copy_use(const lp_node *node, int i)
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
     bool good = node->inputs[i] && ((rule->copies | rule->either) >> i & 1);
     if (rule->reduction.type == LP_REDUCTION_OUTER)
-        good = good && lp_cuda_outer_wide(node, true);
+        good = good && lp_cuda_outer_wide(node);
     return !good ? LP_READS_FLOATS : rule->either >> i & 1 ? LP_READS_EITHER : LP_READS_COPY;
 }
 

@@ -7,7 +7,7 @@
  * lines may be the rows of C (`deep`: each has 64 depths) or the depth. Lines and columns up to whole blocks exist, and are
  * zeros where they belong to the depth.
  *
- * A warp has 16 rows of a tile and all columns, so what is done with a tile is a type `finish` as in cuda_product_packed.h. A
+ * A warp has 16 rows of a tile and all columns, so what is done with a tile is a type `finish` as in cuda_product.h. A
  * slab is 64 deep.
  *
  * The emulation adds up the same numbers one by one.
@@ -16,7 +16,7 @@
 #define LP_CUDA_PRODUCT_WIDE_H
 
 #include "backend/cuda/cuda_device.h"
-#include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_product.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 
 /* Rows and columns of a block, and the depth of a slab; bytes of a block. */
@@ -66,9 +66,34 @@ __device__ static inline void wide_copy(float *to, const product_operand &from, 
                             (uint32_t)count * WIDE_BYTES, barrier);
 }
 
+/* By all threads: starts to copy a slab of a matrix that lies row by row. A row of it has whole vectors, with zeros beyond the last
+ * column. from: the first row and depth; rows, depth: present from there on. */
+template <bool deep, int count, int threads>
+__device__ static inline void wide_copy_rows(float *to, const uint16_t *from, int stride, int rows, int depth)
+{
+    int line = (int)threadIdx.x / 8, v = (int)threadIdx.x % 8;
+    from += line * stride + 8 * v;
+    to += WIDE_LINE * line + 4 * (v ^ (line & 7));
+    static_assert(WIDE_BLOCK % (threads / 8) == 0 && threads / 8 % 8 == 0, "lines of a thread");
+#pragma unroll
+    for (int i = 0; i < count; i += threads / 8) {
+        int block = i / WIDE_BLOCK * WIDE_BLOCK, row = deep ? line + i : 8 * v + block,
+            k = deep ? 8 * v : line + i - block;
+        tile_cp_async<4>(to + WIDE_LINE * i, (const float *)(from + (deep ? i * stride : (i - block) * stride + block)),
+                         row < rows && k < depth);
+    }
+}
+
 /* ---- tensor cores -------------------------------------------------------------------------------------------- */
 
-#if defined(__CUDACC__) && defined(__CUDA_ARCH_FEAT_SM90_ALL)
+#ifdef __CUDACC__
+
+/* Other devices do not launch what uses it (lp_cuda_bf16_supported). */
+#ifdef __CUDA_ARCH_FEAT_SM90_ALL
+#define WIDE_ASM(...) asm volatile(__VA_ARGS__)
+#else
+#define WIDE_ASM(...) (void)0
+#endif
 
 /* d [64 x 2 * count] += a [64 x 16] b [16 x 2 * count], in the fragment layout of mma by warps of 16 rows. */
 #define WIDE_F4(i) "+f"(d[i]), "+f"(d[i + 1]), "+f"(d[i + 2]), "+f"(d[i + 3])
@@ -92,14 +117,15 @@ __device__ static inline void wide_copy(float *to, const product_operand &from, 
              "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
              "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "   \
              "%127"
-#define WIDE_MMA(count, cols, numbers, a_number, b_number, a_order, b_order, ...)                          \
-    template <bool a_deep, bool b_deep>                                                                    \
-    __device__ static inline void wide_mma(float(&d)[count], uint64_t a, uint64_t b)                       \
-    {                                                                                                      \
-        asm volatile("wgmma.mma_async.sync.aligned.m64n" cols "k16.f32.bf16.bf16 {" numbers "}, " a_number \
-                     ", " b_number ", 1, 1, 1, " a_order ", " b_order ";"                                  \
-                     : __VA_ARGS__                                                                         \
-                     : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));                                        \
+#define WIDE_MMA(count, cols, numbers, a_number, b_number, a_order, b_order, ...)                                    \
+    template <bool a_deep, bool b_deep>                                                                              \
+    __device__ static inline void wide_mma(float(&d)[count], uint64_t a, uint64_t b)                                 \
+    {                                                                                                                \
+        (void)d, (void)a, (void)b;                                                                                   \
+        WIDE_ASM("wgmma.mma_async.sync.aligned.m64n" cols "k16.f32.bf16.bf16 {" numbers "}, " a_number ", " b_number \
+                 ", 1, 1, 1, " a_order ", " b_order ";"                                                              \
+                 : __VA_ARGS__                                                                                       \
+                 : "l"(a), "l"(b), "n"(!a_deep), "n"(!b_deep));                                                      \
     }
 WIDE_MMA(4, "8", "%0, %1, %2, %3", "%4", "%5", "%6", "%7", WIDE_F4(0))
 WIDE_MMA(32, "64", WIDE_N32, "%32", "%33", "%34", "%35", WIDE_F32(0))
@@ -119,11 +145,11 @@ __device__ static inline uint64_t wide_operand(const float *shared, bool deep)
 /* Before the products of a slab, and after them. */
 __device__ static inline void wide_begin(void)
 {
-    asm volatile("wgmma.fence.sync.aligned;" ::: "memory");
+    WIDE_ASM("wgmma.fence.sync.aligned;" ::: "memory");
 }
 __device__ static inline void wide_end(void)
 {
-    asm volatile("wgmma.commit_group.sync.aligned;" ::: "memory");
+    WIDE_ASM("wgmma.commit_group.sync.aligned;" ::: "memory");
 }
 
 /* sums += a b for a slab, asynchronously. a: of the warpgroup. */
@@ -151,48 +177,13 @@ __device__ static inline void wide_weigh(float (&sums)[4], const float *a, const
 /* Until the products of at most `later` slabs are unfinished. */
 template <int later> __device__ static inline void wide_wait(void)
 {
-    asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(later) : "memory");
-}
-
-/* The sums are in their registers from here on: the compiler would set those of later products between two products, which
- * would then wait for each other. */
-template <int count> __device__ static inline void wide_pin(float (&sums)[count])
-{
-#pragma unroll
-    for (int i = 0; i < count; i++)
-        asm volatile("" : "+f"(sums[i])::"memory");
+    WIDE_ASM("wgmma.wait_group.sync.aligned %0;" ::"n"(later) : "memory");
 }
 
 /* What the thread has copied becomes visible to wgmma. */
 __device__ static inline void wide_fence(void)
 {
-    asm volatile("fence.proxy.async;" ::: "memory");
-}
-
-#elif defined(__CUDACC__)
-
-/* Not launched (lp_cuda_bf16_supported). */
-template <bool a_deep, bool b_deep, int count>
-__device__ static inline void wide_multiply(float (&)[count], const float *, const float *)
-{
-}
-template <bool a_deep> __device__ static inline void wide_weigh(float (&)[4], const float *, const uint16_t *)
-{
-}
-template <int count> __device__ static inline void wide_pin(float (&)[count])
-{
-}
-__device__ static inline void wide_fence(void)
-{
-}
-template <int later> __device__ static inline void wide_wait(void)
-{
-}
-__device__ static inline void wide_begin(void)
-{
-}
-__device__ static inline void wide_end(void)
-{
+    WIDE_ASM("fence.proxy.async;" ::: "memory");
 }
 
 #else

@@ -2,8 +2,10 @@
  *
  * The group gets as many blocks as the device runs at once. Each reduction gets a number of them in proportion to what it reads, so that all
  * blocks take about the same time. A reduction has no more chunks than that requires, because every chunk of an outer product
- * writes a partial matrix. A reduction with one chunk that does not accumulate writes its output directly. Wide outer products are
- * launches of their own (cuda_outer.cu) that leave their chunks with the others.
+ * writes a partial matrix. A reduction with one chunk that does not accumulate writes its output directly.
+ *
+ * Outer products are part of the group where tensor cores multiply floats and bulk copies bring whole rows of few columns. All others are
+ * products of their own (cuda_outer.cu), which leave their chunks with the others; of floats, their column sums are part of the group.
  */
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_packed.h"
@@ -11,347 +13,260 @@
 #include "backend/cuda/cuda_reduction_task.h"
 #include "backend/cuda/cuda_rows.h"
 
+namespace
+{
+
 /* Blocks of the first launch: two for each of 132 multiprocessors. Constant, so that results do not depend on the device. */
 enum { BLOCKS = 264 };
-enum { CHUNKS = 128 };                    /* of a reduction, at most */
-enum { FEW_ROWS = 128, CHUNK_ROWS = 64 }; /* up to which there is one chunk; smallest of several chunks */
-enum { SLOT = 9600, DEPTH = 128 };        /* floats of a slot, approximately; rows of a slot, at most */
-enum {
-    SHARED_FLOATS = 25600,
-    PADDING = 64
-};                          /* floats of all slots; and beyond them, since tiles may extend past the last column */
-enum { ROW_OVERHEAD = 16 }; /* fixed cost of a row, in units of a float read */
+enum { CHUNKS = 128 };                        /* of a reduction, at most */
+enum { FEW_ROWS = 128, CHUNK_ROWS = 64 };     /* up to which there is one chunk; smallest of several chunks */
+enum { SLOT = 9600, DEPTH = 128 };            /* floats of a slot, approximately; rows of a slot, at most */
+enum { SHARED_FLOATS = 25600, PADDING = 64 }; /* of all slots; beyond them: products read whole tiles of warps */
+enum { ROW_OVERHEAD = 16 };                   /* fixed cost of a row, in units of a float read */
 
-/* ---- tasks --------------------------------------------------------------------------------------------------- */
+/* Tasks with their parts. number: of the node's output that is out[0]; out[1] is the next. */
+typedef struct reduction_plan {
+    reduction_task task[2 * LP_CUDA_REDUCTION_MAX];
+    const lp_stage_part *part[2 * LP_CUDA_REDUCTION_MAX];
+    int number[2 * LP_CUDA_REDUCTION_MAX];
+    int count;
+    reduction_outputs outputs;
+    int output_count;
+} reduction_plan;
 
-static int min_int(int a, int b)
+int min_int(int a, int b)
 {
     return a < b ? a : b;
 }
 
-/* Rows of a slot: a multiple of `unit`. Slots: as many as shared memory holds. */
-static void size_slots(reduction_task *task, int unit)
-{
-    task->depth = 1;
-    int depth = SLOT / reduction_slot(*task) / unit * unit;
-    task->depth = (short)(depth < unit ? unit : depth > DEPTH ? (int)DEPTH / unit * unit : depth);
-    int slots = SHARED_FLOATS / reduction_slot(*task);
-    task->slots = (short)(slots < 2 ? 2 : min_int(slots, REDUCTION_SLOTS));
-}
+/* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-static bool bulk_aligned(const lp_cuda_device *device, const reduction_task *task)
+bool bulk_aligned(const lp_cuda_device *device, const reduction_task &task)
 {
     return lp_device_capability(device) >= REDUCTION_BULK_CAPABILITY &&
-           ((uintptr_t)task->p | (uintptr_t)task->q | (uintptr_t)task->extra) % 16 == 0;
+           ((uintptr_t)task.p | (uintptr_t)task.q | (uintptr_t)task.extra) % 16 == 0;
 }
 
-/* Divides the product into tiles of up to 128 x 64 or 64 x 128, whichever reads less. */
-static void tile_outer(reduction_task *task)
+reduction_launch outer_launch(const reduction_task &task, const lp_node *node, const lp_cuda_run *run)
 {
-    int64_t best = 0;
-    for (int phase = 0; phase < 2; phase++) {
-        int a_wide = tile_width(task->a, phase ? REDUCTION_SHORT : REDUCTION_LONG, 8);
-        int b_wide = tile_width(task->b, phase ? REDUCTION_LONG : REDUCTION_SHORT, 8);
-        int down = (int)lp_blocks(task->a, a_wide), across = (int)lp_blocks(task->b, b_wide);
-        int64_t reads = (int64_t)down * across * (min_int(a_wide, task->a) + min_int(b_wide, task->b));
-        if (phase && reads >= best)
-            continue;
-        best = reads;
-        task->a_wide = (short)a_wide;
-        task->b_wide = (short)b_wide;
-        task->down = down;
-        task->across = across;
-    }
-    task->warps_down = (signed char)lp_blocks(task->a_wide, REDUCTION_WIDE);
-    task->warps = (signed char)(task->warps_down * (int)lp_blocks(task->b_wide, REDUCTION_WIDE));
-    task->sets = (signed char)(REDUCTION_WARPS / task->warps);
+    if (lp_cuda_copy_from(run, node, 0).data)
+        return REDUCTION_WIDE_PRODUCT;
+    bool even = task.a % 2 == 0 && task.b % 2 == 0 && (uintptr_t)LP_OUTPUT(0) % 8 == 0;
+    bool grouped = tile_tensor(run) && task.heads == 1 && even && reduction_warps(task) <= REDUCTION_WARPS &&
+                   bulk_aligned(run->device, task);
+    return grouped ? REDUCTION_GROUP : REDUCTION_PRODUCT;
 }
 
-/* The most lanes t that read the same bank, when they are `spread` rows apart and read 8 floats each. */
-static int bank_conflicts(int stride, int spread)
+void fill_columns(reduction_task *task, int cols, int halves, const lp_cuda_device *device)
 {
-    int most = 0;
-    for (int bank = 0; bank < 32; bank++) {
-        int count = 0;
-        for (int t = 0; t < 4; t++)
-            count += (unsigned)(bank - t * spread * stride) % 32 < 8;
-        most = count > most ? count : most;
-    }
-    return most;
-}
-
-/* Bulk copies preserve the row stride of global memory; they are used where that causes few bank conflicts. */
-static void lay_out_outer(const lp_cuda_device *device, reduction_task *task)
-{
-    int fewest = 4;
-    task->bulk = false;
-    task->spread = 1;
-    if (task->heads * task->down * task->across == 1 && bulk_aligned(device, task) && task->a % 2 == 0 &&
-        task->b % 2 == 0)
-        for (int spread = 1; spread <= 4; spread *= 2) {
-            int conflicts = bank_conflicts(task->a, spread) + bank_conflicts(task->b, spread);
-            if (conflicts >= fewest)
-                continue;
-            fewest = conflicts;
-            task->bulk = true;
-            task->spread = (signed char)spread;
-        }
-    task->p_stride = (short)(task->bulk ? task->a : tile_pair_stride(min_int(task->a, task->a_wide)));
-    task->q_stride = (short)(task->bulk ? task->b : tile_pair_stride(min_int(task->b, task->b_wide)));
-}
-
-static void fill_outer(const lp_cuda_device *device, reduction_task *task, const lp_node *node)
-{
-    const lp_value *out = node->outputs[0];
-    task->heads = node->attributes.heads;
-    task->a = out->rows / task->heads;
-    task->b = out->cols;
-    task->q_summed = node->attributes.transpose && node->outputs[1];
-    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, task->a);
-    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, task->b);
-    tile_outer(task);
-    lay_out_outer(device, task);
-    size_slots(task, 16 * task->sets);
-}
-
-/* cols: of half a row. Sums over a parameter that does not fit a slot have narrow tiles: one block would read it slowly. */
-static void fill_columns(const lp_cuda_device *device, reduction_task *task, int cols, int halves)
-{
-    bool narrow = task->rows.type == LP_ROWS_FIXED && (task->q ? 2 : 1) * halves * cols * task->rows.fixed > SLOT;
-    int most = narrow ? REDUCTION_FEW_COLS : REDUCTION_COLS;
     task->heads = 1;
-    task->b = cols;
-    task->down = 1;
-    task->across = (int)lp_blocks(cols, most);
-    task->bulk = task->across == 1 && bulk_aligned(device, task);
-    task->b_wide = (short)(task->bulk ? cols : tile_width(cols, most, 4));
-    task->p_stride = task->q_stride = (short)(halves * task->b_wide);
-    task->p_width = (signed char)lp_vector_width((uintptr_t)task->p, cols);
-    task->q_width = (signed char)lp_vector_width((uintptr_t)task->q, cols);
-    task->sets = (signed char)(REDUCTION_THREADS / (task->b_wide < 32 ? 32 : task->b_wide));
-    size_slots(task, 8);
+    task->a = halves * cols;
+    task->b = task->q ? task->a : 0;
+    task->tile = (short)min_int(cols, REDUCTION_COLS);
+    task->bulk = cols <= REDUCTION_COLS && bulk_aligned(device, *task);
 }
 
-/* The value whose rows the node sums over. */
-static const lp_value *rows_of(const lp_node *node)
+void add_task(reduction_plan *plan, const reduction_task &task, const lp_stage_part *part, int number)
 {
-    return node->inputs[lp_cuda_rule_of(node)->reduction.p];
+    plan->task[plan->count] = task;
+    plan->part[plan->count] = part;
+    plan->number[plan->count++] = number;
 }
 
-static void fill_task(reduction_task *task, const lp_node *node, const lp_cuda_run *run)
+void add_outer(reduction_plan *plan, reduction_task task, const lp_stage_part *part, const lp_cuda_run *run)
 {
+    const lp_node *node = part->node;
+    task.heads = node->attributes.heads;
+    task.a = node->outputs[0]->rows / task.heads;
+    task.b = node->outputs[0]->cols;
+    task.q_summed = node->attributes.transpose && node->outputs[1];
+    task.p_stride = task.heads * task.a;
+    task.q_stride = task.heads * task.b;
+    task.tile = (short)task.a;
+    task.bulk = true;
+    task.launch = (short)outer_launch(task, node, run);
+    if (task.launch == REDUCTION_WIDE_PRODUCT) {
+        lp_cuda_copy p = lp_cuda_copy_from(run, node, 0), q = lp_cuda_copy_from(run, node, 1);
+        task.p = p.data;
+        task.q = q.data;
+        task.p_stride = p.stride;
+        task.q_stride = q.stride;
+    }
+    add_task(plan, task, part, 0);
+    if (task.launch != REDUCTION_PRODUCT || !lp_part_computes(part, 1))
+        return;
+    task.launch = REDUCTION_GROUP;
+    task.type = LP_REDUCTION_COLUMN;
+    task.p = task.q_summed ? task.q : task.p;
+    task.q = NULL;
+    fill_columns(&task, task.q_summed ? task.q_stride : task.p_stride, 1, run->device);
+    add_task(plan, task, part, 1);
+}
+
+void add_tasks(reduction_plan *plan, const lp_stage_part *part, const lp_cuda_run *run)
+{
+    const lp_node *node = part->node;
     const lp_reduction_rule *rule = &lp_cuda_rule_of(node)->reduction;
-    task->type = (short)rule->type;
-    task->rows = lp_cuda_rows_of(rows_of(node));
-    task->p = LP_INPUT(rule->p);
-    task->q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
-    task->extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
-    if (rule->type == LP_REDUCTION_OUTER)
-        fill_outer(run->device, task, node);
-    else
-        fill_columns(run->device, task, rows_of(node)->cols / rule->halves, rule->halves);
+    const lp_value *summed = node->inputs[rule->p];
+    reduction_task task = {};
+    task.type = (short)rule->type;
+    task.rows = lp_cuda_rows_of(summed);
+    task.largest = lp_cuda_largest(run, summed);
+    task.p = LP_INPUT(rule->p);
+    task.q = rule->q >= 0 ? LP_INPUT(rule->q) : NULL;
+    task.extra = rule->extra >= 0 ? LP_INPUT(rule->extra) : NULL;
+    if (rule->type == LP_REDUCTION_OUTER) {
+        add_outer(plan, task, part, run);
+    } else {
+        fill_columns(&task, summed->cols / rule->halves, rule->halves, run->device);
+        add_task(plan, task, part, rule->type == LP_REDUCTION_NORM);
+    }
 }
 
 /* ---- blocks of each task ------------------------------------------------------------------------------------- */
 
-static int tiles_of(const reduction_task *task)
+int tiles_of(const reduction_task &task)
 {
-    return task->heads * task->down * task->across;
+    return (int)lp_blocks(reduction_cols(task), task.tile);
 }
 
-/* Cost of a row of a tile, in units of a float read. Products and doubles cost more. */
-static double cost_of_row(const reduction_task *task)
+/* Cost of a block, in units of a float read. Products and doubles cost more; the partial matrix of an outer product is written and read
+ * again. */
+double cost_of(const reduction_task &task)
 {
-    int read = min_int(task->b_wide, task->b);
-    switch (task->type) {
-    case LP_REDUCTION_OUTER:
-        return ROW_OVERHEAD + 1.125 * (read + min_int(task->a_wide, task->a));
-    case LP_REDUCTION_COLUMN:
-        return ROW_OVERHEAD + read;
-    case LP_REDUCTION_BASIS:
-        return ROW_OVERHEAD + 5 * read;
-    default:
-        return ROW_OVERHEAD + 2 * read;
-    }
+    bool outer = task.type == LP_REDUCTION_OUTER;
+    double each = outer ? 1.125 : task.type == LP_REDUCTION_BASIS ? 1.25 : 1;
+    double row = ROW_OVERHEAD + each * (task.a + task.b) / tiles_of(task);
+    return row * task.largest / task.chunks + (outer ? 2.0 * tile_pad(task.a) * tile_pad(task.b) : 0);
 }
 
-/* Fixed cost of a chunk: the partial matrix of an outer product is written and read again. */
-static double cost_of_chunk(const reduction_task *task)
-{
-    return task->type == LP_REDUCTION_OUTER ? 2.0 * task->a_wide * task->b_wide : 0;
-}
-
-static int most_chunks(int rows)
+int most_chunks(int rows)
 {
     return rows <= FEW_ROWS ? 1 : min_int((int)lp_blocks(rows, CHUNK_ROWS), CHUNKS);
 }
 
-/* Cost of all rows of a task, of a chunk, and of each block with the current number of chunks. */
-typedef struct reduction_cost {
-    double rows, chunk, now;
-    int most;
-} reduction_cost;
-
-/* Adds chunks to the task with the most expensive blocks while blocks remain. Returns the number of blocks. */
-static unsigned assign_blocks(reduction_group *group, const int *rows, int count)
+/* Adds chunks to the task of the group with the most expensive blocks while blocks remain. */
+void assign_blocks(reduction_plan *plan)
 {
-    reduction_cost costs[LP_CUDA_REDUCTION_MAX];
     int blocks = 0;
-    for (int i = 0; i < count; i++) {
-        reduction_task *task = &group->task[i];
-        reduction_cost cost = {cost_of_row(task) * rows[i], cost_of_chunk(task), 0, most_chunks(rows[i])};
-        cost.now = cost.rows + cost.chunk;
-        costs[i] = cost;
-        task->chunks = 1;
-        blocks += tiles_of(task);
-    }
+    double costs[2 * LP_CUDA_REDUCTION_MAX];
+    for (int i = 0; i < plan->count; i++)
+        if (plan->task[i].launch == REDUCTION_GROUP) {
+            plan->task[i].chunks = 1;
+            costs[i] = cost_of(plan->task[i]);
+            blocks += tiles_of(plan->task[i]);
+        }
     for (;;) {
         int longest = -1;
-        for (int i = 0; i < count; i++)
-            if (group->task[i].chunks < costs[i].most && (longest < 0 || costs[i].now > costs[longest].now))
+        for (int i = 0; i < plan->count; i++) {
+            const reduction_task &task = plan->task[i];
+            if (task.launch == REDUCTION_GROUP && (longest < 0 || costs[i] > costs[longest]) &&
+                task.chunks < most_chunks(task.largest))
                 longest = i;
-        if (longest < 0 || blocks + tiles_of(&group->task[longest]) > BLOCKS)
-            break;
-        reduction_task *task = &group->task[longest];
-        task->chunks++;
-        blocks += tiles_of(task);
-        costs[longest].now = costs[longest].chunk + costs[longest].rows / task->chunks;
-    }
-    for (int i = 0, first = 0; i < LP_CUDA_REDUCTION_MAX; i++) {
-        group->first[i] = i < count ? first : INT32_MAX;
-        first += i < count ? group->task[i].chunks * tiles_of(&group->task[i]) : 0;
-    }
-    return (unsigned)blocks;
-}
-
-/* Reduces the slots to those that a chunk fills. */
-static void trim_slots(reduction_group *group, const int *rows, int count)
-{
-    for (int i = 0; i < count; i++) {
-        reduction_task *task = &group->task[i];
-        int each = (int)lp_blocks(lp_blocks(rows[i], task->chunks), 16) * 16,
-            filled = (int)lp_blocks(each, task->depth);
-        task->slots = (short)(filled < 1 ? 1 : min_int(task->slots, filled));
+        }
+        if (longest < 0 || (blocks += tiles_of(plan->task[longest])) > BLOCKS)
+            return;
+        plan->task[longest].chunks++;
+        costs[longest] = cost_of(plan->task[longest]);
     }
 }
 
-/* The largest need of any task: its slots, or the exchange between sets and threads at the end. */
-static size_t shared_size(const reduction_group *group, int count)
+/* Rows of a slot, and slots: as many as shared memory holds, but no more than a chunk fills. Returns the floats of shared memory: of the
+ * slots, or of the exchange between sets and threads at the end. */
+size_t size_slots(reduction_task *task)
 {
-    size_t most = REDUCTION_THREADS * sizeof(double) / sizeof(float);
-    for (int i = 0; i < count; i++) {
-        const reduction_task *task = &group->task[i];
-        size_t size = (size_t)task->slots * (size_t)reduction_slot(*task) + PADDING, exchanged = 0;
-        if (task->type == LP_REDUCTION_OUTER)
-            exchanged = (size_t)((task->sets - 1) * task->warps) * REDUCTION_LANE * 32;
-        size = exchanged > size ? exchanged : size;
-        most = size > most ? size : most;
-    }
-    return most * sizeof(float);
+    bool outer = task->type == LP_REDUCTION_OUTER;
+    int unit = outer ? 16 * reduction_sets(*task) : 8;
+    task->depth = 1;
+    int depth = min_int(SLOT / reduction_slot(*task), DEPTH) / unit * unit;
+    task->depth = (short)(depth < unit ? unit : depth);
+    int filled = (int)lp_blocks(lp_blocks(lp_blocks(task->largest, task->chunks), 16) * 16, task->depth);
+    int slots = SHARED_FLOATS / reduction_slot(*task);
+    slots = min_int(slots < 2 ? 2 : min_int(slots, REDUCTION_SLOTS), filled);
+    task->slots = (short)(slots < 1 ? 1 : slots);
+    size_t size = task->bulk ? (size_t)(task->slots * reduction_slot(*task) + PADDING) : 0;
+    size_t exchanged = REDUCTION_THREADS * sizeof(double) / sizeof(float);
+    if (outer)
+        exchanged = (size_t)((reduction_sets(*task) - 1) * reduction_warps(*task)) * REDUCTION_LANE * 32;
+    return size > exchanged ? size : exchanged;
 }
 
 /* ---- outputs ------------------------------------------------------------------------------------------------- */
 
-/* An output of a part, and its first slice of it. */
-typedef struct part_output {
-    int output; /* index in reduction_outputs; -1: none */
-    int slice;
-} part_output;
-
-typedef struct reduction_plan {
-    reduction_outputs outputs;
-    int count;
-    part_output of[LP_CUDA_REDUCTION_MAX][2];
-} reduction_plan;
-
-static int first_output(const reduction_task *task)
+size_t element_size(const reduction_output &output)
 {
-    return task->type == LP_REDUCTION_NORM ? 1 : 0;
-}
-
-static size_t element_size(const reduction_output *output)
-{
-    return output->is_double ? sizeof(double) : sizeof(float);
+    return output.is_double ? sizeof(double) : sizeof(float);
 }
 
 /* The index of the output at this address; added if it is new. */
-static int find_output(reduction_plan *plan, void *out, const lp_value *value, bool adds)
+int find_output(reduction_plan *plan, void *out, const lp_value *value, bool adds)
 {
-    for (int i = 0; i < plan->count; i++)
+    for (int i = 0; i < plan->output_count; i++)
         if (plan->outputs.output[i].out == out) {
-            plan->outputs.output[i].adds =
-                plan->outputs.output[i].adds && adds; /* the first part need not be the first here */
+            plan->outputs.output[i].adds &= adds; /* the first part need not be the first here */
             return i;
         }
     int size = value->rows * value->cols;
     bool is_double = value->type == LP_TYPE_DOUBLE, fours = size >= REDUCTION_FOURS && !is_double;
-    reduction_output output = {out, NULL, size, (size + 3) / 4 * 4, 0, adds, is_double, fours};
-    plan->outputs.output[plan->count] = output;
-    return plan->count++;
+    plan->outputs.output[plan->output_count] = {out, NULL, size, (size + 3) / 4 * 4, 0, adds, is_double, fours};
+    return plan->output_count++;
 }
 
-static void find_outputs(reduction_plan *plan, const reduction_group *group, const lp_stage_part *parts, int count,
-                         const lp_cuda_run *run)
+/* Calls act(task, k, output) for out[k] of every task. */
+template <typename action> void for_each_output(reduction_plan *plan, const lp_cuda_run *run, const action &act)
 {
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < 2; k++) {
-            const lp_node *node = parts[i].node;
-            int number = first_output(&group->task[i]) + k;
-            bool wanted = parts[i].outputs >> number & 1 && node->outputs[number];
-            plan->of[i][k].output =
-                wanted ? find_output(plan, LP_OUTPUT_AS(void, number), node->outputs[number], LP_ADDS(number)) : -1;
-            if (!wanted)
-                continue;
-            reduction_output *output = &plan->outputs.output[plan->of[i][k].output];
-            plan->of[i][k].slice = output->slices;
-            output->slices += group->task[i].chunks;
+    for (int i = 0; i < plan->count; i++)
+        for (int k = 0; k < (plan->task[i].launch == REDUCTION_PRODUCT ? 1 : 2); k++) {
+            const lp_node *node = plan->part[i]->node;
+            int number = plan->number[i] + k;
+            if (lp_part_computes(plan->part[i], number))
+                act(&plan->task[i], k,
+                    find_output(plan, LP_OUTPUT_AS(void, number), node->outputs[number], LP_ADDS(number)));
         }
 }
 
 /* Bytes of the slices of an output; 0 where the first launch writes it directly. */
-static size_t partial_size(const reduction_output *output)
+size_t partial_size(const reduction_output &output)
 {
-    bool direct = output->slices == 1 && !output->adds;
-    return direct ? 0 : (size_t)output->slices * (size_t)output->step * element_size(output);
+    bool direct = output.slices == 1 && !output.adds;
+    return direct ? 0 : (size_t)output.slices * (size_t)output.step * element_size(output);
 }
 
-/* False when out of memory. */
-static bool allocate_slices(reduction_plan *plan, const lp_cuda_run *run)
+/* Allocates the slices. False when out of memory. */
+bool place_outputs(reduction_plan *plan, const lp_cuda_run *run)
 {
     size_t size = 0;
-    for (int i = 0; i < plan->count; i++)
-        size += partial_size(&plan->outputs.output[i]);
+    for_each_output(plan, run, [&](const reduction_task *task, int, int index) {
+        plan->outputs.output[index].slices += task->chunks;
+    });
+    for (int i = 0; i < plan->output_count; i++)
+        size += partial_size(plan->outputs.output[i]);
     char *scratch = size ? (char *)lp_cuda_scratch(run, size) : NULL;
-    for (int i = 0; scratch && i < plan->count; i++) {
+    if (size && !scratch)
+        return false;
+    char *next[REDUCTION_OUTPUTS];
+    for (int i = 0; i < plan->output_count; i++) {
         reduction_output *output = &plan->outputs.output[i];
-        output->partial = partial_size(output) ? scratch : NULL;
-        scratch += partial_size(output);
+        size_t bytes = partial_size(*output);
+        output->partial = bytes ? scratch : NULL;
+        next[i] = bytes ? scratch : (char *)output->out;
+        scratch += bytes;
     }
-    return scratch || !size;
+    for_each_output(plan, run, [&](reduction_task *task, int k, int index) {
+        const reduction_output &output = plan->outputs.output[index];
+        task->step[k] = output.step;
+        task->out[k] = next[index];
+        next[index] += (size_t)task->chunks * (size_t)output.step * element_size(output);
+    });
+    return true;
 }
 
-static void point_tasks(const reduction_plan *plan, reduction_group *group, int count)
-{
-    for (int i = 0; i < count; i++)
-        for (int k = 0; k < 2; k++) {
-            reduction_task *task = &group->task[i];
-            if (plan->of[i][k].output < 0)
-                continue;
-            const reduction_output *output = &plan->outputs.output[plan->of[i][k].output];
-            size_t begin = (size_t)plan->of[i][k].slice * (size_t)output->step * element_size(output);
-            task->step[k] = output->step;
-            task->out[k] = output->partial ? (char *)output->partial + begin : output->out;
-        }
-    for (int i = 0; i < count; i++)
-        group->task[i].pairs = lp_vector_width((uintptr_t)group->task[i].out[0], group->task[i].b) > 1;
-}
-
-/* Retains only the outputs with slices to add; returns the blocks of the second launch. */
-static unsigned list_partial_outputs(reduction_plan *plan)
+/* Of the outputs with slices to add. */
+void launch_final(reduction_plan *plan, const lp_cuda_run *run)
 {
     int count = 0;
     unsigned blocks = 0;
-    for (int i = 0; i < plan->count; i++) {
+    for (int i = 0; i < plan->output_count; i++) {
         reduction_output output = plan->outputs.output[i];
         if (!output.partial)
             continue;
@@ -361,8 +276,34 @@ static unsigned list_partial_outputs(reduction_plan *plan)
     }
     for (int i = count; i < REDUCTION_OUTPUTS; i++)
         plan->outputs.first[i] = INT32_MAX;
-    return blocks;
+    lp_cuda_reduction_launch_final(run, plan->outputs, blocks);
 }
+
+void launch_group(reduction_plan *plan, const lp_cuda_run *run)
+{
+    reduction_group group = {};
+    int count = 0;
+    unsigned blocks = 0;
+    size_t shared = 0;
+    bool bulk = true;
+    group.shard = run->shard;
+    for (int i = 0; i < plan->count; i++) {
+        reduction_task *task = &plan->task[i];
+        if (task->launch != REDUCTION_GROUP)
+            continue;
+        size_t size = size_slots(task);
+        shared = size > shared ? size : shared;
+        bulk = bulk && task->bulk;
+        group.first[count] = (int)blocks;
+        group.task[count++] = *task;
+        blocks += (unsigned)(task->chunks * tiles_of(*task));
+    }
+    for (int i = count; i < LP_CUDA_REDUCTION_MAX; i++)
+        group.first[i] = INT32_MAX;
+    lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared * sizeof(float));
+}
+
+} // namespace
 
 /* ---- groups -------------------------------------------------------------------------------------------------- */
 
@@ -375,44 +316,18 @@ bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
     return *outputs != 0;
 }
 
-/* The parts with their tasks; wide outer products come last. Returns the number of the others. */
-static int sort_parts(const lp_stage_part *parts, int count, const lp_cuda_run *run, lp_stage_part *sorted,
-                      reduction_group *group, int *rows)
-{
-    int grouped = 0, wide = count;
-    for (int i = 0; i < count; i++) {
-        reduction_task task = {};
-        fill_task(&task, parts[i].node, run);
-        int at = lp_cuda_outer_wide(parts[i].node, lp_cuda_copy_from(run, parts[i].node, 0).data) ? --wide : grouped++;
-        group->task[at] = task;
-        sorted[at] = parts[i];
-        rows[at] = lp_cuda_largest(run, rows_of(parts[i].node));
-    }
-    lp_cuda_outer_chunks(sorted + wide, group->task + wide, rows + wide, count - wide, run);
-    return grouped;
-}
-
 void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
-    reduction_group group = {};
     reduction_plan plan = {};
-    lp_stage_part sorted[LP_CUDA_REDUCTION_MAX] = {};
-    int rows[LP_CUDA_REDUCTION_MAX] = {};
-    group.shard = run->shard;
-    int grouped = sort_parts(parts, count, run, sorted, &group, rows);
-    unsigned blocks = assign_blocks(&group, rows, grouped);
-    trim_slots(&group, rows, grouped);
-    find_outputs(&plan, &group, sorted, count, run);
-    if (!allocate_slices(&plan, run))
+    for (int i = 0; i < count; i++)
+        add_tasks(&plan, &parts[i], run);
+    assign_blocks(&plan);
+    lp_cuda_outer_divide(plan.task, plan.count);
+    if (!place_outputs(&plan, run))
         return;
-    point_tasks(&plan, &group, count);
-    unsigned final_blocks = list_partial_outputs(&plan);
-    bool bulk = true;
-    for (int i = 0; i < grouped; i++)
-        bulk = bulk && group.task[i].bulk;
-    lp_cuda_outer_launch(sorted + grouped, group.task + grouped, count - grouped, run);
-    lp_cuda_reduction_launch_partial(run, group, bulk, blocks, shared_size(&group, grouped));
-    lp_cuda_reduction_launch_final(run, plan.outputs, final_blocks);
+    lp_cuda_outer_launch(run, plan.task, plan.count);
+    launch_group(&plan, run);
+    launch_final(&plan, run);
 }
 
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)

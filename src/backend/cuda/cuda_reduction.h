@@ -15,9 +15,8 @@ enum { LP_CUDA_REDUCTION_MAX = 32 };
 /* Whether a group can compute outputs of the node that exist; sets their bits in *outputs. */
 bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs);
 
-/* Whether the node is an outer product that takes a launch of its own instead of blocks of the group (cuda_outer.cu). copies:
- * its factors have copies in bf16. */
-bool lp_cuda_outer_wide(const lp_node *node, bool copies);
+/* Whether an outer product has enough columns to be multiplied in bf16 by warpgroups (cuda_outer.cu). */
+bool lp_cuda_outer_wide(const lp_node *node);
 
 /* Computes a group of up to LP_CUDA_REDUCTION_MAX independent parts. Several parts may have the same output if all but the first
  * accumulate into it. */

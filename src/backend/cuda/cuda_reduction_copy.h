@@ -1,7 +1,5 @@
-/* cuda_reduction_copy.h: asynchronous copies of rows to shared memory.
- *
- * Where a block reads whole rows, they are contiguous: one thread starts a bulk copy (cp.async.bulk). Otherwise every thread copies some
- * elements (cp.async). In both cases an mbarrier in shared memory signals completion; it is reused, and `phase` is the parity of its phase.
+/* cuda_reduction_copy.h: bulk copies of contiguous memory to shared memory (cp.async.bulk), which one thread starts. An mbarrier in shared
+ * memory signals completion; it is reused, and `phase` is the parity of its phase.
  */
 #ifndef LP_CUDA_REDUCTION_COPY_H
 #define LP_CUDA_REDUCTION_COPY_H
@@ -28,7 +26,7 @@ __device__ static inline uint32_t reduction_address(const void *data)
     return (uint32_t)__cvta_generic_to_shared(data);
 }
 
-/* Completes when this many threads have arrived and all their copies are done. */
+/* Completes when this many threads have arrived and all bytes that they expect are copied. */
 __device__ static inline void reduction_barrier_init(reduction_barrier *barrier, int threads)
 {
     asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(reduction_address(barrier)), "r"(threads) : "memory");
@@ -57,12 +55,6 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
                    "l"(from), "r"(bytes), "r"(reduction_address(barrier))
                    : "memory");
     (void)to, (void)from, (void)bytes, (void)barrier;
-}
-
-/* Arrives when this thread's copies (tile_cp_async) so far are done. */
-__device__ static inline void reduction_arrive(reduction_barrier *barrier)
-{
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared.b64 [%0];" ::"r"(reduction_address(barrier)) : "memory");
 }
 
 /* Called by every thread of the block. */

@@ -1,5 +1,5 @@
-/* cuda_reduction_task.h: a group of reductions as its kernels see it. cuda_reduction.cu fills it, cuda_reduction_kernel.cu executes it. Both
- * structures are passed as kernel arguments, which are limited to 4 KB.
+/* cuda_reduction_task.h: a group of reductions as its kernels see it. cuda_reduction.cu fills it, cuda_reduction_kernel.cu and
+ * cuda_outer.cu execute it. The structures are passed as kernel arguments, which are limited to 4 KB.
  */
 #ifndef LP_CUDA_REDUCTION_TASK_H
 #define LP_CUDA_REDUCTION_TASK_H
@@ -8,10 +8,10 @@
 #include "backend/cuda/cuda_rules.h"
 
 enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
-/* A warp computes WIDE x WIDE elements of an outer product; a block up to LONG x SHORT. */
-enum { REDUCTION_WIDE = 32, REDUCTION_LONG = 128, REDUCTION_SHORT = 64 };
-/* Columns that a block sums, at most; and of a parameter. */
-enum { REDUCTION_COLS = 256, REDUCTION_FEW_COLS = 32 };
+/* A warp computes WIDE x WIDE elements of an outer product. */
+enum { REDUCTION_WIDE = 32 };
+/* Columns that a block sums, at most. */
+enum { REDUCTION_COLS = 256 };
 /* Slots for rows in shared memory, at most. */
 enum { REDUCTION_SLOTS = 8 };
 /* Floats of an outer product and its column sums in each lane of a warp. */
@@ -19,27 +19,27 @@ enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
 /* From which size on a lane of the second launch has four elements of an output, instead of one. */
 enum { REDUCTION_FOURS = 8192 };
 
-/* One reduction. Its rows are divided into chunks, and its columns into tiles: a_wide columns of p and b_wide of q in one head, or
- * b_wide columns of both. A block sums one chunk for one tile. Rows are copied to slots in shared memory, each with `depth` rows of p, then of
- * q, then of extra. All slots are loaded at the start, and each is loaded again after use. */
+/* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
+typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
+
+/* One reduction. Its rows are divided into chunks, and columns into tiles; a block sums one chunk for one tile. In a group, bulk copies
+ * bring whole rows to slots in shared memory, each with `depth` rows of p, then of q, then of extra. All slots are loaded at the
+ * start, and each is loaded again after use. Column sums that are not `bulk` read global memory. */
 typedef struct reduction_task {
-    const float *p, *q, *extra;
+    const void *p, *q; /* float; bf16 in a product of copies */
+    const float *extra;
     void *out[2]; /* partial sums of the first chunk, or the output itself; NULL: absent */
     int step[2];  /* elements from chunk to chunk */
     lp_cuda_rows rows;
-    int chunks, heads, a, b;       /* a, b: columns of a head in p and q */
-    int down, across;              /* tiles of a head */
-    short type;                    /* lp_reduction_type */
-    short a_wide, b_wide;          /* columns of a tile */
-    short p_stride, q_stride;      /* floats from row to row in shared memory */
-    short depth, slots;            /* rows of a slot, and number of slots */
-    signed char p_width, q_width;  /* floats of a vector copy, where not bulk */
-    signed char spread;            /* rows between neighbouring lanes of an outer product */
-    signed char warps_down, warps; /* of a set, which covers a tile; the sets divide the rows */
-    signed char sets;              /* of an outer product; otherwise: rows that the threads read at a time */
-    bool bulk;                     /* tiles are whole rows, copied by bulk copies */
-    bool q_summed;                 /* out[1] sums columns of q, not of p */
-    bool pairs;                    /* out[0] can be stored two floats at a time */
+    int largest, chunks;    /* largest: rows of the largest shard */
+    int heads, a, b;        /* a, b: columns of p and q in a head; b is 0 without q */
+    int p_stride, q_stride; /* of outer products: elements from row to row */
+    short type;             /* lp_reduction_type */
+    short launch;           /* reduction_launch */
+    short tile;             /* columns of a tile */
+    short depth, slots;     /* rows of a slot, and number of slots */
+    bool bulk;              /* tiles are whole rows, copied by bulk copies */
+    bool q_summed;          /* out[1] sums columns of q, not of p */
 } reduction_task;
 
 typedef struct reduction_group {
@@ -65,15 +65,42 @@ typedef struct reduction_outputs {
 
 static_assert(sizeof(reduction_group) <= 4096 && sizeof(reduction_outputs) <= 4096, "arguments of a launch");
 
-/* Offsets of q and extra in a slot, and the size of a slot, in floats. */
-__host__ __device__ static inline int reduction_slot_q(const reduction_task &task)
+/* The last index whose first block is not after this one. */
+template <int count> __device__ static inline int reduction_index(const int (&first)[count])
 {
-    return task.depth * task.p_stride;
+    int index = 0;
+#pragma unroll 1
+    while (index + 1 < count && first[index + 1] <= (int)blockIdx.x)
+        index++;
+    return index;
 }
 
+/* Columns of p that are summed, or of each half of it. */
+__host__ __device__ static inline int reduction_cols(const reduction_task &task)
+{
+    return task.type == LP_REDUCTION_BASIS ? task.a / 2 : task.a;
+}
+
+/* Warps of a set, which covers an outer product; sets, which divide the rows. */
+__host__ __device__ static inline int reduction_warps_down(const reduction_task &task)
+{
+    return (task.a + REDUCTION_WIDE - 1) / REDUCTION_WIDE;
+}
+
+__host__ __device__ static inline int reduction_warps(const reduction_task &task)
+{
+    return reduction_warps_down(task) * ((task.b + REDUCTION_WIDE - 1) / REDUCTION_WIDE);
+}
+
+__host__ __device__ static inline int reduction_sets(const reduction_task &task)
+{
+    return REDUCTION_WARPS / reduction_warps(task);
+}
+
+/* Offset of extra in a slot, and the size of a slot, in floats. */
 __host__ __device__ static inline int reduction_slot_extra(const reduction_task &task)
 {
-    return task.depth * (task.p_stride + (task.q ? task.q_stride : 0));
+    return task.depth * (task.a + task.b);
 }
 
 __host__ __device__ static inline int reduction_slot(const reduction_task &task)
@@ -81,10 +108,9 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
     return reduction_slot_extra(task) + (task.extra ? 2 * task.depth : 0);
 }
 
-/* cuda_outer.cu: wide outer products (lp_cuda_outer_wide). The first sets the chunks of the tasks. rows: of the largest shard. */
-void lp_cuda_outer_chunks(const lp_stage_part *parts, reduction_task *tasks, const int *rows, int count,
-                          const lp_cuda_run *run);
-void lp_cuda_outer_launch(const lp_stage_part *parts, const reduction_task *tasks, int count, const lp_cuda_run *run);
+/* cuda_outer.cu: of these tasks, the outer products that are launches of their own. The first sets their chunks and tiles. */
+void lp_cuda_outer_divide(reduction_task *tasks, int count);
+void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, int count);
 
 /* bulk: all tasks are. */
 void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,

@@ -4,7 +4,7 @@
  * Scores are stored for a chunk of items at a time. The gradient replaces them by dscores, which two more products read; it computes
  * them again where there are several chunks.
  */
-#include "backend/cuda/cuda_product_packed.h"
+#include "backend/cuda/cuda_product.h"
 
 namespace
 {
@@ -73,13 +73,12 @@ void run_chunks(const lp_node *node, const lp_cuda_run *run, chunk_task task, in
 {
     int cols = node->inputs[0]->cols;
     const float *z = LP_INPUT(0);
-    product_operand of_z = {z, cols, 0, lp_vector_width((uintptr_t)z, cols)};
+    product_operand of_z = {z, cols, 0};
     for (task.first = 0; task.first < items; task.first += each) {
         const float *table = LP_INPUT(1) + (size_t)task.first * cols;
         task.count = items - task.first < each ? items - task.first : each;
         product_extent targets = {task.targets, 0, INT32_MAX}, chunk = {task.items, task.first, task.count};
-        product_operand scores = {task.scores, task.count, 0, lp_vector_width((uintptr_t)task.scores, task.count)},
-                        of_items = {table, cols, 0, lp_vector_width((uintptr_t)table, cols)};
+        product_operand scores = {task.scores, task.count, 0}, of_items = {table, cols, 0};
         if (!dloss || each < items)
             multiply<true>(run,
                            {run->shard, targets, product_fixed(task.count), product_fixed(cols), 1, of_z, of_items},

@@ -190,7 +190,7 @@ typedef struct store_exponentials : product_finish {
 void exponentials(const lp_cuda_run *run, const loss_task &loss)
 {
     product_extent targets = {loss.targets, 0, INT32_MAX}, items = {loss.items, 0, loss.count, SCORE_COLS - 1};
-    product_operand z = {loss.packed_z, loss.stride, 0, 4}, columns = {loss.columns, loss.stride, 0, 4};
+    product_operand z = {loss.packed_z, loss.stride, 0}, columns = {loss.columns, loss.stride, 0};
     product_task task = {loss.shard, targets, items, product_fixed(loss.cols), 1, z, columns};
     wide_launch<true, true, score_shape>(run, task, store_exponentials{{}, loss, {}}, loss.rows);
 }
@@ -420,8 +420,8 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
         p.rows = p.to[i] ? (by_items ? loss.count : loss.rows) : p.rows;
     }
     p.parts = parts > 1 && p.rows ? memory : NULL;
-    product_operand d = {loss.d, loss.item_rows, 0, 4},
-                    other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0, 4};
+    product_operand d = {loss.d, loss.item_rows, 0},
+                    other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0};
     p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), by_items ? targets : items, parts, d,
               other};
     p.store.to = p.parts && p.to[0] ? p.parts : p.to[0];

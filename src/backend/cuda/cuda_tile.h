@@ -37,12 +37,6 @@ __host__ __device__ static inline int tile_pad(int count)
     return (count + 7) / 8 * 8;
 }
 
-/* Stride where lanes read rows t and columns g, or pairs of columns, without bank conflicts: 8 modulo 16. */
-static inline int tile_pair_stride(int cols)
-{
-    return (cols + 7) / 16 * 16 + 8;
-}
-
 /* Width of the tiles if `count` columns are divided evenly among as few tiles of at most `most` as possible, in
  * multiples of `unit`. */
 static inline int tile_width(int count, int most, int unit)
@@ -283,15 +277,6 @@ __device__ static inline tile_address tile_b_address(const float *rows, int stri
 {
     int lane = tile_lane_now().lane;
     return tile_address_of(rows + ((lane & 7) + 8 * (lane >> 4)) * stride + 4 * (lane >> 3 & 1));
-}
-
-/* tf32, or bf16 with two numbers in a float: 8 columns of shared memory then hold 16. */
-template <bool bf16> __device__ static inline void tile_mma(float (&sum)[4], const float (&a)[4], float b0, float b1)
-{
-    if constexpr (bf16)
-        tile_mma_bf16(sum, a, b0, b1);
-    else
-        tile_mma_tf32(sum, a, b0, b1);
 }
 
 #endif
