@@ -85,12 +85,12 @@ typedef struct attention_task {
 } attention_task;
 
 /* Floats of shared memory: tiles, and behind them what tiles of 16 columns read beyond the last token. Key tiles of the
- * gradient also have the bounds of their segments, and row_stats of the inner rows. */
+ * gradient also have the begin of their segments, and row_stats of the inner rows. */
 __host__ __device__ constexpr int attention_floats(const attention_size &size, int inner_rows, bool backward)
 {
     int inner = size.buffers * inner_rows, key = size.key_stride, gradient = size.gradient_stride;
     int queries = size.rows * (backward ? gradient : size.query_stride) + inner * key + 64;
-    int keys = backward ? size.rows * (key + 2) + inner * (gradient + 2) + 64 : 0;
+    int keys = backward ? size.rows * (key + 1) + inner * (gradient + 2) + 64 : 0;
     return keys > queries ? keys : queries;
 }
 

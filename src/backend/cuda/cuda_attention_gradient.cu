@@ -27,7 +27,7 @@ namespace
 
 enum { THREADS = 256 /* of sum_heads */, BALANCE = 16 };
 
-/* ---- pairs of a query and a key ------------------------------------------------------------------------------- */
+/* ---- pairs of a query and a key ------------------------------------------------------------------------------ */
 
 /* Adds scores and dp of 16 outer rows and a unit of inner rows. keys: the outer rows are keys. The keys' basis is an
  * operand of both, and loaded once. */
@@ -184,8 +184,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
     tile_lane me = tile_lane_now();
     int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride;
     float *all_queries = memory + rows * key_stride;
-    int *start = (int *)(all_queries + size.buffers * inner * stride + 64), *end = start + rows;
-    float2 *all_stats = (float2 *)(end + rows);
+    int *start = (int *)(all_queries + size.buffers * inner * stride + 64);
+    float2 *all_stats = (float2 *)(start + rows);
     int last = min(first + rows, tokens) - 1, query_end = tokens;
     auto copy_queries = [&](int buffer, int from) {
         attention_copy<shape>(task, task->queries, head, all_queries + buffer * inner * stride, stride, inner, from,
@@ -202,18 +202,17 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
         copy_queries(0, first);
     };
     copy_first();
-    int r = (int)threadIdx.x & (rows - 1);
+    auto end_of = [&](int token) { return token <= last ? task->bounds.end[token] : 0; };
+    int r = (int)threadIdx.x & (rows - 1), own = first + 16 * me.warp, key = own + me.group;
     start[r] = task->bounds.start[min(first + r, last)];
-    end[r] = task->bounds.end[min(first + r, last)];
-    __syncthreads();
-    key_warp mine = {16 * me.warp, first + 16 * me.warp + me.group, {0, 0}, 0, 0};
-    mine.high = end[mine.group_row + 15];
-    mine.all_end = first + mine.group_row + 15 < tokens ? end[mine.group_row] : 0;
-    for (int half = 0; half < 2; half++)
-        mine.end[half] = mine.key + 8 * half < tokens ? end[mine.key - first + 8 * half] : 0;
+    key_warp mine = {own - first,
+                     key,
+                     {end_of(key), end_of(key + 8)},
+                     end_of(min(own + 15, last)),
+                     own + 15 <= last ? end_of(own) : 0};
+    query_end = end_of(last);
     lp_pdl_wait();
     copy_row_stats(0, first);
-    query_end = end[rows - 1];
     tile_address keys = tile_a_address(memory + mine.group_row * key_stride, key_stride);
     float sum[shape::key_sums][2][4] = {};
 #pragma unroll 1
