@@ -52,9 +52,6 @@ bool lp_cuda_fused_suits(const lp_graph *graph);
 /* The outputs (bits) of a node that a fused kernel can compute; 0: none. */
 unsigned lp_cuda_fused_supports(const lp_node *node);
 
-/* Whether the run's precision allows tensor cores, which fused kernels require. */
-bool lp_cuda_fused_enabled(const lp_cuda_run *run);
-
 /* steps: those of the stage, on the device. */
 void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run);
 void lp_cuda_pack_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);

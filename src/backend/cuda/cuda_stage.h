@@ -73,6 +73,22 @@ static inline bool lp_part_computes(const lp_stage_part *part, int i)
     return part->node->outputs[i] && (part->outputs >> i & 1);
 }
 
+static inline bool lp_part_reads(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->input_count; i++)
+        found = found || part->node->inputs[i] == value;
+    return found;
+}
+
+static inline bool lp_part_writes(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->output_count; i++)
+        found = found || (part->node->outputs[i] == value && lp_part_computes(part, i));
+    return found;
+}
+
 /* The scale_columns node that computes the weight of a product from two parameters, which a pack then replaces; otherwise NULL. */
 static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
 {
