@@ -3,7 +3,7 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_linear.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 

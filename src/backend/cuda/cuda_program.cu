@@ -11,7 +11,7 @@
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
 
 #include <stdlib.h>
 

@@ -1,6 +1,16 @@
-/* cuda_row_chain.cu: the kernels that execute the steps of a chain of rows, and their launches. */
-#include "backend/cuda/cuda_row_chain.h"
+/* cuda_row_chain.cu: nodes that work row by row, of any width and in every precision, as one launch.
+ *
+ * The kernel interprets a short list of steps (cuda_steps.h). A team of lanes takes a row through all of them: part of a warp, a
+ * warp, or for wide rows a block. Every lane has the same columns of all values, so that the result of a step stays in its
+ * registers for the next one. The team synchronizes between steps, so a step may read any column of the row that an earlier one
+ * stored. Nodes of cosines and sines take a thread for some pairs of a row, which is the same in all steps: a chain has only nodes
+ * with the same number of them (lp_step_frequencies).
+ *
+ * Sums over the columns have the same order in every launch.
+ */
+#include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_rows.h"
+#include "backend/cuda/cuda_steps.h"
 #include "backend/cuda/cuda_tile.h"
 
 #include <initializer_list>

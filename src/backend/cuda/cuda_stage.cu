@@ -2,7 +2,7 @@
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_reduction.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
 
 namespace
 {

@@ -5,7 +5,7 @@
  *
  *   fused      nodes whose output rows depend only on the same rows of their inputs, as one fused kernel. A block takes some rows through
  *              all of them; values that only the kernel reads stay in registers and shared memory (cuda_fused.h)
- *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.h)
+ *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.cu)
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
