@@ -166,13 +166,12 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
 /* Adds the one or two parts of a node; returns the new count. */
 int add_parts(candidate *all, int count, const lp_node *node, int number, bool fuses)
 {
-    unsigned present = outputs_of(node), reduced = 0, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    unsigned present = outputs_of(node), together = rule->together & present;
+    unsigned reduced = rule->reduction.outputs & present, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
     lp_cuda_stage_type type = rows ? LP_STAGE_FUSED : LP_STAGE_ROWS;
     if (!rows)
         rows = lp_cuda_row_chain_supports(node) & present;
-    if (!lp_cuda_reduction_supports(node, &reduced))
-        reduced = 0;
-    unsigned together = lp_cuda_rule_of(node)->together & present;
     if (together) {
         add(all, &count, node, number, together, LP_STAGE_LOSS);
         present &= ~together;
