@@ -46,14 +46,11 @@ static inline size_t lp_packed_size(const lp_node *node)
 }
 
 /* Whether fused kernels are used for a graph: not if a product has more than 64 columns on both sides. It would take four passes over
- * the weights, and products of their own (cuda_product.h), with chains of the other nodes (cuda_row_chain.h), are faster. */
+ * the weights, and products of their own (cuda_product.h), with chains of the other nodes (cuda_row_chain.cu), are faster. */
 bool lp_cuda_fused_suits(const lp_graph *graph);
 
 /* The outputs (bits) of a node that a fused kernel can compute; 0: none. */
 unsigned lp_cuda_fused_supports(const lp_node *node);
-
-/* Whether the run's precision allows tensor cores, which fused kernels require. */
-bool lp_cuda_fused_enabled(const lp_cuda_run *run);
 
 /* steps: those of the stage, on the device. */
 void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run);

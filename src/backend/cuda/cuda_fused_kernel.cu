@@ -8,8 +8,6 @@
 namespace
 {
 
-#define TWO_PI 6.283185307179586476925
-
 /* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
 
 /* Row stride of half an x, in floats: 4 modulo 8, so that tile_ldmatrix has no bank conflicts. */
@@ -299,10 +297,8 @@ __device__ inline void basis(const fused_lane &me, const lp_step &step)
     each_pair<1>(me, me.cols, [&](int row, int column) {
         float sine[2], cosine[2], *to = me.write + row * 2 * me.cols + column;
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            double turns = time[row] * (frequency[column + i] * (1 / TWO_PI));
-            sincospif((float)(2 * (turns - rint(turns))), &sine[i], &cosine[i]);
-        }
+        for (int i = 0; i < 2; i++)
+            lp_time_sincos(time[row], frequency[column + i], &sine[i], &cosine[i]);
         *(float2 *)to = make_float2(cosine[0], cosine[1]);
         *(float2 *)(to + me.cols) = make_float2(sine[0], sine[1]);
     });
@@ -490,11 +486,6 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
             good = good && fits(node->outputs[i], cols) &&
                    (weight || lp_fused_halves(node->outputs[i]->cols) == (rule->pairs ? 2 : 1));
     return good ? rule->outputs : 0;
-}
-
-bool lp_cuda_fused_enabled(const lp_cuda_run *run)
-{
-    return tile_tensor(run);
 }
 
 void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run)

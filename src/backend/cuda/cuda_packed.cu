@@ -3,7 +3,8 @@
 
 #include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_linear.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 namespace
@@ -37,23 +38,18 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
     if (row >= (int64_t)lp_rows_now(task->rows, list.shard) * task->heads)
         return;
     const float *from = task->from + row * cols + c;
-    float x[8];
-    if (cols % 4 == 0 && (uintptr_t)task->from % 16 == 0) {
+    lp_vector<4> x[2] = {}, packed;
+    bool aligned = cols % 4 == 0 && (uintptr_t)task->from % 16 == 0;
 #pragma unroll
-        for (int k = 0; k < 8; k += 4) {
-            float4 all = c + k < cols ? *(const float4 *)(from + k) : make_float4(0, 0, 0, 0);
-            x[k] = all.x;
-            x[k + 1] = all.y;
-            x[k + 2] = all.z;
-            x[k + 3] = all.w;
-        }
-    } else {
+    for (int k = 0; k < 8; k++)
+        if (aligned && k % 4 == 0 && c + k < cols)
+            x[k / 4] = lp_vector_load<4>(from + k);
+        else if (!aligned && c + k < cols)
+            x[k / 4].at[k % 4] = from[k];
 #pragma unroll
-        for (int k = 0; k < 8; k++)
-            x[k] = c + k < cols ? from[k] : 0;
-    }
-    *(float4 *)(task->to + row * task->stride + c) = make_float4(
-        tile_pack_bf16(x[0], x[1]), tile_pack_bf16(x[2], x[3]), tile_pack_bf16(x[4], x[5]), tile_pack_bf16(x[6], x[7]));
+    for (int k = 0; k < 4; k++)
+        packed.at[k] = tile_pack_bf16(x[k / 2].at[k % 2 * 2], x[k / 2].at[k % 2 * 2 + 1]);
+    *(lp_vector<4> *)(task->to + row * task->stride + c) = packed;
 }
 
 /* Whether the stage runs the node of the part; otherwise it only packs its weight. */

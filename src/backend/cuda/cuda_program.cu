@@ -11,7 +11,7 @@
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
 
 #include <stdlib.h>
 
@@ -194,7 +194,7 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
     return program->parts &&
-           lp_cuda_stages_build(graph, !run->plan->scheduled, lp_cuda_fused_enabled(&sizes),
+           lp_cuda_stages_build(graph, !run->plan->scheduled, run->precision != LP_PRECISION_FP32,
                                 run->precision == LP_PRECISION_BF16, arena, stages) &&
            (program->dispatch = lp_cuda_schedule(run->plan, stages, arena)) &&
            lp_cuda_copies_plan(&program->copies, stages, &sizes, arena) &&

@@ -54,6 +54,13 @@ __device__ static inline double lp_harmonic(const float *log_period, int i, int 
     return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
 }
 
+/* Sine and cosine of time * frequency, which may be many turns. */
+__device__ static inline void lp_time_sincos(double time, double frequency, float *sine, float *cosine)
+{
+    double turns = time * (frequency * (1 / 6.283185307179586476925));
+    sincospif((float)(2 * (turns - rint(turns))), sine, cosine);
+}
+
 /* Floats of a vector load: 4, 2 or 1. pointers: all addresses combined by |. cols: the row strides combined by |. */
 static inline int lp_vector_width(uintptr_t pointers, int cols)
 {

@@ -2,7 +2,7 @@
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_reduction.h"
-#include "backend/cuda/cuda_row_chain.h"
+#include "backend/cuda/cuda_steps.h"
 
 namespace
 {
@@ -22,30 +22,19 @@ enum { LATE = 8 };
 
 /* ---- levels -------------------------------------------------------------------------------------------------- */
 
-/* How a part uses a value. */
-typedef struct value_use {
-    bool reads, writes, whole; /* whole: rows depend on other rows */
-} value_use;
-
 /* Whether rows of the outputs depend on the same rows of some inputs only. */
 bool is_by_row(const candidate *one)
 {
     return one->type == LP_STAGE_FUSED || one->type == LP_STAGE_ROWS;
 }
 
-value_use use_of(const candidate *one, const lp_value *value)
+/* Whether a part that uses the value has rows of its outputs depend on other rows of it. */
+bool uses_whole(const candidate *one, const lp_value *value)
 {
-    const lp_node *node = one->part.node;
-    value_use found = {};
-    for (int i = 0; i < node->op->input_count; i++)
-        if (node->inputs[i] == value) {
-            found.reads = true;
-            found.whole = found.whole || !lp_step_by_row(node, i);
-        }
-    for (int i = 0; i < node->op->output_count; i++)
-        found.writes = found.writes || (node->outputs[i] == value && lp_part_computes(&one->part, i));
-    found.whole = found.whole || !is_by_row(one);
-    return found;
+    bool whole = !is_by_row(one);
+    for (int i = 0; i < one->part.node->op->input_count; i++)
+        whole = whole || (one->part.node->inputs[i] == value && !lp_step_by_row(one->part.node, i));
+    return whole;
 }
 
 bool same_row_kernel(const candidate *a, const candidate *b)
@@ -67,13 +56,15 @@ bool same_loss(const candidate *loss, const candidate *gradient)
 /* The lowest level of `later` that the use of the value by `earlier` permits. */
 int level_after(const candidate *earlier, const candidate *later, const lp_value *value)
 {
-    value_use a = use_of(earlier, value), b = use_of(later, value);
-    if (!(a.writes && (b.reads || b.writes)) && !(a.reads && b.writes))
+    const lp_stage_part *a = &earlier->part, *b = &later->part;
+    bool written = lp_part_writes(b, value);
+    if (!(lp_part_writes(a, value) && (lp_part_reads(b, value) || written)) && !(lp_part_reads(a, value) && written))
         return 0;
-    if (same_row_kernel(earlier, later) && !a.whole && !b.whole)
+    if (same_row_kernel(earlier, later) && !uses_whole(earlier, value) && !uses_whole(later, value))
         return earlier->level;
     /* A group of reductions accumulates into one output in part order. */
-    if (earlier->type == LP_STAGE_REDUCTION && later->type == LP_STAGE_REDUCTION && !a.reads && !b.reads)
+    if (earlier->type == LP_STAGE_REDUCTION && later->type == LP_STAGE_REDUCTION && !lp_part_reads(a, value) &&
+        !lp_part_reads(b, value))
         return earlier->level;
     if (same_loss(earlier, later) && value == earlier->part.node->outputs[1])
         return earlier->level;
@@ -92,15 +83,14 @@ bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
     /* Dropout alone rather begins a chain of nodes by row. */
     bool alone = all[at].part.node->op->id == LP_OP_DROPOUT && !sum->mask && !sum->relu;
     for (int i = at + 1; alone && good && i < count; i++)
-        good = !use_of(&all[i], sum->out).reads || all[i].part.node->op->id == LP_OP_RELU;
+        good = !lp_part_reads(&all[i].part, sum->out) || all[i].part.node->op->id == LP_OP_RELU;
     for (int i = before->first; good && i < (stored ? at : count); i++) {
-        value_use found = use_of(&all[i], inner);
         if (all[i].first == before->first || i == at)
             continue;
-        good = !found.reads && !found.writes;
+        good = !lp_part_reads(&all[i].part, inner) && !lp_part_writes(&all[i].part, inner);
         for (int m = before->first; good && m < i && i < at; m++)
             for (int k = 0; all[m].first == before->first && k < all[m].part.node->op->input_count; k++)
-                good = good && !use_of(&all[i], all[m].part.node->inputs[k]).writes;
+                good = good && !lp_part_writes(&all[i].part, all[m].part.node->inputs[k]);
     }
     return good;
 }
@@ -175,13 +165,12 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
 /* Adds the one or two parts of a node; returns the new count. */
 int add_parts(candidate *all, int count, const lp_node *node, int number, bool fuses)
 {
-    unsigned present = outputs_of(node), reduced = 0, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    unsigned present = outputs_of(node), together = rule->together & present;
+    unsigned reduced = rule->reduction.outputs & present, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
     lp_cuda_stage_type type = rows ? LP_STAGE_FUSED : LP_STAGE_ROWS;
     if (!rows)
         rows = lp_cuda_row_chain_supports(node) & present;
-    if (!lp_cuda_reduction_supports(node, &reduced))
-        reduced = 0;
-    unsigned together = lp_cuda_rule_of(node)->together & present;
     if (together) {
         add(all, &count, node, number, together, LP_STAGE_LOSS);
         present &= ~together;
@@ -207,7 +196,7 @@ bool is_leaf(const candidate *all, int count, const candidate *one)
     for (int i = 0; leaf && i < node->op->output_count; i++) {
         leaf = !node->outputs[i] || node->outputs[i]->storage == LP_STORAGE_GRADIENT;
         for (int k = 0; leaf && node->outputs[i] && k < count; k++)
-            leaf = all[k].type == one->type || !use_of(&all[k], node->outputs[i]).writes;
+            leaf = all[k].type == one->type || !lp_part_writes(&all[k].part, node->outputs[i]);
     }
     return leaf;
 }
@@ -291,16 +280,6 @@ void unfuse_singles(candidate *all, int count)
     }
 }
 
-/* A part that uses a value twice counts once. */
-void count_uses(const candidate *all, int count, const lp_graph *graph, int *uses)
-{
-    for (int v = 0; v < graph->value_count; v++)
-        for (int i = 0; i < count; i++) {
-            value_use found = use_of(&all[i], graph->values[v]);
-            uses[v] += found.reads || found.writes;
-        }
-}
-
 bool is_product(const candidate *one)
 {
     return one->type == LP_STAGE_FUSED && lp_part_is_packed(&one->part);
@@ -313,7 +292,7 @@ bool computed_by_pack(const candidate *all, int count, const lp_node *node)
     if (lp_cuda_rule_of(node)->pack != LP_PACK_SCALE)
         return false;
     for (int i = 0; i < count; i++) {
-        if (all[i].part.node == node || !use_of(&all[i], node->outputs[0]).reads)
+        if (all[i].part.node == node || !lp_part_reads(&all[i].part, node->outputs[0]))
             continue;
         const lp_node *reader = all[i].part.node;
         found = is_product(&all[i]) && reader->inputs[1] == node->outputs[0] && lp_cuda_packed_producer(reader) == node;
@@ -330,7 +309,7 @@ int weight_level(const candidate *all, int at)
     if (lp_cuda_packed_producer(all[at].part.node))
         return level;
     for (int i = 0; i < at; i++)
-        if (use_of(&all[i], all[at].part.node->inputs[1]).writes && all[i].level > level)
+        if (lp_part_writes(&all[i].part, all[at].part.node->inputs[1]) && all[i].level > level)
             level = all[i].level;
     return level;
 }
@@ -386,13 +365,14 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
     for (int i = 0; good && i < count; i++)
         if (all[i].type == LP_STAGE_FUSED ? !fused : all[i].type == LP_STAGE_PRODUCT && !joined)
             all[i].type = LP_STAGE_NODE;
-    for (int i = 0; good && i < count; i++) {
+    for (int i = 0; good && i < count; i++)
         last = all[i].level > last ? all[i].level : last;
-    }
-    if (good) {
-        count_uses(all, count, graph, stages->uses);
+    for (int v = 0; good && v < graph->value_count; v++)
+        for (int i = 0; i < count; i++)
+            stages->uses[v] +=
+                lp_part_reads(&all[i].part, graph->values[v]) || lp_part_writes(&all[i].part, graph->values[v]);
+    if (good)
         unfuse_singles(all, count);
-    }
     for (int level = -1; good && level <= last; level++) {
         for (int low = 0; low < 2; low++)
             for (int i = 0; i < count; i++)

@@ -5,7 +5,7 @@
  *
  *   fused      nodes whose output rows depend only on the same rows of their inputs, as one fused kernel. A block takes some rows through
  *              all of them; values that only the kernel reads stay in registers and shared memory (cuda_fused.h)
- *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.h)
+ *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.cu)
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
@@ -71,6 +71,22 @@ static inline bool lp_part_is_packed(const lp_stage_part *part)
 static inline bool lp_part_computes(const lp_stage_part *part, int i)
 {
     return part->node->outputs[i] && (part->outputs >> i & 1);
+}
+
+static inline bool lp_part_reads(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->input_count; i++)
+        found = found || part->node->inputs[i] == value;
+    return found;
+}
+
+static inline bool lp_part_writes(const lp_stage_part *part, const lp_value *value)
+{
+    bool found = false;
+    for (int i = 0; i < part->node->op->output_count; i++)
+        found = found || (part->node->outputs[i] == value && lp_part_computes(part, i));
+    return found;
 }
 
 /* The scale_columns node that computes the weight of a product from two parameters, which a pack then replaces; otherwise NULL. */

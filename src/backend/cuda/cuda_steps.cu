@@ -43,20 +43,9 @@ int halves_of(const step_builder *builder, const lp_value *value)
 
 /* ---- order of the parts -------------------------------------------------------------------------------------- */
 
-bool writes(const lp_stage_part *part, const lp_value *value)
-{
-    bool found = false;
-    for (int i = 0; i < part->node->op->output_count; i++)
-        found = found || (lp_part_computes(part, i) && part->node->outputs[i] == value);
-    return found;
-}
-
 bool uses(const lp_stage_part *part, const lp_value *value)
 {
-    bool found = writes(part, value);
-    for (int i = 0; i < part->node->op->input_count; i++)
-        found = found || part->node->inputs[i] == value;
-    return found;
+    return lp_part_reads(part, value) || lp_part_writes(part, value);
 }
 
 /* Whether b uses a value that a writes. */
@@ -127,9 +116,9 @@ void advance(const step_builder *builder, held_values *held, const lp_stage_part
     if (lp_part_is_packed(part))
         held->x = lp_step_input(part->node, LP_ROLE_MAIN);
     /* A reflection's gradient has its x in that buffer. */
-    if ((pairs && lp_step_input(part->node, LP_ROLE_MORE)) || writes(part, held->x))
+    if ((pairs && lp_step_input(part->node, LP_ROLE_MORE)) || lp_part_writes(part, held->x))
         held->x = NULL;
-    if (writes(part, held->registers))
+    if (lp_part_writes(part, held->registers))
         held->registers = NULL;
     held->wide = wide ? made : NULL;
     if (!wide && !pairs)
@@ -155,7 +144,7 @@ bool must_store(const step_builder *builder, int s, const lp_value *value)
     while (++s < builder->count)
         if (loads(builder, s, value))
             return true;
-        else if (writes(builder->order[s], value))
+        else if (lp_part_writes(builder->order[s], value))
             return false;
     int inside = 0;
     for (int p = 0; p < builder->count; p++)
@@ -211,7 +200,7 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
     bool pairs = rule_of(part)->pairs;
     bool early = in->other && !pairs;
     for (int k = 0; k < s; k++)
-        early = early && !writes(builder->order[k], in->other);
+        early = early && !lp_part_writes(builder->order[k], in->other);
     if (!in->follows && !in->again)
         set_rows(step, LP_STEP_MAIN, run, table ? table : in->main);
     if (!in->adds_other)

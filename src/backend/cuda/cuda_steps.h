@@ -1,5 +1,5 @@
 /* cuda_steps.h: nodes that work row by row, as a list of steps that one kernel takes rows through, one for each part of a stage: a fused
- * kernel (cuda_fused.h), or a chain of rows (cuda_row_chain.h).
+ * kernel (cuda_fused.h), or a chain of rows (cuda_row_chain.cu).
  *
  * The result of a step stays in registers, or in a fused kernel in shared memory, for the next one. It is stored to global memory only
  * if another kernel reads it, or a later step that does not follow directly.
@@ -9,7 +9,7 @@
 
 #include "backend/cuda/cuda_packed.h"
 
-enum { LP_STEPS_MOST = 32 }; /* of a kernel */
+enum { LP_STEPS_MOST = 32, LP_ROW_CHAIN_STEPS = 12 }; /* of a fused kernel, and of a chain of rows */
 
 /* The rows of a value in global memory, as floats, or in bf16 (cuda_packed.h); a result may be stored as both. */
 typedef struct lp_step_rows {
@@ -102,5 +102,11 @@ __device__ static inline void lp_step_elementwise(int op, float scale, float shi
  * stages: NULL where nothing is known of other kernels, and every result is stored. */
 void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, bool fused,
                          const lp_cuda_run *run, lp_step *steps);
+
+/* The outputs (bits) of a node that a chain of rows can compute; 0: none. */
+unsigned lp_cuda_row_chain_supports(const lp_node *node);
+
+/* Launches the parts of a stage as one chain (cuda_row_chain.cu). */
+void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);
 
 #endif
