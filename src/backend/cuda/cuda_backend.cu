@@ -5,7 +5,6 @@
  */
 #include "backend/cuda/cuda_adam.h"
 #include "backend/cuda/cuda_plugin.h"
-#include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_stage.h"
 
 #include <pthread.h>

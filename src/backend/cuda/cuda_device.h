@@ -56,6 +56,16 @@ void lp_device_upload(lp_cuda_device *device, void *to, const void *from, size_t
 void lp_device_timer_start(lp_cuda_device *device);
 double lp_device_timer_stop(lp_cuda_device *device);
 
+/* cuda_program.cu: a program is a planned graph as the device runs it: the device memory of its inputs, its scratch memory, and the CUDA
+ * graphs captured from its launches. It is built at the first run with a plan and a set of buffers, and freed with the work buffer.
+ *
+ * Submits the nodes of one shard, and the optimizer step where train_step is not NULL; returns before they are done. With a profiler
+ * (otherwise NULL) it waits for each launch and reports its time. */
+void lp_cuda_program_run(lp_cuda_device *device, const lp_run *run, const lp_train_step *train_step,
+                         const lp_profiler *profiler);
+/* Frees the programs that use this work buffer. */
+void lp_cuda_program_drop(lp_cuda_device *device, const void *work);
+
 /* lp_backend.measure_peak (cuda_speed.cu). */
 void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, double *operations, double *bytes);
 

@@ -3,7 +3,9 @@
  * loss and its gradient: a warp for each row, or a thread in double. */
 #include "backend/cuda/cuda_reduce.h"
 #include "base/hazard.h"
-#include "base/mixture.h"
+
+typedef float real;
+#include "base/mixture_row.h"
 
 namespace
 {
@@ -128,7 +130,7 @@ typedef struct time_loss : row_loss {
     }
 } time_loss;
 
-/* A mixture of normal distributions (mixture.h). */
+/* A mixture of normal distributions. */
 typedef struct mixture_loss : row_loss {
     enum { lanes = 1 };
     double floor, mean, scale; /* lp_mixture_gap_of */
@@ -138,44 +140,12 @@ typedef struct mixture_loss : row_loss {
 
     __device__ void run(int row, int) const
     {
-        int count = cols / 3;
-        const float *mine = mixture + (size_t)row * cols;
+        size_t first = (size_t)row * cols;
+        const float *mine = mixture + first;
         lp_mixture_gap now = lp_mixture_gap_of(gap[row], floor, mean, scale, season ? season + 2 * (size_t)row : NULL,
                                                (double)mine[cols - 1]);
-        auto part = [&](int k, double *l, double *z) {
-            *l = lp_mixture_bounded((double)mine[2 * count + k]);
-            *z = (now.y - (double)mine[count + k]) * exp(-*l);
-            return lp_mixture_part_of(now, *l, *z);
-        };
-        /* Sums of exponentials relative to the largest: of a, and of a plus the log likelihood. */
-        double l, z, weight_most = -INFINITY, weight_sum = 0, most = -INFINITY, sum = 0, rest = 0;
-        auto add = [](double x, double *largest, double *total) {
-            double most_yet = fmax(*largest, x);
-            *total = *total * exp(*largest - most_yet) + exp(x - most_yet);
-            *largest = most_yet;
-        };
-        for (int k = 0; k < count; k++) {
-            add((double)mine[k], &weight_most, &weight_sum);
-            add((double)mine[k] + part(k, &l, &z).log_likelihood, &most, &sum);
-        }
-        if (!dloss) {
-            terms[row] = weight_most + log(weight_sum) - most - log(sum) - lp_mixture_log_common(now);
-            return;
-        }
-        float *out = gradient + (size_t)row * cols;
-        double seed = (double)*dloss;
-        for (int k = 0; k < count; k++) {
-            lp_mixture_part one = part(k, &l, &z);
-            double bend = l / LP_MIXTURE_BOUND, p = exp((double)mine[k] - weight_most) / weight_sum;
-            double q = exp((double)mine[k] + one.log_likelihood - most) / sum;
-            lp_store(&out[k], (float)(seed * (p - q)), adds);
-            lp_store(&out[count + k], (float)(-seed * q * one.slope * exp(-l)), adds);
-            lp_store(&out[2 * count + k], (float)(seed * q * (one.own - one.slope * z) * (1 - bend * bend)), adds);
-            rest += q * (1 - one.own);
-        }
-        if (season)
-            lp_store(&out[3 * count],
-                     (float)(-seed * lp_mixture_background_slope(now, rest, (double)mine[3 * count], scale)), adds);
+        terms[row] =
+            lp_mixture_row(mine, cols, now, scale, dloss ? (double)*dloss : 0, dloss ? gradient + first : NULL, adds);
     }
 } mixture_loss;
 

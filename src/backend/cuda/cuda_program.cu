@@ -9,7 +9,6 @@
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
 #include "backend/cuda/cuda_packed.h"
-#include "backend/cuda/cuda_program.h"
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_steps.h"
 

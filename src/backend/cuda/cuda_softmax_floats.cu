@@ -109,23 +109,15 @@ void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run)
     double *memory = (double *)lp_cuda_side_buffer(run, lse, losses * sizeof *memory + floats * sizeof(float));
     if (!memory)
         return;
+    lp_cuda_rows targets = lp_cuda_rows_of(node->inputs[0]), catalogue = lp_cuda_rows_of(node->inputs[1]);
+    const int32_t *target = LP_INPUT_AS(int32_t, 4);
     float *scores = (float *)(memory + losses), *target_scores = scores + (size_t)rows * each;
-    chunk_task task = {run->shard,
-                       lp_cuda_rows_of(node->inputs[0]),
-                       lp_cuda_rows_of(node->inputs[1]),
-                       rows,
-                       0,
-                       0,
-                       LP_INPUT_AS(int32_t, 4),
-                       scores,
-                       target_scores + rows,
-                       (float *)lp_run_data(run->run, lse),
-                       target_scores,
-                       memory};
+    float *terms = target_scores + rows, *logs = (float *)lp_run_data(run->run, lse);
+    chunk_task task = {run->shard, targets, catalogue, rows, 0, 0, target, scores, terms, logs, target_scores, memory};
     const float *bias = LP_INPUT(2), *logq = LP_INPUT(3);
     lp_cuda_each(run, loss ? items : 0, [=] __device__(int i) {
         float term = bias[i] + (logq ? logq[i] : 0);
-        task.terms[i] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
+        terms[i] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
     });
     run_chunks(node, run, task, items, each, loss ? NULL : LP_INPUT(6));
     if (loss)
