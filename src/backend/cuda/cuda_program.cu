@@ -344,7 +344,7 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
         run.device->current = program->capturing ? own->stream : 0;
         for (int k = 0; program->capturing && k < own->wait_count; k++)
             wait_for(&run, program->dispatch[own->waits[k]].event);
-        if (stage && stage->level == program->released_level && lp_part_low_priority(stage->type, stage->parts))
+        if (stage && stage->level == program->released_level && lp_stage_low_priority(&program->stages, stage))
             wait_for(&run, program->released);
         if (profiler && stage)
             lp_device_timer_start(run.device);

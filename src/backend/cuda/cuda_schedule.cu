@@ -67,13 +67,6 @@ static bool conflict(const stage_bytes *a, const stage_bytes *b)
     return false;
 }
 
-/* A low-priority stage starts only after the earlier levels: its running blocks are not preempted and would delay them. */
-static bool waits_for_level(const lp_cuda_stage *earlier, const lp_cuda_stage *later)
-{
-    return earlier->level < later->level && lp_part_low_priority(later->type, later->parts) &&
-           !lp_part_low_priority(earlier->type, earlier->parts);
-}
-
 typedef struct schedule_state {
     int count;
     lp_cuda_dispatch *dispatch;
@@ -137,11 +130,14 @@ lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *st
             for (int p = 0; good && p < stage->count; p++)
                 add_part(plan, stages, stage, &stage->parts[p], &all[j]);
         }
-        for (int i = 0; i < j; i++)
-            direct[i] = !stage || i == 0 || conflict(&all[i], &all[j]) || waits_for_level(&stages->all[i - 1], stage);
-        bool low = stage && lp_part_low_priority(stage->type, stage->parts);
-        int first = !low ? 0 : stages->packed_size ? (int)LP_CUDA_FIRST_LOW_PRIORITY : (int)LP_CUDA_FIRST_OTHER;
-        int end = !low ? LP_CUDA_FIRST_OTHER : stages->packed_size ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY;
+        bool low = stage && lp_stage_low_priority(stages, stage);
+        for (int i = 0; i < j; i++) {
+            /* A low-priority stage waits for earlier levels: its running blocks are not preempted and would delay them. */
+            const lp_cuda_stage *earlier = i > 0 ? &stages->all[i - 1] : NULL;
+            bool after = low && earlier && earlier->level < stage->level && !lp_stage_low_priority(stages, earlier);
+            direct[i] = !stage || !earlier || after || conflict(&all[i], &all[j]);
+        }
+        int first = low ? (int)LP_CUDA_FIRST_LOW_PRIORITY : 0, end = low ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY;
         dispatch_on(&state, j, direct, choose_stream(&state, direct, first, stage ? end : 1));
     }
     lp_arena_clear(&own);

@@ -10,9 +10,8 @@
 
 #include "backend/cuda/cuda_stage.h"
 
-/* Streams of the critical path come first, then those of other stages (lp_part_low_priority): with fused kernels, which would be slower
- * beside them, streams of low priority. */
-enum { LP_CUDA_STREAMS = 14, LP_CUDA_FIRST_OTHER = 6, LP_CUDA_FIRST_LOW_PRIORITY = 10 };
+/* Streams from LP_CUDA_FIRST_LOW_PRIORITY on have low priority. */
+enum { LP_CUDA_STREAMS = 12, LP_CUDA_FIRST_LOW_PRIORITY = 8 };
 
 /* Where and after which others a stage runs. */
 typedef struct lp_cuda_dispatch {

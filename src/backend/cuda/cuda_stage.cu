@@ -267,8 +267,7 @@ void add_stage(lp_cuda_stages *stages, candidate *all, int count, int at)
         }
 }
 
-/* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. Sums over rows stay reductions, which
- * have low priority. */
+/* A whole node alone in its stage uses the kernel of its op, which needs no packed weight. Sums over rows stay reductions. */
 void unfuse_singles(candidate *all, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -374,10 +373,10 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
     if (good)
         unfuse_singles(all, count);
     for (int level = -1; good && level <= last; level++) {
-        for (int low = 0; low < 2; low++)
+        for (int off_path = 0; off_path < 2; off_path++)
             for (int i = 0; i < count; i++)
                 if (!all[i].assigned && all[i].level == level &&
-                    lp_part_low_priority(all[i].type, &all[i].part) == (low == 1))
+                    lp_part_off_path(all[i].type, &all[i].part) == (off_path == 1))
                     add_stage(stages, all, count, i);
         add_pack(stages, all, count, level);
     }

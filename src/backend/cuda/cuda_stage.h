@@ -17,7 +17,8 @@
  *
  * A part depends on the earlier parts that write what it reads or writes, or that read what it writes. Its level is one more than the
  * highest level among its dependencies; a dependency in the same fused kernel does not raise it, because the kernel runs its parts in
- * order. Products that are added up have the level of the last one. Stages of one level are independent and may run concurrently. Low-priority stages (lp_part_low_priority) come last in their level.
+ * order. Products that are added up have the level of the last one. What is computed from sums over rows alone, in values of the
+ * size of parameters, has the last level. Stages of one level are independent and may run concurrently.
  */
 #ifndef LP_CUDA_STAGE_H
 #define LP_CUDA_STAGE_H
@@ -99,11 +100,18 @@ static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
     return scales ? producer : NULL;
 }
 
-/* Gradients of parameters and the value of the loss: they are off the critical path, since little but the optimizer reads them. */
-static inline bool lp_part_low_priority(lp_cuda_stage_type type, const lp_stage_part *part)
+/* Gradients of parameters and the value of the loss: off the critical path, since little but the optimizer reads them. Their stages come
+ * last in their level. */
+static inline bool lp_part_off_path(lp_cuda_stage_type type, const lp_stage_part *part)
 {
     unsigned together = lp_cuda_rule_of(part->node)->together;
     return type == LP_STAGE_REDUCTION || (type == LP_STAGE_NODE && together && !(part->outputs & together));
+}
+
+/* Beside fused kernels, which they would slow down, these stages have low priority. */
+static inline bool lp_stage_low_priority(const lp_cuda_stages *stages, const lp_cuda_stage *stage)
+{
+    return stages->packed_size && lp_part_off_path(stage->type, stage->parts);
 }
 
 /* unscheduled: a stage for each node, in node order. fused: with fused kernels and packs; otherwise their nodes are launched one by one.
