@@ -11,13 +11,9 @@
  *
  * The depth of an operand may be contiguous in memory (`deep`: A by rows, B transposed) or its rows of C may be (A transposed, as in
  * A^T B, or B by rows). In shared memory the depth always is. A stride of 4 modulo 32 floats avoids bank conflicts.
- *
- * What is done with a tile is a type `finish` (a kernel argument, product_finish), such as product_store.
  */
 #ifndef LP_CUDA_PRODUCT_H
 #define LP_CUDA_PRODUCT_H
-
-#include <type_traits>
 
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_rows.h"
@@ -86,18 +82,6 @@ typedef struct product_place {
 } product_place;
 
 /* ---- loads --------------------------------------------------------------------------------------------------- */
-
-/* Four neighbours, of which `present` exist; zeros for the others. */
-__device__ static inline float4 product_load(const float *from, int present, int width)
-{
-    if (width == 4 && present >= 4)
-        return *(const float4 *)from;
-    float x[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        x[i] = i < present ? from[i] : 0;
-    return make_float4(x[0], x[1], x[2], x[3]);
-}
 
 /* Ends a group of asynchronous copies; waits until at most `later` groups of this thread are unfinished. The emulation
  * copies at once. */
@@ -215,25 +199,6 @@ __device__ static inline const type *product_at(const product_operand &of, int h
     return (const type *)of.data + head * of.head + (deep ? row * of.stride + k : k * of.stride + row);
 }
 
-/* What is done with a tile. The default is nothing. */
-struct product_finish {
-    static constexpr int staging = 0; /* floats of shared memory that it needs beside the slabs */
-
-    /* The begin of a tile. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &, product_sums<shape> &) const
-    {
-    }
-    /* A slab of A and B, of floats. */
-    template <typename shape> __device__ void copied(const product_place &, const float *, const float *)
-    {
-    }
-    /* run: the sums of a tile, and shared memory to use after a barrier. done: the end of the block's tiles. */
-    template <int precision, bool a_deep, typename shape> __device__ void done(const product_place &, float *)
-    {
-    }
-};
-
 /* Calls each(row, col, sums) for every row of the lane and every pair of neighbouring columns. */
 template <typename shape, typename function>
 __device__ static inline void product_all_pairs(product_sums<shape> &sums, const product_place &place,
@@ -247,7 +212,7 @@ __device__ static inline void product_all_pairs(product_sums<shape> &sums, const
 }
 
 /* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
-typedef struct product_store : product_finish {
+typedef struct product_store {
     float *to;               /* NULL: nothing is stored */
     const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
     int64_t stride, head;    /* floats from row to row, from head to head */
@@ -290,8 +255,7 @@ typedef struct product_store : product_finish {
         });
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &sums, float *) const
+    template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
         if (to && pairs)
             finish<true>(place, sums);
@@ -300,12 +264,20 @@ typedef struct product_store : product_finish {
     }
 } product_store;
 
-/* Computes the tile at `place`. */
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__device__ static inline void product_compute(const product_task &task, const product_place &place, finish_type &finish)
+template <int precision, bool a_deep, bool b_deep>
+__global__ void __launch_bounds__(product_tile::threads, product_tile::blocks)
+    product_kernel(const __grid_constant__ product_task task, product_store store)
 {
+    typedef product_tile shape;
     constexpr int size_b = shape::cols * PRODUCT_STRIDE, size = size_b + shape::rows * PRODUCT_STRIDE;
     LP_SHARED(float, memory);
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
+                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
+                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    if (place.row >= place.rows || place.col >= place.cols)
+        return;
     int begin, end;
     product_chunk<PRODUCT_DEPTH>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
     auto copy = [&](int k, float *to) {
@@ -320,7 +292,6 @@ __device__ static inline void product_compute(const product_task &task, const pr
         product_copies_end();
     };
     product_sums<shape> sums = {};
-    finish.template start<precision, a_deep, shape>(place, sums);
     for (int i = 0; i + 1 < PRODUCT_BUFFERS; i++)
         copy(begin + i * PRODUCT_DEPTH, memory + i * size);
     float *now = memory, *before = memory + (PRODUCT_BUFFERS - 1) * size;
@@ -330,64 +301,22 @@ __device__ static inline void product_compute(const product_task &task, const pr
         __syncthreads();
         copy(k + (PRODUCT_BUFFERS - 1) * PRODUCT_DEPTH, before);
         product_multiply<precision, shape>(sums, now + size_b, now);
-        finish.template copied<shape>(place, now + size_b, now);
         before = now;
         now = now == memory + (PRODUCT_BUFFERS - 1) * size ? memory : now + size;
     }
-    finish.template run<precision, a_deep, shape>(task, place, sums, memory);
-    finish.template done<precision, a_deep, shape>(place, memory);
-}
-
-template <int precision, bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    product_kernel(const __grid_constant__ product_task task, finish_type finish)
-{
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,
-                           (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / task.chunks,
-                           (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard),
-                           product_count(task.cols, task.shard),
-                           (int)blockIdx.x,
-                           (int)gridDim.x};
-    place.ranges = min(place.ranges, (place.cols + shape::cols - 1) / shape::cols);
-    if (place.row < place.rows && place.range < place.ranges)
-        product_compute<precision, a_deep, b_deep, shape>(task, place, finish);
-}
-
-/* ---- launches ------------------------------------------------------------------------------------------------ */
-
-/* Calls act(precision) with the precision of the run as a constant. */
-template <typename action> static inline void product_with_precision(const lp_cuda_run *run, const action &act)
-{
-    if (run->run->precision == LP_PRECISION_FP32)
-        act(std::integral_constant<int, LP_PRECISION_FP32>());
-    else if (run->run->precision == LP_PRECISION_TF32)
-        act(std::integral_constant<int, LP_PRECISION_TF32>());
-    else
-        act(std::integral_constant<int, LP_PRECISION_BF16>());
+    store.run(place, sums);
 }
 
 /* In fp32, or tf32 in all other precisions. rows, cols: of the largest shard. */
-template <bool a_deep, bool b_deep, typename finish_type>
-static inline void product_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish,
+template <bool a_deep, bool b_deep>
+static inline void product_launch(const lp_cuda_run *run, const product_task &task, const product_store &store,
                                   int heads, int rows, int cols)
 {
     typedef product_tile shape;
     dim3 grid(lp_blocks(cols, shape::cols), lp_blocks(rows, shape::rows), (unsigned)(heads * task.chunks));
-    auto product = tile_tensor(run) ? product_kernel<LP_PRECISION_TF32, a_deep, b_deep, shape, finish_type>
-                                    : product_kernel<LP_PRECISION_FP32, a_deep, b_deep, shape, finish_type>;
-    LP_LAUNCH_PDL(run, product, grid, shape::threads, product_bytes<shape>, task, finish);
+    auto product = tile_tensor(run) ? product_kernel<LP_PRECISION_TF32, a_deep, b_deep>
+                                    : product_kernel<LP_PRECISION_FP32, a_deep, b_deep>;
+    LP_LAUNCH_PDL(run, product, grid, shape::threads, product_bytes<shape>, task, store);
 }
-
-/* Blocks that run at once: two on each of 132 multiprocessors. Constant, so that results do not depend on the device. The emulation
- * divides work among fewer, so that tests reach several chunks. */
-#ifdef LP_CUDA_EMULATED
-enum { PACKED_BLOCKS = 4 };
-#else
-enum { PACKED_BLOCKS = 264 };
-#endif
 
 #endif

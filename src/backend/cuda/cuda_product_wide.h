@@ -27,9 +27,6 @@ template <int rows, int cols, int resident_blocks> struct wide_shape : product_s
     static constexpr int blocks = resident_blocks;
 };
 
-template <typename shape> constexpr bool is_wide = false;
-template <int rows, int cols, int blocks> constexpr bool is_wide<wide_shape<rows, cols, blocks>> = true;
-
 /* Floats of a line, and of `count` lines. */
 enum { WIDE_LINE = 32 };
 __host__ __device__ constexpr int wide_size(int count)
@@ -227,6 +224,18 @@ __device__ static inline wide_state wide_start(wide_memory use)
     return {0, 0};
 }
 
+/* What is done with a tile, besides run(place, sums): nothing. */
+struct product_finish {
+    /* The begin of a tile. */
+    template <typename shape> __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
+    /* The end of the block's tiles. */
+    template <typename shape> __device__ void done(const product_place &) const
+    {
+    }
+};
+
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
 template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
 __device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
@@ -276,7 +285,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         product_sums<shape> sums = {};
         const float *a = memory + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
         place.col = tile * shape::cols;
-        finish.template start<LP_PRECISION_BF16, a_deep, shape>(place, sums);
+        finish.start(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
             const float *right = ring + state.stage * size;
@@ -298,10 +307,10 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
             }
         }
         wide_wait<0>();
-        finish.template run<LP_PRECISION_BF16, a_deep, shape>(task, place, sums, memory);
+        finish.run(place, sums);
     }
     __syncthreads();
-    finish.template done<LP_PRECISION_BF16, a_deep, shape>(place, memory);
+    finish.template done<shape>(place);
 }
 
 /* All tiles of the product, by rows. Its blocks have equal numbers of them: a block computes the last ones of some rows and
@@ -346,6 +355,14 @@ template <typename shape> static inline wide_memory wide_memory_of(int resident,
     *bytes = fixed + stages * stage;
     return {resident, (int)stages};
 }
+
+/* Blocks that run at once: two on each of 132 multiprocessors. Constant, so that results do not depend on the device. The emulation
+ * divides work among fewer, so that tests reach several chunks. */
+#ifdef LP_CUDA_EMULATED
+enum { PACKED_BLOCKS = 4 };
+#else
+enum { PACKED_BLOCKS = 264 };
+#endif
 
 /* rows: of the largest shard. */
 template <bool a_deep, bool b_deep, typename shape, typename finish_type>

@@ -32,6 +32,18 @@ typedef wide_shape<SCORE_ROWS, SCORE_COLS, 2> score_shape;
 /* For tiles of `width` columns. */
 template <int width> using gradient_shape = wide_shape<width == 192 ? 192 : 128, width, width <= 128 ? 2 : 1>;
 
+/* Four neighbours, of which `present` exist; zeros for the others. */
+__device__ inline float4 load_four(const float *from, int present, int width)
+{
+    if (width == 4 && present >= 4)
+        return *(const float4 *)from;
+    float x[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        x[i] = i < present ? from[i] : 0;
+    return make_float4(x[0], x[1], x[2], x[3]);
+}
+
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
 /* Sums of exponentials above it are computed again. */
@@ -105,7 +117,7 @@ __global__ void __launch_bounds__(32 * WARPS) pack_factors(const __grid_constant
         return;
     int other = item ? column_of(row) : task.target[row];
     auto load = [&](const float *from, int r, int c) {
-        return product_load(from + (int64_t)r * cols + c, row < count ? cols - c : 0, task.width);
+        return load_four(from + (int64_t)r * cols + c, row < count ? cols - c : 0, task.width);
     };
     float score = 0;
     for (int c = 4 * lane; c < task.stride; c += 128) {
@@ -135,8 +147,7 @@ typedef struct store_exponentials : product_finish {
     float total[2]; /* of the lane's own columns */
 
     /* Exponents without the product, which is added to them. */
-    template <int precision, bool a_deep, typename shape>
-    __device__ void start(const product_place &place, product_sums<shape> &products) const
+    template <typename shape> __device__ void start(const product_place &place, product_sums<shape> &products) const
     {
         product_all_pairs(products, place, [&](int row, int col, float *pair) {
             float2 two = *(const float2 *)(loss.terms + col);
@@ -146,8 +157,7 @@ typedef struct store_exponentials : product_finish {
         });
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &, const product_place &place, product_sums<shape> &products, float *)
+    template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &products)
     {
         tile_lane me = tile_lane_now();
         int rows = (place.rows + WIDE_BLOCK - 1) / WIDE_BLOCK * WIDE_BLOCK; /* with zeros up to a whole block */
@@ -172,8 +182,7 @@ typedef struct store_exponentials : product_finish {
         }
     }
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void done(const product_place &place, float *) const
+    template <typename shape> __device__ void done(const product_place &place) const
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -235,7 +244,7 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     auto load = [&](int i) {
         int r = first + i / vectors, c = i % vectors * 4;
         int present = i < lines * vectors && r < count ? task.cols - c : 0;
-        return product_load(task.z + (int64_t)r * task.cols + c, present, task.width);
+        return load_four(task.z + (int64_t)r * task.cols + c, present, task.width);
     };
     auto store = [&](int i, float4 x) {
         int line = i / vectors;
@@ -305,15 +314,13 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 /* ---- products of d -------------------------------------------------------------------------------------------- */
 
 /* Stores the product times *scale, its rows times 1 / sum where there is one; and of items the column sums of d times weights. */
-typedef struct store_product : product_store {
+typedef struct store_product : product_store, product_finish {
     const float *scale, *sum;
     const uint16_t *weights; /* 1 / sum_t */
     float *out;              /* column sums; NULL: none */
     int out_adds;
 
-    template <int precision, bool a_deep, typename shape>
-    __device__ void run(const product_task &task, const product_place &place, product_sums<shape> &sums,
-                        float *memory) const
+    template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
@@ -323,7 +330,7 @@ typedef struct store_product : product_store {
             for (int j = 0; j < 2 * shape::across; j++)
                 sums.pair(i, j / 2)[j % 2] *= factor;
         }
-        product_store::run<precision, a_deep, shape>(task, place, sums, memory);
+        product_store::run(place, sums);
     }
 } store_product;
 
