@@ -1,11 +1,11 @@
 /* cuda_fused.h: one fused kernel for a group of nodes that work row by row, products with weights included.
  *
- * The kernel interprets a short list of steps (cuda_steps.h). A block takes 64 rows through all steps and does not synchronize with
- * other blocks. The result of a step stays in registers, in the layout of a tensor core's accumulator (cuda_tile.h), or in shared memory
- * for the next step.
+ * The kernel interprets a short list of steps (cuda_steps.h). A warp takes 16 rows through all of them, and does not wait for other rows. The
+ * result of a step stays in registers, in the layout of a tensor core's accumulator (cuda_tile.h), which is also that of a product's left
+ * operand: the terms of a product may have any order, so long as the weights have the same.
  *
- * Weights are packed beforehand (cuda_pack.cu) in the order in which lanes read them, and rounded. They are most of what a product reads, so a
- * block has many rows and loads a weight into shared memory once, while the product before it is computed.
+ * Weights are packed beforehand (cuda_pack.cu) in the order in which lanes read them, and rounded. They are most of what a product reads, so
+ * the warps of a block load a weight into shared memory once, while the product before it is computed.
  *
  * A value is narrow (up to 64 columns) or wide (two halves of up to 64 columns, such as cosines and sines). All values of a fused kernel
  * have halves of the same width. Nodes with wider values or several heads, and products in fp32, use other kernels.
@@ -15,14 +15,8 @@
 
 #include "backend/cuda/cuda_steps.h"
 
-enum {
-    LP_FUSED_ROWS = 64, /* per block */
-    LP_FUSED_TILES = 8, /* tiles of 8 columns in half a value */
-    LP_FUSED_COLS = 8 * LP_FUSED_TILES
-};
-
-enum { LP_PACK_EXTRAS = 4 };                                   /* extra nodes that a pack runs, at most */
-enum { LP_PACK_BLOCK = LP_FUSED_TILES * LP_FUSED_TILES * 64 }; /* floats of a block of halves */
+enum { LP_FUSED_TILES = 8, LP_FUSED_COLS = 8 * LP_FUSED_TILES }; /* tiles of 8 columns in half a value */
+enum { LP_PACK_BLOCK = LP_FUSED_TILES * LP_FUSED_TILES * 64 };   /* floats of a block of halves */
 
 /* Number of halves of a value; 0: it is too wide, or its halves are not aligned to two floats. */
 static inline int lp_fused_halves(int cols)
@@ -54,6 +48,8 @@ unsigned lp_cuda_fused_supports(const lp_node *node);
 
 /* steps: those of the stage, on the device. */
 void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run);
-void lp_cuda_pack_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);
+
+/* Packs the weights of fused kernels that were written by this stage, as the last one before they are read; -1: that no stage writes. */
+void lp_cuda_pack(const lp_cuda_stages *stages, int stage, const lp_cuda_run *run);
 
 #endif

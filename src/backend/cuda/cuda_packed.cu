@@ -52,12 +52,6 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
     *(lp_vector<4> *)(task->to + row * task->stride + c) = packed;
 }
 
-/* Whether the stage runs the node of the part; otherwise it only packs its weight. */
-bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
-{
-    return stage->type != LP_STAGE_PACK || !lp_part_is_packed(part);
-}
-
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
@@ -234,8 +228,6 @@ bool lp_cuda_copies_plan(lp_cuda_copies *copies, const lp_cuda_stages *stages, c
     for (int s = 0; of && s < stages->count; s++)
         for (int p = 0; p < stages->all[s].count; p++) {
             const lp_stage_part *part = &stages->all[s].parts[p];
-            if (!runs_node(&stages->all[s], part))
-                continue;
             plan_reads(of, &stages->all[s], part->node, s);
             plan_writes(of, &stages->all[s], part, s);
         }
@@ -267,8 +259,7 @@ void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run)
         for (int i = 0; i < stage->parts[p].node->op->output_count; i++) {
             const lp_node *node = stage->parts[p].node;
             const lp_value *value = node->outputs[i];
-            if (!lp_part_computes(&stage->parts[p], i) || !runs_node(stage, &stage->parts[p]) ||
-                !stores(stage, &stage->parts[p]))
+            if (!lp_part_computes(&stage->parts[p], i) || !stores(stage, &stage->parts[p]))
                 continue;
             lp_cuda_copy written = lp_cuda_copy();
             if (writes_copy(stage, node, i))

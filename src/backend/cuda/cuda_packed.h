@@ -64,7 +64,7 @@ static inline int lp_cuda_copy_heads(const lp_value *value, int heads)
 /* Heads of input i, of which the node reads a copy: the basis of attention and weights have none. */
 static inline int lp_cuda_copy_input_heads(const lp_node *node, int i)
 {
-    bool whole = i == 4 || (i == 1 && lp_cuda_rule_of(node)->pack == LP_PACK_WEIGHT);
+    bool whole = i == 4 || node->inputs[i] == lp_step_input(node, LP_ROLE_WEIGHT);
     return whole ? 1 : lp_cuda_copy_heads(node->inputs[i], node->attributes.heads);
 }
 

@@ -260,9 +260,7 @@ static lp_node node_of(const lp_stage_part *part)
 
 static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_step *steps)
 {
-    if (stage->type == LP_STAGE_PACK)
-        lp_cuda_pack_launch(&run->program->stages, stage, run);
-    else if (stage->type == LP_STAGE_FUSED)
+    if (stage->type == LP_STAGE_FUSED)
         lp_cuda_fused_launch(stage, steps, run);
     else if (stage->type == LP_STAGE_REDUCTION)
         lp_cuda_reduce(stage->parts, stage->count, run);
@@ -280,6 +278,7 @@ static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, con
         }
     }
     lp_cuda_copies_after(stage, run);
+    lp_cuda_pack(&run->program->stages, run->stage, run);
 }
 
 static bool computes_first_output(const lp_stage_part *part)
@@ -295,18 +294,16 @@ static int by_node(const void *a, const void *b)
     return ((const lp_launch_part *)a)->node - ((const lp_launch_part *)b)->node;
 }
 
-/* Packing a weight counts as work of no node. */
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_profiler *profiler)
 {
-    static const char *const types[] = {"node", "fused", "pack", "reduction", "rows", "product", NULL};
+    static const char *const types[] = {"node", "fused", "reduction", "rows", "product", NULL};
     static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
     const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
     lp_launch_part *parts = run->program->parts;
     lp_launch launch = {run->stage, type, parts, stage->count, lp_device_timer_stop(run->device)};
     for (int p = 0; p < stage->count; p++) {
-        bool packed = stage->type == LP_STAGE_PACK && lp_part_is_packed(&stage->parts[p]);
         parts[p].node = stage->parts[p].number;
-        parts[p].counts = !packed && computes_first_output(&stage->parts[p]);
+        parts[p].counts = computes_first_output(&stage->parts[p]);
     }
     qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
     profiler->on_launch(profiler->context, &launch);
@@ -352,9 +349,10 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
             stage = NULL;
         else if (stage)
             launch_stage(&run, stage, entry->steps[i - 1]);
-        else if (i == 0)
+        else if (i == 0) {
             lp_cuda_copies_begin(&run);
-        else if (train_step)
+            lp_cuda_pack(&program->stages, -1, &run);
+        } else if (train_step)
             lp_cuda_adam_launch(&run, train_step,
                                 (const lp_cuda_adam_args *)((const char *)run.shard + program->upload.adam_offset));
         if (profiler && stage)

@@ -51,19 +51,10 @@ typedef struct lp_reduction_rule {
     int halves;       /* of the rows of p */
 } lp_reduction_rule;
 
-/* What the pack of a step does with a node (cuda_stage.h). */
-typedef enum lp_pack_rule {
-    LP_PACK_NONE,
-    LP_PACK_WEIGHT, /* packs the weight of a fused product */
-    LP_PACK_SCALE,  /* scales a weight while it packs it, if nothing else reads the result */
-    LP_PACK_RUN     /* runs the node, if it depends only on parameters and inputs */
-} lp_pack_rule;
-
 typedef struct lp_cuda_rule {
     lp_op_id id;
     lp_step_rule step;
     lp_reduction_rule reduction;
-    lp_pack_rule pack;
     /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.cu). The others are off the
      * critical path. */
     unsigned together;

@@ -1,16 +1,12 @@
 /* cuda_schedule.cu: dependencies between stages from the bytes they use, and the assignment of stages to streams. */
 #include "backend/cuda/cuda_schedule.h"
 
-#include "backend/cuda/cuda_fused.h"
-
 /* A range of bytes that a stage uses, in what nodes write. */
 typedef struct byte_range {
-    int memory; /* lp_storage, or PACKED */
+    int memory; /* lp_storage */
     size_t begin, end;
     bool writes;
 } byte_range;
-
-enum { PACKED = LP_STORAGE_WORK + 1 }; /* packed weights */
 
 typedef struct stage_bytes {
     byte_range *ranges;
@@ -31,20 +27,10 @@ static void add_value(const lp_plan *plan, const lp_value *value, bool writes, s
     all->ranges[all->count++] = {(int)value->storage, begin, begin + rows * (size_t)value->cols * element, writes};
 }
 
-static void add_part(const lp_plan *plan, const lp_cuda_stages *stages, const lp_cuda_stage *stage,
-                     const lp_stage_part *part, stage_bytes *all)
+static void add_part(const lp_plan *plan, const lp_stage_part *part, stage_bytes *all)
 {
     const lp_node *node = part->node;
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    bool packs = stage->type == LP_STAGE_PACK && lp_part_is_packed(part);
-    size_t packed = stages->packed[part->number];
-    if (packs || (stage->type == LP_STAGE_FUSED && lp_part_is_packed(part)))
-        all->ranges[all->count++] = {PACKED, packed, packed + lp_packed_size(node), packs};
-    if (packs) { /* it reads only the weight, or parameters */
-        if (!lp_cuda_packed_producer(node))
-            add_value(plan, node->inputs[1], false, all);
-        return;
-    }
     for (int i = 0; i < node->op->input_count; i++)
         add_value(plan, node->inputs[i], false, all);
     for (int i = 0; i < node->op->output_count; i++) {
@@ -124,11 +110,11 @@ lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *st
     for (int j = 0; good && j < state.count; j++) {
         const lp_cuda_stage *stage = j > 0 && j <= stages->count ? &stages->all[j - 1] : NULL;
         if (stage) {
-            size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS + 2);
+            size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS);
             all[j].ranges = (byte_range *)lp_arena_alloc(&own, most * sizeof *all[j].ranges);
             good = all[j].ranges != NULL;
             for (int p = 0; good && p < stage->count; p++)
-                add_part(plan, stages, stage, &stage->parts[p], &all[j]);
+                add_part(plan, &stage->parts[p], &all[j]);
         }
         bool low = stage && lp_stage_low_priority(stages, stage);
         for (int i = 0; i < j; i++) {

@@ -279,71 +279,29 @@ void unfuse_singles(candidate *all, int count)
     }
 }
 
-bool is_product(const candidate *one)
-{
-    return one->type == LP_STAGE_FUSED && lp_part_is_packed(&one->part);
-}
-
-/* Whether the output of a node that scales columns is read only as the weight of fused products, so that packs can compute it. */
-bool computed_by_pack(const candidate *all, int count, const lp_node *node)
+bool stage_writes(const lp_cuda_stage *stage, const lp_value *value)
 {
     bool found = false;
-    if (lp_cuda_rule_of(node)->pack != LP_PACK_SCALE)
-        return false;
-    for (int i = 0; i < count; i++) {
-        if (all[i].part.node == node || !lp_part_reads(&all[i].part, node->outputs[0]))
-            continue;
-        const lp_node *reader = all[i].part.node;
-        found = is_product(&all[i]) && reader->inputs[1] == node->outputs[0] && lp_cuda_packed_producer(reader) == node;
-        if (!found)
-            return false;
-    }
-    return found && !node->outputs[0]->retained;
+    for (int p = 0; p < stage->count; p++)
+        found = found || lp_part_writes(&stage->parts[p], value);
+    return found;
 }
 
-/* The level that computes a product's weight; -1: it is known before the step. */
-int weight_level(const candidate *all, int at)
+/* Assigns memory to the packed weights of products in fused kernels. */
+void place_weights(lp_cuda_stages *stages)
 {
-    int level = -1;
-    if (lp_cuda_packed_producer(all[at].part.node))
-        return level;
-    for (int i = 0; i < at; i++)
-        if (lp_part_writes(&all[i].part, all[at].part.node->inputs[1]) && all[i].level > level)
-            level = all[i].level;
-    return level;
-}
-
-/* Whether the node is cheap and depends only on parameters and inputs, so that the first pack may run it. */
-bool is_small(const candidate *one)
-{
-    const lp_node *node = one->part.node;
-    return one->level == 0 && one->type == LP_STAGE_NODE && !node->accumulate &&
-           lp_cuda_rule_of(node)->pack == LP_PACK_RUN;
-}
-
-/* Adds the pack of the weights that this level computes. The first one also runs the nodes that scale its weights, and at most
- * LP_PACK_EXTRAS small ones. */
-void add_pack(lp_cuda_stages *stages, candidate *all, int count, int level)
-{
-    lp_cuda_stage pack = {LP_STAGE_PACK, level, stages->parts_end, 0};
-    for (int i = 0; i < count; i++)
-        if (is_product(&all[i]) && weight_level(all, i) == level) {
-            stages->packed[all[i].part.number] = stages->packed_size;
-            stages->packed_size += lp_packed_size(all[i].part.node);
-            stages->parts_end[pack.count++] = all[i].part;
+    for (int s = 0; s < stages->count; s++)
+        for (int p = 0; stages->all[s].type == LP_STAGE_FUSED && p < stages->all[s].count; p++) {
+            const lp_stage_part *part = &stages->all[s].parts[p];
+            if (!lp_part_is_product(part))
+                continue;
+            int after = s - 1;
+            while (after >= 0 && !stage_writes(&stages->all[after], part->node->inputs[1]))
+                after--;
+            stages->packed[part->number] = stages->packed_size;
+            stages->packed_after[part->number] = after;
+            stages->packed_size += lp_packed_size(part->node);
         }
-    if (!pack.count)
-        return;
-    for (int i = 0, small = 0; level < 0 && i < count; i++) {
-        bool extra = is_small(&all[i]) && small < LP_PACK_EXTRAS;
-        small += extra;
-        if (extra || (all[i].type == LP_STAGE_NODE && computed_by_pack(all, count, all[i].part.node))) {
-            stages->parts_end[pack.count++] = all[i].part;
-            all[i].assigned = true;
-        }
-    }
-    stages->parts_end += pack.count;
-    stages->all[stages->count++] = pack;
 }
 
 } // namespace
@@ -351,8 +309,8 @@ void add_pack(lp_cuda_stages *stages, candidate *all, int count, int level)
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, bool joined, lp_arena *arena,
                           lp_cuda_stages *stages)
 {
-    /* A node has at most two parts, and a product is in a pack, too. */
-    size_t most = 3 * (size_t)graph->node_count + 1, values = (size_t)graph->value_count + 1;
+    size_t most = 2 * (size_t)graph->node_count + 1,
+           /* a node has at most two parts */ values = (size_t)graph->value_count + 1;
     int count, last = 0;
     candidate *all = list_parts(graph, unscheduled, &count);
     *stages = lp_cuda_stages();
@@ -360,7 +318,8 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
     stages->parts_end = (lp_stage_part *)lp_arena_alloc(arena, most * sizeof *stages->parts_end);
     stages->uses = (int *)lp_arena_alloc(arena, values * sizeof *stages->uses);
     stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
-    bool good = all && stages->all && stages->parts_end && stages->uses && stages->packed;
+    stages->packed_after = (int *)lp_arena_alloc(arena, most * sizeof *stages->packed_after);
+    bool good = all && stages->all && stages->parts_end && stages->uses && stages->packed && stages->packed_after;
     for (int i = 0; good && i < count; i++)
         if (all[i].type == LP_STAGE_FUSED ? !fused : all[i].type == LP_STAGE_PRODUCT && !joined)
             all[i].type = LP_STAGE_NODE;
@@ -372,14 +331,14 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
                 lp_part_reads(&all[i].part, graph->values[v]) || lp_part_writes(&all[i].part, graph->values[v]);
     if (good)
         unfuse_singles(all, count);
-    for (int level = -1; good && level <= last; level++) {
+    for (int level = 0; good && level <= last; level++)
         for (int off_path = 0; off_path < 2; off_path++)
             for (int i = 0; i < count; i++)
                 if (!all[i].assigned && all[i].level == level &&
                     lp_part_off_path(all[i].type, &all[i].part) == (off_path == 1))
                     add_stage(stages, all, count, i);
-        add_pack(stages, all, count, level);
-    }
+    if (good)
+        place_weights(stages);
     lp_free(all);
     return good;
 }

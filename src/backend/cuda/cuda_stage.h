@@ -6,8 +6,6 @@
  *   fused      nodes whose output rows depend only on the same rows of their inputs, as one fused kernel. A block takes some rows through
  *              all of them; values that only the kernel reads stay in registers and shared memory (cuda_fused.h)
  *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.cu)
- *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
- *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
  *   product    products that add up to one value, or one and what follows it (cuda_linear.h)
  *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.cu)
@@ -28,7 +26,6 @@
 typedef enum lp_cuda_stage_type {
     LP_STAGE_NODE,
     LP_STAGE_FUSED,
-    LP_STAGE_PACK,
     LP_STAGE_REDUCTION,
     LP_STAGE_ROWS,
     LP_STAGE_PRODUCT,
@@ -48,8 +45,7 @@ typedef struct lp_stage_part {
 typedef struct lp_cuda_stage {
     lp_cuda_stage_type type;
     int level;
-    /* In node order. Of a pack: first the products whose weights it packs, then the nodes that it runs itself. */
-    const lp_stage_part *parts;
+    const lp_stage_part *parts; /* in node order */
     int count;
 } lp_cuda_stage;
 
@@ -58,15 +54,17 @@ typedef struct lp_cuda_stages {
     int count;
     lp_stage_part *parts_end; /* of all stages */
     int *uses;                /* by value: number of parts that read or write it */
-    size_t *packed;           /* by node: offset of its packed weight, in floats; only for products in fused kernels */
-    size_t packed_size;       /* floats of all packed weights */
-    float *weights;           /* all packed weights, on the device */
+    /* Of products in fused kernels (cuda_pack.cu), by node: offset of the packed weight, in floats; the last stage that writes the weight
+     * before it is read, or -1. */
+    size_t *packed;
+    int *packed_after;
+    size_t packed_size; /* floats of all packed weights */
+    float *weights;     /* all packed weights, on the device */
 } lp_cuda_stages;
 
-/* Whether a pack packs the weight of this part, as opposed to running its node. */
-static inline bool lp_part_is_packed(const lp_stage_part *part)
+static inline bool lp_part_is_product(const lp_stage_part *part)
 {
-    return lp_cuda_rule_of(part->node)->pack == LP_PACK_WEIGHT;
+    return lp_step_input(part->node, LP_ROLE_WEIGHT) != NULL;
 }
 
 static inline bool lp_part_computes(const lp_stage_part *part, int i)
@@ -90,16 +88,6 @@ static inline bool lp_part_writes(const lp_stage_part *part, const lp_value *val
     return found;
 }
 
-/* The scale_columns node that computes the weight of a product from two parameters, which a pack then replaces; otherwise NULL. */
-static inline const lp_node *lp_cuda_packed_producer(const lp_node *product)
-{
-    const lp_node *producer = product->inputs[1]->producer;
-    bool scales = producer && lp_cuda_rule_of(producer)->pack == LP_PACK_SCALE && !producer->accumulate &&
-                  producer->inputs[0]->storage == LP_STORAGE_PARAMETER &&
-                  producer->inputs[1]->storage == LP_STORAGE_PARAMETER;
-    return scales ? producer : NULL;
-}
-
 /* Gradients of parameters and the value of the loss: off the critical path, since little but the optimizer reads them. Their stages come
  * last in their level. */
 static inline bool lp_part_off_path(lp_cuda_stage_type type, const lp_stage_part *part)
@@ -114,7 +102,7 @@ static inline bool lp_stage_low_priority(const lp_cuda_stages *stages, const lp_
     return stages->packed_size && lp_part_off_path(stage->type, stage->parts);
 }
 
-/* unscheduled: a stage for each node, in node order. fused: with fused kernels and packs; otherwise their nodes are launched one by one.
+/* unscheduled: a stage for each node, in node order. fused: with fused kernels; otherwise their nodes are launched one by one.
  * joined: the same for products that add up. False when out of memory. */
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, bool joined, lp_arena *arena,
                           lp_cuda_stages *stages);

@@ -4,21 +4,20 @@
 namespace
 {
 
-/* What the kernel holds before a step; NULL: nothing. */
+/* What registers hold before a step; NULL: nothing. */
 typedef struct held_values {
-    const lp_value *registers; /* a result; in a fused kernel a narrow one */
-    const lp_value *x;         /* of the latest product, in its buffer */
-    const lp_value *wide;      /* wide result of the previous step, in the buffer `write` */
+    const lp_value *result; /* the latest; in a fused kernel a narrow one */
+    const lp_value *x;      /* of a fused kernel: the left operand of the latest product, or the latest wide result */
 } held_values;
 
 /* The inputs of a step by row, and which of them it takes from there instead of global memory. */
 typedef struct step_inputs {
     const lp_value *main, *other,
-        *more;       /* main and other are exchanged if the op commutes and registers hold the second */
-    bool follows;    /* main is the result of an earlier step */
-    bool again;      /* main is the x of the latest product */
-    bool adds_other; /* of a product: registers hold its addend */
-    bool adds_old;   /* of a product: registers hold the value that it is added to */
+        *more;       /* main and other are exchanged if the op commutes and the second is the latest result */
+    bool follows;    /* main is the latest result */
+    bool again;      /* main is held_values.x */
+    bool adds_other; /* of a product: the latest result is its addend */
+    bool adds_old;   /* of a product: the latest result is the value that it is added to */
 } step_inputs;
 
 typedef struct step_builder {
@@ -57,7 +56,7 @@ bool uses_result(const lp_stage_part *a, const lp_stage_part *b)
     return found;
 }
 
-step_inputs inputs_of(const step_builder *builder, const held_values *held, const lp_stage_part *part)
+step_inputs inputs_of(const held_values *held, const lp_stage_part *part)
 {
     const lp_node *node = part->node;
     step_inputs in = {lp_step_input(node, LP_ROLE_MAIN),
@@ -67,36 +66,36 @@ step_inputs inputs_of(const step_builder *builder, const held_values *held, cons
                       false,
                       false,
                       false};
-    if (rule_of(part)->commutes && in.other && in.other == held->registers) {
+    if (rule_of(part)->commutes && in.other && in.other == held->result) {
         in.other = in.main;
-        in.main = held->registers;
+        in.main = held->result;
     }
-    in.follows = in.main && in.main == (halves_of(builder, in.main) == 2 ? held->wide : held->registers);
-    if (lp_part_is_packed(part)) {
-        in.again = !in.follows && in.main == held->x;
-        in.adds_other = in.other && in.other == held->registers;
-        in.adds_old = node->accumulate & 1 && node->outputs[0] == held->registers;
-    }
+    in.follows = in.main && in.main == held->result;
+    bool product = lp_part_is_product(part);
+    in.again = in.main && !in.follows && in.main == held->x && (product || rule_of(part)->pairs);
+    in.adds_other = product && in.other && in.other == held->result;
+    in.adds_old = product && node->accumulate & 1 && node->outputs[0] == held->result;
     return in;
 }
 
 /* The next part whose dependencies are done. Prefers one that continues with what is held. Otherwise a wide result if a later part takes
- * the registers, which steps with wide results do not change, and a narrow one if none does. */
+ * the latest one, which steps with wide results do not change, and a narrow one if none does. */
 const lp_stage_part *next_part(const step_builder *builder, const held_values *held, const bool *done)
 {
     const lp_stage_part *best = NULL, *parts = builder->parts;
     int most = -1;
     bool needed = false;
     for (int p = 0; p < builder->count; p++) {
-        step_inputs in = inputs_of(builder, held, &parts[p]);
+        step_inputs in = inputs_of(held, &parts[p]);
         needed = needed || (!done[p] && (in.follows || in.adds_other || in.adds_old));
     }
     for (int p = 0; p < builder->count; p++) {
         bool ready = !done[p];
         for (int k = 0; ready && k < p; k++)
             ready = done[k] || !(uses_result(&parts[k], &parts[p]) || uses_result(&parts[p], &parts[k]));
-        step_inputs in = inputs_of(builder, held, &parts[p]);
-        int gain = in.follows                     ? 4
+        step_inputs in = inputs_of(held, &parts[p]);
+        bool wide = in.again && halves_of(builder, in.main) == 2; /* which the next product may replace */
+        int gain = in.follows || wide             ? 4
                    : in.adds_other || in.adds_old ? 3
                    : in.again                     ? 2
                               : halves_of(builder, lp_step_shape(parts[p].node)) == (needed ? 2 : 1);
@@ -111,18 +110,18 @@ const lp_stage_part *next_part(const step_builder *builder, const held_values *h
 /* Updates what is held after a part. */
 void advance(const step_builder *builder, held_values *held, const lp_stage_part *part)
 {
-    const lp_value *made = part->node->outputs[0];
+    const lp_value *made = part->node->outputs[0], *main = lp_step_input(part->node, LP_ROLE_MAIN);
     bool pairs = rule_of(part)->pairs, wide = lp_part_computes(part, 0) && halves_of(builder, made) == 2;
-    if (lp_part_is_packed(part))
-        held->x = lp_step_input(part->node, LP_ROLE_MAIN);
-    /* A reflection's gradient has its x in that buffer. */
-    if ((pairs && lp_step_input(part->node, LP_ROLE_MORE)) || lp_part_writes(part, held->x))
+    if (lp_part_writes(part, held->x))
         held->x = NULL;
-    if (lp_part_writes(part, held->registers))
-        held->registers = NULL;
-    held->wide = wide ? made : NULL;
+    if (lp_part_writes(part, held->result))
+        held->result = NULL;
+    if (lp_part_is_product(part))
+        held->x = wide ? made : main;
+    else if (pairs && main) /* a basis is stored only */
+        held->x = wide ? made : NULL;
     if (!wide && !pairs)
-        held->registers = made;
+        held->result = made;
 }
 
 /* Whether a step reads the value from global memory. */
@@ -182,7 +181,7 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
     *step = lp_step();
     step->head.op = (int)node->op->id;
     step->head.halves = halves_of(builder, shape);
-    step->head.in_halves = lp_part_is_packed(part) ? halves_of(builder, in->main) : 0;
+    step->head.in_halves = lp_part_is_product(part) ? halves_of(builder, in->main) : 0;
     step->factors = data_of(LP_ROLE_FACTORS);
     step->shifts = (const float *)data_of(LP_ROLE_SHIFTS);
     step->ids = (const int32_t *)data_of(LP_ROLE_IDS);
@@ -190,7 +189,7 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
     step->scale = (float)node->attributes.scale;
     step->shift = (float)(step->shifts ? node->attributes.epsilon : node->attributes.shift);
     step->frequencies = lp_step_frequencies(node);
-    if (lp_part_is_packed(part))
+    if (lp_part_is_product(part))
         step->weight = builder->stages->weights + builder->stages->packed[part->number];
     if (node->op->id == LP_OP_DROPOUT) {
         step->threshold = lp_dropout_threshold(node->attributes.rate);
@@ -211,11 +210,12 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
             bool adds = node->accumulate >> i & 1 && !(i == 0 && in->adds_old);
             if (adds)
                 set_rows(step, LP_STEP_OLD + i, run, node->outputs[i]);
-            if (must_store(builder, s, node->outputs[i]) || (adds && !builder->fused)) /* a chain adds in memory */
+            step->rows[LP_STEP_RESULT + i].stride = node->outputs[i]->cols;
+            if (must_store(builder, s, node->outputs[i]))
                 set_rows(step, LP_STEP_RESULT + i, run, node->outputs[i],
                          pairs ? shape->cols / (2 * step->frequencies) : 1);
         }
-    step->head.has &= ~((table ? 1u << LP_STEP_MAIN : 0) | (pairs ? 1u << LP_STEP_OLD : 0));
+    step->head.has &= ~(table ? 1u << LP_STEP_MAIN : 0);
     step->head.has |= (in->follows ? LP_STEP_FOLLOWS : 0) | (step->factors ? LP_STEP_FACTORS : 0) |
                       (in->adds_other || in->adds_old ? LP_STEP_ADDS_REGISTERS : 0) | (early ? LP_STEP_EARLY : 0);
 }
@@ -230,7 +230,7 @@ void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *part
     bool done[LP_STEPS_MOST] = {};
     for (int s = 0; s < count; s++) {
         const lp_stage_part *part = builder.order[s] = next_part(&builder, &held, done);
-        builder.inputs[s] = inputs_of(&builder, &held, part);
+        builder.inputs[s] = inputs_of(&held, part);
         advance(&builder, &held, part);
         done[part - parts] = true;
     }

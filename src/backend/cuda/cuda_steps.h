@@ -30,10 +30,9 @@ enum {
     LP_STEP_ROWS
 };
 
-/* Bits of lp_step_head.has; the first LP_STEP_ROWS say which rows pass through registers or buffers: not those of a table, nor what is
- * added to a reflection. */
+/* Bits of lp_step_head.has; the first LP_STEP_ROWS say which rows there are: not those of a table. */
 enum {
-    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is in registers, or if wide in the buffer `write` */
+    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is the latest result, in registers */
     LP_STEP_ADDS_REGISTERS = 2 << LP_STEP_ROWS, /* linear: the product is added to the registers */
     LP_STEP_FACTORS = 4 << LP_STEP_ROWS,
     LP_STEP_EARLY = 8 << LP_STEP_ROWS /* no earlier step writes OTHER */
@@ -77,25 +76,6 @@ static inline int lp_step_frequencies(const lp_node *node)
     return !lp_cuda_rule_of(node)->step.pairs ? 0
            : angles                           ? angles->cols / 2
                                               : lp_step_input(node, LP_ROLE_FACTORS)->cols;
-}
-
-/* Calls with(f) for x = f(x, y) of an elementwise op: y is OTHER, or the factors of the columns. */
-template <typename visitor>
-__device__ static inline void lp_step_elementwise(int op, float scale, float shift, const visitor &with)
-{
-    switch (op) {
-    case LP_OP_ADD:
-        return with([](float x, float y) { return x + y; });
-    case LP_OP_MULTIPLY:
-    case LP_OP_SCALE_COLUMNS:
-        return with([](float x, float y) { return x * y; });
-    case LP_OP_RELU:
-        return with([](float x, float) { return x > 0 ? x : 0; });
-    case LP_OP_RELU_GRADIENT:
-        return with([](float x, float y) { return y > 0 ? x : 0; });
-    case LP_OP_AFFINE:
-        return with([=](float x, float) { return scale * x + shift; });
-    }
 }
 
 /* Builds the steps of up to LP_STEPS_MOST parts, in an order in which many results stay in registers. fused: of a fused kernel.
