@@ -1,9 +1,9 @@
-/* cuda_fused.cu: executes the steps of a fused kernel (cuda_fused.h), 64 rows to a block of four warps.
+/* cuda_fused.cu: executes the steps of a fused kernel (cuda_fused.h), 64 rows to a block of 16 warps.
  *
- * A lane of a warp has two rows, g and g + 8, and two adjacent columns of each tile of 8: four lanes are the team of a row
- * (cuda_row_steps.h). Registers hold the latest narrow result, and beside it the left operand of the latest product or the latest wide
- * result. The block synchronizes only where products exchange the buffers of their weights: one is loaded while the current product
- * reads the other.
+ * A warp is the team of a row (cuda_row_steps.h) and has four rows. Registers hold the latest narrow result and the latest wide one.
+ * Products pass through shared memory: their left operand, which later products may use again, and their result. Four warps have the
+ * same 16 rows, both as teams and as tiles of a product. There are two buffers for weights: one is loaded while the current product reads
+ * the other.
  */
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_row_steps.h"
@@ -11,17 +11,22 @@
 namespace
 {
 
-enum { ROWS = 64, WARPS = ROWS / 16, THREADS = 32 * WARPS };
-enum { WORD_STRIDE = 36 }; /* random words of a row in shared memory: 4 for each tile, without bank conflicts */
+enum { ROWS = 64, WARPS = 16, THREADS = 32 * WARPS };
+enum {
+    SIDES = WARPS / (ROWS / 16),
+    TILES = LP_FUSED_TILES / SIDES
+}; /* warps that share 16 rows; tiles of each in a product */
+/* Floats of shared memory: from row to row, 4 modulo 8, so that ldmatrix has no bank conflicts; of half a value. */
+enum { STRIDE = LP_FUSED_COLS + 4, HALF = ROWS * STRIDE };
 
-typedef row_shape<2, LP_FUSED_TILES, 2, false> strip_shape;
-typedef row_part<strip_shape> strip;
+typedef row_shape<2, 1, ROWS / WARPS, false> part_shape;
+typedef row_part<part_shape> part;
 
 typedef struct fused_block {
-    float *weights, *next; /* shared memory: of the current product, and of the next */
-    uint32_t *words;       /* of the warp */
-    strip result;          /* latest narrow one */
-    strip x[2];            /* halves of a left operand, or of a wide result */
+    row_team team;
+    int buffer;   /* of the next product's weights: 0 or 1 */
+    part result;  /* the latest narrow one */
+    part wide[2]; /* halves of the latest wide one */
 } fused_block;
 
 /* Tiles of 8 terms in a block of weights: only whether there is a last one is not a compile-time constant. */
@@ -35,30 +40,52 @@ __host__ __device__ inline int weight_floats(int cols)
     return term_tiles(cols) * LP_FUSED_TILES * 64;
 }
 
-/* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
-
-__device__ inline void load_weights(float *buffer, const float *block, int cols)
+/* Shared memory: both halves of a product's left operand, half its result, two buffers for weights, and the steps. */
+__device__ inline float *shared_half(int half)
 {
-    if (!block)
-        return;
-#pragma unroll 4
-    for (int i = 4 * (int)threadIdx.x; i < weight_floats(cols); i += 4 * THREADS)
-        tile_cp_async<4>(buffer + i, row_global(block) + i);
+    LP_SHARED(float, shared);
+    return shared + half * HALF;
 }
 
-/* sum += x W for half an x and a block of weights. The tensor core truncates x to tf32: rounding it would cost more instructions than the
- * rest. */
-__device__ inline void multiply(float (&sum)[LP_FUSED_TILES][4], const strip &x, const float *weights, int cols)
+__device__ inline float *shared_weights(const fused_block &me, int buffer)
 {
-    const float4 *right = (const float4 *)weights + tile_lane_now().lane;
-    bool all = term_tiles(cols) == LP_FUSED_TILES;
+    return shared_half(3) + buffer * weight_floats(me.team.cols);
+}
+
+/* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
+
+__device__ inline void load_weights(const fused_block &me, int buffer, const float *block)
+{
+    int count = block ? weight_floats(me.team.cols) : 0;
+    float *to = shared_weights(me, buffer);
+#pragma unroll 2
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_cp_async<4>(to + i, row_global(block) + i);
+}
+
+/* The lane's columns of row r of half a value in shared memory. */
+__device__ inline lp_vector<2> *shared_vector(int half, int r)
+{
+    tile_lane me = tile_lane_now();
+    return (lp_vector<2> *)(shared_half(half) + (me.warp * part_shape::rows + r) * STRIDE + 2 * me.lane);
+}
+
+/* Adds half an x times a block of weights to the sums of the warp: 16 rows by TILES tiles. The tensor core truncates x to tf32: rounding it
+ * would cost more instructions than the rest. */
+__device__ inline void multiply(const fused_block &me, float (&sum)[TILES][4], const float *x, const float *weights)
+{
+    int warp = tile_lane_now().warp;
+    const float4 *right = (const float4 *)weights + warp % SIDES * (TILES / 2) * 32 + tile_lane_now().lane;
+    tile_address from = tile_a_address(x + warp / SIDES * 16 * STRIDE, STRIDE);
+    bool all = term_tiles(me.team.cols) == LP_FUSED_TILES;
 #pragma unroll
     for (int j = 0; j < LP_FUSED_TILES; j++) {
         if (j == LP_FUSED_TILES - 1 && !all)
             continue;
-        const float left[4] = {x.at[0][j].at[0], x.at[1][j].at[0], x.at[0][j].at[1], x.at[1][j].at[1]};
+        float left[4];
+        tile_ldmatrix(left, from, 8 * j);
 #pragma unroll
-        for (int i = 0; i < LP_FUSED_TILES / 2; i++) {
+        for (int i = 0; i < TILES / 2; i++) {
             float4 two = right[(j * (LP_FUSED_TILES / 2) + i) * 32];
             tile_mma_tf32(sum[2 * i], left, two.x, two.y);
             tile_mma_tf32(sum[2 * i + 1], left, two.z, two.w);
@@ -66,175 +93,147 @@ __device__ inline void multiply(float (&sum)[LP_FUSED_TILES][4], const strip &x,
     }
 }
 
-/* Multiplies by the next block of the packed weight, and starts to load the one after it. */
-__device__ inline void multiply_next(fused_block &me, float (&sum)[LP_FUSED_TILES][4], const strip &x,
-                                     const float *after, int cols)
+/* The left operand to shared memory, unless it is there. */
+__device__ inline void share_x(const fused_block &me, const lp_step &step)
 {
-    tile_cp_async_wait();
-    __syncthreads(); /* the weights are loaded, and no warp reads the previous ones any more */
-    float *weights = me.next;
-    me.next = me.weights;
-    me.weights = weights;
-    load_weights(me.next, after, cols);
-    multiply(sum, x, weights, cols);
+#pragma unroll 1
+    for (int half = 0; half < step.head.in_halves; half++) {
+        part x;
+        if (step.head.has & 1u << LP_STEP_MAIN)
+            row_load<part_shape>(me.team, x, step.rows[LP_STEP_MAIN], half * me.team.cols);
+        else if (step.head.has & LP_STEP_FOLLOWS)
+            x = step.head.in_halves == 1 ? me.result : half ? me.wide[1] : me.wide[0];
+        else
+            return;
+#pragma unroll
+        for (int r = 0; r < part_shape::rows; r++)
+            *shared_vector(half, r) = x.at[r];
+    }
 }
 
-__device__ inline void linear(fused_block &me, const row_team &team, const lp_step &step)
+/* The packed weight is loaded block by block into the two buffers for weights. */
+__device__ inline void linear(fused_block &me, const lp_step &step)
 {
-    int halves = step.head.halves, in_halves = step.head.in_halves, cols = team.cols;
+    int halves = step.head.halves, in_halves = step.head.in_halves, last = halves * in_halves - 1, cols = me.team.cols;
     unsigned has = step.head.has;
-    int loaded = has & 1u << LP_STEP_OTHER ? (int)LP_STEP_OTHER : (int)LP_STEP_OLD; /* before the product */
-    if (has & LP_STEP_FOLLOWS)
-        me.x[0] = me.result;
-    if (has & 1u << LP_STEP_MAIN)
-        row_load<strip_shape>(team, me.x[0], row_source_of(step, LP_STEP_MAIN));
-    if (has & 1u << LP_STEP_MAIN && in_halves == 2)
-        row_load<strip_shape>(team, me.x[1], row_source_of(step, LP_STEP_MAIN, cols));
+    tile_lane lane = tile_lane_now();
+    float *tile = shared_half(2) + (lane.warp / SIDES * 16 + lane.group) * STRIDE + lane.warp % SIDES * TILES * 8 +
+                  2 * lane.member;
+    int added = has & 1u << LP_STEP_OTHER ? (int)LP_STEP_OTHER : (int)LP_STEP_OLD; /* loaded before the product */
+    share_x(me, step);
 #pragma unroll 1
     for (int to = 0; to < halves; to++) {
-        const float *block = step.weight + to * in_halves * LP_PACK_BLOCK, *next = block + LP_PACK_BLOCK;
-        const float *after = to + 1 < halves ? next + (in_halves - 1) * LP_PACK_BLOCK : step.next_weight;
-        strip y = {};
-        if (has & 1u << loaded)
-            row_load<strip_shape>(team, y, row_source_of(step, loaded, to * cols));
-        lp_vector<2> bias[LP_FUSED_TILES] = {};
-        if (has & LP_STEP_FACTORS)
-            row_load_factors<strip_shape>(team, bias, (const float *)step.factors + to * cols);
-        float sum[LP_FUSED_TILES][4];
-#pragma unroll
-        for (int k = 0; k < 4 * LP_FUSED_TILES; k++)
-            sum[k / 4][k % 4] = bias[k / 4].at[k % 2];
-        if (has & LP_STEP_ADDS_REGISTERS)
-#pragma unroll
-            for (int k = 0; k < 4 * LP_FUSED_TILES; k++)
-                sum[k / 4][k % 4] += me.result.at[k / 2 % 2][k / 4].at[k % 2];
-        multiply_next(me, sum, me.x[0], in_halves == 2 ? next : after, cols);
-        if (in_halves == 2)
-            multiply_next(me, sum, me.x[1], after, cols);
-        row_each<strip_shape>(team, y, [&](int r, int m, int i) { return sum[m][2 * r + i] + y.at[r][m].at[i]; });
-        row_store<strip_shape>(team, step, y, 0, to * cols, loaded == LP_STEP_OTHER);
-        if (halves == 1) {
-            me.result = y;
-        } else {
-            if (to == 1)
-                me.x[0] = me.x[1];
-            me.x[1] = y;
+        float sum[TILES][4] = {};
+        part y = {};
+        lp_vector<2> bias[1] = {};
+        if (has & 1u << added)
+            row_load<part_shape>(me.team, y, step.rows[added], to * cols);
+#pragma unroll 1
+        for (int from = 0; from < in_halves; from++, me.buffer ^= 1) {
+            int block = to * in_halves + from;
+            tile_cp_async_wait();
+            __syncthreads(); /* x and weights are there, and no warp reads the previous weights any more */
+            load_weights(me, me.buffer ^ 1,
+                         block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            multiply(me, sum, shared_half(from), shared_weights(me, me.buffer));
         }
-    }
-}
-
-/* ---- other steps ----------------------------------------------------------------------------------------------- */
-
-/* The four lanes of a row draw its random words in turn, a tile each. */
-__device__ inline void dropout(fused_block &me, const row_team &team, const lp_step &step)
-{
-    tile_lane lane = tile_lane_now();
-    uint32_t *words = me.words + lane.group * WORD_STRIDE;
-    row_load_main<strip_shape>(team, step, me.result);
 #pragma unroll
-    for (int k = 0; k < LP_FUSED_TILES / 2; k++) {
-        int r = k % 2, tile = 4 * (k / 2) + lane.member;
-        lp_random_block block = row_random(team, step, r, 8 * tile);
-        *(uint4 *)(words + 8 * r * WORD_STRIDE + 4 * tile) =
-            make_uint4(block.word[0], block.word[1], block.word[2], block.word[3]);
+        for (int i = 0; i < 2 * TILES; i++)
+            *(float2 *)(tile + i / 2 * 8 + i % 2 * 8 * STRIDE) =
+                make_float2(sum[i / 2][i % 2 * 2], sum[i / 2][i % 2 * 2 + 1]);
+        if (has & LP_STEP_FACTORS)
+            row_load_factors<part_shape>(me.team, bias, (const float *)step.factors + to * cols);
+        __syncthreads();
+        row_each<part_shape>(me.team, y, [&](int r, int i) {
+            float held = has & LP_STEP_ADDS_REGISTERS ? me.result.at[r].at[i] : 0;
+            return y.at[r].at[i] + shared_vector(2, r)->at[i] + bias[0].at[i] + held;
+        });
+        if (added != LP_STEP_OLD)
+            row_add_old<part_shape>(me.team, step, y, 0, to * cols);
+        row_store<part_shape>(me.team, step, y, 0, to * cols);
+        (halves == 1 ? me.result : to ? me.wide[1] : me.wide[0]) = y;
     }
-    __syncwarp();
-    row_each<strip_shape>(team, me.result, [&](int r, int m, int i) {
-        uint32_t word = words[8 * r * WORD_STRIDE + 4 * m + lane.member];
-        return row_dropped(step, me.result.at[r][m].at[i], word >> (16 * i));
-    });
-    __syncwarp();
-    row_store<strip_shape>(team, step, me.result);
 }
+
+/* ---- time ------------------------------------------------------------------------------------------------------ */
 
 /* reflect: x, u -> y. reflect_gradient: dy, u, x -> dx, du. */
-__device__ inline void reflect(fused_block &me, const row_team &team, const lp_step &step)
+__device__ inline void reflect(fused_block &me, const lp_step &step)
 {
-    int cols = team.cols;
-    strip c, s;
-    auto load_halves = [&](strip &one, strip &other, int which) {
-        row_load<strip_shape>(team, one, row_source_of(step, which));
-        row_load<strip_shape>(team, other, row_source_of(step, which, cols));
+    int cols = me.team.cols;
+    part c, s;
+    auto load_halves = [&](part &one, part &other, int which) {
+        row_load<part_shape>(me.team, one, step.rows[which]);
+        row_load<part_shape>(me.team, other, step.rows[which], cols);
     };
-    auto each_vector = [&](const auto &act) {
-#pragma unroll
-        for (int k = 0; k < 2 * LP_FUSED_TILES; k++)
-            act(k / LP_FUSED_TILES, k % LP_FUSED_TILES);
+    auto store_halves = [&](part &one, part &other, int result) {
+        row_add_old<part_shape>(me.team, step, one, result);
+        row_add_old<part_shape>(me.team, step, other, result, cols);
+        row_store<part_shape>(me.team, step, one, result);
+        row_store<part_shape>(me.team, step, other, result, cols);
     };
     if (step.head.has & 1u << LP_STEP_MAIN)
-        load_halves(me.x[0], me.x[1], LP_STEP_MAIN);
+        load_halves(me.wide[0], me.wide[1], LP_STEP_MAIN);
     if (step.head.has & 1u << LP_STEP_MORE) {
         load_halves(c, s, LP_STEP_MORE);
-        each_vector([&](int r, int m) {
-            lp_vector<2> dcosine = {}, dsine = {};
-            row_reflect_angle<2>(dcosine, dsine, c.at[r][m], s.at[r][m], me.x[0].at[r][m], me.x[1].at[r][m]);
-            c.at[r][m] = dcosine;
-            s.at[r][m] = dsine;
-        });
-        row_store<strip_shape>(team, step, c, 1);
-        row_store<strip_shape>(team, step, s, 1, cols);
+#pragma unroll
+        for (int m = 0; m < part_shape::rows; m++) {
+            lp_vector<2> x[2] = {c.at[m], s.at[m]};
+            c.at[m] = s.at[m] = {};
+            row_reflect_angle<2>(c.at[m], s.at[m], x[0], x[1], me.wide[0].at[m], me.wide[1].at[m]);
+        }
+        store_halves(c, s, 1);
     }
     load_halves(c, s, LP_STEP_OTHER);
-    each_vector([&](int r, int m) { row_reflect<2>(me.x[0].at[r][m], me.x[1].at[r][m], c.at[r][m], s.at[r][m]); });
-    row_store<strip_shape>(team, step, me.x[0]);
-    row_store<strip_shape>(team, step, me.x[1], 0, cols);
+#pragma unroll
+    for (int m = 0; m < part_shape::rows; m++)
+        row_reflect<2>(me.wide[0].at[m], me.wide[1].at[m], c.at[m], s.at[m]);
+    store_halves(me.wide[0], me.wide[1], 0);
 }
 
 __device__ inline void basis(const row_team &team, const lp_step &step)
 {
 #pragma unroll 1
-    for (int k = 0; k < 2 * LP_FUSED_TILES; k++) {
-        int c = row_column<strip_shape>(team, k / 2);
-        if (team.exists(k % 2) && c < team.cols)
-            row_basis<2>(team.row + 8 * (k % 2), c, step);
-    }
+    for (int r = 0; r < part_shape::rows; r++)
+        if (row_exists<part_shape>(team, r))
+            row_basis<2>(team.row + r, row_column<part_shape>(team, 0), step);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. */
+/* The steps are copied to shared memory first: kernel parameters have a high latency at their first use. The second input of a step is
+ * loaded during the step before it, where that is possible. */
 __global__ void __launch_bounds__(THREADS, 2)
     fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const lp_step *all_steps, int count)
 {
-    LP_SHARED(float, shared);
-    tile_lane lane = tile_lane_now();
-    uint32_t *words = (uint32_t *)(shared + 2 * weight_floats(cols));
-    lp_step *steps = (lp_step *)(words + ROWS * WORD_STRIDE);
-    int present = lp_rows_now(rows, shard), first = (int)blockIdx.x * ROWS;
+    lp_step *steps = (lp_step *)(shared_half(3) + 2 * weight_floats(cols));
+    int present = lp_rows_now(rows, shard), row = (int)blockIdx.x * ROWS + (int)threadIdx.x / 32 * part_shape::rows;
     lp_pdl_trigger();
-    if (first >= present) {
+    if ((int)blockIdx.x * ROWS >= present) {
         lp_pdl_wait();
         return;
     }
     for (int i = (int)threadIdx.x; i < count * (int)(sizeof(lp_step) / 8); i += THREADS)
         ((uint2 *)steps)[i] = ((const uint2 *)all_steps)[i];
-    row_team team = {first + 16 * lane.warp + lane.group, present, lane.member, 4, cols, 0, shard};
-    fused_block me = {shared, shared + weight_floats(cols), words + 16 * lane.warp * WORD_STRIDE, {}, {}};
+    fused_block me = {};
+    me.team = {row, present - row, (int)threadIdx.x % 32, 32, cols, 0, shard};
     __syncthreads();
     lp_pdl_wait();
-    load_weights(me.next, steps[0].weight ? steps[0].weight : steps[0].next_weight, cols);
+    load_weights(me, 0, steps[0].weight ? steps[0].weight : steps[0].next_weight);
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const lp_step &step = steps[i];
-        strip y = {};
-        if (step.head.has & LP_STEP_EARLY && step.head.op != LP_OP_LINEAR)
-            row_load<strip_shape>(team, y, row_source_of(step, LP_STEP_OTHER));
-        switch (step.head.op) {
-        case LP_OP_LINEAR:
-            linear(me, team, step);
-            break;
-        case LP_OP_DROPOUT:
-            dropout(me, team, step);
-            break;
-        case LP_OP_BASIS:
-            basis(team, step);
-            break;
-        case LP_OP_REFLECT:
-        case LP_OP_REFLECT_GRADIENT:
-            reflect(me, team, step);
-            break;
-        default:
-            row_step<strip_shape>(team, step, me.result, y);
+        part y = {};
+        if (step.head.op == LP_OP_LINEAR) {
+            linear(me, step);
+        } else if (step.head.op == LP_OP_BASIS) {
+            basis(me.team, step);
+        } else if (step.frequencies) {
+            reflect(me, step);
+        } else {
+            if (step.head.has & LP_STEP_EARLY)
+                row_load<part_shape>(me.team, y, step.rows[LP_STEP_OTHER]);
+            row_step<part_shape>(me.team, step, me.result, y);
         }
     }
 }
@@ -294,8 +293,7 @@ void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, cons
 {
     const lp_value *shape = lp_step_shape(stage->parts[0].node);
     int cols = lp_fused_cols(stage->parts[0].node);
-    size_t shared =
-        sizeof(float) * (size_t)(2 * weight_floats(cols) + ROWS * WORD_STRIDE) + sizeof *steps * (size_t)stage->count;
+    size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * weight_floats(cols)) + sizeof *steps * (size_t)stage->count;
     LP_LAUNCH_PDL(run, fused_kernel, lp_blocks(lp_cuda_largest(run, shape), ROWS), THREADS, shared, run->shard,
                   lp_cuda_rows_of(shape), cols, steps, stage->count);
 }

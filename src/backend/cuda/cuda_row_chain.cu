@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
     row_chain_kernel(const __grid_constant__ row_task task)
 {
     int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
-    row_team me = {row, rows, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, task.shard};
+    row_team me = {row, row < rows, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, task.shard};
     lp_pdl_wait();
     lp_pdl_trigger();
     if ((int)(blockIdx.x * blockDim.y) >= rows)
@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
         if (i + 1 < task.count && task.steps[i + 1].head.has & LP_STEP_EARLY)
-            row_load<shape>(me, ahead, row_source_of(task.steps[i + 1], LP_STEP_OTHER));
+            row_load<shape>(me, ahead, task.steps[i + 1].rows[LP_STEP_OTHER]);
         if (i >= 0)
             row_step<shape>(me, task.steps[i], x, y);
         y = ahead;
@@ -56,7 +56,7 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
     for (int pass = 1; shape::block && pass < task.passes; pass++) {
         me.first += shape::n * shape::each * me.lanes;
         if (task.steps[0].head.has & LP_STEP_EARLY)
-            row_load<shape>(me, y, row_source_of(task.steps[0], LP_STEP_OTHER));
+            row_load<shape>(me, y, task.steps[0].rows[LP_STEP_OTHER]);
         row_step<shape>(me, task.steps[0], x, y);
     }
 }
@@ -69,7 +69,8 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
     int count = step.frequencies, heads = cols / (2 * count);
     const size_t angle = (size_t)row * 2 * count + f;
     const float *angles = step.rows[LP_STEP_OTHER].data + angle;
-    float *dangles = step.rows[LP_STEP_RESULT_SECOND].data;
+    float *dangles = step.rows[LP_STEP_RESULT_SECOND].data, *old = step.rows[LP_STEP_OLD].data;
+    old += old ? (size_t)row * cols : 0;
     bool adds = dangles && step.rows[LP_STEP_OLD_SECOND].data,
          early = adds && dangles != step.rows[LP_STEP_RESULT].data;
     lp_vector<n> cosine = lp_vector_load<n>(angles), sine = lp_vector_load<n>(angles + count), dcosine = {}, dsine = {};
@@ -92,8 +93,16 @@ template <int n, bool copied> __device__ inline void reflect(int row, int f, int
             row_reflect_angle<n>(dcosine, dsine, load_pairs(LP_STEP_MORE, h, 0), load_pairs(LP_STEP_MORE, h, count), dc,
                                  ds);
         row_reflect<n>(dc, ds, cosine, sine);
-        row_store_vector<n>(step, 0, row, c, dc, gaps);
-        row_store_vector<n>(step, 0, row, c + count, ds, gaps);
+        if (old) {
+            lp_vector<n> before[2] = {lp_vector_load<n>(old + c), lp_vector_load<n>(old + c + count)};
+#pragma unroll
+            for (int i = 0; i < n; i++) {
+                dc.at[i] += before[0].at[i];
+                ds.at[i] += before[1].at[i];
+            }
+        }
+        row_store_vector<n>(step.rows[LP_STEP_RESULT], row, c, dc, gaps);
+        row_store_vector<n>(step.rows[LP_STEP_RESULT], row, c + count, ds, gaps);
     }
     if (dangles) {
         lp_vector_store<n>(dangles + angle, dcosine, adds && !early);

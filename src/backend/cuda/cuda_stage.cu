@@ -279,6 +279,21 @@ void unfuse_singles(candidate *all, int count)
     }
 }
 
+/* Whether packs compute the output of the node: it scales the columns of a parameter, and is only the weight of fused products. */
+bool scaled_by_pack(const candidate *all, int count, const lp_node *node)
+{
+    bool found = node->op->id == LP_OP_SCALE_COLUMNS && !node->accumulate && !node->outputs[0]->retained &&
+                 node->inputs[0]->storage == LP_STORAGE_PARAMETER && node->inputs[1]->storage == LP_STORAGE_PARAMETER;
+    int readers = 0;
+    for (int i = 0; found && i < count; i++)
+        if (lp_part_reads(&all[i].part, node->outputs[0])) {
+            found = all[i].type == LP_STAGE_FUSED && lp_part_is_product(&all[i].part) &&
+                    all[i].part.node->inputs[0] != node->outputs[0];
+            readers++;
+        }
+    return found && readers;
+}
+
 bool stage_writes(const lp_cuda_stage *stage, const lp_value *value)
 {
     bool found = false;
@@ -331,6 +346,8 @@ bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, b
                 lp_part_reads(&all[i].part, graph->values[v]) || lp_part_writes(&all[i].part, graph->values[v]);
     if (good)
         unfuse_singles(all, count);
+    for (int i = 0; good && i < count; i++)
+        all[i].assigned = scaled_by_pack(all, count, all[i].part.node);
     for (int level = 0; good && level <= last; level++)
         for (int off_path = 0; off_path < 2; off_path++)
             for (int i = 0; i < count; i++)

@@ -1,21 +1,24 @@
 /* cuda_steps.cu: orders the parts of a stage that work row by row, and builds the steps of its kernel. */
 #include "backend/cuda/cuda_fused.h"
 
+#include <initializer_list>
+
 namespace
 {
 
-/* What registers hold before a step; NULL: nothing. */
+/* What the kernel holds before a step; NULL: nothing. */
 typedef struct held_values {
     const lp_value *result; /* the latest; in a fused kernel a narrow one */
-    const lp_value *x;      /* of a fused kernel: the left operand of the latest product, or the latest wide result */
+    const lp_value *wide;   /* of a fused kernel: the latest wide one */
+    const lp_value *x;      /* the left operand of the latest product, in shared memory */
 } held_values;
 
 /* The inputs of a step by row, and which of them it takes from there instead of global memory. */
 typedef struct step_inputs {
     const lp_value *main, *other,
         *more;       /* main and other are exchanged if the op commutes and the second is the latest result */
-    bool follows;    /* main is the latest result */
-    bool again;      /* main is held_values.x */
+    bool follows;    /* main is in registers */
+    bool again;      /* main is the left operand of the latest product */
     bool adds_other; /* of a product: the latest result is its addend */
     bool adds_old;   /* of a product: the latest result is the value that it is added to */
 } step_inputs;
@@ -70,9 +73,9 @@ step_inputs inputs_of(const held_values *held, const lp_stage_part *part)
         in.other = in.main;
         in.main = held->result;
     }
-    in.follows = in.main && in.main == held->result;
+    in.follows = in.main && (in.main == held->result || in.main == held->wide);
     bool product = lp_part_is_product(part);
-    in.again = in.main && !in.follows && in.main == held->x && (product || rule_of(part)->pairs);
+    in.again = product && !in.follows && in.main == held->x;
     in.adds_other = product && in.other && in.other == held->result;
     in.adds_old = product && node->accumulate & 1 && node->outputs[0] == held->result;
     return in;
@@ -94,8 +97,7 @@ const lp_stage_part *next_part(const step_builder *builder, const held_values *h
         for (int k = 0; ready && k < p; k++)
             ready = done[k] || !(uses_result(&parts[k], &parts[p]) || uses_result(&parts[p], &parts[k]));
         step_inputs in = inputs_of(held, &parts[p]);
-        bool wide = in.again && halves_of(builder, in.main) == 2; /* which the next product may replace */
-        int gain = in.follows || wide             ? 4
+        int gain = in.follows                     ? 4
                    : in.adds_other || in.adds_old ? 3
                    : in.again                     ? 2
                               : halves_of(builder, lp_step_shape(parts[p].node)) == (needed ? 2 : 1);
@@ -112,16 +114,15 @@ void advance(const step_builder *builder, held_values *held, const lp_stage_part
 {
     const lp_value *made = part->node->outputs[0], *main = lp_step_input(part->node, LP_ROLE_MAIN);
     bool pairs = rule_of(part)->pairs, wide = lp_part_computes(part, 0) && halves_of(builder, made) == 2;
-    if (lp_part_writes(part, held->x))
-        held->x = NULL;
-    if (lp_part_writes(part, held->result))
-        held->result = NULL;
+    for (const lp_value **old : {&held->result, &held->wide, &held->x})
+        if (lp_part_writes(part, *old))
+            *old = NULL;
     if (lp_part_is_product(part))
-        held->x = wide ? made : main;
-    else if (pairs && main) /* a basis is stored only */
-        held->x = wide ? made : NULL;
-    if (!wide && !pairs)
-        held->result = made;
+        held->x = main;
+    if (builder->fused && pairs && main) /* a basis is stored only */
+        held->wide = lp_part_computes(part, 0) ? made : NULL;
+    else if (!pairs)
+        (wide ? held->wide : held->result) = made;
 }
 
 /* Whether a step reads the value from global memory. */
@@ -210,7 +211,6 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
             bool adds = node->accumulate >> i & 1 && !(i == 0 && in->adds_old);
             if (adds)
                 set_rows(step, LP_STEP_OLD + i, run, node->outputs[i]);
-            step->rows[LP_STEP_RESULT + i].stride = node->outputs[i]->cols;
             if (must_store(builder, s, node->outputs[i]))
                 set_rows(step, LP_STEP_RESULT + i, run, node->outputs[i],
                          pairs ? shape->cols / (2 * step->frequencies) : 1);

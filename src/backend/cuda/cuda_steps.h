@@ -32,7 +32,7 @@ enum {
 
 /* Bits of lp_step_head.has; the first LP_STEP_ROWS say which rows there are: not those of a table. */
 enum {
-    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is the latest result, in registers */
+    LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is in registers */
     LP_STEP_ADDS_REGISTERS = 2 << LP_STEP_ROWS, /* linear: the product is added to the registers */
     LP_STEP_FACTORS = 4 << LP_STEP_ROWS,
     LP_STEP_EARLY = 8 << LP_STEP_ROWS /* no earlier step writes OTHER */
