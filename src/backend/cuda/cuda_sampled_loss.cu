@@ -11,6 +11,7 @@
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
 
 typedef float real;
 #include "base/sampled.h"
@@ -267,45 +268,22 @@ void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-enum { PIECE = 32 }; /* elements of an item that a warp sums */
-
-/* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
-struct loss_lists {
-    lp_cuda_lists targets, negatives;
-    const float *dscores, *dloss;
-    int count; /* dscores of a row */
-    __device__ lp_id_elements elements(int id) const
-    {
-        lp_id_elements all = {{0, 0}, {0, 0}};
-        all.count[0] = lp_elements_of(targets, id, &all.begin[0]);
-        all.count[1] = lp_elements_of(negatives, id, &all.begin[1]);
-        return all;
-    }
-    __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
-    {
-        int column = 0;
-        if (i < all.count[0]) {
-            *row = targets.order[all.begin[0] + i];
-        } else {
-            int e = negatives.order[all.begin[1] + i - all.count[0]];
-            *row = e / (count - 1);
-            column = 1 + e - *row * (count - 1);
-        }
-        *weight = *dloss * dscores[(size_t)*row * count + column];
-    }
-};
-
 void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *z = node->inputs[0], *items = node->inputs[1];
     loss_task task = task_of(node, run, 2, node);
     task.dscores = (float *)LP_INPUT(4);
     if (task.dz)
-        launch_rows(z, run, task, NULL);
-    loss_lists lists = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3]), task.dscores,
-                        task.dloss, task.count};
-    int64_t elements = (int64_t)lists.targets.largest_elements + lists.negatives.largest_elements;
-    lp_by_id_output to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, LP_ADDS(1), LP_ADDS(2)};
-    if (to.out || to.weights)
-        lp_by_id_reduce(run, items, lists, elements, PIECE, task.z, to);
+        launch_rows(node->inputs[0], run, task, NULL);
+    lp_by_id items = {{lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3])},
+                      task.dscores,
+                      task.dloss,
+                      task.count,
+                      task.z,
+                      LP_OUTPUT(1),
+                      LP_OUTPUT(2),
+                      task.cols,
+                      LP_ADDS(1),
+                      LP_ADDS(2)};
+    if (items.out || items.weights)
+        lp_cuda_by_id(run, node->inputs[1], items);
 }
