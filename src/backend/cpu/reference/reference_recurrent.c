@@ -1,20 +1,7 @@
-/* reference_recurrent.c: plain shifts and recurrent scans, one segment and one token after the other. */
+/* reference_recurrent.c: recurrent scans, one segment and one token after the other. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
-
-void LP_REFERENCE(shift_rows)(const lp_node *node, const lp_run *run)
-{
-    const real *x = INPUT(0); /* [T x cols] */
-    real *y = OUTPUT(0);
-    int cols = node->outputs[0]->cols, k = (int)node->attributes.shift;
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
-        for (int t = run->segment[s]; t < run->segment[s + 1]; t++) {
-            bool inside = t - k >= run->segment[s] && t - k < run->segment[s + 1];
-            for (int c = 0; c < cols; c++)
-                STORE(0, y[(size_t)t * cols + c], inside ? x[(size_t)(t - k) * cols + c] : 0);
-        }
-}
 
 static real sigmoid(real x)
 {
