@@ -121,7 +121,7 @@ void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
         }
 }
 
-typedef double (*row_loss)(real *row, int count, double regularization);
+typedef double (*row_loss)(real *row, int count, double regularization, int lane);
 
 static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = lp_bce_row,
                                       [LP_SAMPLED_BPR] = lp_bpr_row,
@@ -139,7 +139,7 @@ void LP_REFERENCE(sampled_loss)(const lp_node *node, const lp_run *run)
         real *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++)
             row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
-        loss += row_losses[node->attributes.sampled](row, count, node->attributes.regularization);
+        loss += row_losses[node->attributes.sampled](row, count, node->attributes.regularization, 0);
     }
     *OUTPUT(0) = (real)loss;
 }
