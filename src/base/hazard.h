@@ -40,4 +40,15 @@ LP_HAZARD_INLINE double lp_hazard_log_slope(double slope, double d)
     return d * lp_hazard_log_phi_slope(slope * d);
 }
 
+/* The negative log likelihood of a time `gap`, or of none until -gap where it is negative, in units of 1 / scale; and its derivatives
+ * with respect to score and slope. */
+LP_HAZARD_INLINE double lp_hazard_loss(double score, double slope, double gap, double scale, double *dscore,
+                                       double *dslope)
+{
+    double d = fabs(gap) * scale, hazard = lp_hazard_cumulative(score, slope, d), ended = gap < 0 ? 0 : 1;
+    *dscore = hazard - ended;
+    *dslope = hazard * lp_hazard_log_slope(slope, d) - ended * d;
+    return hazard - ended * (score + slope * d);
+}
+
 #endif

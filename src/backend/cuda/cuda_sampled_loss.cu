@@ -4,25 +4,25 @@
  *     loss: op.h        dscore: its gradient by score
  *     dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t
  *
- * 8 lanes own a row of z; 512 threads a block. The binary cross-entropy is a sum over scores. If dz is needed too, the same launch
- * computes it (lp_cuda_sampled_loss_fused). The other losses need all scores of a row: one launch stores them in the place of the
- * dscores, in a second a thread computes the dscores of each row (sampled.h), and a third dz. Gradients of items and bias are reductions
- * by id (cuda_by_id.h).
+ * 8 lanes own a row of z; 512 threads a block. A launch stores the scores of a row in the place of the dscores, replaces them by those
+ * (sampled.h), and computes dz if it is needed. Gradients of items and bias are reductions by id (cuda_by_id.h).
  */
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_rows.h"
+
+enum { WARPS = 16, LANES = 8 }; /* of a block; of a row */
 
 typedef float real;
+#define LP_ROW_LANES LANES
 #include "base/sampled.h"
-
-enum { WARPS = 16, LANES = 8 }; /* of a forward block; of a row */
 
 typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */
     const int32_t *target, *negative;
     int cols, count; /* scores of a row: 1 + negatives */
     lp_sampled_type type;
-    double regularization;
+    float regularization;
     float *dscores;
     /* dz = dloss * sum of dscore * item; NULL: not computed */
     float *dz;
@@ -33,15 +33,6 @@ typedef struct loss_task {
 __device__ static inline int item_of(const loss_task &task, int row, int i)
 {
     return i ? task.negative[(size_t)row * (task.count - 1) + i - 1] : task.target[row];
-}
-
-/* The sum over the lanes of a row, in every lane. */
-__device__ static inline float lanes_sum(float x)
-{
-#pragma unroll
-    for (int mask = LANES / 2; mask > 0; mask >>= 1)
-        x += __shfl_xor_sync(0xFFFFFFFFu, x, mask);
-    return x;
 }
 
 /* Vectors of n columns that a lane loads of a row, one in every LANES * n columns. Loops over columns and items are
@@ -88,7 +79,7 @@ template <int n> __device__ static inline float score_items(const loss_task &tas
         }
 #pragma unroll
         for (int i = 0; i < ITEMS_AHEAD; i++) {
-            sum[i] = lanes_sum(sum[i]);
+            sum[i] = lp_row_sum(sum[i]);
             score = lane == k + i ? sum[i] : score;
         }
     }
@@ -124,62 +115,51 @@ __device__ static inline void add_items(const loss_task &task, int item, float w
     }
 }
 
-/* log(1 + exp(x)) and its derivative. */
-__device__ static inline float softplus_of(float x)
+/* Replaces the scores of a row by the dscores, and returns the lane's part of its loss. */
+__device__ static inline float row_loss(const loss_task &task, float *row, int lane)
 {
-    return fmaxf(x, 0) + log1pf(__expf(-fabsf(x)));
+    return task.type == LP_SAMPLED_BCE       ? lp_bce_row(row, task.count, 0, lane)
+           : task.type == LP_SAMPLED_BPR     ? lp_bpr_row(row, task.count, 0, lane)
+           : task.type == LP_SAMPLED_BPR_MAX ? lp_bpr_max_row(row, task.count, task.regularization, lane)
+                                             : lp_top1_max_row(row, task.count, 0, lane);
 }
 
-__device__ static inline float sigmoid_of(float x)
-{
-    float small = __expf(-fabsf(x));
-    return __fdividef(x > 0 ? 1 : small, 1 + small);
-}
-
-/* Processes a row; returns the lane's part of its loss. Lanes without a row of their own repeat another and store
- * nothing. bce: computes dscores; otherwise stores scores, or reads dscores where there is no bias. */
-template <int n, bool bce>
-__device__ static inline float row_loss(const loss_task &task, int row, bool valid, float dloss)
-{
-    int lane = (int)(threadIdx.x % LANES);
-    float loss = 0, *mine = valid ? task.dscores + (size_t)row * task.count : NULL;
-#pragma unroll 1
-    for (int first = 0; first < task.count; first += LANES) {
-        int i = first + lane, count = min(task.count - first, (int)LANES);
-        bool have = i < task.count;
-        int item = have ? item_of(task, row, i) : 0;
-        float dscore = !bce && !task.bias && have && mine ? mine[i] : 0;
-        if (bce || task.bias) {
-            float bias = have ? task.bias[item] : 0;
-            float score = score_items<n>(task, task.z + (size_t)row * task.cols, item, count) + bias;
-            if (bce && have && mine) {
-                float x = i ? score : -score;
-                loss += softplus_of(x);
-                score = dscore = i ? sigmoid_of(x) : -sigmoid_of(x);
-            }
-            if (have && mine)
-                mine[i] = score;
-        }
-        if (task.dz)
-            add_items<n>(task, item, dloss * dscore, count, valid ? task.dz + (size_t)row * task.cols : NULL,
-                         task.accumulate || first);
-    }
-    return loss;
-}
-
-/* partial: sum of the losses of each block; NULL: not bce. */
-template <int n, bool bce>
+/* partial: sum of the losses of each block. */
+template <int n>
 __global__ void __launch_bounds__(WARPS * 32, 2)
     loss_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *partial)
 {
     int count = lp_rows_now(rows, shard), row = (int)(blockIdx.x * (WARPS * 32 / LANES) + threadIdx.x / LANES);
-    float dloss = task.dz ? *task.dloss : 0;
-    double mine = 0;
-    if (row - (int)(threadIdx.x % 32) / LANES < count)
-        mine = (double)row_loss<n, bce>(task, min(row, count - 1), row < count, dloss);
-    mine = lp_block_sum<WARPS>(mine);
-    if (threadIdx.x == 0 && partial)
-        partial[blockIdx.x] = mine;
+    float loss = 0;
+    if (row - (int)(threadIdx.x % 32) / LANES < count) {
+        /* Lanes without a row of their own repeat another and store nothing. */
+        int lane = row < count ? (int)threadIdx.x % LANES : task.count;
+        float *dz = task.dz && row < count ? task.dz + (size_t)row * task.cols : NULL;
+        row = min(row, count - 1);
+        float *mine = task.dscores + (size_t)row * task.count;
+#pragma unroll 1
+        for (int first = 0; task.bias && first < task.count; first += LANES) {
+            int i = first + lane, item = i < task.count ? item_of(task, row, i) : 0;
+            float bias = task.bias[item];
+            float score =
+                score_items<n>(task, task.z + (size_t)row * task.cols, item, min(task.count - first, (int)LANES));
+            if (i < task.count)
+                mine[i] = score + bias;
+        }
+        __syncwarp();
+        if (task.bias)
+            loss = row_loss(task, mine, lane);
+        __syncwarp();
+#pragma unroll 1
+        for (int first = 0; task.dz && first < task.count; first += LANES) {
+            int i = first + lane, item = i < task.count ? item_of(task, row, i) : 0;
+            float weight = i < task.count ? *task.dloss * mine[i] : 0;
+            add_items<n>(task, item, weight, min(task.count - first, (int)LANES), dz, task.accumulate || first);
+        }
+    }
+    double sum = lp_block_sum<WARPS>((double)loss);
+    if (threadIdx.x == 0 && task.bias)
+        partial[blockIdx.x] = sum;
 }
 
 /* At least one block: the loss of an empty shard is 0. */
@@ -192,22 +172,9 @@ static void launch_rows(const lp_value *z, const lp_cuda_run *run, const loss_ta
 {
     uintptr_t all = (uintptr_t)task.z | (uintptr_t)task.items | (uintptr_t)task.dz;
     lp_with_vector_width(lp_vector_width(all, task.cols), [&](auto by) {
-        enum { n = decltype(by)::value };
-        LP_LAUNCH(run, (partial ? loss_kernel<n, true> : loss_kernel<n, false>), loss_blocks(z, run), WARPS * 32, 0,
-                  run->shard, lp_cuda_rows_of(z), task, partial);
+        LP_LAUNCH(run, loss_kernel<decltype(by)::value>, loss_blocks(z, run), WARPS * 32, 0, run->shard,
+                  lp_cuda_rows_of(z), task, partial);
     });
-}
-
-/* Scores of all rows to dscores, and the losses of rows. */
-__global__ void dscores_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, loss_task task, double *losses)
-{
-    int row = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (row >= lp_rows_now(rows, shard))
-        return;
-    float *mine = task.dscores + (size_t)row * task.count;
-    losses[row] = task.type == LP_SAMPLED_BPR       ? lp_bpr_row(mine, task.count, 0)
-                  : task.type == LP_SAMPLED_BPR_MAX ? lp_bpr_max_row(mine, task.count, task.regularization)
-                                                    : lp_top1_max_row(mine, task.count, 0);
 }
 
 /* node: the loss (target: input 4), or the gradient (2). gradient: that has the dz to be computed; NULL: none. */
@@ -231,33 +198,21 @@ static loss_task task_of(const lp_node *node, const lp_cuda_run *run, int target
 void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, const lp_cuda_run *run)
 {
     const lp_value *z = node->inputs[0];
-    bool bce = node->attributes.sampled == LP_SAMPLED_BCE;
-    lp_cuda_rows rows = lp_cuda_rows_of(z), blocks = {LP_ROWS_FIXED, (int)loss_blocks(z, run)};
+    lp_cuda_rows blocks = {LP_ROWS_FIXED, (int)loss_blocks(z, run)};
     /* Each piece lacks the other's output; the producer has both. */
     const lp_value *owner = (node->outputs[0] ? node->outputs[0] : node->outputs[1])->producer->outputs[0];
-    size_t count = (size_t)(bce ? blocks.fixed : lp_cuda_largest(run, z) + 1);
-    double *losses = (double *)lp_cuda_side_buffer(run, owner, count * sizeof *losses);
+    double *losses = (double *)lp_cuda_side_buffer(run, owner, (size_t)blocks.fixed * sizeof *losses);
     if (!losses)
         return;
     loss_task task = task_of(node, run, 4, gradient);
     task.bias = LP_INPUT(2);
     task.type = node->attributes.sampled;
-    task.regularization = node->attributes.regularization;
+    task.regularization = (float)node->attributes.regularization;
     task.dscores = LP_OUTPUT(1);
-    if (task.dscores && bce) {
+    if (task.dscores)
         launch_rows(z, run, task, losses);
-    } else if (task.dscores) {
-        float *dz = task.dz;
-        task.dz = NULL;
-        launch_rows(z, run, task, NULL);
-        LP_LAUNCH(run, dscores_kernel, lp_blocks(lp_cuda_largest(run, z), 64), 64, 0, run->shard, rows, task, losses);
-        task.dz = dz;
-        task.bias = NULL;
-        if (dz)
-            launch_rows(z, run, task, NULL);
-    }
     if (node->outputs[0])
-        lp_cuda_loss_sum(run, bce ? blocks : rows, losses, LP_OUTPUT(0));
+        lp_cuda_loss_sum(run, blocks, losses, LP_OUTPUT(0));
 }
 
 void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
@@ -267,45 +222,22 @@ void lp_cuda_sampled_loss(const lp_node *node, const lp_cuda_run *run)
 
 /* ---- gradient ------------------------------------------------------------------------------------------------ */
 
-enum { PIECE = 32 }; /* elements of an item that a warp sums */
-
-/* Elements of an item: the rows that have it as target, then the rows that have it as negative. */
-struct loss_lists {
-    lp_cuda_lists targets, negatives;
-    const float *dscores, *dloss;
-    int count; /* dscores of a row */
-    __device__ lp_id_elements elements(int id) const
-    {
-        lp_id_elements all = {{0, 0}, {0, 0}};
-        all.count[0] = lp_elements_of(targets, id, &all.begin[0]);
-        all.count[1] = lp_elements_of(negatives, id, &all.begin[1]);
-        return all;
-    }
-    __device__ void find(const lp_id_elements &all, int i, int *row, float *weight) const
-    {
-        int column = 0;
-        if (i < all.count[0]) {
-            *row = targets.order[all.begin[0] + i];
-        } else {
-            int e = negatives.order[all.begin[1] + i - all.count[0]];
-            *row = e / (count - 1);
-            column = 1 + e - *row * (count - 1);
-        }
-        *weight = *dloss * dscores[(size_t)*row * count + column];
-    }
-};
-
 void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
 {
-    const lp_value *z = node->inputs[0], *items = node->inputs[1];
     loss_task task = task_of(node, run, 2, node);
     task.dscores = (float *)LP_INPUT(4);
     if (task.dz)
-        launch_rows(z, run, task, NULL);
-    loss_lists lists = {lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3]), task.dscores,
-                        task.dloss, task.count};
-    int64_t elements = (int64_t)lists.targets.largest_elements + lists.negatives.largest_elements;
-    lp_by_id_output to = {LP_OUTPUT(1), LP_OUTPUT(2), z->cols, LP_ADDS(1), LP_ADDS(2)};
-    if (to.out || to.weights)
-        lp_by_id_reduce(run, items, lists, elements, PIECE, task.z, to);
+        launch_rows(node->inputs[0], run, task, NULL);
+    lp_by_id items = {{lp_cuda_lists_of(run, node->inputs[2]), lp_cuda_lists_of(run, node->inputs[3])},
+                      task.dscores,
+                      task.dloss,
+                      task.count,
+                      task.z,
+                      LP_OUTPUT(1),
+                      LP_OUTPUT(2),
+                      task.cols,
+                      LP_ADDS(1),
+                      LP_ADDS(2)};
+    if (items.out || items.weights)
+        lp_cuda_by_id(run, node->inputs[1], items);
 }

@@ -79,15 +79,18 @@ __device__ static inline float tile_round_tf32(float x)
 }
 
 /* sum [16 x 8] += a [16 x 8] b [8 x 8]. Fragment a: rows g, g + 8, g, g + 8 at k = t, t, t + 4, t + 4. Fragment b:
- * column g at k = t, t + 4. */
-__device__ static inline void tile_mma_tf32(float (&sum)[4], const float (&a)[4], float b0, float b1)
-{
-    asm("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, "
-        "%3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
-}
+ * column g at k = t, t + 4. In bf16 the depth is 16, two numbers in a float: k = 2t and 2t + 1 replace t, 2t + 8 and
+ * 2t + 9 replace t + 4. */
+#define TILE_MMA(name, shape)                                                                            \
+    __device__ static inline void name(float(&sum)[4], const float(&a)[4], float b0, float b1)           \
+    {                                                                                                    \
+        asm("mma.sync.aligned." shape " {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+            : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])                                     \
+            : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),        \
+              "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));           \
+    }
+TILE_MMA(tile_mma_tf32, "m16n8k8.row.col.f32.tf32.tf32.f32")
+TILE_MMA(tile_mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 
 /* Shared-memory address from which a lane reads. */
 typedef uint32_t tile_address;
@@ -98,30 +101,17 @@ __device__ static inline tile_address tile_address_of(const float *shared)
 }
 
 /* Loads four 8 x 4 float matrices: lane 8 i + r gives the address of row r of matrix i, plus `offset` floats; lane 4 g
- * + t receives element (g, t) of each. */
-__device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
-{
-    uint32_t bits[4];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
-                 : "r"(mine + 4 * (uint32_t)offset));
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        parts[i] = __uint_as_float(bits[i]);
-}
-
-/* Loads four 8 x 8 matrices of bf16, transposed: lane 4 g + t receives elements (2t, g) and (2t + 1, g), packed in a
- * float. */
-__device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_address mine, int offset)
-{
-    uint32_t bits[4];
-    asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
-                 : "=r"(bits[0]), "=r"(bits[1]), "=r"(bits[2]), "=r"(bits[3])
-                 : "r"(mine + 4 * (uint32_t)offset));
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        parts[i] = __uint_as_float(bits[i]);
-}
+ * + t receives element (g, t) of each. tile_ldmatrix_trans: four 8 x 8 matrices of bf16, transposed: lane 4 g + t
+ * receives elements (2t, g) and (2t + 1, g), packed in a float. */
+#define TILE_LDMATRIX(name, type)                                                         \
+    __device__ static inline void name(float(&parts)[4], tile_address mine, int offset)   \
+    {                                                                                     \
+        asm volatile("ldmatrix.sync.aligned.m8n8.x4." type ".b16 {%0, %1, %2, %3}, [%4];" \
+                     : "=f"(parts[0]), "=f"(parts[1]), "=f"(parts[2]), "=f"(parts[3])     \
+                     : "r"(mine + 4 * (uint32_t)offset));                                 \
+    }
+TILE_LDMATRIX(tile_ldmatrix, "shared")
+TILE_LDMATRIX(tile_ldmatrix_trans, "trans.shared")
 
 /* Stores four 8 x 8 matrices of bf16 that tile_ldmatrix_trans would load. */
 __device__ static inline void tile_stmatrix_trans(tile_address mine, int offset, const float (&parts)[4])
@@ -139,17 +129,6 @@ __device__ static inline float tile_pack_bf16(float low, float high)
     uint32_t bits;
     asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(bits) : "f"(high), "f"(low));
     return __uint_as_float(bits);
-}
-
-/* tile_mma_tf32 with a depth of 16 bf16 numbers, two in a float: k = 2t and 2t + 1 replace t, 2t + 8 and 2t + 9
- * replace t + 4. */
-__device__ static inline void tile_mma_bf16(float (&sum)[4], const float (&a)[4], float b0, float b1)
-{
-    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, "
-        "%2, %3};"
-        : "+f"(sum[0]), "+f"(sum[1]), "+f"(sum[2]), "+f"(sum[3])
-        : "r"(__float_as_uint(a[0])), "r"(__float_as_uint(a[1])), "r"(__float_as_uint(a[2])),
-          "r"(__float_as_uint(a[3])), "r"(__float_as_uint(b0)), "r"(__float_as_uint(b1)));
 }
 
 /* tile_mma_tf32 with fp32 operands: each is a sum of two tf32 numbers, of which the product of the low parts is left

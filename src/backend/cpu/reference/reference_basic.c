@@ -1,16 +1,7 @@
-/* reference_basic.c: row-wise kernels: add, embed, gather, relu, dropout, layer norm. */
+/* reference_basic.c: row-wise kernels: embed, gather, dropout, layer norm. */
 #include "backend/cpu/reference/reference.h"
 
 #include <string.h>
-
-void LP_REFERENCE(add)(const lp_node *node, const lp_run *run)
-{
-    const real *a = INPUT(0), *b = INPUT(1); /* [rows x cols] */
-    real *y = OUTPUT(0);
-    size_t size = lp_run_size(run, node->outputs[0]);
-    for (size_t i = 0; i < size; i++)
-        STORE(0, y[i], b ? a[i] + b[i] : a[i]);
-}
 
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run)
 {
@@ -50,24 +41,6 @@ void LP_REFERENCE(embed_pair)(const lp_node *node, const lp_run *run)
 void LP_REFERENCE(gather)(const lp_node *node, const lp_run *run)
 {
     LP_REFERENCE(embed)(node, run); /* same kernel, different gradient */
-}
-
-void LP_REFERENCE(relu)(const lp_node *node, const lp_run *run)
-{
-    const real *x = INPUT(0);
-    real *y = OUTPUT(0);
-    size_t size = lp_run_size(run, node->outputs[0]);
-    for (size_t i = 0; i < size; i++)
-        y[i] = x[i] > 0 ? x[i] : 0;
-}
-
-void LP_REFERENCE(relu_gradient)(const lp_node *node, const lp_run *run)
-{
-    const real *y = INPUT(0), *dy = INPUT(1);
-    real *dx = OUTPUT(0);
-    size_t size = lp_run_size(run, node->outputs[0]);
-    for (size_t i = 0; i < size; i++)
-        STORE(0, dx[i], y[i] > 0 ? dy[i] : 0);
 }
 
 void LP_REFERENCE(dropout)(const lp_node *node, const lp_run *run)

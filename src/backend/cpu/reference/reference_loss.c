@@ -1,4 +1,4 @@
-/* reference_loss.c: loss functions. */
+/* reference_loss.c: losses over the scores of items. */
 #include "backend/cpu/reference/reference.h"
 #include "base/sampled.h"
 
@@ -8,49 +8,6 @@ static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
 {
     return lp_run_data(run, node->inputs[input]);
 }
-
-/* log-sum-exp of a row */
-static real log_sum(const real *row, int cols)
-{
-    real largest = row[0];
-    for (int c = 1; c < cols; c++)
-        largest = row[c] > largest ? row[c] : largest;
-    double sum = 0;
-    for (int c = 0; c < cols; c++)
-        sum += exp((double)(row[c] - largest));
-    return largest + (real)log(sum);
-}
-
-void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
-{
-    const real *logits = INPUT(0);             /* [A x C] */
-    const int32_t *target = ids(node, run, 1); /* [A] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    double loss = 0;
-    for (int t = 0; t < rows; t++) {
-        const real *row = logits + (size_t)t * cols;
-        loss += (double)(log_sum(row, cols) - row[target[t]]);
-    }
-    *OUTPUT(0) = (real)loss;
-}
-
-void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
-{
-    const real *logits = INPUT(0), *dloss = INPUT(2);
-    const int32_t *target = ids(node, run, 1);
-    real *dlogits = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int t = 0; t < rows; t++) {
-        const real *row = logits + (size_t)t * cols;
-        real log = log_sum(row, cols);
-        for (int c = 0; c < cols; c++) {
-            real probability = (real)exp((double)(row[c] - log));
-            STORE(0, dlogits[(size_t)t * cols + c], *dloss * (probability - (c == target[t] ? 1 : 0)));
-        }
-    }
-}
-
-/* ------------------------------------------------------------------------------------- losses over items ----- */
 
 /* The score of item c at row t: z_t . items_c + bias_c + shift_c */
 static real score(const lp_node *node, const lp_run *run, int t, int c)
@@ -121,7 +78,7 @@ void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
         }
 }
 
-typedef double (*row_loss)(real *row, int count, double regularization);
+typedef double (*row_loss)(real *row, int count, double regularization, int lane);
 
 static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = lp_bce_row,
                                       [LP_SAMPLED_BPR] = lp_bpr_row,
@@ -139,7 +96,7 @@ void LP_REFERENCE(sampled_loss)(const lp_node *node, const lp_run *run)
         real *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++)
             row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
-        loss += row_losses[node->attributes.sampled](row, count, node->attributes.regularization);
+        loss += row_losses[node->attributes.sampled](row, count, node->attributes.regularization, 0);
     }
     *OUTPUT(0) = (real)loss;
 }

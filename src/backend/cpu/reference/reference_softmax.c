@@ -1,68 +1,54 @@
-/* reference_softmax.c: softmax over the columns of each row, and the cross-entropy with soft targets. */
+/* reference_softmax.c: softmax over the columns of each row, and the cross-entropy with classes or soft targets (softmax_row.h). */
 #include "backend/cpu/reference/reference.h"
+#include "base/softmax_row.h"
 
-/* log-sum-exp of a row */
-static double log_sum(const real *row, int cols)
-{
-    double largest = (double)row[0], sum = 0;
-    for (int c = 1; c < cols; c++)
-        largest = fmax(largest, (double)row[c]);
-    for (int c = 0; c < cols; c++)
-        sum += exp((double)row[c] - largest);
-    return largest + log(sum);
-}
-
+/* The gradient has dy. */
 void LP_REFERENCE(softmax)(const lp_node *node, const lp_run *run)
 {
-    const real *x = INPUT(0); /* [T x C] */
-    real *y = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int t = 0; t < rows; t++) {
-        double log = log_sum(x + (size_t)t * cols, cols);
-        for (size_t i = (size_t)t * cols; i < (size_t)(t + 1) * cols; i++)
-            y[i] = (real)exp((double)x[i] - log);
+    const real *x = INPUT(0), *dy = INPUT(1); /* [T x C] */
+    int cols = node->inputs[0]->cols;
+    for (int t = 0; t < lp_run_rows(run, node->inputs[0]); t++) {
+        size_t first = (size_t)t * cols;
+        lp_softmax_row(x + first, dy ? dy + first : NULL, cols, OUTPUT(0) + first, node->accumulate & 1, 0);
     }
 }
 
 void LP_REFERENCE(softmax_gradient)(const lp_node *node, const lp_run *run)
 {
-    const real *y = INPUT(0), *dy = INPUT(1); /* [T x C] */
-    real *dx = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int t = 0; t < rows; t++) {
-        size_t first = (size_t)t * cols, end = first + (size_t)cols;
-        real dot = 0;
-        for (size_t i = first; i < end; i++)
-            dot += y[i] * dy[i];
-        for (size_t i = first; i < end; i++)
-            STORE(0, dx[i], y[i] * (dy[i] - dot));
+    LP_REFERENCE(softmax)(node, run);
+}
+
+/* Targets: classes [A], or probabilities [A x C]. dloss: NULL: the loss, otherwise the gradient of the logits. */
+static void cross_entropy(const lp_node *node, const lp_run *run, const int32_t *classes, const real *dloss)
+{
+    const real *logits = INPUT(0); /* [A x C] */
+    int cols = node->inputs[0]->cols;
+    double loss = 0;
+    for (int t = 0; t < lp_run_rows(run, node->inputs[0]); t++) {
+        size_t first = (size_t)t * cols;
+        loss += lp_cross_entropy_row(logits + first, classes ? NULL : INPUT(1) + first, classes ? classes[t] : 0, cols,
+                                     dloss, dloss ? OUTPUT(0) + first : NULL, node->accumulate & 1, 0);
     }
+    if (!dloss)
+        *OUTPUT(0) = (real)loss;
+}
+
+void LP_REFERENCE(cross_entropy)(const lp_node *node, const lp_run *run)
+{
+    cross_entropy(node, run, lp_run_data(run, node->inputs[1]), NULL);
+}
+
+void LP_REFERENCE(cross_entropy_gradient)(const lp_node *node, const lp_run *run)
+{
+    cross_entropy(node, run, lp_run_data(run, node->inputs[1]), INPUT(2));
 }
 
 void LP_REFERENCE(soft_loss)(const lp_node *node, const lp_run *run)
 {
-    const real *logits = INPUT(0), *target = INPUT(1); /* [A x C] */
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    double loss = 0;
-    for (int t = 0; t < rows; t++) {
-        double log = log_sum(logits + (size_t)t * cols, cols);
-        for (size_t i = (size_t)t * cols; i < (size_t)(t + 1) * cols; i++)
-            loss += (double)target[i] * (log - (double)logits[i]);
-    }
-    *OUTPUT(0) = (real)loss;
+    cross_entropy(node, run, NULL, NULL);
 }
 
 void LP_REFERENCE(soft_loss_gradient)(const lp_node *node, const lp_run *run)
 {
-    const real *logits = INPUT(0), *target = INPUT(1), *dloss = INPUT(2);
-    real *dlogits = OUTPUT(0);
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    for (int t = 0; t < rows; t++) {
-        size_t first = (size_t)t * cols, end = first + (size_t)cols;
-        double log = log_sum(logits + first, cols), mass = 0;
-        for (size_t i = first; i < end; i++)
-            mass += (double)target[i];
-        for (size_t i = first; i < end; i++)
-            STORE(0, dlogits[i], (double)*dloss * (mass * exp((double)logits[i] - log) - (double)target[i]));
-    }
+    cross_entropy(node, run, NULL, INPUT(2));
 }
