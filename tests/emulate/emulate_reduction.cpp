@@ -44,7 +44,6 @@ bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, 
         shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;
     lp_cuda_device device = {};
-    device.capability = 90; /* with bulk copies */
     lp_cuda_run launched = {&device, run, &shard, NULL, 0, 0, NULL, NULL, NULL, 0};
     lp_cuda_reduce(parts, count, &launched);
     bool good = true;

@@ -155,14 +155,14 @@ template <typename function> static inline void lp_cuda_each(const lp_cuda_run *
 
 __device__ static inline void lp_pdl_trigger(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef __CUDACC__
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
 __device__ static inline void lp_pdl_wait(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef __CUDACC__
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

@@ -41,10 +41,9 @@ int min_int(int a, int b)
 
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
-bool bulk_aligned(const lp_cuda_device *device, const reduction_task &task)
+bool bulk_aligned(const reduction_task &task)
 {
-    return lp_device_capability(device) >= REDUCTION_BULK_CAPABILITY &&
-           ((uintptr_t)task.p | (uintptr_t)task.q | (uintptr_t)task.extra) % 16 == 0;
+    return ((uintptr_t)task.p | (uintptr_t)task.q | (uintptr_t)task.extra) % 16 == 0;
 }
 
 reduction_launch outer_launch(const reduction_task &task, const lp_node *node, const lp_cuda_run *run)
@@ -52,18 +51,18 @@ reduction_launch outer_launch(const reduction_task &task, const lp_node *node, c
     if (lp_cuda_copy_from(run, node, 0).data)
         return REDUCTION_WIDE_PRODUCT;
     bool even = task.a % 2 == 0 && task.b % 2 == 0 && (uintptr_t)LP_OUTPUT(0) % 8 == 0;
-    bool grouped = tile_tensor(run) && task.heads == 1 && even && reduction_warps(task) <= REDUCTION_WARPS &&
-                   bulk_aligned(run->device, task);
+    bool grouped =
+        tile_tensor(run) && task.heads == 1 && even && reduction_warps(task) <= REDUCTION_WARPS && bulk_aligned(task);
     return grouped ? REDUCTION_GROUP : REDUCTION_PRODUCT;
 }
 
-void fill_columns(reduction_task *task, int cols, int halves, const lp_cuda_device *device)
+void fill_columns(reduction_task *task, int cols, int halves)
 {
     task->heads = 1;
     task->a = halves * cols;
     task->b = task->q ? task->a : 0;
     task->tile = (short)min_int(cols, REDUCTION_COLS);
-    task->bulk = cols <= REDUCTION_COLS && bulk_aligned(device, *task);
+    task->bulk = cols <= REDUCTION_COLS && bulk_aligned(*task);
 }
 
 void add_task(reduction_plan *plan, const reduction_task &task, const lp_stage_part *part, int number)
@@ -99,7 +98,7 @@ void add_outer(reduction_plan *plan, reduction_task task, const lp_stage_part *p
     task.type = LP_REDUCTION_COLUMN;
     task.p = task.q_summed ? task.q : task.p;
     task.q = NULL;
-    fill_columns(&task, task.q_summed ? task.q_stride : task.p_stride, 1, run->device);
+    fill_columns(&task, task.q_summed ? task.q_stride : task.p_stride, 1);
     add_task(plan, task, part, 1);
 }
 
@@ -118,7 +117,7 @@ void add_tasks(reduction_plan *plan, const lp_stage_part *part, const lp_cuda_ru
     if (rule->type == LP_REDUCTION_OUTER) {
         add_outer(plan, task, part, run);
     } else {
-        fill_columns(&task, summed->cols / rule->halves, rule->halves, run->device);
+        fill_columns(&task, summed->cols / rule->halves, rule->halves);
         add_task(plan, task, part, rule->type == LP_REDUCTION_NORM);
     }
 }
