@@ -16,8 +16,6 @@ enum { REDUCTION_COLS = 256 };
 enum { REDUCTION_SLOTS = 8 };
 /* Floats of an outer product and its column sums in each lane of a warp. */
 enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
-/* From which size on a lane of the second launch has four elements of an output, instead of one. */
-enum { REDUCTION_FOURS = 8192 };
 
 /* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
 typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
@@ -34,16 +32,16 @@ typedef struct reduction_task {
     int largest, chunks;    /* largest: rows of the largest shard */
     int heads, a, b;        /* a, b: columns of p and q in a head; b is 0 without q */
     int p_stride, q_stride; /* of outer products: elements from row to row */
-    short type;             /* lp_reduction_type */
-    short launch;           /* reduction_launch */
-    short tile;             /* columns of a tile */
-    short depth, slots;     /* rows of a slot, and number of slots */
-    bool bulk;              /* tiles are whole rows, copied by bulk copies */
-    bool q_summed;          /* out[1] sums columns of q, not of p */
+    lp_reduction_type type;
+    reduction_launch launch;
+    int tile;         /* columns of a tile */
+    int depth, slots; /* rows of a slot, and number of slots */
+    bool bulk;        /* column sums: tiles are whole rows, copied by bulk copies */
+    bool q_summed;    /* out[1] sums columns of q, not of p */
 } reduction_task;
 
 typedef struct reduction_group {
-    int first[LP_CUDA_REDUCTION_MAX]; /* first block of each task, ascending; INT_MAX beyond the tasks */
+    int first[LP_CUDA_REDUCTION_MAX]; /* first block of each task, ascending; some have none */
     const lp_cuda_shard *shard;
     reduction_task task[LP_CUDA_REDUCTION_MAX];
 } reduction_group;
@@ -51,9 +49,9 @@ typedef struct reduction_group {
 /* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk. */
 typedef struct reduction_output {
     void *out;
-    const void *partial;
+    const void *partial; /* the slices; == out: there is one, which is the output */
     int size, step, slices;
-    bool adds, is_double, fours;
+    bool adds, is_double;
 } reduction_output;
 
 enum { REDUCTION_OUTPUTS = 2 * LP_CUDA_REDUCTION_MAX };
@@ -112,8 +110,7 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
 void lp_cuda_outer_divide(reduction_task *tasks, int count);
 void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, int count);
 
-/* bulk: all tasks are. */
-void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,
+void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, unsigned blocks,
                                       size_t shared);
 void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks);
 
