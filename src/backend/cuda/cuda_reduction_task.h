@@ -14,8 +14,6 @@ enum { REDUCTION_WIDE = 32 };
 enum { REDUCTION_COLS = 256 };
 /* Slots for rows in shared memory, at most. */
 enum { REDUCTION_SLOTS = 8 };
-/* Floats of an outer product and its column sums in each lane of a warp. */
-enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
 
 /* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
 typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
@@ -26,8 +24,8 @@ typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WI
 typedef struct reduction_task {
     const void *p, *q; /* float; bf16 in a product of copies */
     const float *extra;
-    void *out[2]; /* partial sums of the first chunk, or the output itself; NULL: absent */
-    int step[2];  /* elements from chunk to chunk */
+    void *out[2]; /* first slice, or the output itself; NULL: absent */
+    int step[2];  /* elements from slice to slice */
     lp_cuda_rows rows;
     int largest, chunks;    /* largest: rows of the largest shard */
     int heads, a, b;        /* a, b: columns of p and q in a head; b is 0 without q */
@@ -46,7 +44,7 @@ typedef struct reduction_group {
     reduction_task task[LP_CUDA_REDUCTION_MAX];
 } reduction_group;
 
-/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk. */
+/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk, or of a set of warps. */
 typedef struct reduction_output {
     void *out;
     const void *partial; /* the slices; == out: there is one, which is the output */
@@ -79,7 +77,7 @@ __host__ __device__ static inline int reduction_cols(const reduction_task &task)
     return task.type == LP_REDUCTION_BASIS ? task.a / 2 : task.a;
 }
 
-/* Warps of a set, which covers an outer product; sets, which divide the rows. */
+/* Warps of a set, which covers an outer product; sets, which divide the rows of a chunk. Each stores a slice. */
 __host__ __device__ static inline int reduction_warps_down(const reduction_task &task)
 {
     return (task.a + REDUCTION_WIDE - 1) / REDUCTION_WIDE;
