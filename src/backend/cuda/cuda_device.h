@@ -15,10 +15,9 @@ struct lp_cuda_device {
     cudaStream_t streams[LP_CUDA_STREAMS], copy_stream;
     int current; /* number of the stream of launches */
     cudaEvent_t copied, timer[2];
-    struct lp_cuda_program *programs; /* cuda_program.cu: newest first */
-    /* cuda_adam.cu: arguments of a step outside a run, in host and device memory, and their bytes. */
-    void *adam_staging, *adam_args;
-    size_t adam_size;
+    struct lp_cuda_program *programs;    /* cuda_program.cu: newest first */
+    struct lp_cuda_adam_args *adam_args; /* cuda_adam.cu: of a step outside a run, in device memory */
+    size_t adam_size;                    /* in bytes */
 };
 
 /* Opens the first GPU. NULL, or why it cannot be used (in the device, or constant). */

@@ -69,7 +69,7 @@ __device__ static inline void clear_rows(float *rows, int stride, int present)
 
 /* Calls consume(rows, present) for all rows of the block, slot by slot. On return all threads are done with the slots. Each slot has a
  * warp that starts its copies, so that several start at once. */
-template <bool outer, typename consumer>
+template <typename consumer>
 __device__ static inline void for_each_slot(const reduction_task &task, const reduction_block &block, float *memory,
                                             reduction_barrier *barriers, const consumer &consume)
 {
@@ -88,15 +88,8 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
     uint32_t phase = 0;
 #pragma unroll 1
     for (int from = block.begin; from < end; from += depth) {
-        float *rows = memory + slot * size;
-        int present = min(end - from, depth);
         reduction_wait(&barriers[slot], phase);
-        if (outer && present % 16) {
-            clear_rows(rows, task.a, present);
-            clear_rows(rows + depth * task.a, task.b, present);
-            __syncthreads();
-        }
-        consume(rows, present);
+        consume(memory + slot * size, min(end - from, depth));
         if (next < end) {
             __syncthreads();
             if ((int)threadIdx.x == 32 * slot)
@@ -114,27 +107,22 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
 
 /* ---- column sums --------------------------------------------------------------------------------------------- */
 
-/* The column of a thread, and its rows: every `apart`-th from `first` on. */
-typedef struct reduction_column {
-    int column, first, apart;
-} reduction_column;
-
 /* A thread's sums. */
 typedef struct reduction_sums {
     double one, other;
 } reduction_sums;
 
-/* p, q and extra: of the first of `present` rows. */
-__device__ static inline void add_columns(const reduction_task &task, const reduction_column &mine, const float *p,
-                                          const float *q, const float *extra, int present, reduction_sums &sum)
+/* Every `apart`-th row from `row` on. p, q: the column of the first of `present` rows; extra: the first of these rows. */
+__device__ static inline void add_columns(const reduction_task &task, const float *p, const float *q,
+                                          const float *extra, int row, int apart, int present, reduction_sums &sum)
 {
-    int row = mine.first, apart = mine.apart * task.a;
+    int step = apart * task.a;
     const float *end = p + present * task.a;
-    p += row * task.a + mine.column;
-    q += row * task.a + mine.column;
+    p += row * task.a;
+    q += row * task.a;
     auto each_row = [&](const auto &add) {
 #pragma unroll 4
-        for (; p < end; p += apart, q += apart, row += mine.apart)
+        for (; p < end; p += step, q += step, row += apart)
             add();
     };
     if (task.type == LP_REDUCTION_COLUMN) {
@@ -153,51 +141,43 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
     }
 }
 
-/* Adds the sums of the threads that share a column, and stores them. */
-__device__ static inline void store_columns(const reduction_task &task, const reduction_block &block,
-                                            const reduction_column &mine, float *memory, reduction_sums sum)
-{
-    reduction_sums *all = (reduction_sums *)memory;
-    all[threadIdx.x] = sum;
-    __syncthreads();
-    if (mine.first > 0 || mine.column >= block.count)
-        return;
-    int width = max(block.count, 32), end = mine.apart * width;
-#pragma unroll 1
-    for (int i = width + mine.column; i < end; i += width) {
-        sum.one += all[i].one;
-        sum.other += all[i].other;
-    }
-    int64_t column = block.first + mine.column, chunk = block.chunk;
-    if (task.type == LP_REDUCTION_BASIS)
-        ((double *)task.out[0])[chunk * task.step[0] + column] = sum.one;
-    else if (task.out[0])
-        ((float *)task.out[0])[chunk * task.step[0] + column] = (float)sum.one;
-    if (task.out[1])
-        ((float *)task.out[1])[chunk * task.step[1] + column] = (float)sum.other;
-}
-
+/* A thread has a column and some of the rows; the first row's threads add the sums of the others. */
 __device__ static inline void sum_columns(const reduction_task &task, const reduction_block &block, float *memory,
                                           reduction_barrier *barriers)
 {
-    int width = max(block.count, 32), first = (int)threadIdx.x / width;
-    reduction_column column = {(int)threadIdx.x - first * width, first, REDUCTION_THREADS / width};
-    bool sums = column.column < block.count && first < column.apart;
-    reduction_sums mine = {};
+    int width = max(block.count, 32), apart = REDUCTION_THREADS / width, row = (int)threadIdx.x / width;
+    int column = (int)threadIdx.x - row * width;
+    bool sums = column < block.count && row < apart;
+    reduction_sums sum = {}, *all = (reduction_sums *)memory;
     if (task.bulk) {
-        for_each_slot<false>(task, block, memory, barriers, [&](const float *rows, int present) {
+        for_each_slot(task, block, memory, barriers, [&](const float *rows, int present) {
             if (sums)
-                add_columns(task, column, rows, rows + task.depth * task.a, rows + reduction_slot_extra(task), present,
-                            mine);
+                add_columns(task, rows + column, rows + task.depth * task.a + column, rows + reduction_slot_extra(task),
+                            row, apart, present, sum);
         });
     } else {
-        int64_t at = (int64_t)block.begin * task.a + block.first;
+        int64_t at = (int64_t)block.begin * task.a + block.first + column;
         if (sums)
-            add_columns(task, column, (const float *)task.p + at, (const float *)task.q + at,
-                        task.extra + 2 * (int64_t)block.begin, block.end - block.begin, mine);
+            add_columns(task, (const float *)task.p + at, (const float *)task.q + at,
+                        task.extra + 2 * (int64_t)block.begin, row, apart, block.end - block.begin, sum);
         lp_pdl_trigger();
     }
-    store_columns(task, block, column, memory, mine);
+    all[threadIdx.x] = sum;
+    __syncthreads();
+    if (!sums || row > 0)
+        return;
+#pragma unroll 1
+    for (int i = width + column; i < apart * width; i += width) {
+        sum.one += all[i].one;
+        sum.other += all[i].other;
+    }
+    int64_t to = block.first + column, chunk = block.chunk;
+    if (task.type == LP_REDUCTION_BASIS)
+        ((double *)task.out[0])[chunk * task.step[0] + to] = sum.one;
+    else if (task.out[0])
+        ((float *)task.out[0])[chunk * task.step[0] + to] = (float)sum.one;
+    if (task.out[1])
+        ((float *)task.out[1])[chunk * task.step[1] + to] = (float)sum.other;
 }
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
@@ -299,7 +279,12 @@ __device__ static inline void sum_outer(const reduction_task &task, const reduct
     reduction_warp warp = warp_now(task);
     reduction_product product = {};
     int sets = reduction_sets(task);
-    for_each_slot<true>(task, block, memory, barriers, [&](const float *rows, int present) {
+    for_each_slot(task, block, memory, barriers, [&](float *rows, int present) {
+        if (present % 16) {
+            clear_rows(rows, task.a, present);
+            clear_rows(rows + task.depth * task.a, task.b, present);
+            __syncthreads();
+        }
         if (warp.set < sets)
             add_rows(task, warp, rows, present, product);
     });
