@@ -15,11 +15,10 @@ namespace
 
 /* Blocks of the first launch: two for each of 132 multiprocessors. Constant, so that results do not depend on the device. */
 enum { BLOCKS = 264 };
-enum { CHUNKS = 128 };                        /* of a reduction, at most */
-enum { FEW_ROWS = 128, CHUNK_ROWS = 64 };     /* up to which there is one chunk; smallest of several chunks */
-enum { SLOT = 9600, DEPTH = 128 };            /* floats and rows of a slot, at most */
-enum { SHARED_FLOATS = 25600, PADDING = 64 }; /* of all slots; beyond them: products read whole tiles of warps */
-enum { ROW_OVERHEAD = 16 };                   /* fixed cost of a row, in units of a float read */
+enum { CHUNKS = 128 };                    /* of a reduction, at most */
+enum { FEW_ROWS = 128, CHUNK_ROWS = 64 }; /* up to which there is one chunk; smallest of several chunks */
+enum { SLOT = 9600, DEPTH = 128 };        /* floats and rows of a slot, at most */
+enum { ROW_OVERHEAD = 16 };               /* fixed cost of a row, in units of a float read */
 
 typedef struct reduction_plan {
     reduction_group group;
@@ -69,7 +68,7 @@ void set_slots(reduction_task *task, int unit)
     task->bulk = true;
     task->depth = 1;
     task->depth = min_int(SLOT / reduction_slot(*task), DEPTH) / unit * unit;
-    task->slots = min_int(SHARED_FLOATS / reduction_slot(*task), REDUCTION_SLOTS);
+    task->slots = min_int(REDUCTION_SHARED / reduction_slot(*task), REDUCTION_SLOTS);
 }
 
 void set_columns(reduction_task *task, int cols)
@@ -129,16 +128,11 @@ void add_part(reduction_plan *plan, const lp_stage_part *part, const lp_cuda_run
 
 /* ---- blocks of each task ------------------------------------------------------------------------------------- */
 
-int tiles_of(const reduction_task &task)
-{
-    return (int)lp_blocks(reduction_cols(task), task.tile);
-}
-
 /* In units of a float read; 0 for what is no part of the group. Products and doubles cost more. */
 double cost_of(const reduction_task &task)
 {
     double each = task.type == LP_REDUCTION_OUTER || task.type == LP_REDUCTION_BASIS ? 1.25 : 1;
-    double row = ROW_OVERHEAD * tiles_of(task) + each * (task.a + task.b);
+    double row = ROW_OVERHEAD * reduction_tiles(task) + each * (task.a + task.b);
     return task.launch == REDUCTION_GROUP ? row * task.largest : 0;
 }
 
@@ -149,7 +143,7 @@ void assign_chunks(reduction_task *tasks, int count)
     for (int i = 0; i < count; i++)
         total += cost_of(tasks[i]);
     for (int i = 0; i < count; i++) {
-        int chunks = (int)(BLOCKS * cost_of(tasks[i]) / total) / tiles_of(tasks[i]);
+        int chunks = (int)(BLOCKS * cost_of(tasks[i]) / total) / reduction_tiles(tasks[i]);
         chunks = min_int(chunks, min_int((int)lp_blocks(tasks[i].largest, CHUNK_ROWS), CHUNKS));
         tasks[i].chunks = tasks[i].largest <= FEW_ROWS || chunks < 1 ? 1 : chunks;
     }
@@ -168,7 +162,7 @@ void set_product_columns(reduction_task *task)
     set_columns(task, task->q_summed ? task->q_stride : task->p_stride);
 }
 
-/* ---- launches ------------------------------------------------------------------------------------------------ */
+/* ---- memory of partial sums ---------------------------------------------------------------------------------- */
 
 int slices_of(const reduction_task &task)
 {
@@ -211,33 +205,6 @@ bool place_outputs(reduction_plan *plan, const lp_cuda_run *run)
     return scratch != NULL;
 }
 
-void launch_group(reduction_group *group, int count, const lp_cuda_run *run)
-{
-    unsigned blocks = 0;
-    group->shard = run->shard;
-    for (int i = 0; i < LP_CUDA_REDUCTION_MAX; i++) {
-        reduction_task *task = &group->task[i];
-        group->first[i] = (int)blocks;
-        if (i >= count || task->launch != REDUCTION_GROUP || !(task->out[0] || task->out[1]))
-            continue;
-        blocks += (unsigned)(task->chunks * tiles_of(*task));
-    }
-    lp_cuda_reduction_launch_partial(run, *group, blocks, (SHARED_FLOATS + PADDING) * sizeof(float));
-}
-
-/* Of the outputs with slices to add. */
-void launch_final(reduction_outputs *outputs, int count, const lp_cuda_run *run)
-{
-    unsigned blocks = 0;
-    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
-        const reduction_output &output = outputs->output[i];
-        outputs->first[i] = (int)blocks;
-        if (i < count && output.partial != output.out)
-            blocks += lp_blocks(output.size, 32 * (output.is_double ? 2 : 4));
-    }
-    lp_cuda_reduction_launch_final(run, *outputs, blocks);
-}
-
 void reduce(reduction_plan *plan, const lp_cuda_run *run)
 {
     reduction_task *tasks = plan->group.task;
@@ -249,8 +216,7 @@ void reduce(reduction_plan *plan, const lp_cuda_run *run)
     for (int i = 0; i < plan->count; i++)
         if (tasks[i].launch == REDUCTION_PRODUCT)
             set_product_columns(&tasks[i]);
-    launch_group(&plan->group, plan->count, run);
-    launch_final(&plan->outputs, plan->output_count, run);
+    lp_cuda_reduction_launch(run, &plan->group, &plan->outputs);
 }
 
 } // namespace

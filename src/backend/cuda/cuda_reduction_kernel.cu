@@ -26,8 +26,8 @@ typedef struct reduction_block {
 
 __device__ static inline reduction_block block_now(const reduction_task &task, int number, int rows)
 {
-    int cols = reduction_cols(task), tiles = (cols + task.tile - 1) / task.tile, first = number % tiles * task.tile;
-    reduction_block block = {number / tiles, first, min(cols - first, task.tile), 0, 0};
+    int tiles = reduction_tiles(task), first = number % tiles * task.tile;
+    reduction_block block = {number / tiles, first, min(reduction_cols(task) - first, task.tile), 0, 0};
     product_chunk<16>(rows, task.chunks, block.chunk, &block.begin, &block.end);
     return block;
 }
@@ -361,13 +361,23 @@ __global__ void __launch_bounds__(REDUCTION_THREADS) final_kernel(const __grid_c
 
 } // namespace
 
-void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, unsigned blocks,
-                                      size_t shared)
+void lp_cuda_reduction_launch(const lp_cuda_run *run, reduction_group *group, reduction_outputs *outputs)
 {
-    LP_LAUNCH(run, partial_kernel, blocks, REDUCTION_THREADS, shared, group);
-}
-
-void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks)
-{
-    LP_LAUNCH_PDL(run, final_kernel, blocks, REDUCTION_THREADS, 0, outputs);
+    unsigned blocks = 0, final_blocks = 0;
+    group->shard = run->shard;
+    for (int i = 0; i < LP_CUDA_REDUCTION_MAX; i++) {
+        const reduction_task &task = group->task[i];
+        group->first[i] = (int)blocks;
+        if (task.launch == REDUCTION_GROUP && (task.out[0] || task.out[1]))
+            blocks += (unsigned)(task.chunks * reduction_tiles(task));
+    }
+    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
+        const reduction_output &output = outputs->output[i];
+        outputs->first[i] = (int)final_blocks;
+        if (output.partial != output.out)
+            final_blocks += lp_blocks(output.size, 32 * (output.is_double ? 2 : 4));
+    }
+    LP_LAUNCH(run, partial_kernel, blocks, REDUCTION_THREADS, (REDUCTION_SHARED + REDUCTION_PADDING) * sizeof(float),
+              *group);
+    LP_LAUNCH_PDL(run, final_kernel, final_blocks, REDUCTION_THREADS, 0, *outputs);
 }

@@ -12,8 +12,8 @@ enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
 enum { REDUCTION_WIDE = 32 };
 /* Columns that a block sums, at most. */
 enum { REDUCTION_COLS = 256 };
-/* Slots for rows in shared memory, at most. */
-enum { REDUCTION_SLOTS = 8 };
+/* Slots for rows in shared memory, at most; their floats; and floats beyond them, because products read whole tiles of warps. */
+enum { REDUCTION_SLOTS = 8, REDUCTION_SHARED = 25600, REDUCTION_PADDING = 64 };
 
 /* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
 typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
@@ -77,6 +77,11 @@ __host__ __device__ static inline int reduction_cols(const reduction_task &task)
     return task.type == LP_REDUCTION_BASIS ? task.a / 2 : task.a;
 }
 
+__host__ __device__ static inline int reduction_tiles(const reduction_task &task)
+{
+    return (reduction_cols(task) + task.tile - 1) / task.tile;
+}
+
 /* Warps of a set, which covers an outer product; sets, which divide the rows of a chunk. Each stores a slice. */
 __host__ __device__ static inline int reduction_warps_down(const reduction_task &task)
 {
@@ -108,8 +113,8 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
 void lp_cuda_outer_divide(reduction_task *tasks, int count);
 void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, int count);
 
-void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, unsigned blocks,
-                                      size_t shared);
-void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks);
+/* cuda_reduction_kernel.cu: the tasks of the group, and the sums of all slices. Sets the first blocks of both; entries without a task
+ * or output are 0. */
+void lp_cuda_reduction_launch(const lp_cuda_run *run, reduction_group *group, reduction_outputs *outputs);
 
 #endif
