@@ -178,30 +178,27 @@ size_t slice_bytes(const reduction_output &output)
 /* Assigns memory to the slices of all outputs. One slice that is not added to is the output itself. False when out of memory. */
 bool place_outputs(reduction_plan *plan, const lp_cuda_run *run)
 {
-    size_t size = 0, offset[REDUCTION_OUTPUTS];
+    size_t size = 0;
     for (int i = 0; i < 2 * plan->count; i++)
-        if (plan->of[i / 2][i % 2])
-            plan->of[i / 2][i % 2]->slices += slices_of(plan->group.task[i / 2]);
-    for (int i = 0; i < plan->output_count; i++) {
-        const reduction_output &output = plan->outputs.output[i];
-        offset[i] = size;
-        size += output.slices > 1 || output.adds ? (size_t)output.slices * slice_bytes(output) : 0;
-    }
+        if (reduction_output *output = plan->of[i / 2][i % 2]) {
+            int slices = slices_of(plan->group.task[i / 2]);
+            output->slices += slices;
+            size += (size_t)slices * slice_bytes(*output);
+        }
     char *scratch = (char *)lp_cuda_scratch(run, size);
     for (int i = 0; scratch && i < plan->output_count; i++) {
         reduction_output *output = &plan->outputs.output[i];
-        output->partial = output->slices > 1 || output->adds ? scratch + offset[i] : (char *)output->out;
+        output->partial = output->slices > 1 || output->adds ? scratch : (char *)output->out;
+        scratch += (size_t)output->slices * slice_bytes(*output);
         output->slices = 0; /* counted again */
     }
-    for (int i = 0; i < 2 * plan->count; i++) {
-        reduction_output *output = plan->of[i / 2][i % 2];
-        if (!output)
-            continue;
-        reduction_task *task = &plan->group.task[i / 2];
-        task->step[i % 2] = output->step;
-        task->out[i % 2] = (char *)output->partial + (size_t)output->slices * slice_bytes(*output);
-        output->slices += slices_of(*task);
-    }
+    for (int i = 0; i < 2 * plan->count; i++)
+        if (reduction_output *output = plan->of[i / 2][i % 2]) {
+            reduction_task *task = &plan->group.task[i / 2];
+            task->step[i % 2] = output->step;
+            task->out[i % 2] = (char *)output->partial + (size_t)output->slices * slice_bytes(*output);
+            output->slices += slices_of(*task);
+        }
     return scratch != NULL;
 }
 

@@ -47,7 +47,7 @@ typedef struct reduction_group {
 /* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk, or of a set of warps. */
 typedef struct reduction_output {
     void *out;
-    const void *partial; /* the slices; == out: there is one, which is the output */
+    void *partial; /* the slices; == out: there is one, which is the output */
     int size, step, slices;
     bool adds, is_double;
 } reduction_output;
