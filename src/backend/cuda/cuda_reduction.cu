@@ -65,7 +65,6 @@ bool bulk_aligned(const reduction_task &task)
 /* Slots hold whole units of rows, and there are as many as shared memory holds. */
 void set_slots(reduction_task *task, int unit)
 {
-    task->bulk = true;
     task->depth = 1;
     task->depth = min_int(SLOT / reduction_slot(*task), DEPTH) / unit * unit;
     task->slots = min_int(REDUCTION_SHARED / reduction_slot(*task), REDUCTION_SLOTS);

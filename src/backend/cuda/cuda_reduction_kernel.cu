@@ -149,7 +149,7 @@ __device__ static inline void sum_columns(const reduction_task &task, const redu
     int column = (int)threadIdx.x - row * width;
     bool sums = column < block.count && row < apart;
     reduction_sums sum = {}, *all = (reduction_sums *)memory;
-    if (task.bulk) {
+    if (task.slots) {
         for_each_slot(task, block, memory, barriers, [&](const float *rows, int present) {
             if (sums)
                 add_columns(task, rows + column, rows + task.depth * task.a + column, rows + reduction_slot_extra(task),

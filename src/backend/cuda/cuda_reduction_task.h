@@ -20,7 +20,7 @@ typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WI
 
 /* One reduction. Its rows are divided into chunks, and columns into tiles; a block sums one chunk for one tile. In a group, bulk copies
  * bring whole rows to slots in shared memory, each with `depth` rows of p, then of q, then of extra. All slots are loaded at the
- * start, and each is loaded again after use. Column sums that are not `bulk` read global memory. */
+ * start, and each is loaded again after use. Without slots, column sums read global memory. */
 typedef struct reduction_task {
     const void *p, *q; /* float; bf16 in a product of copies */
     const float *extra;
@@ -33,8 +33,7 @@ typedef struct reduction_task {
     lp_reduction_type type;
     reduction_launch launch;
     int tile;         /* columns of a tile */
-    int depth, slots; /* rows of a slot, and number of slots */
-    bool bulk;        /* column sums: tiles are whole rows, copied by bulk copies */
+    int depth, slots; /* rows of a slot, and number of slots; 0: column sums from global memory */
     bool q_summed;    /* out[1] sums columns of q, not of p */
 } reduction_task;
 
