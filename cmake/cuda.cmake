@@ -22,6 +22,11 @@ if(NOT CMAKE_CUDA_ARCHITECTURES)
   set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_linear.cu src/backend/cuda/cuda_outer.cu
     src/backend/cuda/cuda_softmax_loss.cu)
 endif()
+foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
+  if(architecture MATCHES "^[0-9]+" AND CMAKE_MATCH_0 LESS 90)
+    message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES is ${architecture}, but the plugin needs compute capability 9.0 or later: 90")
+  endif()
+endforeach()
 set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)
 

@@ -155,14 +155,14 @@ template <typename function> static inline void lp_cuda_each(const lp_cuda_run *
 
 __device__ static inline void lp_pdl_trigger(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef __CUDACC__
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
 __device__ static inline void lp_pdl_wait(void)
 {
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
+#ifdef __CUDACC__
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
@@ -207,7 +207,7 @@ void lp_cuda_sampled_loss_fused(const lp_node *loss, const lp_node *gradient, co
 /* The softmax loss or its gradient in fp32 or tf32 (cuda_softmax_floats.cu). */
 void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run);
 /* out [p_cols x q_cols] = p^T q and sums [p_cols] = the column sums of p, over rows of device memory, as a linear_outer; either may be
- * NULL. It uses the scratch memory of the node (cuda_table.cu). */
+ * NULL. It uses the scratch memory of the node (cuda_reduction.cu). */
 void lp_cuda_outer(const lp_cuda_run *run, lp_cuda_rows rows, const float *p, int p_cols, const float *q, int q_cols,
                    float *out, int out_adds, float *sums, int sums_adds);
 

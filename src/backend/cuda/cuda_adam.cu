@@ -150,6 +150,8 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
 {
     const lp_adam *adam = train->adam;
     adam_task task = {};
+    if (adam->shards != 1)
+        lp_device_problem_set(run->device, "the optimizer", "a batch must be one shard on a GPU");
     task.groups[0] =
         group_from(adam, train->parameters, adam->table_size, adam->gradients, 1, (int)(adam->size - adam->table_size));
     task.groups[0].rates = adam->rates;
@@ -182,25 +184,23 @@ void lp_cuda_adam_step(lp_cuda_device *device, const lp_adam *adam, uint64_t ste
                        float *parameters)
 {
     size_t size = lp_cuda_adam_size(adam->item_capacity);
-    if (adam->shards != 1)
-        lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
     if (size > device->adam_size) {
-        lp_free(device->adam_staging);
         lp_device_free(device, device->adam_args);
-        device->adam_staging = lp_alloc(1, size);
-        device->adam_args = lp_device_alloc(device, size);
+        device->adam_args = (lp_cuda_adam_args *)lp_device_alloc(device, size);
         device->adam_size = size;
     }
-    if (!device->adam_staging || !device->adam_args)
+    if (!device->adam_args)
         lp_device_problem_set(device, "the optimizer's rows");
     if (lp_device_problem(device))
         return;
     lp_train_step train_step = {adam, step, rows, parameters, NULL, NULL};
     lp_cuda_run run = {};
     run.device = device;
-    lp_cuda_adam_fill(&train_step, NULL, (lp_cuda_adam_args *)device->adam_staging);
-    lp_device_copy(device, device->adam_args, device->adam_staging, lp_cuda_adam_size(rows ? rows->count : 0));
-    lp_cuda_adam_launch(&run, &train_step, (const lp_cuda_adam_args *)device->adam_args);
+    lp_cuda_adam_args args = lp_cuda_adam_args_of(&train_step, NULL);
+    lp_device_copy(device, device->adam_args, &args, sizeof args);
+    if (rows)
+        lp_device_copy(device, device->adam_args + 1, rows->row, (size_t)rows->count * sizeof *rows->row);
+    lp_cuda_adam_launch(&run, &train_step, device->adam_args);
 }
 
 /* ---- per-step arguments -------------------------------------------------------------------------------------- */
@@ -210,16 +210,10 @@ size_t lp_cuda_adam_size(int64_t max_rows)
     return sizeof(lp_cuda_adam_args) + (size_t)max_rows * sizeof(int32_t);
 }
 
-void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args)
+lp_cuda_adam_args lp_cuda_adam_args_of(const lp_train_step *train, const float *loss)
 {
     const lp_adam *adam = train->adam;
-    double step = (double)train->step;
-    *args = lp_cuda_adam_args();
-    args->rows = train->rows ? train->rows->count : 0;
-    args->rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, step)));
-    args->correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, step)));
-    args->loss = loss;
-    args->loss_to = loss ? train->loss_to : NULL;
-    if (args->rows)
-        memcpy(args + 1, train->rows->row, (size_t)args->rows * sizeof(int32_t));
+    double rate = adam->learning_rate / (1 - pow(adam->beta1, (double)train->step));
+    double correction2 = 1 / sqrt(1 - pow(adam->beta2, (double)train->step));
+    return {train->rows ? train->rows->count : 0, (float)rate, (float)correction2, loss, train->loss_to};
 }

@@ -15,8 +15,8 @@ typedef struct lp_cuda_adam_args {
 
 /* Bytes of the arguments with at most `max_rows` rows. */
 size_t lp_cuda_adam_size(int64_t max_rows);
-/* Fills the arguments; loss: device address. */
-void lp_cuda_adam_fill(const lp_train_step *train, const float *loss, lp_cuda_adam_args *args);
+/* loss: device address. The rows are not part of the result. */
+lp_cuda_adam_args lp_cuda_adam_args_of(const lp_train_step *train, const float *loss);
 /* args: device address, filled by the time the launches run. */
 void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, const lp_cuda_adam_args *args);
 

@@ -11,23 +11,17 @@
 
 struct lp_cuda_device {
     char first_error[300]; /* empty: none */
-    int capability;        /* compute capability: 80, 90, ... */
+    int capability;        /* compute capability: 90, 100, ... */
     cudaStream_t streams[LP_CUDA_STREAMS], copy_stream;
     int current; /* number of the stream of launches */
     cudaEvent_t copied, timer[2];
-    struct lp_cuda_program *programs; /* cuda_program.cu: newest first */
-    /* cuda_adam.cu: arguments of a step outside a run, in host and device memory, and their bytes. */
-    void *adam_staging, *adam_args;
-    size_t adam_size;
+    struct lp_cuda_program *programs;    /* cuda_program.cu: newest first */
+    struct lp_cuda_adam_args *adam_args; /* cuda_adam.cu: of a step outside a run, in device memory */
+    size_t adam_size;                    /* in bytes */
 };
 
 /* Opens the first GPU. NULL, or why it cannot be used (in the device, or constant). */
 const char *lp_device_open(lp_cuda_device *device);
-
-static inline int lp_device_capability(const lp_cuda_device *device)
-{
-    return device->capability;
-}
 
 /* The first error since the device was opened, or NULL. It is never cleared: later results are undefined. */
 const char *lp_device_problem(lp_cuda_device *device);

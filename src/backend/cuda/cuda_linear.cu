@@ -468,7 +468,7 @@ bool lp_cuda_bf16_supported(const lp_cuda_device *device)
 #if defined(LP_CUDA_EMULATED)
     return device != NULL;
 #elif defined(LP_CUDA_90A)
-    return lp_device_capability(device) == 90;
+    return device->capability == 90;
 #else
     return device == NULL;
 #endif

@@ -246,7 +246,7 @@ void lp_cuda_outer_divide(reduction_task *tasks, int count)
             if (tasks[i].launch == REDUCTION_WIDE_PRODUCT) {
                 int cols = outer_cols(tasks[i]), launch = launch_of(tasks[i]);
                 most[launch] = cols > most[launch] ? cols : most[launch];
-                tasks[i].tile = (short)most[launch];
+                tasks[i].tile = most[launch];
                 cost[launch] += pass ? outer_tiles(tasks[i]) * outer_cost(tasks[i]) : 0;
             }
     for (int i = 0; i < count; i++) {

@@ -393,8 +393,6 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *given, const lp_t
     lp_run resolved = *given, *run = &resolved;
     if (run->precision == LP_PRECISION_BF16 && !lp_cuda_bf16_supported(device))
         run->precision = LP_PRECISION_TF32;
-    if (train_step && train_step->adam->shards != 1)
-        lp_device_problem_set(device, "the optimizer", "a batch must be one shard on a GPU");
     lp_cuda_program *program = find(device, run);
     if (!program)
         return;
@@ -414,8 +412,8 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *given, const lp_t
 
 /* ---- memory for launchers ------------------------------------------------------------------------------------ */
 
-/* The block of the key, which grows where it is too small; NULL when out of memory, or when size is 0 and there is none yet. */
-static device_block *block_of(const lp_cuda_run *run, const void *key, size_t size)
+/* The memory of the key, which grows where it is too small; NULL when out of memory, or when size is 0 and there is none yet. */
+static void *memory_of(const lp_cuda_run *run, const void *key, size_t size)
 {
     device_block *block = run->program->blocks;
     while (block && block->key != key)
@@ -428,23 +426,19 @@ static device_block *block_of(const lp_cuda_run *run, const void *key, size_t si
         block->data = lp_device_alloc(run->device, size);
         block->size = block->data ? size : 0;
     }
-    if (size && !(block && block->data)) {
+    if (size && !(block && block->data))
         lp_device_problem_set(run->device, "the memory of a step");
-        return NULL;
-    }
-    return block;
+    return block ? block->data : NULL;
 }
 
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 {
-    device_block *block = block_of(run, &run->device->streams[run->stream], size ? size : 1);
-    return block ? block->data : NULL;
+    return memory_of(run, &run->device->streams[run->stream], size ? size : 1);
 }
 
 void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
 {
-    device_block *block = block_of(run, value, size);
-    return block ? block->data : NULL;
+    return memory_of(run, value, size);
 }
 
 void lp_cuda_release_low_priority(const lp_cuda_run *run)

@@ -6,20 +6,9 @@
 
 #include "backend/cuda/cuda_tile.h"
 
-/* Lowest compute capability with bulk copies (lp_device_capability). */
-enum { REDUCTION_BULK_CAPABILITY = 90 };
-
 typedef uint64_t reduction_barrier;
 
 #ifdef __CUDACC__
-
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
-#define REDUCTION_SM90(...)
-#define REDUCTION_TRY_WAIT "mbarrier.test_wait.parity"
-#else
-#define REDUCTION_SM90(...) asm volatile(__VA_ARGS__)
-#define REDUCTION_TRY_WAIT "mbarrier.try_wait.parity"
-#endif
 
 __device__ static inline uint32_t reduction_address(const void *data)
 {
@@ -35,26 +24,24 @@ __device__ static inline void reduction_barrier_init(reduction_barrier *barrier,
 /* Makes the barriers that this thread initialized visible to bulk copies. */
 __device__ static inline void reduction_barriers_fence(void)
 {
-    REDUCTION_SM90("fence.proxy.async.shared::cta;" ::: "memory");
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }
 
 /* Arrives, and adds the bytes of the bulk copies to come. */
 __device__ static inline void reduction_barrier_expect(reduction_barrier *barrier, uint32_t bytes)
 {
-    REDUCTION_SM90("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(reduction_address(barrier)), "r"(bytes)
-                   : "memory");
-    (void)barrier, (void)bytes;
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(reduction_address(barrier)), "r"(bytes)
+                 : "memory");
 }
 
 /* Addresses and size are multiples of 16 bytes. */
 __device__ static inline void reduction_copy_bulk(float *to, const float *from, uint32_t bytes,
                                                   reduction_barrier *barrier)
 {
-    REDUCTION_SM90("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                       reduction_address(to)),
-                   "l"(from), "r"(bytes), "r"(reduction_address(barrier))
-                   : "memory");
-    (void)to, (void)from, (void)bytes, (void)barrier;
+    asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
+                     reduction_address(to)),
+                 "l"(from), "r"(bytes), "r"(reduction_address(barrier))
+                 : "memory");
 }
 
 /* Called by every thread of the block. */
@@ -63,7 +50,8 @@ __device__ static inline void reduction_wait(reduction_barrier *barrier, uint32_
     uint32_t open = 0;
     while (!open)
         asm volatile("{\n"
-                     ".reg .pred open;\n" REDUCTION_TRY_WAIT ".shared.b64 open, [%1], %2;\n"
+                     ".reg .pred open;\n"
+                     "mbarrier.try_wait.parity.shared.b64 open, [%1], %2;\n"
                      "selp.u32 %0, 1, 0, open;\n"
                      "}"
                      : "=r"(open)

@@ -1,16 +1,15 @@
 /* cuda_reduction_kernel.cu: the two kernels of a group of reductions.
  *
  * The first is bound by memory bandwidth, so it keeps many loads in flight: each block starts to load all rows of its chunk that fit into shared
- * memory before it processes the first of them. Outer products use tensor cores, which ignore the lower bits of their factors; column sums are
- * always fp32. Column sums of rows that are not aligned, or of many columns, are read from global memory: few models have them.
+ * memory before it processes the first of them. Outer products use tensor cores, which ignore the lower bits of their factors; a thread adds
+ * up columns in double. Column sums of rows that are not aligned, or of many columns, are read from global memory: few models have them.
  *
  * The second adds the partial sums. It uses programmatic dependent launch, so that its blocks are resident when the first kernel ends.
  *
  * The rows of a chunk depend only on the numbers of rows and chunks, the number of chunks only on the largest shard, and the chunks are added
  * in a fixed order: two runs give the same bits.
  */
-#include "backend/cuda/cuda_rows.h"
-#include "backend/cuda/cuda_device.h"
+#include "backend/cuda/cuda_product.h"
 #include "backend/cuda/cuda_reduction_copy.h"
 #include "backend/cuda/cuda_reduction_task.h"
 
@@ -25,19 +24,11 @@ typedef struct reduction_block {
     int begin, end;   /* rows */
 } reduction_block;
 
-__device__ static inline reduction_block block_now(const reduction_task &task, int number, int count)
+__device__ static inline reduction_block block_now(const reduction_task &task, int number, int rows)
 {
-    int sixteens = (count + 15) / 16, each = sixteens / task.chunks, more = sixteens - each * task.chunks;
-    int cols = reduction_cols(task);
-    reduction_block block = {number, 0, cols, 0, 0};
-    if (cols > task.tile) {
-        int tiles = (cols + task.tile - 1) / task.tile;
-        block.chunk = number / tiles;
-        block.first = (number - block.chunk * tiles) * task.tile;
-        block.count = min(cols - block.first, (int)task.tile);
-    }
-    block.begin = 16 * (block.chunk * each + min(block.chunk, more));
-    block.end = min(block.begin + 16 * (each + (block.chunk < more)), count);
+    int tiles = reduction_tiles(task), first = number % tiles * task.tile;
+    reduction_block block = {number / tiles, first, min(reduction_cols(task) - first, task.tile), 0, 0};
+    product_chunk<16>(rows, task.chunks, block.chunk, &block.begin, &block.end);
     return block;
 }
 
@@ -78,7 +69,7 @@ __device__ static inline void clear_rows(float *rows, int stride, int present)
 
 /* Calls consume(rows, present) for all rows of the block, slot by slot. On return all threads are done with the slots. Each slot has a
  * warp that starts its copies, so that several start at once. */
-template <bool outer, typename consumer>
+template <typename consumer>
 __device__ static inline void for_each_slot(const reduction_task &task, const reduction_block &block, float *memory,
                                             reduction_barrier *barriers, const consumer &consume)
 {
@@ -97,15 +88,8 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
     uint32_t phase = 0;
 #pragma unroll 1
     for (int from = block.begin; from < end; from += depth) {
-        float *rows = memory + slot * size;
-        int present = min(end - from, depth);
         reduction_wait(&barriers[slot], phase);
-        if (outer && present % 16) {
-            clear_rows(rows, task.a, present);
-            clear_rows(rows + depth * task.a, task.b, present);
-            __syncthreads();
-        }
-        consume(rows, present);
+        consume(memory + slot * size, min(end - from, depth));
         if (next < end) {
             __syncthreads();
             if ((int)threadIdx.x == 32 * slot)
@@ -123,28 +107,22 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
 
 /* ---- column sums --------------------------------------------------------------------------------------------- */
 
-/* The column of a thread, and its rows: every `apart`-th from `first` on. */
-typedef struct reduction_column {
-    int column, first, apart;
-} reduction_column;
-
 /* A thread's sums. */
-typedef struct reduction_mine {
-    float one, other;
-    double exact;
-} reduction_mine;
+typedef struct reduction_sums {
+    double one, other;
+} reduction_sums;
 
-/* p, q and extra: of the first of `present` rows. */
-__device__ static inline void add_columns(const reduction_task &task, const reduction_column &mine, const float *p,
-                                          const float *q, const float *extra, int present, reduction_mine &sum)
+/* Every `apart`-th row from `row` on. p, q: the column of the first of `present` rows; extra: the first of these rows. */
+__device__ static inline void add_columns(const reduction_task &task, const float *p, const float *q,
+                                          const float *extra, int row, int apart, int present, reduction_sums &sum)
 {
-    int row = mine.first, apart = mine.apart * task.a;
+    int step = apart * task.a;
     const float *end = p + present * task.a;
-    p += row * task.a + mine.column;
-    q += row * task.a + mine.column;
+    p += row * task.a;
+    q += row * task.a;
     auto each_row = [&](const auto &add) {
 #pragma unroll 4
-        for (; p < end; p += apart, q += apart, row += mine.apart)
+        for (; p < end; p += step, q += step, row += apart)
             add();
     };
     if (task.type == LP_REDUCTION_COLUMN) {
@@ -159,89 +137,62 @@ __device__ static inline void add_columns(const reduction_task &task, const redu
         });
     } else {
         int sine = reduction_cols(task);
-        each_row([&]() { sum.exact += ((const double *)extra)[row] * ((double)q[sine] * *p - (double)*q * p[sine]); });
+        each_row([&]() { sum.one += ((const double *)extra)[row] * ((double)q[sine] * *p - (double)*q * p[sine]); });
     }
 }
 
-/* Adds the sums of the threads that share a column, and stores them. */
-__device__ static inline void store_columns(const reduction_task &task, const reduction_block &block,
-                                            const reduction_column &mine, float *memory, reduction_mine sum)
-{
-    bool basis = task.type == LP_REDUCTION_BASIS;
-    double *exact = (double *)memory;
-    float2 *both = (float2 *)memory;
-    if (basis)
-        exact[threadIdx.x] = sum.exact;
-    else
-        both[threadIdx.x] = make_float2(sum.one, sum.other);
-    __syncthreads();
-    if (mine.first > 0 || mine.column >= block.count)
-        return;
-    int width = max(block.count, 32), end = mine.apart * width;
-#pragma unroll 1
-    for (int i = width + mine.column; i < end; i += width)
-        if (basis) {
-            sum.exact += exact[i];
-        } else {
-            sum.one += both[i].x;
-            sum.other += both[i].y;
-        }
-    int64_t column = block.first + mine.column, chunk = block.chunk;
-    if (basis)
-        ((double *)task.out[0])[chunk * task.step[0] + column] = sum.exact;
-    else if (task.out[0])
-        ((float *)task.out[0])[chunk * task.step[0] + column] = sum.one;
-    if (task.out[1])
-        ((float *)task.out[1])[chunk * task.step[1] + column] = sum.other;
-}
-
-/* bulk: the task is. */
-template <bool bulk>
+/* A thread has a column and some of the rows; the first row's threads add the sums of the others. */
 __device__ static inline void sum_columns(const reduction_task &task, const reduction_block &block, float *memory,
                                           reduction_barrier *barriers)
 {
-    int width = max(block.count, 32), first = (int)threadIdx.x / width;
-    reduction_column column = {(int)threadIdx.x - first * width, first, REDUCTION_THREADS / width};
-    bool sums = column.column < block.count && first < column.apart;
-    reduction_mine mine = {};
-    if constexpr (bulk) {
-        for_each_slot<false>(task, block, memory, barriers, [&](const float *rows, int present) {
+    int width = max(block.count, 32), apart = REDUCTION_THREADS / width, row = (int)threadIdx.x / width;
+    int column = (int)threadIdx.x - row * width;
+    bool sums = column < block.count && row < apart;
+    reduction_sums sum = {}, *all = (reduction_sums *)memory;
+    if (task.slots) {
+        for_each_slot(task, block, memory, barriers, [&](const float *rows, int present) {
             if (sums)
-                add_columns(task, column, rows, rows + task.depth * task.a, rows + reduction_slot_extra(task), present,
-                            mine);
+                add_columns(task, rows + column, rows + task.depth * task.a + column, rows + reduction_slot_extra(task),
+                            row, apart, present, sum);
         });
     } else {
-        int64_t at = (int64_t)block.begin * task.a + block.first;
+        int64_t at = (int64_t)block.begin * task.a + block.first + column;
         if (sums)
-            add_columns(task, column, (const float *)task.p + at, (const float *)task.q + at,
-                        task.extra + 2 * (int64_t)block.begin, block.end - block.begin, mine);
+            add_columns(task, (const float *)task.p + at, (const float *)task.q + at,
+                        task.extra + 2 * (int64_t)block.begin, row, apart, block.end - block.begin, sum);
         lp_pdl_trigger();
     }
-    store_columns(task, block, column, memory, mine);
+    all[threadIdx.x] = sum;
+    __syncthreads();
+    if (!sums || row > 0)
+        return;
+#pragma unroll 1
+    for (int i = width + column; i < apart * width; i += width) {
+        sum.one += all[i].one;
+        sum.other += all[i].other;
+    }
+    int64_t to = block.first + column, chunk = block.chunk;
+    if (task.type == LP_REDUCTION_BASIS)
+        ((double *)task.out[0])[chunk * task.step[0] + to] = sum.one;
+    else if (task.out[0])
+        ((float *)task.out[0])[chunk * task.step[0] + to] = (float)sum.one;
+    if (task.out[1])
+        ((float *)task.out[1])[chunk * task.step[1] + to] = (float)sum.other;
 }
 
 /* ---- outer products ------------------------------------------------------------------------------------------ */
 
 /* The tile of a warp: its first columns of p and q, and its set. side: it also sums columns of p (1) or of q (2). */
 typedef struct reduction_warp {
-    int number, set, p, q, side;
+    int set, p, q, side;
 } reduction_warp;
 
 __device__ static inline reduction_warp warp_now(const reduction_task &task)
 {
-    int all = reduction_warps(task), all_down = reduction_warps_down(task);
-    reduction_warp mine = {(int)threadIdx.x >> 5, 0, 0, 0, 0};
-    for (; mine.number >= all; mine.number -= all)
-        mine.set++;
-    int down = mine.number;
-    for (; down >= all_down; down -= all_down)
-        mine.q += REDUCTION_WIDE;
-    mine.p = REDUCTION_WIDE * down;
-    if (task.out[1] && !task.q_summed && mine.q == 0)
-        mine.side = 1;
-    if (task.out[1] && task.q_summed && mine.p == 0)
-        mine.side = 2;
-    return mine;
+    int warp = (int)threadIdx.x >> 5, all = reduction_warps(task), down = reduction_warps_down(task);
+    int number = warp % all, p = number % down, q = number / down;
+    int side = task.out[1] && (task.q_summed ? p : q) == 0 ? 1 + task.q_summed : 0;
+    return {warp / all, REDUCTION_WIDE * p, REDUCTION_WIDE * q, side};
 }
 
 /* The accumulators of a lane (cuda_tile.h). Columns 2g and 2g + 1 of each 16 of p take the part of rows g and g + 8, so that one load reads
@@ -294,35 +245,13 @@ __device__ static inline void add_rows(const reduction_task &task, const reducti
     }
 }
 
-/* Adds the sums of all sets, in order, to those of the first. */
-__device__ static inline void add_sets(const reduction_task &task, const reduction_warp &mine, float *memory,
-                                       reduction_product &product)
-{
-    float *exchange = memory + mine.number * (REDUCTION_LANE * 32) + ((int)threadIdx.x & 31);
-    int sets = reduction_sets(task), apart = reduction_warps(task) * (REDUCTION_LANE * 32);
-    if (sets == 1)
-        return;
-    if (mine.set > 0 && mine.set < sets)
-#pragma unroll
-        for (int i = 0; i < REDUCTION_LANE; i++)
-            exchange[(mine.set - 1) * apart + 32 * i] =
-                i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4];
-    __syncthreads();
-    if (mine.set == 0)
-#pragma unroll 1
-        for (int set = 1; set < sets; set++, exchange += apart)
-#pragma unroll
-            for (int i = 0; i < REDUCTION_LANE; i++)
-                (i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4]) += exchange[32 * i];
-}
-
 /* Of column sums each of the four lanes of a group has some of the rows. */
-__device__ static inline void store_outer(const reduction_task &task, int chunk, const reduction_warp &mine,
+__device__ static inline void store_outer(const reduction_task &task, int slice, const reduction_warp &mine,
                                           const reduction_product &product)
 {
     tile_lane me = tile_lane_now();
     int row = mine.p + 2 * me.group, col = mine.q + 2 * me.member, cols = task.b - col;
-    float *out = (float *)task.out[0] + (int64_t)chunk * task.step[0] + row * task.b + col;
+    float *out = (float *)task.out[0] + (int64_t)slice * task.step[0] + row * task.b + col;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int at = i / 2 * 16 + i % 2;
@@ -334,7 +263,7 @@ __device__ static inline void store_outer(const reduction_task &task, int chunk,
     }
     bool left = mine.side == 1;
     int column = left ? row : mine.q + me.group, count = left ? task.a : task.b;
-    float *sums = (float *)task.out[1] + (int64_t)chunk * task.step[1] + column;
+    float *sums = (float *)task.out[1] + (int64_t)slice * task.step[1] + column;
 #pragma unroll
     for (int i = 0; i < 4 && mine.side; i++) {
         int at = left ? i / 2 * 16 + i % 2 : 8 * i;
@@ -349,19 +278,22 @@ __device__ static inline void sum_outer(const reduction_task &task, const reduct
 {
     reduction_warp warp = warp_now(task);
     reduction_product product = {};
-    for_each_slot<true>(task, block, memory, barriers, [&](const float *rows, int present) {
-        if (warp.set < reduction_sets(task))
+    int sets = reduction_sets(task);
+    for_each_slot(task, block, memory, barriers, [&](float *rows, int present) {
+        if (present % 16) {
+            clear_rows(rows, task.a, present);
+            clear_rows(rows + task.depth * task.a, task.b, present);
+            __syncthreads();
+        }
+        if (warp.set < sets)
             add_rows(task, warp, rows, present, product);
     });
-    add_sets(task, warp, memory, product);
-    if (warp.set == 0)
-        store_outer(task, block.chunk, warp, product);
+    if (warp.set < sets)
+        store_outer(task, block.chunk * sets + warp.set, warp, product);
 }
 
 /* ---- the kernels --------------------------------------------------------------------------------------------- */
 
-/* bulk: all tasks of the group are; a template argument, so that less code is fetched. */
-template <bool bulk>
 __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __grid_constant__ reduction_group group)
 {
     LP_SHARED(float, memory);
@@ -374,36 +306,34 @@ __global__ void __launch_bounds__(REDUCTION_THREADS, 2) partial_kernel(const __g
     reduction_block block = block_now(task, (int)blockIdx.x - group.first[index], rows);
     if (task.type == LP_REDUCTION_OUTER)
         sum_outer(task, block, memory, barriers);
-    else if (bulk || task.bulk)
-        sum_columns<true>(task, block, memory, barriers);
     else
-        sum_columns<false>(task, block, memory, barriers);
+        sum_columns(task, block, memory, barriers);
 }
 
 /* Neighbours of a slice, whose number of elements is a multiple of four. */
-template <typename type, int n> struct alignas(n * sizeof(type) < 16 ? n * sizeof(type) : 16) reduction_some {
-    type at[n];
+template <typename type> struct alignas(16) reduction_some {
+    type at[16 / sizeof(type)];
 };
 
-/* A lane has n outputs. Each warp adds every REDUCTION_WARPS-th slice, with several loads in flight. */
-template <typename type, int n>
-__device__ static inline void add_slices(const reduction_output &output, int block, reduction_some<type, n> *sums)
+/* A lane has 16 bytes of the output. Each warp adds every REDUCTION_WARPS-th slice, with several loads in flight. */
+template <typename type>
+__device__ static inline void add_slices(const reduction_output &output, int block, reduction_some<type> *sums)
 {
-    enum { IN_FLIGHT = n == 1 ? 16 : 8 };
+    constexpr int n = 16 / sizeof(type), IN_FLIGHT = 8;
     int warp = (int)threadIdx.x >> 5, slices = output.slices, first = 32 * n * block;
     int i = first + n * ((int)threadIdx.x & 31), mine = first + (int)threadIdx.x;
     bool stores = threadIdx.x < 32 * n && mine < output.size;
     type *out = (type *)output.out, total = stores && output.adds ? out[mine] : 0;
     const type *partial = (const type *)output.partial + i + (int64_t)warp * output.step;
     int64_t apart = (int64_t)REDUCTION_WARPS * output.step;
-    reduction_some<type, n> sum = {}, none = {};
+    reduction_some<type> sum = {}, none = {};
     lp_pdl_wait();
 #pragma unroll 1
     for (; i < output.size && warp < slices; warp += IN_FLIGHT * REDUCTION_WARPS) {
-        reduction_some<type, n> part[IN_FLIGHT];
+        reduction_some<type> part[IN_FLIGHT];
 #pragma unroll
         for (int k = 0; k < IN_FLIGHT; k++, partial += apart)
-            part[k] = warp + k * REDUCTION_WARPS < slices ? *(const reduction_some<type, n> *)partial : none;
+            part[k] = warp + k * REDUCTION_WARPS < slices ? *(const reduction_some<type> *)partial : none;
 #pragma unroll
         for (int k = 0; k < n * IN_FLIGHT; k++)
             sum.at[k % n] += part[k / n].at[k % n];
@@ -419,30 +349,35 @@ __device__ static inline void add_slices(const reduction_output &output, int blo
 
 __global__ void __launch_bounds__(REDUCTION_THREADS) final_kernel(const __grid_constant__ reduction_outputs outputs)
 {
-    __shared__ reduction_some<float, 4> sums[REDUCTION_THREADS];
+    __shared__ reduction_some<float> sums[REDUCTION_THREADS];
     int index = reduction_index(outputs.first);
     const reduction_output &output = outputs.output[index];
     int block = (int)blockIdx.x - outputs.first[index];
     if (output.is_double)
-        add_slices(output, block, (reduction_some<double, 1> *)sums);
-    else if (output.fours)
-        add_slices(output, block, sums);
+        add_slices(output, block, (reduction_some<double> *)sums);
     else
-        add_slices(output, block, (reduction_some<float, 1> *)sums);
+        add_slices(output, block, sums);
 }
 
 } // namespace
 
-void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,
-                                      size_t shared)
+void lp_cuda_reduction_launch(const lp_cuda_run *run, reduction_group *group, reduction_outputs *outputs)
 {
-    if (bulk)
-        LP_LAUNCH(run, partial_kernel<true>, blocks, REDUCTION_THREADS, shared, group);
-    else
-        LP_LAUNCH(run, partial_kernel<false>, blocks, REDUCTION_THREADS, shared, group);
-}
-
-void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks)
-{
-    LP_LAUNCH_PDL(run, final_kernel, blocks, REDUCTION_THREADS, 0, outputs);
+    unsigned blocks = 0, final_blocks = 0;
+    group->shard = run->shard;
+    for (int i = 0; i < LP_CUDA_REDUCTION_MAX; i++) {
+        const reduction_task &task = group->task[i];
+        group->first[i] = (int)blocks;
+        if (task.launch == REDUCTION_GROUP && (task.out[0] || task.out[1]))
+            blocks += (unsigned)(task.chunks * reduction_tiles(task));
+    }
+    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
+        const reduction_output &output = outputs->output[i];
+        outputs->first[i] = (int)final_blocks;
+        if (output.partial != output.out)
+            final_blocks += lp_blocks(output.size, 32 * (output.is_double ? 2 : 4));
+    }
+    LP_LAUNCH(run, partial_kernel, blocks, REDUCTION_THREADS, (REDUCTION_SHARED + REDUCTION_PADDING) * sizeof(float),
+              *group);
+    LP_LAUNCH_PDL(run, final_kernel, final_blocks, REDUCTION_THREADS, 0, *outputs);
 }

@@ -12,48 +12,43 @@ enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
 enum { REDUCTION_WIDE = 32 };
 /* Columns that a block sums, at most. */
 enum { REDUCTION_COLS = 256 };
-/* Slots for rows in shared memory, at most. */
-enum { REDUCTION_SLOTS = 8 };
-/* Floats of an outer product and its column sums in each lane of a warp. */
-enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
-/* From which size on a lane of the second launch has four elements of an output, instead of one. */
-enum { REDUCTION_FOURS = 8192 };
+/* Slots for rows in shared memory, at most; their floats; and floats beyond them, because products read whole tiles of warps. */
+enum { REDUCTION_SLOTS = 8, REDUCTION_SHARED = 25600, REDUCTION_PADDING = 64 };
 
 /* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
 typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
 
 /* One reduction. Its rows are divided into chunks, and columns into tiles; a block sums one chunk for one tile. In a group, bulk copies
  * bring whole rows to slots in shared memory, each with `depth` rows of p, then of q, then of extra. All slots are loaded at the
- * start, and each is loaded again after use. Column sums that are not `bulk` read global memory. */
+ * start, and each is loaded again after use. Without slots, column sums read global memory. */
 typedef struct reduction_task {
     const void *p, *q; /* float; bf16 in a product of copies */
     const float *extra;
-    void *out[2]; /* partial sums of the first chunk, or the output itself; NULL: absent */
-    int step[2];  /* elements from chunk to chunk */
+    void *out[2]; /* first slice, or the output itself; NULL: absent */
+    int step[2];  /* elements from slice to slice */
     lp_cuda_rows rows;
     int largest, chunks;    /* largest: rows of the largest shard */
     int heads, a, b;        /* a, b: columns of p and q in a head; b is 0 without q */
     int p_stride, q_stride; /* of outer products: elements from row to row */
-    short type;             /* lp_reduction_type */
-    short launch;           /* reduction_launch */
-    short tile;             /* columns of a tile */
-    short depth, slots;     /* rows of a slot, and number of slots */
-    bool bulk;              /* tiles are whole rows, copied by bulk copies */
-    bool q_summed;          /* out[1] sums columns of q, not of p */
+    lp_reduction_type type;
+    reduction_launch launch;
+    int tile;         /* columns of a tile */
+    int depth, slots; /* rows of a slot, and number of slots; 0: column sums from global memory */
+    bool q_summed;    /* out[1] sums columns of q, not of p */
 } reduction_task;
 
 typedef struct reduction_group {
-    int first[LP_CUDA_REDUCTION_MAX]; /* first block of each task, ascending; INT_MAX beyond the tasks */
+    int first[LP_CUDA_REDUCTION_MAX]; /* first block of each task, ascending; some have none */
     const lp_cuda_shard *shard;
     reduction_task task[LP_CUDA_REDUCTION_MAX];
 } reduction_group;
 
-/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk. */
+/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk, or of a set of warps. */
 typedef struct reduction_output {
     void *out;
-    const void *partial;
+    void *partial; /* the slices; == out: there is one, which is the output */
     int size, step, slices;
-    bool adds, is_double, fours;
+    bool adds, is_double;
 } reduction_output;
 
 enum { REDUCTION_OUTPUTS = 2 * LP_CUDA_REDUCTION_MAX };
@@ -81,7 +76,12 @@ __host__ __device__ static inline int reduction_cols(const reduction_task &task)
     return task.type == LP_REDUCTION_BASIS ? task.a / 2 : task.a;
 }
 
-/* Warps of a set, which covers an outer product; sets, which divide the rows. */
+__host__ __device__ static inline int reduction_tiles(const reduction_task &task)
+{
+    return (reduction_cols(task) + task.tile - 1) / task.tile;
+}
+
+/* Warps of a set, which covers an outer product; sets, which divide the rows of a chunk. Each stores a slice. */
 __host__ __device__ static inline int reduction_warps_down(const reduction_task &task)
 {
     return (task.a + REDUCTION_WIDE - 1) / REDUCTION_WIDE;
@@ -112,9 +112,8 @@ __host__ __device__ static inline int reduction_slot(const reduction_task &task)
 void lp_cuda_outer_divide(reduction_task *tasks, int count);
 void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, int count);
 
-/* bulk: all tasks are. */
-void lp_cuda_reduction_launch_partial(const lp_cuda_run *run, const reduction_group &group, bool bulk, unsigned blocks,
-                                      size_t shared);
-void lp_cuda_reduction_launch_final(const lp_cuda_run *run, const reduction_outputs &outputs, unsigned blocks);
+/* cuda_reduction_kernel.cu: the tasks of the group, and the sums of all slices. Sets the first blocks of both; entries without a task
+ * or output are 0. */
+void lp_cuda_reduction_launch(const lp_cuda_run *run, reduction_group *group, reduction_outputs *outputs);
 
 #endif

@@ -18,30 +18,22 @@ static size_t row_size(const lp_value *value)
 
 /* ---- offsets ------------------------------------------------------------------------------------------------- */
 
-/* If the kernel of the node needs the ids of input k sorted: the value whose rows they index; otherwise NULL. */
-static const lp_value *sorted_by(const lp_node *node, int k)
+/* Finds the inputs that the node reads, and those whose ids must be sorted, with the number of rows that the ids index. */
+static void find_inputs(lp_cuda_upload *upload, const lp_node *node, const lp_cuda_run *sizes)
 {
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    if (!(rule->by_id >> k & 1))
-        return NULL;
-    return rule->table < LP_NODE_INPUTS ? node->inputs[rule->table] : node->outputs[rule->table - LP_NODE_INPUTS];
-}
-
-/* Finds the inputs that nodes read, and those whose ids must be sorted. */
-static void find_inputs(lp_cuda_upload *upload, const lp_cuda_run *sizes)
-{
-    const lp_graph *graph = sizes->run->plan->graph;
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; k < graph->nodes[i]->op->input_count; k++) {
-            const lp_value *value = graph->nodes[i]->inputs[k];
-            if (!value || value->storage != LP_STORAGE_INPUT)
-                continue;
-            lp_cuda_input *mine = &upload->inputs[value->slot];
-            mine->value = value;
-            const lp_value *table = sorted_by(graph->nodes[i], k);
-            int64_t ids = table ? lp_cuda_largest(sizes, table) : 0;
-            mine->ids = ids > mine->ids ? ids : mine->ids;
-        }
+    for (int k = 0; k < node->op->input_count; k++) {
+        const lp_value *value = node->inputs[k], *table = NULL;
+        if (!value || value->storage != LP_STORAGE_INPUT)
+            continue;
+        if (rule->by_id >> k & 1)
+            table =
+                rule->table < LP_NODE_INPUTS ? node->inputs[rule->table] : node->outputs[rule->table - LP_NODE_INPUTS];
+        int64_t ids = table ? lp_cuda_largest(sizes, table) : 0;
+        lp_cuda_input *mine = &upload->inputs[value->slot];
+        mine->value = value;
+        mine->ids = ids > mine->ids ? ids : mine->ids;
+    }
 }
 
 /* The next part of the upload, aligned to 256 bytes; returns its offset. */
@@ -61,7 +53,8 @@ bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_ar
     upload->inputs = (lp_cuda_input *)lp_arena_alloc(arena, ((size_t)upload->input_count + 1) * sizeof *upload->inputs);
     if (!upload->inputs)
         return false;
-    find_inputs(upload, sizes);
+    for (int i = 0; i < run->plan->graph->node_count; i++)
+        find_inputs(upload, run->plan->graph->nodes[i], sizes);
     size_t segments = (size_t)sizes->largest_segments + 1,
            order = lp_cuda_attention_order_count(largest[LP_ROWS_TOKENS]);
     add_part(upload, sizeof(lp_cuda_shard));
@@ -147,9 +140,12 @@ void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const 
     memcpy(staging + upload->segment_offset, run->segment, ((size_t)run->segments + 1) * sizeof(int32_t));
     lp_cuda_attention_order(run->segment, run->segments, run->plan->largest.rows[LP_ROWS_TOKENS],
                             (int32_t *)(staging + upload->order_offset));
-    if (train_step)
-        lp_cuda_adam_fill(train_step, (const float *)lp_run_data(run, train_step->loss),
-                          (lp_cuda_adam_args *)(staging + upload->adam_offset));
+    if (train_step) {
+        lp_cuda_adam_args *args = (lp_cuda_adam_args *)(staging + upload->adam_offset);
+        *args = lp_cuda_adam_args_of(train_step, (const float *)lp_run_data(run, train_step->loss));
+        if (args->rows)
+            memcpy(args + 1, train_step->rows->row, (size_t)args->rows * sizeof(int32_t));
+    }
     staging_job job = {upload, run, staging};
     int available = lp_threads_available();
     lp_threads_run(available < THREADS ? available : (int)THREADS, upload->input_count, stage_input, &job);
