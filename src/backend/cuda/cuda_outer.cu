@@ -68,29 +68,11 @@ template <int cols> __host__ __device__ constexpr int outer_slab(bool by_head)
 
 template <int cols> constexpr int outer_stages = cols == 192 ? 3 : 4;
 
-template <bool two, int cols>
-__device__ inline void store_part(const reduction_task &task, const outer_part &part, const float (&sums)[cols / 2],
-                                  float *out, int present)
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int row = me.warp % 4 * 16 + 8 * i + me.group;
-        float *to = out + (int64_t)(part.row + row) * task.b + 2 * me.member;
-        if (row < part.rows)
-#pragma unroll
-            for (int j = 0; j < cols / 8; j++)
-                if (8 * j + 2 * me.member < present)
-                    tile_store_two<two>(to + 8 * j, sums[4 * j + 2 * i], sums[4 * j + 2 * i + 1],
-                                        8 * j + 2 * me.member + 1 < present);
-    }
-}
-
 /* Column sums of p or q are products with ones. */
 template <int cols, bool q_summed>
 __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_constant__ reduction_group group)
 {
-    constexpr int blocks = cols / WIDE_BLOCK, summed = q_summed ? blocks : 1, stages = outer_stages<cols>;
+    constexpr int blocks = cols / WIDE_BLOCK, summed = q_summed ? blocks : 1;
     LP_SHARED(float, shared);
     float *memory = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4, *ring = memory + OUTER_ONES;
     uint16_t *ones = (uint16_t *)memory;
@@ -108,54 +90,46 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
     lp_pdl_wait();
     product_chunk<WIDE_BLOCK>(lp_rows_now(task.rows, group.shard), task.chunks, chunk, &begin, &end);
 
-    auto copy = [&](int k, int stage) {
+    int next_k = begin;
+    auto copy_next = [&](int stage) {
         float *to = ring + stage * size;
 #pragma unroll
         for (int w = 0; w < 2; w++) {
-            if (k >= end || parts[w].rows <= 0)
+            if (next_k >= end || parts[w].rows <= 0)
                 continue;
             wide_copy_rows<false, WIDE_BLOCK, OUTER_THREADS>(
-                to + w * OUTER_SLAB, p + parts[w].head * p_head + parts[w].row + (int64_t)k * task.p_stride,
-                task.p_stride, parts[w].rows, end - k);
+                to + w * OUTER_SLAB, p + parts[w].head * p_head + parts[w].row + (int64_t)next_k * task.p_stride,
+                task.p_stride, parts[w].rows, end - next_k);
             if (w == 0 || by_head)
-                wide_copy_rows<false, cols, OUTER_THREADS>(
-                    to + (2 + w * blocks) * OUTER_SLAB, q + parts[w].head * q_head + col + (int64_t)k * task.q_stride,
-                    task.q_stride, present, end - k);
+                wide_copy_rows<false, cols, OUTER_THREADS>(to + (2 + w * blocks) * OUTER_SLAB,
+                                                           q + parts[w].head * q_head + col +
+                                                               (int64_t)next_k * task.q_stride,
+                                                           task.q_stride, present, end - next_k);
         }
-        product_copies_end();
+        next_k += WIDE_BLOCK;
     };
-#pragma unroll 1
-    for (int i = 0; i < stages - 1; i++)
-        copy(begin + i * WIDE_BLOCK, i);
-    float sums[cols / 2] = {}, column[summed][4] = {};
-    int stage = 0;
-#pragma unroll 1
-    for (int k = begin; k < end; k += WIDE_BLOCK) {
+    product_sums<product_shape<OUTER_ROWS, cols, 16, cols>> sums = {};
+    float column[summed][4] = {};
+    wide_slabs<outer_stages<cols>, 0>((end - begin + WIDE_BLOCK - 1) / WIDE_BLOCK, copy_next, [&](int stage) {
         const float *left = ring + stage * size + warpgroup * OUTER_SLAB;
         const float *right = ring + stage * size + (2 + (by_head ? warpgroup * blocks : 0)) * OUTER_SLAB;
-        product_copies_wait<stages - 2>();
-        wide_fence();
-        __syncthreads();
-        wide_begin();
-        wide_multiply<false, false>(sums, left, right);
+        wide_multiply<false, false>((float(&)[cols / 2]) sums, left, right);
 #pragma unroll
         for (int j = 0; j < summed; j++)
             wide_weigh<false>(column[j], q_summed ? right + j * OUTER_SLAB : left, ones);
-        wide_end();
-        copy(k + (stages - 1) * WIDE_BLOCK, stage == 0 ? stages - 1 : stage - 1); /* that of the slab before */
-        wide_wait<0>();
-        stage = stage + 1 == stages ? 0 : stage + 1;
-    }
+    });
     lp_pdl_trigger();
 
     outer_part part = warpgroup ? parts[1] : parts[0];
     if (part.rows <= 0)
         return;
-    float *out = (float *)task.out[0] + (int64_t)chunk * task.step[0] + (int64_t)part.head * task.a * task.b + col;
-    if (task.b % 2 == 0 && (uintptr_t)out % 8 == 0)
-        store_part<true, cols>(task, part, sums, out, present);
-    else
-        store_part<false, cols>(task, part, sums, out, present);
+    product_store store = {};
+    store.to = (float *)task.out[0];
+    store.stride = task.b;
+    store.head = (int64_t)task.a * task.b;
+    store.chunk_step = task.step[0];
+    store.pairs = task.b % 2 == 0 && (uintptr_t)store.to % 8 == 0;
+    store.run({part.row - warpgroup * WIDE_BLOCK, col, part.head, chunk, task.a, task.b}, sums);
     tile_lane me = tile_lane_now();
     float *to = (float *)task.out[1] + (int64_t)chunk * task.step[1] + part.head * (q_summed ? task.b : task.a);
     int row = me.warp % 4 * 16 + me.group;

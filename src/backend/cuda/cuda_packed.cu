@@ -61,9 +61,8 @@ bool runs_node(const lp_cuda_stage *stage, const lp_stage_part *part)
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
-    bool by_row = stage->type == LP_STAGE_ROWS || (stage->type == LP_STAGE_PRODUCT && lp_product_follows(node));
     bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
-    return by_row ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
+    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
 }
 
 /* Whether the launch of a stage stores the outputs of the part: of products, those of the last one. */
@@ -148,11 +147,14 @@ void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_p
         const lp_value *value = part->node->outputs[i];
         if (!lp_part_computes(part, i) || !stores(stage, part))
             continue;
-        bool accumulates = stage->type == LP_STAGE_PRODUCT ? lp_product_of(stage->parts, stage->count).accumulates
-                                                           : part->node->accumulate >> i & 1;
+        bool accumulates = part->node->accumulate >> i & 1, reads = false;
         lp_value_copy *mine = &of[value->id];
-        /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
-        bool reads = accumulates && kernel_of(stage, part->node) == lp_cuda_linear && !mine->accumulated;
+        if (kernel_of(stage, part->node) == lp_cuda_linear) {
+            lp_product product = lp_product_of(stage->parts, stage->count);
+            accumulates = product.accumulates;
+            /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
+            reads = accumulates && !product.add && !mine->accumulated;
+        }
         if (reads)
             extend(&mine->first, &mine->last, mine->written, at);
         int heads = lp_cuda_copy_heads(value, heads_of(stage, part->node, value));

@@ -211,13 +211,12 @@ __device__ static inline void product_all_pairs(product_sums<shape> &sums, const
             each(place.row + product_row<shape>(i), place.col + product_col<shape>(j), sums.pair(i, j));
 }
 
-/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
+/* C = A B + bias + other. Chunk n is stored n * chunk_step floats further on. */
 typedef struct product_store {
-    float *to;               /* NULL: nothing is stored */
-    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
-    int64_t stride, head;    /* floats from row to row, from head to head */
+    float *to;                 /* NULL: nothing is stored */
+    const float *bias, *other; /* bias: one for each column of all heads; other: like C, or C itself; may be NULL */
+    int64_t stride, head;      /* floats from row to row, from head to head */
     int64_t chunk_step;
-    int accumulate;
     int pairs; /* columns are even, and pointers aligned to two floats */
 
     /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
@@ -245,10 +244,8 @@ typedef struct product_store {
         float *first = to + place.head * head + place.chunk * chunk_step;
         if (bias)
             plus<two>(sums, place, bias + place.head * place.cols, 0);
-        if (add)
-            plus<two>(sums, place, add + place.head * head, stride);
-        if (accumulate)
-            plus<two>(sums, place, first, stride);
+        if (other)
+            plus<two>(sums, place, other + place.head * head, stride);
         product_all_pairs(sums, place, [&](int row, int col, const float *sum) {
             if (row < place.rows && col < place.cols)
                 tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);

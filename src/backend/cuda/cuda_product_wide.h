@@ -187,6 +187,41 @@ __device__ static inline void wide_fence(void)
 #include <emulate_wide.h>
 #endif
 
+/* The product of `slabs` slabs in a ring of `stages`, by all threads. copy(stage) starts to copy the next slab, if there is one;
+ * multiply(stage) starts to multiply the next one. later: products that are unfinished when another starts; where there is a stage
+ * for each slab, all are. */
+template <int stages, int later, typename copy_function, typename multiply_function>
+__device__ static inline void wide_slabs(int slabs, const copy_function &copy, const multiply_function &multiply)
+{
+    int stage = 0, next_stage = 0;
+    /* One loop, also for the first copies: instructions that run once are loaded from memory as often as they run. */
+#pragma unroll 1
+    for (int i = -stages; i < slabs; i++) {
+        if (i >= stages)
+            product_copies_wait<stages - 2 - later>();
+        else if (i >= 0)
+            product_copies_wait<stages - 1>();
+        if (i >= 0) {
+            wide_fence();
+            __syncthreads();
+        }
+        if (i < 0 || i > later) { /* to the stage of a slab whose product is finished */
+            copy(next_stage);
+            next_stage = next_stage + 1 == stages ? 0 : next_stage + 1;
+        }
+        product_copies_end();
+        if (i < 0)
+            continue;
+        wide_begin();
+        multiply(stage);
+        wide_end();
+        if (slabs > stages)
+            wide_wait<later>();
+        stage = stage + 1 == stages ? 0 : stage + 1;
+    }
+    wide_wait<0>();
+}
+
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Shared memory: barriers; slabs of A that stay there for all column tiles of their rows; a ring of slabs. */

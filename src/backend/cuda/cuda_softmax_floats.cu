@@ -63,7 +63,7 @@ void multiply(const lp_cuda_run *run, const product_task &task, float *to, int c
     store.to = to;
     store.bias = bias;
     store.stride = cols;
-    store.accumulate = accumulate;
+    store.other = accumulate ? to : NULL;
     store.pairs = lp_vector_width((uintptr_t)to | (uintptr_t)bias, cols) > 1;
     product_launch<true, b_deep>(run, task, store, 1, rows, cols);
 }

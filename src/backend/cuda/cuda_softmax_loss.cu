@@ -15,6 +15,7 @@
  */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_reduction_task.h"
 
 namespace
 {
@@ -313,52 +314,38 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 
 /* ---- products of d -------------------------------------------------------------------------------------------- */
 
-/* Stores the product times *scale, its rows times 1 / sum where there is one; and of items the column sums of d times weights. */
-typedef struct store_product : product_store, product_finish {
-    const float *scale, *sum;
-    const uint16_t *weights; /* 1 / sum_t */
-    float *out;              /* column sums; NULL: none */
-    int out_adds;
+/* dz = d items, or ditems = d^T (z / sum) and dbias, or parts of them. */
+typedef struct d_product {
+    product_task task;
+    int rows;                 /* of the largest shard; 0: nothing to compute */
+    float *to[2];             /* the product, and the column sums of d times weights; may be NULL */
+    int step[2];              /* floats of a part */
+    int pairs;                /* product_store.pairs */
+    const float *scale, *sum; /* factor of all, and divisors of the rows, or NULL */
+    const uint16_t *weights;  /* 1 / sum_t */
+} d_product;
+
+typedef struct store_product : product_finish {
+    const d_product *of;
 
     template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int row = min(place.row + product_row<shape>(i), place.rows - 1);
-            float factor = sum ? *scale / sum[row] : *scale;
+            float factor = of->sum ? *of->scale / of->sum[row] : *of->scale;
 #pragma unroll
             for (int j = 0; j < 2 * shape::across; j++)
                 sums.pair(i, j / 2)[j % 2] *= factor;
         }
-        product_store::run(place, sums);
+        product_store store = {};
+        store.to = of->to[0];
+        store.stride = place.cols;
+        store.chunk_step = of->step[0];
+        store.pairs = of->pairs;
+        store.run(place, sums);
     }
 } store_product;
-
-/* dz += d items, or ditems += d^T (z / sum) and dbias. */
-typedef struct d_product {
-    product_task task;
-    store_product store;
-    int rows;     /* of the largest shard; 0: nothing to compute */
-    float *to[2]; /* the product and the column sums; may be NULL */
-    int adds[2];
-    float *parts; /* of both, [parts x chunk_step], that add_parts adds up; NULL: there is one part of the depth */
-} d_product;
-
-/* Adds up the parts in their order. */
-__global__ void __launch_bounds__(256) add_parts(const __grid_constant__ d_product p)
-{
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, size = p.rows * p.store.stride;
-    int64_t count = product_count(p.task.rows, p.task.shard);
-    int of = i >= size;
-    float total = 0;
-    lp_pdl_wait();
-    if (!p.to[of] || i >= (of ? size + count : count * p.store.stride))
-        return;
-#pragma unroll 4
-    for (int part = 0; part < p.task.chunks; part++)
-        total += p.parts[part * p.store.chunk_step + i];
-    lp_store(p.to[of] + (of ? i - size : i), total, p.adds[of]);
-}
 
 /* Grid: tiles of columns, then of rows, then parts: of dz, and after that of ditems. So the long blocks of dz start first, and
  * the short ones of ditems fill the rest. */
@@ -371,15 +358,14 @@ __device__ void gradient_tile(const d_product &product, int index, wide_memory u
     product_place place = {row, 0, 0, index / cols / rows, product_count(task.rows, task.shard), task.cols.most};
     if (row >= place.rows)
         return;
-    store_product store = product.store;
-    wide_weights weights = {store.weights, {}};
+    store_product store = {{}, &product};
+    wide_weights weights = {product.weights, {}};
     wide_state state = wide_start(use);
     wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store, weights, state);
     for (int i = 0; by_items && tile == 0 && i < 2; i++) {
         int at = row + product_row<shape>(i);
-        if (store.out && tile_lane_now().member == 0 && at < place.rows)
-            lp_store(store.out + place.chunk * store.chunk_step + at, *store.scale * weights.sums[2 * i],
-                     store.out_adds);
+        if (product.to[1] && tile_lane_now().member == 0 && at < place.rows)
+            product.to[1][place.chunk * product.step[1] + at] = *product.scale * weights.sums[2 * i];
     }
 }
 
@@ -415,32 +401,32 @@ int parts_of(int wanted, int depth)
     return most < 1 || wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* step: floats of a part of the product and its column sums; memory: for the parts. */
+/* The outputs of a product get memory for their parts, from *memory on, where there are several or where they accumulate. */
 d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, bool by_items, int parts,
-                     int64_t step, float *memory)
+                     reduction_outputs *outputs, int *count, float **memory)
 {
     d_product p = {};
     product_extent items = {loss.items, 0, loss.count, 0}, targets = {loss.targets, 0, INT32_MAX};
+    int rows = by_items ? loss.count : loss.rows;
     for (int i = 0; i <= by_items; i++) {
-        p.to[i] = LP_OUTPUT(by_items + i);
-        p.adds[i] = LP_ADDS(by_items + i);
-        p.rows = p.to[i] ? (by_items ? loss.count : loss.rows) : p.rows;
+        int number = by_items + i, size = rows * (i ? 1 : loss.cols);
+        p.to[i] = LP_OUTPUT(number);
+        p.step[i] = (size + 3) / 4 * 4;
+        p.rows = p.to[i] ? rows : p.rows;
+        if (p.to[i] && (parts > 1 || LP_ADDS(number))) {
+            outputs->output[(*count)++] = {p.to[i], *memory, size, p.step[i], parts, LP_ADDS(number) != 0, false, true};
+            p.to[i] = *memory;
+            *memory += (int64_t)parts * p.step[i];
+        }
     }
-    p.parts = parts > 1 && p.rows ? memory : NULL;
     product_operand d = {loss.d, loss.item_rows, 0},
                     other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0};
     p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), by_items ? targets : items, parts, d,
               other};
-    p.store.to = p.parts && p.to[0] ? p.parts : p.to[0];
-    p.store.out = p.parts && p.to[1] ? p.parts + (int64_t)p.rows * loss.cols : p.to[1];
-    p.store.accumulate = p.parts ? 0 : p.adds[0];
-    p.store.out_adds = p.parts ? 0 : p.adds[1];
-    p.store.stride = loss.cols;
-    p.store.chunk_step = step;
-    p.store.pairs = lp_vector_width((uintptr_t)p.store.to, loss.cols) > 1;
-    p.store.scale = LP_INPUT(6);
-    p.store.sum = by_items ? NULL : loss.sum;
-    p.store.weights = loss.inverse;
+    p.pairs = lp_vector_width((uintptr_t)p.to[0], loss.cols) > 1;
+    p.scale = LP_INPUT(6);
+    p.sum = by_items ? NULL : loss.sum;
+    p.weights = loss.inverse;
     return p;
 }
 
@@ -449,21 +435,23 @@ template <typename shape> void launch_gradient(const lp_node *node, const lp_cud
     /* Where dz has too few tiles to fill the device once, it is divided. Constant, so that results do not depend on the device. */
     int across = (int)lp_blocks(task.cols, shape::cols), wanted = PART_ROWS / (across * (task.item_rows + 1)),
         slots = PACKED_BLOCKS / 2 * shape::blocks, tiles = across * (int)lp_blocks(task.rows + 1, shape::rows);
-    int parts[2] = {parts_of(slots / tiles, task.count), parts_of(wanted < 2 ? 2 : wanted, task.rows)};
-    int64_t step[2] = {64 * (int64_t)lp_blocks((int64_t)task.rows * (task.cols + 1), 64),
-                       64 * (int64_t)lp_blocks((int64_t)task.count * (task.cols + 1), 64)};
-    size_t bytes;
+    int parts[2] = {parts_of(slots / tiles, task.count), parts_of(wanted < 2 ? 2 : wanted, task.rows)}, count = 0;
+    size_t bytes, lines = (size_t)(parts[0] * task.rows) + (size_t)(parts[1] * task.item_rows);
     wide_memory use = wide_memory_of<shape>(0, &bytes);
-    float *memory = (float *)lp_cuda_scratch(run, (size_t)(parts[0] * step[0] + parts[1] * step[1]) * sizeof *memory);
+    float *memory = (float *)lp_cuda_scratch(run, lines * (size_t)(task.cols + 4) * sizeof *memory);
     if (!memory)
         return;
-    d_product dz = product_of(node, run, task, false, parts[0], step[0], memory);
-    d_product ditems = product_of(node, run, task, true, parts[1], step[1], memory + parts[0] * step[0]);
-    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]);
+    reduction_outputs outputs = {};
+    d_product dz = product_of(node, run, task, false, parts[0], &outputs, &count, &memory);
+    d_product ditems = product_of(node, run, task, true, parts[1], &outputs, &count, &memory);
+    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]), blocks = 0;
     unsigned of_items = lp_blocks(ditems.rows, shape::rows) * (unsigned)(across * parts[1]);
     LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz, use);
-    LP_LAUNCH_PDL(run, add_parts, dz.parts ? lp_blocks(step[0], 256) : 0, 256, 0, dz);
-    LP_LAUNCH_PDL(run, add_parts, ditems.parts ? lp_blocks(step[1], 256) : 0, 256, 0, ditems);
+    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
+        outputs.first[i] = i < count ? (int)blocks : INT32_MAX;
+        blocks += lp_blocks(outputs.output[i].size, 128);
+    }
+    lp_cuda_reduction_launch_final(run, outputs, blocks);
 }
 
 /* node: the loss or its gradient. False: out of memory, or what is computed in floats. */

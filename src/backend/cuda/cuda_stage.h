@@ -9,7 +9,7 @@
  *   pack       copies weights into the layout in which fused kernels read them, for all products whose weights are ready, and
  *              applies column scales on the way. The first pack of a step also runs small nodes that depend only on parameters and inputs
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
- *   product    products that add up to one value, or one and what follows it (cuda_linear.h)
+ *   product    products that add up to one value (cuda_linear.h)
  *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.cu)
  *   node       any other node
  *
