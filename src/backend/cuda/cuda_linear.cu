@@ -201,19 +201,19 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                            (int)blockIdx.x * shape::cols,
                            (int)blockIdx.z,
                            0,
-                           product_count(product->rows, product->shard),
-                           product_count(product->cols, product->shard)};
+                           lp_rows_now(product->rows, product->shard),
+                           product->cols.fixed};
     if (place.row >= place.rows)
         return;
     int slabs = 0;
 #pragma unroll
     for (int i = 0; i < most; i++)
-        slabs += i < task.count ? (task.of[i].depth.most + depth - 1) / depth : 0;
+        slabs += i < task.count ? (task.of[i].depth.fixed + depth - 1) / depth : 0;
 
     /* Copies the slabs of all products in their order. */
     int next_k = 0;
     auto copy_next = [&](int stage) {
-        int present = product->depth.most - next_k;
+        int present = product->depth.fixed - next_k;
         if (present <= 0)
             return;
         float *to = ring + stage * size;
@@ -253,11 +253,11 @@ void launch_tiles(const lp_cuda_run *run, const joined_task &given, const linear
     int slabs = 0;
     for (int i = 0; i < given.count; i++) {
         task.of[i] = given.of[i];
-        slabs += (int)lp_blocks(task.of[i].depth.most, WIDE_BLOCK);
+        slabs += (int)lp_blocks(task.of[i].depth.fixed, WIDE_BLOCK);
     }
     int stages = slabs < shape::stages ? slabs : shape::stages;
     size_t floats = (size_t)(finish.staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
-    dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
+    dim3 grid(lp_blocks(task.of[0].cols.fixed, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
     LP_LAUNCH_PDL(run, (linear_kernel<transpose, shape, most>), grid, shape::threads, floats * sizeof(float) + 1024,
                   task, finish);
 }
@@ -290,7 +290,7 @@ template <bool transpose> product_task task_of(const lp_node *node, const lp_cud
         a = {x.data, x.stride, in + x.gap};
         b = {w.data, w.stride, (int64_t)(transpose ? out : in) * w.stride};
     }
-    return {run->shard, product_whole(node->outputs[0]), product_fixed(out), product_fixed(in), 1, a, b};
+    return {run->shard, lp_cuda_rows_of(node->outputs[0]), product_fixed(out), product_fixed(in), 1, a, b};
 }
 
 template <bool transpose> void launch(const lp_stage_part *parts, int count, const lp_cuda_run *run)
@@ -322,7 +322,7 @@ template <bool transpose> void launch(const lp_stage_part *parts, int count, con
         store.other_copy = store.copy;
     store.quads = (out + store.copy.gap) % 4 == 0 && lp_vector_width(pointers, pointers ? out : 0) == 4;
     auto launch = count > 1 ? launcher_of<transpose, LP_PRODUCT_MOST> : launcher_of<transpose, 1>;
-    launch(out, task.of[0].depth.most)(run, task, store, heads, largest);
+    launch(out, task.of[0].depth.fixed)(run, task, store, heads, largest);
 }
 
 } // namespace

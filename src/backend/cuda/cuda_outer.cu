@@ -194,7 +194,7 @@ void launch_product(const lp_cuda_run *run, const reduction_task &given)
     product_task task = {run->shard,
                          product_fixed(a),
                          product_fixed(b),
-                         {given.rows, 0, INT32_MAX},
+                         given.rows,
                          given.chunks,
                          {given.p, given.p_stride, a},
                          {given.q, given.q_stride, b}};

@@ -143,7 +143,7 @@ __global__ void __launch_bounds__(32 * WARPS) pack_factors(const __grid_constant
 /* ---- exponentials -------------------------------------------------------------------------------------------- */
 
 /* Stores exponentials, and their sums over the tiles of a warp. */
-typedef struct store_exponentials : product_finish {
+typedef struct store_exponentials {
     loss_task loss;
     float total[2]; /* of the lane's own columns */
 
@@ -197,12 +197,50 @@ typedef struct store_exponentials : product_finish {
     }
 } store_exponentials;
 
+/* All tiles of the product, by rows. Its blocks have equal numbers of them: a block computes the last ones of some rows and
+ * the first ones of others, so several blocks share the columns of a row tile. */
+__global__ void __launch_bounds__(score_shape::threads, score_shape::blocks)
+    exponentials_kernel(const __grid_constant__ product_task task, wide_memory use, store_exponentials finish)
+{
+    typedef score_shape shape;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    int items = lp_rows_now(finish.loss.items, task.shard);
+    product_place place = {0, 0, 0, 0, lp_rows_now(task.rows, task.shard), (items + SCORE_COLS - 1) & -SCORE_COLS};
+    int across = (place.cols + shape::cols - 1) / shape::cols, down = (place.rows + shape::rows - 1) / shape::rows;
+    int64_t tiles = (int64_t)across * down, blocks = min((int64_t)gridDim.x, tiles), index = blockIdx.x;
+    wide_state state = wide_start(use);
+    wide_weights none = {};
+    if (index >= blocks)
+        return;
+    int64_t tile = tiles * index / blocks, last = tiles * (index + 1) / blocks;
+    while (tile < last) {
+        int64_t row = tile / across, first = row * across;
+        int64_t end = min(last, first + across);
+        store_exponentials finish_row = finish;
+        place.row = (int)row * shape::rows;
+        /* The blocks that have the first and the last tile of these rows. */
+        int64_t first_block = ((first + 1) * blocks - 1) / tiles, last_block = ((first + across) * blocks - 1) / tiles;
+        place.range = (int)(index - first_block);
+        place.ranges = (int)(last_block - first_block) + 1;
+        wide_tiles<true, true, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row,
+                                             none, state);
+        tile = end;
+    }
+}
+
 void exponentials(const lp_cuda_run *run, const loss_task &loss)
 {
-    product_extent targets = {loss.targets, 0, INT32_MAX}, items = {loss.items, 0, loss.count, SCORE_COLS - 1};
     product_operand z = {loss.packed_z, loss.stride, 0}, columns = {loss.columns, loss.stride, 0};
-    product_task task = {loss.shard, targets, items, product_fixed(loss.cols), 1, z, columns};
-    wide_launch<true, true, score_shape>(run, task, store_exponentials{{}, loss, {}}, loss.rows);
+    product_task task = {loss.shard, loss.targets, product_fixed(loss.item_rows), product_fixed(loss.cols), 1,
+                         z,          columns};
+    int depth = loss.stride / WIDE_BLOCK;
+    int64_t tiles = (int64_t)lp_blocks(loss.rows, SCORE_ROWS) * (loss.item_rows / SCORE_COLS);
+    size_t bytes;
+    wide_memory use = wide_memory_of<score_shape>(depth <= 4 ? depth : 0, &bytes);
+    store_exponentials finish = {loss, {}};
+    LP_LAUNCH_PDL(run, exponentials_kernel, (unsigned)(tiles < PACKED_BLOCKS ? tiles : (int64_t)PACKED_BLOCKS),
+                  score_shape::threads, bytes, task, use, finish);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
@@ -325,8 +363,15 @@ typedef struct d_product {
     const uint16_t *weights;  /* 1 / sum_t */
 } d_product;
 
-typedef struct store_product : product_finish {
+typedef struct store_product {
     const d_product *of;
+
+    template <typename shape> __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
+    template <typename shape> __device__ void done(const product_place &) const
+    {
+    }
 
     template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
@@ -353,12 +398,12 @@ template <bool by_items, typename shape>
 __device__ void gradient_tile(const d_product &product, int index, wide_memory use)
 {
     const product_task &task = product.task;
-    int cols = (task.cols.most + shape::cols - 1) / shape::cols, tile = index % cols;
+    int cols = (task.cols.fixed + shape::cols - 1) / shape::cols, tile = index % cols;
     int rows = (product.rows + shape::rows - 1) / shape::rows, row = index / cols % rows * shape::rows;
-    product_place place = {row, 0, 0, index / cols / rows, product_count(task.rows, task.shard), task.cols.most};
+    product_place place = {row, 0, 0, index / cols / rows, lp_rows_now(task.rows, task.shard), task.cols.fixed};
     if (row >= place.rows)
         return;
-    store_product store = {{}, &product};
+    store_product store = {&product};
     wide_weights weights = {product.weights, {}};
     wide_state state = wide_start(use);
     wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store, weights, state);
@@ -406,7 +451,6 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
                      reduction_outputs *outputs, int *count, float **memory)
 {
     d_product p = {};
-    product_extent items = {loss.items, 0, loss.count, 0}, targets = {loss.targets, 0, INT32_MAX};
     int rows = by_items ? loss.count : loss.rows;
     for (int i = 0; i <= by_items; i++) {
         int number = by_items + i, size = rows * (i ? 1 : loss.cols);
@@ -421,7 +465,12 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
     }
     product_operand d = {loss.d, loss.item_rows, 0},
                     other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0};
-    p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), by_items ? targets : items, parts, d,
+    p.task = {run->shard,
+              by_items ? loss.items : loss.targets,
+              product_fixed(loss.cols),
+              by_items ? loss.targets : loss.items,
+              parts,
+              d,
               other};
     p.pairs = lp_vector_width((uintptr_t)p.to[0], loss.cols) > 1;
     p.scale = LP_INPUT(6);
