@@ -15,30 +15,17 @@ namespace
 
 /* ---- storing a tile ------------------------------------------------------------------------------------------- */
 
-/* What is done with a product before it is stored, in this order. */
-typedef struct product_after {
-    int masks;          /* 0 where product_copy_store.other is not positive */
-    uint32_t threshold; /* of dropout; 0: there is none */
-    uint32_t purpose;
-    float scale;
-    int relu;
-} product_after;
-
-/* product_store with a copy in bf16, for the only tile of a block. `other` is what is added or accumulated into, or a mask: like C, in
- * floats, or in bf16. */
-typedef struct product_copy_store : product_store {
-    lp_cuda_copy copy; /* of C in bf16, of all heads; data NULL: none. Without floats it accumulates into the copy */
-    const float *other;
-    lp_cuda_copy other_copy;
-    int quads;           /* columns begin at multiples of 4 in floats and copy, zeros may be stored beyond the last */
-    product_after after; /* of one head */
-    const lp_cuda_shard *shard;
-} product_copy_store;
+/* product_store with copies in bf16, for the only tile of a block. */
+typedef struct linear_store : product_store {
+    lp_cuda_copy copy;       /* of C, of all heads; data NULL: none */
+    lp_cuda_copy other_copy; /* `other` in bf16; data NULL: it is floats, or there is none */
+    int quads; /* columns begin at multiples of 4 in floats and copies, zeros may be stored beyond the last */
+} linear_store;
 
 /* Parts of a warp's tile, of 16 rows and up to 64 columns, pass through shared memory, so that neighbouring lanes have neighbouring
  * columns. The other operand of the first part is loaded before the tile is multiplied, and that of the others while the part before is
- * stored; it comes to the L2 cache while the tile is multiplied. has_after: `after` is used. A warp has 16 rows and all columns. */
-template <typename shape, bool has_after> struct product_store_rows : product_copy_store {
+ * stored; it comes to the L2 cache while the tile is multiplied. A warp has 16 rows and all columns. */
+template <typename shape> struct linear_store_rows : linear_store {
     static constexpr int cols = shape::cols > 192 || (shape::cols > 64 && shape::blocks > 1) ? 32 : 64; /* of a part */
     static constexpr int parts = shape::cols / cols, staging = shape::warps * 16 * cols;
     /* Vectors of a lane, of four columns; lanes that have a row; rows between the vectors of a lane. */
@@ -109,47 +96,6 @@ template <typename shape, bool has_after> struct product_store_rows : product_co
                                  : (const float *)(packed + row * other_copy.stride + col));
     }
 
-    /* Random words of the lane's vectors, the first of which is at this row and column. The rounds are not unrolled. */
-    __device__ void draw(uint32_t (&drawn)[vectors][2], int row, int col) const
-    {
-        uint32_t word[vectors][4] = {};
-        uint64_t seed = after.threshold ? shard->seed : 0;
-#pragma unroll
-        for (int n = 0; n < vectors && after.threshold; n++) {
-            uint64_t element = element_of(row + step * n, col);
-            word[n][0] = (uint32_t)element;
-            word[n][1] = (uint32_t)(element >> 32);
-            word[n][2] = shard->step;
-            word[n][3] = after.purpose;
-        }
-#pragma unroll 1
-        for (int round = 0; after.threshold && round < LP_PHILOX_ROUNDS; round++)
-#pragma unroll
-            for (int n = 0; n < vectors; n++)
-                lp_philox_round(word[n], seed, round);
-#pragma unroll
-        for (int n = 0; n < vectors; n++) {
-            drawn[n][0] = col & 4 ? word[n][2] : word[n][0];
-            drawn[n][1] = col & 4 ? word[n][3] : word[n][1];
-        }
-    }
-
-    /* Eight columns share a block of random numbers. */
-    __device__ uint64_t element_of(int row, int col) const
-    {
-        return (shard->first_token + (uint64_t)row) * 65536 + (uint64_t)(col / 8);
-    }
-
-    /* bits: the lower 16 are random. */
-    __device__ float finished(float y, float mask, uint32_t bits) const
-    {
-        if (after.masks)
-            y = mask > 0 ? y : 0;
-        if (after.threshold)
-            y = (bits & 0xFFFFu) >= after.threshold ? y * after.scale : 0;
-        return after.relu && !(y > 0) ? 0 : y;
-    }
-
     /* floats, copied: of the first row and column of the tile. */
     __device__ void store_quads(const product_place &place, int i, const float *staged, float *floats,
                                 uint16_t *copied) const
@@ -159,18 +105,12 @@ template <typename shape, bool has_after> struct product_store_rows : product_co
         int lane = tile_lane_now().lane;
         floats += row * (int)stride + col;
         copied += row * copy.stride + col;
-        uint32_t drawn[vectors][2];
-        if constexpr (has_after)
-            draw(drawn, place.row + row, place.col + col);
 #pragma unroll
         for (int n = 0; n < vectors; n++) {
             quad y = lp_vector_load<4>(staged + staged_at(lane / lanes + step * n, lane % lanes * 4));
 #pragma unroll
             for (int k = 0; k < 4; k++)
-                if constexpr (has_after)
-                    y.at[k] = finished(y.at[k] + held_bias.at[k], held[n].at[k], drawn[n][k / 2] >> 16 * (k % 2));
-                else
-                    y.at[k] += held[n].at[k] + held_bias.at[k];
+                y.at[k] += held[n].at[k] + held_bias.at[k];
             if (to && step * n < present)
                 *(quad *)(floats + step * n * (int)stride) = y;
             if (copy.data && step * n < present)
@@ -193,17 +133,7 @@ template <typename shape, bool has_after> struct product_store_rows : product_co
             };
             float y = staged[staged_at(n / cols, n % cols)] + (bias ? bias[place.head * place.cols + col] : 0);
             float with = other ? other[at] : other_copy.data ? lp_vector_load_bf16<1>(in_copy(other_copy)).at[0] : 0;
-            if constexpr (has_after) {
-                lp_random_block block = {};
-                if (after.threshold)
-                    block = lp_philox(shard->seed, after.purpose, shard->step, element_of(row, col));
-                uint32_t low = col & 4 ? block.word[2] : block.word[0], high = col & 4 ? block.word[3] : block.word[1];
-                y = finished(y, with, (col & 2 ? high : low) >> 16 * (col & 1));
-            } else {
-                y += with;
-                if (add && accumulate) /* `other` is what is added */
-                    y += to ? to[at] : lp_vector_load_bf16<1>(in_copy(copy)).at[0];
-            }
+            y += with;
             if (to)
                 to[at] = y;
             if (copy.data)
@@ -256,9 +186,9 @@ template <int most> struct linear_task {
 };
 
 /* A block computes one tile. */
-template <bool b_deep, typename shape, int most, typename finish_type>
+template <bool b_deep, typename shape, int most>
 __global__ void __launch_bounds__(shape::threads, shape::blocks)
-    linear_kernel(const __grid_constant__ linear_task<most> task, finish_type finish)
+    linear_kernel(const __grid_constant__ linear_task<most> task, linear_store_rows<shape> store)
 {
     constexpr int size_b = wide_size(shape::cols), size = size_b + wide_size(shape::rows), depth = WIDE_BLOCK;
     LP_SHARED(float, shared);
@@ -271,132 +201,84 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
                            (int)blockIdx.x * shape::cols,
                            (int)blockIdx.z,
                            0,
-                           product_count(product->rows, product->shard),
-                           product_count(product->cols, product->shard)};
+                           lp_rows_now(product->rows, product->shard),
+                           product->cols.fixed};
     if (place.row >= place.rows)
         return;
     int slabs = 0;
 #pragma unroll
     for (int i = 0; i < most; i++)
-        slabs += i < task.count ? (task.of[i].depth.most + depth - 1) / depth : 0;
+        slabs += i < task.count ? (task.of[i].depth.fixed + depth - 1) / depth : 0;
 
     /* Copies the slabs of all products in their order. */
-    int next_k = 0, next_stage = 0;
-    auto copy_next = [&](bool free) {
-        int present = product->depth.most - next_k;
-        if (free && present > 0) {
-            float *to = ring + next_stage * size;
-            wide_copy_rows<b_deep, shape::cols, shape::threads>(
-                to, product_at<b_deep, uint16_t>(product->b, place.head, place.col, next_k), (int)product->b.stride,
-                place.cols - place.col, present);
-            wide_copy_rows<true, shape::rows, shape::threads>(
-                to + size_b, product_at<true, uint16_t>(product->a, place.head, place.row, next_k),
-                (int)product->a.stride, place.rows - place.row, present);
-            next_k += depth;
-            if (most > 1 && present <= depth && product + 1 < task.of + task.count) {
-                product++;
-                next_k = 0;
-            }
-            next_stage = next_stage + 1 == shape::stages ? 0 : next_stage + 1;
+    int next_k = 0;
+    auto copy_next = [&](int stage) {
+        int present = product->depth.fixed - next_k;
+        if (present <= 0)
+            return;
+        float *to = ring + stage * size;
+        wide_copy_rows<b_deep, shape::cols, shape::threads>(
+            to, product_at<b_deep, uint16_t>(product->b, place.head, place.col, next_k), (int)product->b.stride,
+            place.cols - place.col, present);
+        wide_copy_rows<true, shape::rows, shape::threads>(
+            to + size_b, product_at<true, uint16_t>(product->a, place.head, place.row, next_k), (int)product->a.stride,
+            place.rows - place.row, present);
+        next_k += depth;
+        if (most > 1 && present <= depth && product + 1 < task.of + task.count) {
+            product++;
+            next_k = 0;
         }
-        product_copies_end();
     };
     product_sums<shape> sums = {};
-    finish.start(place);
-    int group = (int)threadIdx.x / 128 * wide_size(64), stage = 0;
-    /* One loop, also for the first copies: instructions that run once are loaded from memory as often as they run. */
-#pragma unroll 1
-    for (int i = -shape::stages; i < slabs; i++) {
-        if (i >= shape::stages)
-            product_copies_wait<shape::stages - 3>();
-        else if (i >= 0)
-            product_copies_wait<shape::stages - 1>();
-        if (i >= 0) {
-            wide_fence();
-            __syncthreads();
-        }
-        copy_next(i < 0 || i >= 2); /* to the stage of the slab before the last, whose product is finished */
-        if (i < 0)
-            continue;
+    store.start(place);
+    wide_slabs<shape::stages, 1>(slabs, copy_next, [&](int stage) {
         const float *right = ring + stage * size, *left = right + size_b;
-        wide_begin();
-        wide_multiply<true, b_deep>((float(&)[shape::cols / 2]) sums, left + group, right);
-        wide_end();
-        if (slabs > shape::stages)
-            wide_wait<1>();
-        stage = stage + 1 == shape::stages ? 0 : stage + 1;
-    }
-    wide_wait<0>();
-    finish.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
+        wide_multiply<true, b_deep>((float(&)[shape::cols / 2]) sums,
+                                    left + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK), right);
+    });
+    store.store_tile(place, sums, ring + min(slabs, shape::stages) * size);
 }
 
 typedef linear_task<LP_PRODUCT_MOST> joined_task;
-typedef void (*linear_launcher)(const lp_cuda_run *run, const joined_task &task, const product_copy_store &store,
-                                int heads, int rows);
+typedef void (*linear_launcher)(const lp_cuda_run *run, const joined_task &task, const linear_store &store, int heads,
+                                int rows);
 
 /* rows: of the largest shard. */
-template <bool transpose, typename shape, bool has_after, int most>
-void launch_tiles(const lp_cuda_run *run, const joined_task &given, const product_copy_store &store, int heads,
-                  int rows)
+template <bool transpose, typename shape, int most>
+void launch_tiles(const lp_cuda_run *run, const joined_task &given, const linear_store &store, int heads, int rows)
 {
-    typedef product_store_rows<shape, has_after> finish_type;
     linear_task<most> task = {{}, given.count};
-    finish_type finish = {};
-    (product_copy_store &)finish = store;
+    linear_store_rows<shape> finish = {};
+    (linear_store &)finish = store;
     int slabs = 0;
     for (int i = 0; i < given.count; i++) {
         task.of[i] = given.of[i];
-        slabs += (int)lp_blocks(task.of[i].depth.most, WIDE_BLOCK);
+        slabs += (int)lp_blocks(task.of[i].depth.fixed, WIDE_BLOCK);
     }
     int stages = slabs < shape::stages ? slabs : shape::stages;
-    size_t floats = (size_t)(finish_type::staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
-    dim3 grid(lp_blocks(task.of[0].cols.most, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
-    LP_LAUNCH_PDL(run, (linear_kernel<transpose, shape, most, finish_type>), grid, shape::threads,
-                  floats * sizeof(float) + 1024, task, finish);
+    size_t floats = (size_t)(finish.staging + stages * (wide_size(shape::cols) + wide_size(shape::rows)));
+    dim3 grid(lp_blocks(task.of[0].cols.fixed, shape::cols), lp_blocks(rows, shape::rows), (unsigned)heads);
+    LP_LAUNCH_PDL(run, (linear_kernel<transpose, shape, most>), grid, shape::threads, floats * sizeof(float) + 1024,
+                  task, finish);
 }
 
-/* A product alone, one that something follows, or several: kernels of their own, because what a launch does not need makes it slower. */
-typedef enum linear_type { ALONE, FOLLOWED, JOINED } linear_type;
-
-template <bool transpose> linear_launcher launcher_of(linear_type type, int cols, int depth)
+/* most: a product alone has a kernel of its own, because what a launch does not need makes it slower. */
+template <bool transpose, int most> linear_launcher launcher_of(int cols, int depth)
 {
-    typedef linear_shape<128, 4, 1> of_128;
-    typedef linear_shape<128, 6, 1> joined_128;
-    typedef linear_shape<192, 4, 1> of_192;
-    typedef linear_shape<256, 4, 1> of_256;
-    /* By columns of a tile: 64, 128, 192, 256; and 128 of a depth of 64, where one block stores while another loads. */
-    static const linear_launcher launchers[][5] = {
-        {launch_tiles<transpose, linear_shape<64, 4, 2>, false, 1>, launch_tiles<transpose, of_128, false, 1>,
-         launch_tiles<transpose, of_192, false, 1>, launch_tiles<transpose, of_256, false, 1>,
-         launch_tiles<transpose, linear_shape<128, 4, 2>, false, 1>},
-        {launch_tiles<transpose, of_128, true, 1>, launch_tiles<transpose, of_128, true, 1>,
-         launch_tiles<transpose, of_192, true, 1>, launch_tiles<transpose, of_256, true, 1>},
-        {launch_tiles<transpose, joined_128, false, LP_PRODUCT_MOST>,
-         launch_tiles<transpose, joined_128, false, LP_PRODUCT_MOST>,
-         launch_tiles<transpose, of_192, false, LP_PRODUCT_MOST>,
-         launch_tiles<transpose, of_256, false, LP_PRODUCT_MOST>}};
-    bool fits_192 = lp_blocks(cols, 192) == lp_blocks(cols, 256);
-    int tile = cols <= 64 ? 0 : cols <= 128 ? 1 : fits_192 ? 2 : 3;
-    return launchers[type][type == ALONE && cols > 64 && depth <= WIDE_BLOCK ? 4 : tile];
+    /* Of a small tile, one block stores while another loads. */
+    if (most == 1 && cols <= 64)
+        return launch_tiles<transpose, linear_shape<64, 4, 2>, 1>;
+    if (most == 1 && depth <= WIDE_BLOCK)
+        return launch_tiles<transpose, linear_shape<128, 4, 2>, 1>;
+    if (cols <= 128)
+        return launch_tiles<transpose, linear_shape<128, most == 1 ? 4 : 6, 1>, most>;
+    return lp_blocks(cols, 192) == lp_blocks(cols, 256) ? launch_tiles<transpose, linear_shape<192, 4, 1>, most>
+                                                        : launch_tiles<transpose, linear_shape<256, 4, 1>, most>;
 }
 
 /* ---- products of a stage -------------------------------------------------------------------------------------- */
 
-/* What follows the product of a stage. */
-product_after after_of(const lp_product &product)
-{
-    product_after after = {};
-    after.masks = product.mask != NULL;
-    if (product.drop) {
-        after.threshold = lp_dropout_threshold(product.drop->attributes.rate);
-        after.purpose = lp_dropout_purpose(product.drop->attributes.stream);
-        after.scale = (float)(65536.0 / (65536.0 - after.threshold));
-    }
-    after.relu = product.relu;
-    return after;
-}
-
-/* The product of a node, without what is done with it. */
+/* The product of a node, without what is added to it. */
 template <bool transpose> product_task task_of(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *weight = node->inputs[1];
@@ -408,7 +290,7 @@ template <bool transpose> product_task task_of(const lp_node *node, const lp_cud
         a = {x.data, x.stride, in + x.gap};
         b = {w.data, w.stride, (int64_t)(transpose ? out : in) * w.stride};
     }
-    return {run->shard, product_whole(node->outputs[0]), product_fixed(out), product_fixed(in), 1, a, b};
+    return {run->shard, lp_cuda_rows_of(node->outputs[0]), product_fixed(out), product_fixed(in), 1, a, b};
 }
 
 template <bool transpose> void launch(const lp_stage_part *parts, int count, const lp_cuda_run *run)
@@ -417,34 +299,30 @@ template <bool transpose> void launch(const lp_stage_part *parts, int count, con
     const lp_value *y = product.out;
     auto data = [&](const lp_value *value) { return value ? (float *)lp_run_data(run->run, value) : NULL; };
     int heads = product.heads, largest = lp_cuda_largest(run, y), out = y->cols / heads;
-    joined_task task = {{}, product.count};
-    for (int i = 0; i < product.count; i++)
+    joined_task task = {{}, count};
+    for (int i = 0; i < count; i++)
         task.of[i] = task_of<transpose>(parts[i].node, run);
-    product_copy_store store = {};
+    linear_store store = {};
     store.to = lp_cuda_stores_floats(run, y) ? data(y) : NULL;
     store.bias = data(product.bias);
-    store.add = data(product.add);
+    store.other = product.accumulates ? store.to : data(product.add);
     store.stride = y->cols;
     store.head = out;
-    store.accumulate = product.accumulates;
-    uintptr_t pointers = (uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.add;
+    uintptr_t pointers = (uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.other;
     store.pairs = lp_vector_width(pointers, out) > 1;
+    if (product.add && product.accumulates) { /* rare: in a launch of its own */
+        const float *add = data(product.add);
+        float *to = store.to;
+        lp_cuda_each(run, largest * y->cols, [=] __device__(int i) { to[i] += add[i]; });
+    }
     if (!lp_cuda_copy_from(run, parts->node, 0).data)
         return product_launch<true, transpose>(run, task.of[0], (const product_store &)store, heads, largest, out);
     store.copy = lp_cuda_copy_to(run, y, heads);
-    if (product.mask)
-        store.other_copy = lp_cuda_copy_from(run, parts[1].node, 0);
-    else if (store.accumulate && !store.add && !store.to)
+    if (product.accumulates && !store.to)
         store.other_copy = store.copy;
-    if (!store.other_copy.data)
-        store.other = product.mask ? data(product.mask) : store.add ? store.add : store.accumulate ? store.to : NULL;
-    store.after = after_of(product);
-    store.shard = run->shard;
-    pointers |= (uintptr_t)store.other;
-    store.quads = (out + store.copy.gap) % 4 == 0 && lp_vector_width(pointers, pointers ? out : 0) == 4 &&
-                  !(store.add && store.accumulate);
-    linear_type type = product.count < count ? FOLLOWED : count > 1 ? JOINED : ALONE;
-    launcher_of<transpose>(type, out, task.of[0].depth.most)(run, task, store, heads, largest);
+    store.quads = (out + store.copy.gap) % 4 == 0 && lp_vector_width(pointers, pointers ? out : 0) == 4;
+    auto launch = count > 1 ? launcher_of<transpose, LP_PRODUCT_MOST> : launcher_of<transpose, 1>;
+    launch(out, task.of[0].depth.fixed)(run, task, store, heads, largest);
 }
 
 } // namespace

@@ -1,6 +1,6 @@
 /* cuda_linear.h: products that add up to one value, y = x1 W1 + x2 W2 + .. + bias + add, in one launch (cuda_linear.cu). A later product
  * reads the sum of those before it, which nothing else does, or accumulates into the same value. So the sum stays in registers and is
- * stored once. A single product may be followed by relu or its gradient, and dropout, which then change what is stored.
+ * stored once.
  */
 #ifndef LP_CUDA_LINEAR_H
 #define LP_CUDA_LINEAR_H
@@ -14,10 +14,6 @@ typedef struct lp_product {
     int heads;
     bool transpose;
     int count; /* of products */
-    /* What is done with their sum, in this order: */
-    const lp_value *mask; /* 0 where this is not positive: the gradient of relu; NULL: it is none */
-    const lp_node *drop;  /* dropout; NULL: none */
-    bool relu;
 } lp_product;
 
 static inline lp_product lp_product_start(const lp_node *node)
@@ -33,33 +29,12 @@ static inline lp_product lp_product_start(const lp_node *node)
     return one;
 }
 
-/* Whether the node can be done with the result of a product that it alone reads, and is not the product's own. */
-static inline bool lp_product_follows(const lp_node *node)
-{
-    return node->op->id == LP_OP_RELU || node->op->id == LP_OP_DROPOUT || node->op->id == LP_OP_RELU_GRADIENT;
-}
-
-/* Adds a node that comes later. False where one launch cannot compute both; *sum is then undefined. */
+/* Adds a product that comes later. False where one launch cannot compute both; *sum is then undefined. */
 static inline bool lp_product_join(lp_product *sum, const lp_node *node)
 {
-    bool after = sum->mask || sum->drop || sum->relu;
-    if (lp_product_follows(node)) {
-        const lp_value *in = node->inputs[node->op->id == LP_OP_RELU_GRADIENT];
-        bool good =
-            in == sum->out && sum->heads == 1 && sum->count == 1 && !sum->add && !sum->accumulates && !node->accumulate;
-        sum->out = node->outputs[0];
-        if (node->op->id == LP_OP_RELU_GRADIENT) {
-            sum->mask = node->inputs[0];
-            return good && !after;
-        }
-        good = good && !sum->relu && !(sum->drop && node->op->id == LP_OP_DROPOUT);
-        sum->drop = node->op->id == LP_OP_DROPOUT ? node : sum->drop;
-        sum->relu = node->op->id == LP_OP_RELU;
-        return good;
-    }
     lp_product next = lp_product_start(node), both = next;
     bool reads = next.add == sum->out && !sum->accumulates, adds = next.accumulates && next.out == sum->out;
-    bool good = reads != adds && next.heads == sum->heads && next.transpose == sum->transpose && !after &&
+    bool good = reads != adds && next.heads == sum->heads && next.transpose == sum->transpose &&
                 lp_value_same_shape(next.out, sum->out) && !(next.bias && sum->bias) &&
                 !(next.add && sum->add && !reads) && sum->count < LP_PRODUCT_MOST;
     both.bias = next.bias ? next.bias : sum->bias;

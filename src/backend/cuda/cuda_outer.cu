@@ -8,7 +8,9 @@ bool lp_cuda_outer_wide(const lp_node *node)
 {
     int heads = node->attributes.heads, a = node->inputs[0]->cols / heads, b = node->inputs[1]->cols / heads;
     int least = heads > 1 ? 32 : 65; /* of one head, fused kernels take fewer columns */
-    return a >= least && b >= least;
+    bool q_summed =
+        node->attributes.transpose && node->outputs[1]; /* of weights that are not transposed, with a bias: rare */
+    return a >= least && b >= least && !q_summed;
 }
 
 namespace
@@ -68,29 +70,11 @@ template <int cols> __host__ __device__ constexpr int outer_slab(bool by_head)
 
 template <int cols> constexpr int outer_stages = cols == 192 ? 3 : 4;
 
-template <bool two, int cols>
-__device__ inline void store_part(const reduction_task &task, const outer_part &part, const float (&sums)[cols / 2],
-                                  float *out, int present)
-{
-    tile_lane me = tile_lane_now();
-#pragma unroll
-    for (int i = 0; i < 2; i++) {
-        int row = me.warp % 4 * 16 + 8 * i + me.group;
-        float *to = out + (int64_t)(part.row + row) * task.b + 2 * me.member;
-        if (row < part.rows)
-#pragma unroll
-            for (int j = 0; j < cols / 8; j++)
-                if (8 * j + 2 * me.member < present)
-                    tile_store_two<two>(to + 8 * j, sums[4 * j + 2 * i], sums[4 * j + 2 * i + 1],
-                                        8 * j + 2 * me.member + 1 < present);
-    }
-}
-
-/* Column sums of p or q are products with ones. */
-template <int cols, bool q_summed>
+/* Column sums of p are products with ones. */
+template <int cols>
 __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_constant__ reduction_group group)
 {
-    constexpr int blocks = cols / WIDE_BLOCK, summed = q_summed ? blocks : 1, stages = outer_stages<cols>;
+    constexpr int blocks = cols / WIDE_BLOCK;
     LP_SHARED(float, shared);
     float *memory = shared + (1024 - ((uintptr_t)shared & 1023)) % 1024 / 4, *ring = memory + OUTER_ONES;
     uint16_t *ones = (uint16_t *)memory;
@@ -108,74 +92,57 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
     lp_pdl_wait();
     product_chunk<WIDE_BLOCK>(lp_rows_now(task.rows, group.shard), task.chunks, chunk, &begin, &end);
 
-    auto copy = [&](int k, int stage) {
+    int next_k = begin;
+    auto copy_next = [&](int stage) {
         float *to = ring + stage * size;
 #pragma unroll
         for (int w = 0; w < 2; w++) {
-            if (k >= end || parts[w].rows <= 0)
+            if (next_k >= end || parts[w].rows <= 0)
                 continue;
             wide_copy_rows<false, WIDE_BLOCK, OUTER_THREADS>(
-                to + w * OUTER_SLAB, p + parts[w].head * p_head + parts[w].row + (int64_t)k * task.p_stride,
-                task.p_stride, parts[w].rows, end - k);
+                to + w * OUTER_SLAB, p + parts[w].head * p_head + parts[w].row + (int64_t)next_k * task.p_stride,
+                task.p_stride, parts[w].rows, end - next_k);
             if (w == 0 || by_head)
-                wide_copy_rows<false, cols, OUTER_THREADS>(
-                    to + (2 + w * blocks) * OUTER_SLAB, q + parts[w].head * q_head + col + (int64_t)k * task.q_stride,
-                    task.q_stride, present, end - k);
+                wide_copy_rows<false, cols, OUTER_THREADS>(to + (2 + w * blocks) * OUTER_SLAB,
+                                                           q + parts[w].head * q_head + col +
+                                                               (int64_t)next_k * task.q_stride,
+                                                           task.q_stride, present, end - next_k);
         }
-        product_copies_end();
+        next_k += WIDE_BLOCK;
     };
-#pragma unroll 1
-    for (int i = 0; i < stages - 1; i++)
-        copy(begin + i * WIDE_BLOCK, i);
-    float sums[cols / 2] = {}, column[summed][4] = {};
-    int stage = 0;
-#pragma unroll 1
-    for (int k = begin; k < end; k += WIDE_BLOCK) {
+    product_sums<product_shape<OUTER_ROWS, cols, 16, cols>> sums = {};
+    float column[4] = {};
+    wide_slabs<outer_stages<cols>, 0>((end - begin + WIDE_BLOCK - 1) / WIDE_BLOCK, copy_next, [&](int stage) {
         const float *left = ring + stage * size + warpgroup * OUTER_SLAB;
         const float *right = ring + stage * size + (2 + (by_head ? warpgroup * blocks : 0)) * OUTER_SLAB;
-        product_copies_wait<stages - 2>();
-        wide_fence();
-        __syncthreads();
-        wide_begin();
-        wide_multiply<false, false>(sums, left, right);
-#pragma unroll
-        for (int j = 0; j < summed; j++)
-            wide_weigh<false>(column[j], q_summed ? right + j * OUTER_SLAB : left, ones);
-        wide_end();
-        copy(k + (stages - 1) * WIDE_BLOCK, stage == 0 ? stages - 1 : stage - 1); /* that of the slab before */
-        wide_wait<0>();
-        stage = stage + 1 == stages ? 0 : stage + 1;
-    }
+        wide_multiply<false, false>((float(&)[cols / 2]) sums, left, right);
+        wide_weigh<false>(column, left, ones);
+    });
     lp_pdl_trigger();
 
     outer_part part = warpgroup ? parts[1] : parts[0];
     if (part.rows <= 0)
         return;
-    float *out = (float *)task.out[0] + (int64_t)chunk * task.step[0] + (int64_t)part.head * task.a * task.b + col;
-    if (task.b % 2 == 0 && (uintptr_t)out % 8 == 0)
-        store_part<true, cols>(task, part, sums, out, present);
-    else
-        store_part<false, cols>(task, part, sums, out, present);
+    product_store store = {};
+    store.to = (float *)task.out[0];
+    store.stride = task.b;
+    store.head = (int64_t)task.a * task.b;
+    store.chunk_step = task.step[0];
+    store.pairs = task.b % 2 == 0 && (uintptr_t)store.to % 8 == 0;
+    store.run({part.row - warpgroup * WIDE_BLOCK, col, part.head, chunk, task.a, task.b}, sums);
     tile_lane me = tile_lane_now();
-    float *to = (float *)task.out[1] + (int64_t)chunk * task.step[1] + part.head * (q_summed ? task.b : task.a);
+    float *to = (float *)task.out[1] + (int64_t)chunk * task.step[1] + part.head * task.a + part.row;
     int row = me.warp % 4 * 16 + me.group;
 #pragma unroll
-    for (int i = 0; i < 2; i++, row += 8) {
-        if (!task.out[1] || me.member)
-            continue;
-        if (!q_summed && col == 0 && row < part.rows)
-            to[part.row + row] = column[0][2 * i];
-#pragma unroll
-        for (int j = 0; q_summed && j < blocks; j++)
-            if (part.row == 0 && WIDE_BLOCK * j + row < present)
-                to[col + WIDE_BLOCK * j + row] = column[j][2 * i];
-    }
+    for (int i = 0; i < 2; i++, row += 8)
+        if (task.out[1] && me.member == 0 && col == 0 && row < part.rows)
+            to[row] = column[2 * i];
 }
 
 /* Columns of a tile that the task needs: equal ones, in whole blocks. */
 int outer_cols(const reduction_task &task)
 {
-    int most = task.q_summed ? 128 : is_by_head(task) ? 192 : 256;
+    int most = is_by_head(task) ? 192 : 256;
     return (int)lp_blocks(lp_blocks(task.b, lp_blocks(task.b, most)), WIDE_BLOCK) * WIDE_BLOCK;
 }
 
@@ -191,15 +158,15 @@ int outer_cost(const reduction_task &task)
     return is_by_head(task) ? 2 * (WIDE_BLOCK + cols) : OUTER_ROWS + cols;
 }
 
-/* The tasks whose tiles have this many columns. q_summed: those with sums of q's columns, or those without. */
-template <int cols, bool q_summed> void launch_wide(const lp_cuda_run *run, const reduction_task *tasks, int count)
+/* The tasks whose tiles have this many columns. */
+template <int cols> void launch_wide(const lp_cuda_run *run, const reduction_task *tasks, int count)
 {
     reduction_group group = {};
     int found = 0, blocks = 0;
     size_t size = 0;
     group.shard = run->shard;
     for (int i = 0; i < count; i++)
-        if (tasks[i].launch == REDUCTION_WIDE_PRODUCT && tasks[i].tile == cols && tasks[i].q_summed == q_summed) {
+        if (tasks[i].launch == REDUCTION_WIDE_PRODUCT && tasks[i].tile == cols) {
             size_t slab = (size_t)outer_slab<cols>(is_by_head(tasks[i]));
             size = slab > size ? slab : size;
             group.first[found] = blocks;
@@ -208,7 +175,7 @@ template <int cols, bool q_summed> void launch_wide(const lp_cuda_run *run, cons
         }
     for (int i = found; i < LP_CUDA_REDUCTION_MAX; i++)
         group.first[i] = INT32_MAX;
-    LP_LAUNCH_PDL(run, (outer_kernel<cols, q_summed>), (unsigned)blocks, OUTER_THREADS,
+    LP_LAUNCH_PDL(run, outer_kernel<cols>, (unsigned)blocks, OUTER_THREADS,
                   1024 + sizeof(float) * (OUTER_ONES + outer_stages<cols> * size), group);
 }
 
@@ -220,7 +187,7 @@ void launch_product(const lp_cuda_run *run, const reduction_task &given)
     product_task task = {run->shard,
                          product_fixed(a),
                          product_fixed(b),
-                         {given.rows, 0, INT32_MAX},
+                         given.rows,
                          given.chunks,
                          {given.p, given.p_stride, a},
                          {given.q, given.q_stride, b}};
@@ -239,12 +206,11 @@ void launch_product(const lp_cuda_run *run, const reduction_task &given)
  * where a chunk has at least 256 rows. */
 void lp_cuda_outer_divide(reduction_task *tasks, int count)
 {
-    int most[4] = {}, cost[4] = {};
-    auto launch_of = [](const reduction_task &task) { return 2 * task.q_summed + is_by_head(task); };
+    int most[2] = {}, cost[2] = {}; /* of tiles within a head, and of two heads */
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count; i++)
             if (tasks[i].launch == REDUCTION_WIDE_PRODUCT) {
-                int cols = outer_cols(tasks[i]), launch = launch_of(tasks[i]);
+                int cols = outer_cols(tasks[i]), launch = is_by_head(tasks[i]);
                 most[launch] = cols > most[launch] ? cols : most[launch];
                 tasks[i].tile = most[launch];
                 cost[launch] += pass ? outer_tiles(tasks[i]) * outer_cost(tasks[i]) : 0;
@@ -257,7 +223,7 @@ void lp_cuda_outer_divide(reduction_task *tasks, int count)
         int tiles =
             task->heads * (int)(lp_blocks(task->a, product_tile::rows) * lp_blocks(task->b, product_tile::cols));
         int chunks =
-            wide ? OUTER_BLOCKS * outer_cost(*task) / cost[launch_of(*task)] : (int)lp_blocks(PACKED_BLOCKS, tiles);
+            wide ? OUTER_BLOCKS * outer_cost(*task) / cost[is_by_head(*task)] : (int)lp_blocks(PACKED_BLOCKS, tiles);
         int longest = (int)lp_blocks(task->largest, wide ? OUTER_SLABS * WIDE_BLOCK : 256);
         chunks = chunks > longest ? longest : chunks;
         task->chunks = chunks < 1 ? 1 : chunks;
@@ -269,10 +235,8 @@ void lp_cuda_outer_launch(const lp_cuda_run *run, const reduction_task *tasks, i
     for (int i = 0; i < count; i++)
         if (tasks[i].launch == REDUCTION_PRODUCT)
             launch_product(run, tasks[i]);
-    launch_wide<64, false>(run, tasks, count);
-    launch_wide<128, false>(run, tasks, count);
-    launch_wide<192, false>(run, tasks, count);
-    launch_wide<256, false>(run, tasks, count);
-    launch_wide<64, true>(run, tasks, count);
-    launch_wide<128, true>(run, tasks, count);
+    launch_wide<64>(run, tasks, count);
+    launch_wide<128>(run, tasks, count);
+    launch_wide<192>(run, tasks, count);
+    launch_wide<256>(run, tasks, count);
 }

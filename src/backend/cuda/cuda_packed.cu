@@ -55,9 +55,8 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
-    bool by_row = stage->type == LP_STAGE_ROWS || (stage->type == LP_STAGE_PRODUCT && lp_product_follows(node));
     bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
-    return by_row ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
+    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
 }
 
 /* Whether the launch of a stage stores the outputs of the part: of products, those of the last one. */
@@ -104,13 +103,6 @@ lp_copy_layout *layout_of(lp_value_copy *of, const lp_value *value, int heads)
     return layout->heads == heads ? layout : NULL;
 }
 
-/* The stages that write a copy for a reader in stage `at`. */
-void extend(int *first, int *last, int written, int at)
-{
-    *first = *last ? *first : written;
-    *last = at + 1;
-}
-
 void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *node, int at)
 {
     lp_cuda_kernel kernel = kernel_of(stage, node);
@@ -126,10 +118,7 @@ void plan_reads(lp_value_copy *of, const lp_cuda_stage *stage, const lp_node *no
             use == LP_READS_EITHER && (stage->type == LP_STAGE_FUSED || kernel == lp_cuda_attention_gradient ||
                                        (kernel == lp_cuda_row_node && mine->written != at));
         lp_copy_layout *layout = copies ? layout_of(mine, value, lp_cuda_copy_input_heads(node, i)) : NULL;
-        if (layout)
-            extend(&layout->first, &layout->last, mine->written, at);
-        else if (either)
-            extend(&mine->first, &mine->last, mine->written, at);
+        mine->read = mine->read || either;
         mine->floats = mine->floats || !(layout || either);
         mine->whole = mine->whole ||
                       (either && by_row(stage, node) && (stage->type == LP_STAGE_FUSED || !lp_step_frequencies(node)));
@@ -142,13 +131,15 @@ void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_p
         const lp_value *value = part->node->outputs[i];
         if (!lp_part_computes(part, i) || !stores(stage, part))
             continue;
-        bool accumulates = stage->type == LP_STAGE_PRODUCT ? lp_product_of(stage->parts, stage->count).accumulates
-                                                           : part->node->accumulate >> i & 1;
+        bool accumulates = part->node->accumulate >> i & 1, reads = false;
         lp_value_copy *mine = &of[value->id];
-        /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
-        bool reads = accumulates && kernel_of(stage, part->node) == lp_cuda_linear && !mine->accumulated;
-        if (reads)
-            extend(&mine->first, &mine->last, mine->written, at);
+        if (kernel_of(stage, part->node) == lp_cuda_linear) {
+            lp_product product = lp_product_of(stage->parts, stage->count);
+            accumulates = product.accumulates;
+            /* A product accumulates into the copy, once: a longer sum would be rounded too often. */
+            reads = accumulates && !product.add && !mine->accumulated;
+        }
+        mine->read = mine->read || reads;
         int heads = lp_cuda_copy_heads(value, heads_of(stage, part->node, value));
         mine->heads = mine->written < 0 || mine->heads == heads ? heads : 1;
         mine->accumulated = mine->accumulated || accumulates;
@@ -157,18 +148,13 @@ void plan_writes(lp_value_copy *of, const lp_cuda_stage *stage, const lp_stage_p
     }
 }
 
-/* When all readers and writers are known: whether there are floats, and which stages write the copies. */
+/* When all readers and writers are known: whether there are floats, and the copy that is read if there are none. */
 void finish(lp_value_copy *mine, const lp_value *value)
 {
     lp_copy_layout *whole = &mine->layouts[0], *gaps = &mine->layouts[1];
-    if (mine->last && !mine->floats && !whole->heads && !gaps->heads)
+    if (mine->read && !mine->floats && !whole->heads && !gaps->heads)
         layout_of(mine, value, mine->heads);
     mine->floats = mine->floats || (gaps->heads && (whole->heads || mine->whole || gaps->heads != mine->heads));
-    lp_copy_layout *only = whole->heads ? whole : gaps;
-    if (!mine->floats && mine->last) {
-        only->first = only->last && only->first < mine->first ? only->first : mine->first;
-        only->last = only->last > mine->last ? only->last : mine->last;
-    }
 }
 
 /* Assigns memory to all copies, if there is any. Returns their bytes. */
@@ -178,7 +164,7 @@ size_t place(lp_value_copy *of, const lp_cuda_run *run, char *memory)
     size_t used = 0;
     for (int v = 0; v < graph->value_count; v++)
         for (lp_copy_layout &layout : of[v].layouts)
-            if (layout.last) {
+            if (layout.heads) {
                 size_t size = (size_t)lp_cuda_largest(run, graph->values[v]) * (size_t)layout.copy.stride * 2;
                 layout.copy.data = memory ? (uint16_t *)(memory + used) : NULL;
                 used += (size + 255) / 256 * 256;
@@ -247,7 +233,7 @@ void lp_cuda_copies_begin(const lp_cuda_run *run)
     copy_list list = {};
     for (int v = 0; run->copies && v < graph->value_count; v++)
         for (const lp_copy_layout &layout : run->copies->of[v].layouts)
-            if (layout.copy.data && layout.first < 0)
+            if (layout.heads && run->copies->of[v].written < 0)
                 add(run, &list, graph->values[v], &layout);
     launch(run, &list);
 }
@@ -265,7 +251,7 @@ void lp_cuda_copies_after(const lp_cuda_stage *stage, const lp_cuda_run *run)
             if (writes_copy(stage, node, i))
                 written = lp_cuda_copy_to(run, value, heads_of(stage, node, value));
             for (const lp_copy_layout &layout : run->copies->of[value->id].layouts)
-                if (run->stage >= layout.first && run->stage < layout.last && layout.copy.data != written.data)
+                if (layout.heads && layout.copy.data != written.data)
                     add(run, &list, value, &layout);
         }
     launch(run, &list);

@@ -22,17 +22,16 @@ typedef struct lp_cuda_copy {
  * none, the copy has gaps between the heads. */
 typedef struct lp_copy_layout {
     lp_cuda_copy copy;
-    int heads;       /* 1: there are no gaps; 0: there is no such copy */
-    int first, last; /* stages first to last - 1 write the copy with the value; last 0: there is none */
+    int heads; /* 1: there are no gaps; 0: there is no such copy */
 } lp_copy_layout;
 
 typedef struct lp_value_copy {
     lp_copy_layout layouts[2]; /* as a whole, and with gaps; one of them, if there are no floats */
     bool floats;               /* they are stored */
+    int written;               /* the latest stage that writes the value; -1: none */
     /* While the plan is made: */
-    int first, last;  /* as in lp_copy_layout, for what reads the copy if there are no floats */
+    bool read;        /* if there are no floats, something reads the copy */
     bool whole;       /* such a reader reads no gaps */
-    int written;      /* the latest stage that writes the value; -1: none */
     int heads;        /* of the layout in which all stages can write it */
     bool accumulated; /* a launch has added to it */
 } lp_value_copy;
@@ -88,16 +87,14 @@ static inline lp_cuda_copy lp_cuda_copy_from(const lp_cuda_run *run, const lp_no
     return layout->heads == heads ? layout->copy : lp_cuda_copy();
 }
 
-/* The copy that the current stage, with `heads` heads of the value, writes with it; none: only the floats. */
+/* The copy that a stage with `heads` heads of the value writes with it; none: only the floats. */
 static inline lp_cuda_copy lp_cuda_copy_to(const lp_cuda_run *run, const lp_value *value, int heads)
 {
-    for (int i = 0; run->copies && i < 2; i++) {
-        const lp_copy_layout *layout = &run->copies->of[value->id].layouts[i];
-        if (run->stage >= layout->first && run->stage < layout->last &&
-            (i == 0 || layout->heads == lp_cuda_copy_heads(value, heads)))
-            return layout->copy;
-    }
-    return lp_cuda_copy();
+    if (!run->copies)
+        return lp_cuda_copy();
+    const lp_copy_layout *layouts = run->copies->of[value->id].layouts;
+    bool gaps = layouts[1].heads == lp_cuda_copy_heads(value, heads);
+    return layouts[0].heads || gaps ? layouts[!layouts[0].heads].copy : lp_cuda_copy();
 }
 
 static inline bool lp_cuda_stores_floats(const lp_cuda_run *run, const lp_value *value)

@@ -45,33 +45,18 @@ typedef struct product_operand {
     int64_t stride, head; /* elements from row to row in memory, from head to head */
 } product_operand;
 
-/* A side of a product: from `first` on, at most `most`, rounded up to a multiple of `pad` + 1, a power of 2. The pointers
- * of operands and results begin there. */
-typedef struct product_extent {
-    lp_cuda_rows of;
-    int first, most, pad = 0;
-} product_extent;
-
-static inline product_extent product_fixed(int count)
+static inline lp_cuda_rows product_fixed(int count)
 {
-    return {{LP_ROWS_FIXED, count}, 0, count};
-}
-
-static inline product_extent product_whole(const lp_value *value)
-{
-    return {lp_cuda_rows_of(value), 0, INT32_MAX};
-}
-
-__device__ static inline int product_count(const product_extent &side, const lp_cuda_shard *shard)
-{
-    return (max(min(lp_rows_now(side.of, shard) - side.first, side.most), 0) + side.pad) & ~side.pad;
+    return {LP_ROWS_FIXED, count};
 }
 
 typedef struct product_task {
     const lp_cuda_shard *shard;
-    product_extent rows, cols, depth;
-    int chunks; /* of the depth */
+    lp_cuda_rows rows, cols, depth; /* cols: a fixed number */
+    int chunks;                     /* of the depth */
     product_operand a, b;
+    int first = 0,
+        most = INT32_MAX; /* of products of floats: of the depth, where the operands begin; and from there on */
 } product_task;
 
 /* The part of C that a block computes. */
@@ -211,13 +196,12 @@ __device__ static inline void product_all_pairs(product_sums<shape> &sums, const
             each(place.row + product_row<shape>(i), place.col + product_col<shape>(j), sums.pair(i, j));
 }
 
-/* C = A B + bias + add, or C += it. Chunk n is stored n * chunk_step floats further on. */
+/* C = A B + bias + other. Chunk n is stored n * chunk_step floats further on. */
 typedef struct product_store {
-    float *to;               /* NULL: nothing is stored */
-    const float *bias, *add; /* bias: one for each column of all heads; add: like C; may be NULL */
-    int64_t stride, head;    /* floats from row to row, from head to head */
+    float *to;                 /* NULL: nothing is stored */
+    const float *bias, *other; /* bias: one for each column of all heads; other: like C, or C itself; may be NULL */
+    int64_t stride, head;      /* floats from row to row, from head to head */
     int64_t chunk_step;
-    int accumulate;
     int pairs; /* columns are even, and pointers aligned to two floats */
 
     /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
@@ -245,10 +229,8 @@ typedef struct product_store {
         float *first = to + place.head * head + place.chunk * chunk_step;
         if (bias)
             plus<two>(sums, place, bias + place.head * place.cols, 0);
-        if (add)
-            plus<two>(sums, place, add + place.head * head, stride);
-        if (accumulate)
-            plus<two>(sums, place, first, stride);
+        if (other)
+            plus<two>(sums, place, other + place.head * head, stride);
         product_all_pairs(sums, place, [&](int row, int col, const float *sum) {
             if (row < place.rows && col < place.cols)
                 tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
@@ -273,13 +255,14 @@ __global__ void __launch_bounds__(product_tile::threads, product_tile::blocks)
     LP_SHARED(float, memory);
     lp_pdl_wait();
     lp_pdl_trigger();
-    product_place place = {(int)blockIdx.y * shape::rows,        (int)blockIdx.x * shape::cols,
-                           (int)blockIdx.z / task.chunks,        (int)blockIdx.z % task.chunks,
-                           product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
+    product_place place = {(int)blockIdx.y * shape::rows,      (int)blockIdx.x * shape::cols,
+                           (int)blockIdx.z / task.chunks,      (int)blockIdx.z % task.chunks,
+                           lp_rows_now(task.rows, task.shard), task.cols.fixed};
     if (place.row >= place.rows || place.col >= place.cols)
         return;
     int begin, end;
-    product_chunk<PRODUCT_DEPTH>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
+    int depth = min(lp_rows_now(task.depth, task.shard) - task.first, task.most);
+    product_chunk<PRODUCT_DEPTH>(max(depth, 0), task.chunks, place.chunk, &begin, &end);
     auto copy = [&](int k, float *to) {
         if (k < end) {
             product_copy<b_deep, shape::cols, shape::threads>(

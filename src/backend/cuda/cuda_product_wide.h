@@ -7,8 +7,7 @@
  * lines may be the rows of C (`deep`: each has 64 depths) or the depth. Lines and columns up to whole blocks exist, and are
  * zeros where they belong to the depth.
  *
- * A warp has 16 rows of a tile and all columns, so what is done with a tile is a type `finish` as in cuda_product.h. A
- * slab is 64 deep.
+ * A warp has 16 rows of a tile and all columns. A slab is 64 deep.
  *
  * The emulation adds up the same numbers one by one.
  */
@@ -187,6 +186,41 @@ __device__ static inline void wide_fence(void)
 #include <emulate_wide.h>
 #endif
 
+/* The product of `slabs` slabs in a ring of `stages`, by all threads. copy(stage) starts to copy the next slab, if there is one;
+ * multiply(stage) starts to multiply the next one. later: products that are unfinished when another starts; where there is a stage
+ * for each slab, all are. */
+template <int stages, int later, typename copy_function, typename multiply_function>
+__device__ static inline void wide_slabs(int slabs, const copy_function &copy, const multiply_function &multiply)
+{
+    int stage = 0, next_stage = 0;
+    /* One loop, also for the first copies: instructions that run once are loaded from memory as often as they run. */
+#pragma unroll 1
+    for (int i = -stages; i < slabs; i++) {
+        if (i >= stages)
+            product_copies_wait<stages - 2 - later>();
+        else if (i >= 0)
+            product_copies_wait<stages - 1>();
+        if (i >= 0) {
+            wide_fence();
+            __syncthreads();
+        }
+        if (i < 0 || i > later) { /* to the stage of a slab whose product is finished */
+            copy(next_stage);
+            next_stage = next_stage + 1 == stages ? 0 : next_stage + 1;
+        }
+        product_copies_end();
+        if (i < 0)
+            continue;
+        wide_begin();
+        multiply(stage);
+        wide_end();
+        if (slabs > stages)
+            wide_wait<later>();
+        stage = stage + 1 == stages ? 0 : stage + 1;
+    }
+    wide_wait<0>();
+}
+
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
 /* Shared memory: barriers; slabs of A that stay there for all column tiles of their rows; a ring of slabs. */
@@ -224,19 +258,8 @@ __device__ static inline wide_state wide_start(wide_memory use)
     return {0, 0};
 }
 
-/* What is done with a tile, besides run(place, sums): nothing. */
-struct product_finish {
-    /* The begin of a tile. */
-    template <typename shape> __device__ void start(const product_place &, product_sums<shape> &) const
-    {
-    }
-    /* The end of the block's tiles. */
-    template <typename shape> __device__ void done(const product_place &) const
-    {
-    }
-};
-
-/* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. */
+/* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. finish: start(place, sums) is called before a tile, which
+ * may set the sums, run(place, sums) after it, and done(place) after the last one. */
 template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
 __device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
                                          wide_memory use, finish_type &finish, wide_weights &weights, wide_state &state)
@@ -250,7 +273,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     uint16_t *weights_of = (uint16_t *)(shared + 32);
     int size = wide_stage<shape>(use.resident), first = tile, begin, end;
     int left_blocks = wide_blocks(place.row, place.rows, shape::rows);
-    product_chunk<WIDE_BLOCK>(product_count(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
+    product_chunk<WIDE_BLOCK>(lp_rows_now(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
 
     /* By one thread: copies the slabs of all tiles in their order. */
     int next_tile = tile, next_k = begin, next_stage = state.stage;
@@ -313,37 +336,6 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     finish.template done<shape>(place);
 }
 
-/* All tiles of the product, by rows. Its blocks have equal numbers of them: a block computes the last ones of some rows and
- * the first ones of others, so several blocks share the columns of a row tile. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-__global__ void __launch_bounds__(shape::threads, shape::blocks)
-    wide_kernel(const __grid_constant__ product_task task, wide_memory use, finish_type finish)
-{
-    lp_pdl_wait();
-    lp_pdl_trigger();
-    product_place place = {0, 0, 0, 0, product_count(task.rows, task.shard), product_count(task.cols, task.shard)};
-    int across = (place.cols + shape::cols - 1) / shape::cols, down = (place.rows + shape::rows - 1) / shape::rows;
-    int64_t tiles = (int64_t)across * down, blocks = min((int64_t)gridDim.x, tiles), index = blockIdx.x;
-    wide_state state = wide_start(use);
-    wide_weights none = {};
-    if (index >= blocks)
-        return;
-    int64_t tile = tiles * index / blocks, last = tiles * (index + 1) / blocks;
-    while (tile < last) {
-        int64_t row = tile / across, first = row * across;
-        int64_t end = min(last, first + across);
-        finish_type finish_row = finish;
-        place.row = (int)row * shape::rows;
-        /* The blocks that have the first and the last tile of these rows. */
-        int64_t first_block = ((first + 1) * blocks - 1) / tiles, last_block = ((first + across) * blocks - 1) / tiles;
-        place.range = (int)(index - first_block);
-        place.ranges = (int)(last_block - first_block) + 1;
-        wide_tiles<a_deep, b_deep, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row,
-                                                 none, state);
-        tile = end;
-    }
-}
-
 /* As many stages as fit beside `resident` slabs of A; *bytes: of the shared memory of a block. */
 template <typename shape> static inline wide_memory wide_memory_of(int resident, size_t *bytes)
 {
@@ -363,18 +355,5 @@ enum { PACKED_BLOCKS = 4 };
 #else
 enum { PACKED_BLOCKS = 264 };
 #endif
-
-/* rows: of the largest shard. */
-template <bool a_deep, bool b_deep, typename shape, typename finish_type>
-static inline void wide_launch(const lp_cuda_run *run, const product_task &task, const finish_type &finish, int rows)
-{
-    int depth = (int)lp_blocks(task.depth.most, WIDE_BLOCK);
-    int64_t tiles = (int64_t)lp_blocks(rows, shape::rows) * lp_blocks(task.cols.most, shape::cols);
-    int64_t most = PACKED_BLOCKS / 2 * shape::blocks;
-    size_t bytes;
-    wide_memory use = wide_memory_of<shape>(depth <= 4 ? depth : 0, &bytes);
-    LP_LAUNCH_PDL(run, (wide_kernel<a_deep, b_deep, shape, finish_type>), (unsigned)(tiles < most ? tiles : most),
-                  shape::threads, bytes, task, use, finish);
-}
 
 #endif

@@ -63,7 +63,7 @@ void multiply(const lp_cuda_run *run, const product_task &task, float *to, int c
     store.to = to;
     store.bias = bias;
     store.stride = cols;
-    store.accumulate = accumulate;
+    store.other = accumulate ? to : NULL;
     store.pairs = lp_vector_width((uintptr_t)to | (uintptr_t)bias, cols) > 1;
     product_launch<true, b_deep>(run, task, store, 1, rows, cols);
 }
@@ -77,19 +77,20 @@ void run_chunks(const lp_node *node, const lp_cuda_run *run, chunk_task task, in
     for (task.first = 0; task.first < items; task.first += each) {
         const float *table = LP_INPUT(1) + (size_t)task.first * cols;
         task.count = items - task.first < each ? items - task.first : each;
-        product_extent targets = {task.targets, 0, INT32_MAX}, chunk = {task.items, task.first, task.count};
         product_operand scores = {task.scores, task.count, 0}, of_items = {table, cols, 0};
         if (!dloss || each < items)
-            multiply<true>(run,
-                           {run->shard, targets, product_fixed(task.count), product_fixed(cols), 1, of_z, of_items},
-                           task.scores, task.count, task.terms + task.first, 0, task.rows);
+            multiply<true>(
+                run, {run->shard, task.targets, product_fixed(task.count), product_fixed(cols), 1, of_z, of_items},
+                task.scores, task.count, task.terms + task.first, 0, task.rows);
         LP_LAUNCH(run, chunk_kernel, lp_blocks(task.rows, WARPS), 32 * WARPS, 0, task, dloss);
         if (!dloss)
             continue;
         float *dz = LP_OUTPUT(0), *ditems = LP_OUTPUT(1), *dbias = LP_OUTPUT(2);
         if (dz)
-            multiply<false>(run, {run->shard, targets, product_fixed(cols), chunk, 1, scores, of_items}, dz, cols, NULL,
-                            LP_ADDS(0) || task.first, task.rows);
+            multiply<false>(run,
+                            {run->shard, task.targets, product_fixed(cols), task.items, 1, scores, of_items, task.first,
+                             task.count},
+                            dz, cols, NULL, LP_ADDS(0) || task.first, task.rows);
         lp_cuda_outer(run, task.targets, task.scores, task.count, z, cols,
                       ditems ? ditems + (size_t)task.first * cols : NULL, LP_ADDS(1), dbias ? dbias + task.first : NULL,
                       LP_ADDS(2));

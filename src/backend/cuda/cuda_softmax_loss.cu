@@ -15,6 +15,7 @@
  */
 #include "backend/cuda/cuda_product_wide.h"
 #include "backend/cuda/cuda_reduce.h"
+#include "backend/cuda/cuda_reduction_task.h"
 
 namespace
 {
@@ -142,7 +143,7 @@ __global__ void __launch_bounds__(32 * WARPS) pack_factors(const __grid_constant
 /* ---- exponentials -------------------------------------------------------------------------------------------- */
 
 /* Stores exponentials, and their sums over the tiles of a warp. */
-typedef struct store_exponentials : product_finish {
+typedef struct store_exponentials {
     loss_task loss;
     float total[2]; /* of the lane's own columns */
 
@@ -196,12 +197,50 @@ typedef struct store_exponentials : product_finish {
     }
 } store_exponentials;
 
+/* All tiles of the product, by rows. Its blocks have equal numbers of them: a block computes the last ones of some rows and
+ * the first ones of others, so several blocks share the columns of a row tile. */
+__global__ void __launch_bounds__(score_shape::threads, score_shape::blocks)
+    exponentials_kernel(const __grid_constant__ product_task task, wide_memory use, store_exponentials finish)
+{
+    typedef score_shape shape;
+    lp_pdl_wait();
+    lp_pdl_trigger();
+    int items = lp_rows_now(finish.loss.items, task.shard);
+    product_place place = {0, 0, 0, 0, lp_rows_now(task.rows, task.shard), (items + SCORE_COLS - 1) & -SCORE_COLS};
+    int across = (place.cols + shape::cols - 1) / shape::cols, down = (place.rows + shape::rows - 1) / shape::rows;
+    int64_t tiles = (int64_t)across * down, blocks = min((int64_t)gridDim.x, tiles), index = blockIdx.x;
+    wide_state state = wide_start(use);
+    wide_weights none = {};
+    if (index >= blocks)
+        return;
+    int64_t tile = tiles * index / blocks, last = tiles * (index + 1) / blocks;
+    while (tile < last) {
+        int64_t row = tile / across, first = row * across;
+        int64_t end = min(last, first + across);
+        store_exponentials finish_row = finish;
+        place.row = (int)row * shape::rows;
+        /* The blocks that have the first and the last tile of these rows. */
+        int64_t first_block = ((first + 1) * blocks - 1) / tiles, last_block = ((first + across) * blocks - 1) / tiles;
+        place.range = (int)(index - first_block);
+        place.ranges = (int)(last_block - first_block) + 1;
+        wide_tiles<true, true, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row,
+                                             none, state);
+        tile = end;
+    }
+}
+
 void exponentials(const lp_cuda_run *run, const loss_task &loss)
 {
-    product_extent targets = {loss.targets, 0, INT32_MAX}, items = {loss.items, 0, loss.count, SCORE_COLS - 1};
     product_operand z = {loss.packed_z, loss.stride, 0}, columns = {loss.columns, loss.stride, 0};
-    product_task task = {loss.shard, targets, items, product_fixed(loss.cols), 1, z, columns};
-    wide_launch<true, true, score_shape>(run, task, store_exponentials{{}, loss, {}}, loss.rows);
+    product_task task = {loss.shard, loss.targets, product_fixed(loss.item_rows), product_fixed(loss.cols), 1,
+                         z,          columns};
+    int depth = loss.stride / WIDE_BLOCK;
+    int64_t tiles = (int64_t)lp_blocks(loss.rows, SCORE_ROWS) * (loss.item_rows / SCORE_COLS);
+    size_t bytes;
+    wide_memory use = wide_memory_of<score_shape>(depth <= 4 ? depth : 0, &bytes);
+    store_exponentials finish = {loss, {}};
+    LP_LAUNCH_PDL(run, exponentials_kernel, (unsigned)(tiles < PACKED_BLOCKS ? tiles : (int64_t)PACKED_BLOCKS),
+                  score_shape::threads, bytes, task, use, finish);
 }
 
 /* ---- rows ---------------------------------------------------------------------------------------------------- */
@@ -313,52 +352,45 @@ __global__ void __launch_bounds__(FINISH_THREADS)
 
 /* ---- products of d -------------------------------------------------------------------------------------------- */
 
-/* Stores the product times *scale, its rows times 1 / sum where there is one; and of items the column sums of d times weights. */
-typedef struct store_product : product_store, product_finish {
-    const float *scale, *sum;
-    const uint16_t *weights; /* 1 / sum_t */
-    float *out;              /* column sums; NULL: none */
-    int out_adds;
+/* dz = d items, or ditems = d^T (z / sum) and dbias, or parts of them. */
+typedef struct d_product {
+    product_task task;
+    int rows;                 /* of the largest shard; 0: nothing to compute */
+    float *to[2];             /* the product, and the column sums of d times weights; may be NULL */
+    int step[2];              /* floats of a part */
+    int pairs;                /* product_store.pairs */
+    const float *scale, *sum; /* factor of all, and divisors of the rows, or NULL */
+    const uint16_t *weights;  /* 1 / sum_t */
+} d_product;
+
+typedef struct store_product {
+    const d_product *of;
+
+    template <typename shape> __device__ void start(const product_place &, product_sums<shape> &) const
+    {
+    }
+    template <typename shape> __device__ void done(const product_place &) const
+    {
+    }
 
     template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
 #pragma unroll
         for (int i = 0; i < 2; i++) {
             int row = min(place.row + product_row<shape>(i), place.rows - 1);
-            float factor = sum ? *scale / sum[row] : *scale;
+            float factor = of->sum ? *of->scale / of->sum[row] : *of->scale;
 #pragma unroll
             for (int j = 0; j < 2 * shape::across; j++)
                 sums.pair(i, j / 2)[j % 2] *= factor;
         }
-        product_store::run(place, sums);
+        product_store store = {};
+        store.to = of->to[0];
+        store.stride = place.cols;
+        store.chunk_step = of->step[0];
+        store.pairs = of->pairs;
+        store.run(place, sums);
     }
 } store_product;
-
-/* dz += d items, or ditems += d^T (z / sum) and dbias. */
-typedef struct d_product {
-    product_task task;
-    store_product store;
-    int rows;     /* of the largest shard; 0: nothing to compute */
-    float *to[2]; /* the product and the column sums; may be NULL */
-    int adds[2];
-    float *parts; /* of both, [parts x chunk_step], that add_parts adds up; NULL: there is one part of the depth */
-} d_product;
-
-/* Adds up the parts in their order. */
-__global__ void __launch_bounds__(256) add_parts(const __grid_constant__ d_product p)
-{
-    int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x, size = p.rows * p.store.stride;
-    int64_t count = product_count(p.task.rows, p.task.shard);
-    int of = i >= size;
-    float total = 0;
-    lp_pdl_wait();
-    if (!p.to[of] || i >= (of ? size + count : count * p.store.stride))
-        return;
-#pragma unroll 4
-    for (int part = 0; part < p.task.chunks; part++)
-        total += p.parts[part * p.store.chunk_step + i];
-    lp_store(p.to[of] + (of ? i - size : i), total, p.adds[of]);
-}
 
 /* Grid: tiles of columns, then of rows, then parts: of dz, and after that of ditems. So the long blocks of dz start first, and
  * the short ones of ditems fill the rest. */
@@ -366,20 +398,19 @@ template <bool by_items, typename shape>
 __device__ void gradient_tile(const d_product &product, int index, wide_memory use)
 {
     const product_task &task = product.task;
-    int cols = (task.cols.most + shape::cols - 1) / shape::cols, tile = index % cols;
+    int cols = (task.cols.fixed + shape::cols - 1) / shape::cols, tile = index % cols;
     int rows = (product.rows + shape::rows - 1) / shape::rows, row = index / cols % rows * shape::rows;
-    product_place place = {row, 0, 0, index / cols / rows, product_count(task.rows, task.shard), task.cols.most};
+    product_place place = {row, 0, 0, index / cols / rows, lp_rows_now(task.rows, task.shard), task.cols.fixed};
     if (row >= place.rows)
         return;
-    store_product store = product.store;
-    wide_weights weights = {store.weights, {}};
+    store_product store = {&product};
+    wide_weights weights = {product.weights, {}};
     wide_state state = wide_start(use);
     wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store, weights, state);
     for (int i = 0; by_items && tile == 0 && i < 2; i++) {
         int at = row + product_row<shape>(i);
-        if (store.out && tile_lane_now().member == 0 && at < place.rows)
-            lp_store(store.out + place.chunk * store.chunk_step + at, *store.scale * weights.sums[2 * i],
-                     store.out_adds);
+        if (product.to[1] && tile_lane_now().member == 0 && at < place.rows)
+            product.to[1][place.chunk * product.step[1] + at] = *product.scale * weights.sums[2 * i];
     }
 }
 
@@ -415,32 +446,36 @@ int parts_of(int wanted, int depth)
     return most < 1 || wanted < 1 ? 1 : wanted < most ? wanted : most;
 }
 
-/* step: floats of a part of the product and its column sums; memory: for the parts. */
+/* The outputs of a product get memory for their parts, from *memory on, where there are several or where they accumulate. */
 d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_task &loss, bool by_items, int parts,
-                     int64_t step, float *memory)
+                     reduction_outputs *outputs, int *count, float **memory)
 {
     d_product p = {};
-    product_extent items = {loss.items, 0, loss.count, 0}, targets = {loss.targets, 0, INT32_MAX};
+    int rows = by_items ? loss.count : loss.rows;
     for (int i = 0; i <= by_items; i++) {
-        p.to[i] = LP_OUTPUT(by_items + i);
-        p.adds[i] = LP_ADDS(by_items + i);
-        p.rows = p.to[i] ? (by_items ? loss.count : loss.rows) : p.rows;
+        int number = by_items + i, size = rows * (i ? 1 : loss.cols);
+        p.to[i] = LP_OUTPUT(number);
+        p.step[i] = (size + 3) / 4 * 4;
+        p.rows = p.to[i] ? rows : p.rows;
+        if (p.to[i] && (parts > 1 || LP_ADDS(number))) {
+            outputs->output[(*count)++] = {p.to[i], *memory, size, p.step[i], parts, LP_ADDS(number) != 0, false, true};
+            p.to[i] = *memory;
+            *memory += (int64_t)parts * p.step[i];
+        }
     }
-    p.parts = parts > 1 && p.rows ? memory : NULL;
     product_operand d = {loss.d, loss.item_rows, 0},
                     other = {by_items ? loss.scaled : loss.packed_items, loss.stride, 0};
-    p.task = {run->shard, by_items ? items : targets, product_fixed(loss.cols), by_items ? targets : items, parts, d,
+    p.task = {run->shard,
+              by_items ? loss.items : loss.targets,
+              product_fixed(loss.cols),
+              by_items ? loss.targets : loss.items,
+              parts,
+              d,
               other};
-    p.store.to = p.parts && p.to[0] ? p.parts : p.to[0];
-    p.store.out = p.parts && p.to[1] ? p.parts + (int64_t)p.rows * loss.cols : p.to[1];
-    p.store.accumulate = p.parts ? 0 : p.adds[0];
-    p.store.out_adds = p.parts ? 0 : p.adds[1];
-    p.store.stride = loss.cols;
-    p.store.chunk_step = step;
-    p.store.pairs = lp_vector_width((uintptr_t)p.store.to, loss.cols) > 1;
-    p.store.scale = LP_INPUT(6);
-    p.store.sum = by_items ? NULL : loss.sum;
-    p.store.weights = loss.inverse;
+    p.pairs = lp_vector_width((uintptr_t)p.to[0], loss.cols) > 1;
+    p.scale = LP_INPUT(6);
+    p.sum = by_items ? NULL : loss.sum;
+    p.weights = loss.inverse;
     return p;
 }
 
@@ -449,21 +484,23 @@ template <typename shape> void launch_gradient(const lp_node *node, const lp_cud
     /* Where dz has too few tiles to fill the device once, it is divided. Constant, so that results do not depend on the device. */
     int across = (int)lp_blocks(task.cols, shape::cols), wanted = PART_ROWS / (across * (task.item_rows + 1)),
         slots = PACKED_BLOCKS / 2 * shape::blocks, tiles = across * (int)lp_blocks(task.rows + 1, shape::rows);
-    int parts[2] = {parts_of(slots / tiles, task.count), parts_of(wanted < 2 ? 2 : wanted, task.rows)};
-    int64_t step[2] = {64 * (int64_t)lp_blocks((int64_t)task.rows * (task.cols + 1), 64),
-                       64 * (int64_t)lp_blocks((int64_t)task.count * (task.cols + 1), 64)};
-    size_t bytes;
+    int parts[2] = {parts_of(slots / tiles, task.count), parts_of(wanted < 2 ? 2 : wanted, task.rows)}, count = 0;
+    size_t bytes, lines = (size_t)(parts[0] * task.rows) + (size_t)(parts[1] * task.item_rows);
     wide_memory use = wide_memory_of<shape>(0, &bytes);
-    float *memory = (float *)lp_cuda_scratch(run, (size_t)(parts[0] * step[0] + parts[1] * step[1]) * sizeof *memory);
+    float *memory = (float *)lp_cuda_scratch(run, lines * (size_t)(task.cols + 4) * sizeof *memory);
     if (!memory)
         return;
-    d_product dz = product_of(node, run, task, false, parts[0], step[0], memory);
-    d_product ditems = product_of(node, run, task, true, parts[1], step[1], memory + parts[0] * step[0]);
-    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]);
+    reduction_outputs outputs = {};
+    d_product dz = product_of(node, run, task, false, parts[0], &outputs, &count, &memory);
+    d_product ditems = product_of(node, run, task, true, parts[1], &outputs, &count, &memory);
+    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]), blocks = 0;
     unsigned of_items = lp_blocks(ditems.rows, shape::rows) * (unsigned)(across * parts[1]);
     LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz, use);
-    LP_LAUNCH_PDL(run, add_parts, dz.parts ? lp_blocks(step[0], 256) : 0, 256, 0, dz);
-    LP_LAUNCH_PDL(run, add_parts, ditems.parts ? lp_blocks(step[1], 256) : 0, 256, 0, ditems);
+    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
+        outputs.first[i] = i < count ? (int)blocks : INT32_MAX;
+        blocks += lp_blocks(outputs.output[i].size, 128);
+    }
+    lp_cuda_reduction_launch_final(run, outputs, blocks);
 }
 
 /* node: the loss or its gradient. False: out of memory, or what is computed in floats. */

@@ -71,7 +71,7 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     return earlier->level + 1;
 }
 
-/* Whether part `at` can be joined to products up to `last`: nothing else uses their sum, or changes what they read, before it. */
+/* Whether product `at` can be joined to those up to `last`: nothing else uses their sum, or changes what they read, before it. */
 bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
 {
     const candidate *before = &all[last];
@@ -80,10 +80,6 @@ bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
         return false;
     const lp_value *inner = before->sum.out;
     bool stored = inner == sum->out, good = stored || (inner->storage == LP_STORAGE_WORK && !inner->retained);
-    /* Dropout alone rather begins a chain of nodes by row. */
-    bool alone = all[at].part.node->op->id == LP_OP_DROPOUT && !sum->mask && !sum->relu;
-    for (int i = at + 1; alone && good && i < count; i++)
-        good = !lp_part_reads(&all[i].part, sum->out) || all[i].part.node->op->id == LP_OP_RELU;
     for (int i = before->first; good && i < (stored ? at : count); i++) {
         if (all[i].first == before->first || i == at)
             continue;
@@ -95,12 +91,11 @@ bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
     return good;
 }
 
-/* Joins part `at` to earlier ones, at the higher of their levels. */
+/* Joins product `at` to earlier ones, at the higher of their levels. */
 void join_products(candidate *all, int at, int last, const lp_product *sum)
 {
     candidate *mine = &all[at];
     int level = mine->level > all[last].level ? mine->level : all[last].level;
-    mine->type = LP_STAGE_PRODUCT;
     mine->first = all[last].first;
     mine->sum = *sum;
     for (int i = mine->first; i <= at; i++)
@@ -113,8 +108,7 @@ void find_level(candidate *all, int count, int at)
     candidate *mine = &all[at];
     const lp_node *node = mine->part.node;
     lp_product sum;
-    int last =
-        mine->type == LP_STAGE_PRODUCT || (mine->type == LP_STAGE_ROWS && lp_product_follows(node)) ? at - 1 : -1;
+    int last = mine->type == LP_STAGE_PRODUCT ? at - 1 : -1;
     while (last >= 0 && !follows(all, count, last, at, &sum))
         last--;
     for (int i = 0; i < at; i++) {

@@ -7,7 +7,7 @@
  *              all of them; values that only the kernel reads stay in registers and shared memory (cuda_fused.h)
  *   rows       the same for values of any width, but without products: a few lanes take a row through all of them (cuda_row_chain.cu)
  *   reduction  nodes that sum over rows, such as gradients of weights: one launch for all that are ready (cuda_reduction.h)
- *   product    products that add up to one value, or one and what follows it (cuda_linear.h)
+ *   product    products that add up to one value (cuda_linear.h)
  *   loss       the sampled loss together with its gradient by row (cuda_sampled_loss.cu)
  *   node       any other node
  *
