@@ -158,22 +158,20 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
                                             softmax_state &softmax, float *stage, float (&sum)[shape::query_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->query_tiles), stride = size.query_stride, present = mine.high + 1 - mine.first;
-    int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
+    attention_rows rows = {head, mine.first, mine.high + 1 - mine.first, stage, size.query_stride};
+    int each = task->query_tiles;
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         softmax.sum[half] = tile_row_sum(softmax.sum[half]);
         rescale[half] = task->dropout_scale / softmax.sum[half];
-        if (tile_lane_now().member == 0 && tile == 0 && mine.query[half] >= mine.start[half])
+        if (tile_lane_now().member == 0 && shape::first_tile(each) == 0 && mine.query[half] >= mine.start[half])
             task->lse[(int64_t)mine.query[half] * task->heads + head] =
                 softmax.max[half] * TILE_LN_2 + logf(softmax.sum[half]);
     }
     rescale_sums(rescale, sum);
-    attention_store<shape, true>(task->results[1], task->heads, head, mine.first, present, size.basis, tile, 0, tiles,
-                                 0, stage, stride, sum);
-    attention_store<shape, false>(task->results[0], task->heads, head, mine.first, present, size.head, tile, 0, tiles,
-                                  shape::columns(size.basis), stage, stride, sum);
+    attention_store<shape, true>(task->results[1], rows, size.basis, each, 0, sum);
+    attention_store<shape, false>(task->results[0], rows, size.head, each, shape::columns(size.basis), sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -262,7 +260,10 @@ attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run
         return {};
     int cols = value->cols / heads;
     float *to = lp_cuda_stores_floats(run, value) ? LP_OUTPUT(i) : NULL;
-    return {to, lp_cuda_copy_to(run, value, heads), cols, value->cols, cols, LP_ADDS(i) != 0};
+    lp_cuda_copy copy = lp_cuda_copy_to(run, value, heads);
+    if (heads == 1)
+        copy.gap = copy.stride - cols;
+    return {to, copy, cols, value->cols, LP_ADDS(i) != 0};
 }
 
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bool backward)

@@ -10,22 +10,63 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * attention_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
+ * compute_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
  * before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over
  * queries, or owns queries and iterates over keys, in the order of
  * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
  * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
  * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
  *
- * With several heads, a block of keys takes them one after another and keeps the sums of dbasis, or where that would
- * leave too few blocks, dbasis is stored for each head, and sum_heads adds them.
+ * Where dbasis is wanted, a block of keys takes all heads one after another and keeps its sums.
  */
 #include "backend/cuda/cuda_attention.h"
+#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
 
-enum { THREADS = 256 /* of sum_heads */, BALANCE = 16 };
+enum { THREADS = 256 /* of compute_delta */ };
+
+/* ---- delta --------------------------------------------------------------------------------------------------- */
+
+/* The product of columns c to c + n - 1 of a row of dout, which is a part in bf16 or floats, and of out, or its copy if
+ * that is not NULL. tf32: dout is truncated as in dp, so that the dscores of a row, which sum to 0, leave less error. */
+template <lp_precision precision, int n>
+__device__ __forceinline__ float dot(const float *dout, const float *out, const uint16_t *copy, int c, int cols)
+{
+    float sum = 0;
+    if (c >= cols)
+        return sum;
+    lp_vector<n> x = precision == LP_PRECISION_BF16 ? lp_vector_load_bf16<n>((const uint16_t *)dout + c)
+                                                    : lp_vector_load<n>(dout + c);
+    lp_vector<n> y = copy ? lp_vector_load_bf16<n>(copy + c) : lp_vector_load<n>(out + c);
+#pragma unroll
+    for (int k = 0; k < n; k++)
+        sum += (precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x.at[k]) : x.at[k]) * y.at[k];
+    return sum;
+}
+
+/* A warp for each token and head; n columns of each part a lane. */
+template <lp_precision precision, int n>
+__global__ void __launch_bounds__(THREADS) compute_delta(const __grid_constant__ attention_task task)
+{
+    lp_pdl_trigger();
+    int i = (int)((blockIdx.x * THREADS + threadIdx.x) / 32), lane = (int)threadIdx.x % 32;
+    int token = i / task.heads, head = i % task.heads, cols = task.head_dim, time_cols = task.basis_dim;
+    if (token >= task.shard->rows[task.rows_of])
+        return;
+    const attention_part &part = task.queries[3], &time_part = task.queries[2];
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
+    const float *dtime_out = time_part.from + (int64_t)token * time_part.stride + head * time_part.head_step;
+    const uint16_t *copy = attention_copy_at(task.time_out_copy, token, head, time_cols);
+    float sum = 0;
+    for (int c = n * lane; c < cols || c < time_cols; c += 32 * n)
+        sum += dot<precision, n>(dout, task.out + (int64_t)i * cols, NULL, c, cols) +
+               dot<precision, n>(dtime_out, task.time_out + (int64_t)i * time_cols, copy, c, time_cols);
+    sum = lp_warp_sum(sum);
+    if (lane == 0)
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
+}
 
 /* ---- pairs of a query and a key ------------------------------------------------------------------------------ */
 
@@ -146,23 +187,19 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     attention_accumulate<shape>(sum, score, queries + size.first(2) - shape::wide * rest, stride, rest, tiles);
 }
 
-/* Stores dkey and dvalue of a head and clears their sums; stores dbasis if the head is the last. `key`: the warp's
- * first. */
+/* Stores dkey and dvalue of a head and clears their sums; stores dbasis if the head is the last. */
 template <typename shape>
-__device__ __forceinline__ void store_keys(const attention_task *task, int head, bool last, int64_t key, int present,
-                                           float *stage, float (&sum)[shape::key_sums][2][4])
+__device__ __forceinline__ void store_keys(const attention_task *task, const attention_rows &rows, bool last,
+                                           float (&sum)[shape::key_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->key_tiles), stride = size.key_stride, heads = task->heads;
-    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
-    int head_sums = shape::sums(size.head), rest = max(head_sums - tile, 0), basis = shape::columns(size.basis);
-    attention_store<shape, true>(task->results[1], heads, head, key, present, size.head, tile, 0, min(rest, tiles), 0,
-                                 stage, stride, sum);
+    int each = task->key_tiles, tile = shape::first_tile(each);
+    int head_sums = shape::sums(size.head), basis = shape::columns(size.basis);
+    attention_store<shape, true>(task->results[1], rows, size.head, each, 0, sum);
     if (last)
-        attention_store<shape, false>(task->results[4], heads, head, key, present, size.basis, tile, rest, tiles,
-                                      16 * head_sums, stage, stride, sum);
-    attention_store<shape, true>(task->results[2], heads, head, key, present, size.head, tile, rest, tiles,
-                                 16 * head_sums + basis, stage, stride, sum);
+        attention_store<shape, false>(task->results[4], {0, rows.token, rows.present, rows.stage, rows.stride},
+                                      size.basis, each, 16 * head_sums, sum);
+    attention_store<shape, true>(task->results[2], rows, size.head, each, 16 * head_sums + basis, sum);
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
 #pragma unroll
@@ -226,8 +263,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
                 process_queries<shape>(task, mine, keys, all_queries + buffer * inner * stride,
                                        all_stats + buffer * inner, start, first, query, head, sum);
         });
-        store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row,
-                          memory + mine.group_row * key_stride, sum);
+        attention_rows results = {head, own, tokens - own, memory + mine.group_row * key_stride, key_stride};
+        store_keys<shape>(task, results, head + 1 == heads, sum);
         if (++head == heads)
             return;
         __syncthreads();
@@ -287,9 +324,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
 {
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->query_tiles);
-    int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
-    if (first >= tokens || tiles <= 0)
+    if (first >= tokens || shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles) <= 0)
         return;
     int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride, end = min(first + rows, tokens);
     float *all_keys = memory + rows * stride;
@@ -313,10 +348,10 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
         if (key + inner > mine.low && key <= mine.high)
             process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key, mine, stats, sum);
     });
-    attention_store<shape, true>(task->results[0], task->heads, head, mine.first, end - mine.first, size.head, tile, 0,
-                                 tiles, 0, own, stride, sum);
-    attention_store<shape, true>(task->results[3], task->heads, head, mine.first, end - mine.first, size.basis, tile, 0,
-                                 tiles, shape::columns(size.head), own, stride, sum);
+    attention_rows results = {head, mine.first, end - mine.first, own, stride};
+    attention_store<shape, true>(task->results[0], results, size.head, task->query_tiles, 0, sum);
+    attention_store<shape, true>(task->results[3], results, size.basis, task->query_tiles, shape::columns(size.head),
+                                 sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -329,25 +364,12 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     lp_pdl_trigger();
     int tokens = task.shard->rows[task.rows_of];
     int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
-    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows;
+    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows, head = (int)blockIdx.y;
+    bool all_heads = task.results[4].to;
     if (work & 1)
-        query_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y);
-    else if (!task.all_heads || blockIdx.y == 0)
-        key_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y,
-                        task.all_heads ? task.heads : (int)blockIdx.y + 1);
-}
-
-/* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS)
-    sum_heads(const int32_t *tokens, const float *from, int64_t step, int heads, int cols, float *to, int accumulate)
-{
-    int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= (int64_t)*tokens * cols)
-        return;
-    float sum = from[i];
-    for (int head = 1; head < heads; head++)
-        sum += from[head * step + i];
-    lp_store(to + i, sum, accumulate);
+        query_tile<shape>(&task, tokens, memory, first, head);
+    else if (!all_heads || head == 0)
+        key_tile<shape>(&task, tokens, memory, first, head, all_heads ? task.heads : head + 1);
 }
 
 template <typename shape> void launch(const lp_cuda_run *run, attention_task task)
@@ -371,8 +393,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     attention_task task = attention_task_of(node, run, true);
     for (int i = 0; i < 5; i++)
         task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
-    task.results[4].head_step = 0; /* the heads share it */
-    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int tokens = lp_cuda_largest(run, node->inputs[0]);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
     task.out = LP_INPUT(6);
@@ -384,31 +405,23 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
             alias = alias || (task.results[i].to && task.results[i].to == task.results[k].to);
-
-    /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
-     * floats: row_stats, and dbasis of every head otherwise. */
-    attention_result dbasis = task.results[4];
-    bool by_head =
-        dbasis.to && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
-    size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
-    int64_t head_step = by_head ? tokens * task.basis_dim : 0;
-    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + (size_t)(task.heads * head_step)) * sizeof(float));
-    if (!scratch)
+    task.row_stats = (float2 *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.heads * sizeof(float2));
+    if (!task.row_stats)
         return;
-    if (by_head)
-        task.results[4] = {scratch + row_stats, {}, dbasis.cols, dbasis.stride, head_step, false};
-    task.row_stats = (float2 *)scratch;
-    attention_delta(run, &task, tokens);
-    lp_cuda_release_low_priority(run);
-    /* Gradients into the same matrix are computed one after another. */
-    for (int i = 0; i < (alias ? 5 : 1); i++) {
-        attention_task part = task;
-        for (int k = 0; alias && k < 5; k++)
-            part.results[k] = k == i ? task.results[k] : attention_result();
-        part.all_heads = part.results[4].to && !by_head;
-        attention_with_shape<true>(run, &part, [&](auto shape) { launch<decltype(shape)>(run, part); });
-    }
-    if (by_head)
-        LP_LAUNCH(run, sum_heads, lp_blocks(head_step, THREADS), THREADS, 0, &run->shard->rows[task.rows_of],
-                  scratch + row_stats, head_step, task.heads, task.basis_dim, dbasis.to, dbasis.accumulate);
+    uintptr_t pointers = (uintptr_t)task.out | (uintptr_t)task.time_out | (uintptr_t)task.queries[2].from |
+                         (uintptr_t)task.queries[3].from;
+    attention_with_shape<true>(run, &task, [&](auto shape) {
+        lp_with_vector_width(lp_vector_width(pointers, task.head_dim | task.basis_dim), [&](auto by) {
+            LP_LAUNCH(run, (compute_delta<decltype(shape)::precision, decltype(by)::value>),
+                      lp_blocks((int64_t)tokens * task.heads, THREADS / 32), THREADS, 0, task);
+        });
+        lp_cuda_release_low_priority(run);
+        /* Gradients into the same matrix are computed one after another. */
+        for (int i = 0; i < (alias ? 5 : 1); i++) {
+            attention_task part = task;
+            for (int k = 0; alias && k < 5; k++)
+                part.results[k] = k == i ? task.results[k] : attention_result();
+            launch<decltype(shape)>(run, part);
+        }
+    });
 }
