@@ -29,6 +29,7 @@
 
 #include "backend/cuda/cuda_attention_order.h"
 #include "backend/cuda/cuda_packed.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 /* Source matrix of some columns of a token, staged to shared memory. */
@@ -77,7 +78,6 @@ typedef struct attention_task {
     const float *dlse, *out, *time_out;          /* of the gradient; dlse NULL: the log-sum-exp has none */
     lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
-    const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     uint32_t *mask;  /* dropout bits [T x H x mask_stride], with one readable word before and after */
     int mask_stride; /* words of a query and head; 0: no dropout */
 } attention_task;
@@ -167,17 +167,24 @@ template <lp_precision precision> __device__ static __forceinline__ float attent
                                             : x;
 }
 
-/* sum[j] += a b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. */
-template <lp_precision precision, int tiles>
-__device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4], const float (&left)[4],
-                                                          tile_address b, int stride, int offset)
+/* sum[j] += left b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. more: the same for
+ * a second sum and left operand. */
+template <lp_precision precision, int tiles, typename... more>
+__device__ static __forceinline__ void attention_multiply(tile_address b, int stride, int offset,
+                                                          float (&sum)[tiles][4], const float (&left)[4],
+                                                          more &...second)
 {
 #pragma unroll
     for (int j = 0; j < tiles; j += 2) {
         float right[4];
         tile_ldmatrix(right, b, offset + 8 * j * stride);
-        attention_mma<precision>(sum[j], left, right[0], right[1]);
-        attention_mma<precision>(sum[j + 1], left, right[2], right[3]);
+        auto multiply = [&](float(&to)[tiles][4], const float(&by)[4]) {
+            attention_mma<precision>(to[j], by, right[0], right[1]);
+            attention_mma<precision>(to[j + 1], by, right[2], right[3]);
+        };
+        multiply(sum, left);
+        if constexpr (sizeof...(second) > 0)
+            multiply(second...);
     }
 }
 
@@ -389,22 +396,17 @@ __device__ static inline uint32_t *attention_mask_row(const attention_task *task
     return task->mask + 1 + ((int64_t)query * task->heads + head) * task->mask_stride;
 }
 
-/* Loads two words from a key position in the query's segment on. Issued well before attention_mask_extract shifts them
- * to 32 keys. Bits of masked keys are undefined. */
+/* Loads two words from a key position in the query's segment on. Issued well before tile_funnel_shift shifts them to 32
+ * keys. Bits of masked keys are undefined; without dropout all are set. */
 __device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    uint2 both = {};
+    uint2 both = {0xFFFFFFFFu, 0xFFFFFFFFu};
     if (task->mask_stride) {
         int word = min(max(position >> 5, -1), task->mask_stride - 1);
         both.x = mask[word];
         both.y = mask[word + 1];
     }
     return both;
-}
-
-__device__ static inline uint32_t attention_mask_extract(const attention_task *task, uint2 both, int position)
-{
-    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) : 0xFFFFFFFFu;
 }
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
@@ -465,17 +467,13 @@ __device__ static __forceinline__ void attention_each_tile(int buffers, int firs
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* Whether the columns of all heads can be read `vector` floats at a time. */
-static inline bool attention_aligned(const float *from, int cols, int vector)
+/* Calls act(shape) with the first instance of the precision that covers the node, the narrowest first, the one without
+ * fixed widths last. An instance with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad
+ * the columns by two thirds. */
+template <bool back, typename action>
+static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
 {
-    return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
-}
-
-/* Calls act(shape) with the first of some instances that covers the node; returns whether there is one. An instance
- * with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad the columns by two thirds. */
-template <typename... shapes, typename action>
-static inline bool attention_first_of(const attention_task *task, const action &act)
-{
+    constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
     int head = task->size.head, basis = task->size.basis;
     auto attempt = [&](auto shape) {
         attention_size size = shape.size(task);
@@ -484,24 +482,17 @@ static inline bool attention_first_of(const attention_task *task, const action &
             act(shape);
         return covers;
     };
-    return (attempt(shapes()) || ...);
-}
-
-/* The same with all instances of the precision, the narrowest first, the one without fixed widths last. */
-template <bool back, typename action>
-static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
-{
-    constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
+    auto first_of = [&](auto... shapes) { (void)(attempt(shapes) || ...); };
     if (tile_bf16(run))
-        attention_first_of<attention_shape<bf16, back, 4, 0>, attention_shape<bf16, back, 2, 5>,
-                           attention_shape<bf16, back, 4, 5>, attention_shape<bf16, back, 2, 8>,
-                           attention_shape<bf16, back, 2, 10>, attention_shape<bf16, back, 4, 8>,
-                           attention_shape<bf16, back, 4, 10>, attention_shape<bf16, back>>(task, act);
+        first_of(attention_shape<bf16, back, 4, 0>(), attention_shape<bf16, back, 2, 5>(),
+                 attention_shape<bf16, back, 4, 5>(), attention_shape<bf16, back, 2, 8>(),
+                 attention_shape<bf16, back, 2, 10>(), attention_shape<bf16, back, 4, 8>(),
+                 attention_shape<bf16, back, 4, 10>(), attention_shape<bf16, back>());
     else if (tile_tensor(run))
-        attention_first_of<attention_shape<tf32, back, 8, 0>, attention_shape<tf32, back, 7, 13>,
-                           attention_shape<tf32, back>>(task, act);
+        first_of(attention_shape<tf32, back, 8, 0>(), attention_shape<tf32, back, 7, 13>(),
+                 attention_shape<tf32, back>());
     else
-        attention_first_of<attention_shape<fp32, back, 7, 13>, attention_shape<fp32, back>>(task, act);
+        first_of(attention_shape<fp32, back, 7, 13>(), attention_shape<fp32, back>());
 }
 
 /* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */

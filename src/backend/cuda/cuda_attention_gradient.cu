@@ -20,7 +20,6 @@
  * Where dbasis is wanted, a block of keys takes all heads one after another and keeps its sums.
  */
 #include "backend/cuda/cuda_attention.h"
-#include "backend/cuda/cuda_rows.h"
 
 namespace
 {
@@ -83,27 +82,19 @@ __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_a
 #pragma unroll(shape::fixed ? 64 : 4)
     for (int k = 0; k < size.head; k++) {
         tile_ldmatrix(left, outer, 8 * k);
-        attention_multiply<precision>(score, left, inner, stride, 8 * k);
+        attention_multiply<precision>(inner, stride, 8 * k, score, left);
         tile_ldmatrix(second, outer, (keys ? time_gradient : gradient) + 8 * k);
-        attention_multiply<precision>(dscore, second, inner, stride, (keys ? gradient : time_gradient) + 8 * k);
+        attention_multiply<precision>(inner, stride, (keys ? gradient : time_gradient) + 8 * k, dscore, second);
     }
 #pragma unroll(shape::fixed ? 64 : 4)
     for (int k = 0; k < size.basis; k++) {
         tile_ldmatrix(left, outer, basis + 8 * k);
         if constexpr (keys) {
-            attention_multiply<precision>(score, left, inner, stride, basis + 8 * k);
-            attention_multiply<precision>(dscore, left, inner, stride, time_gradient + 8 * k);
+            attention_multiply<precision>(inner, stride, basis + 8 * k, score, left);
+            attention_multiply<precision>(inner, stride, time_gradient + 8 * k, dscore, left);
         } else {
             tile_ldmatrix(second, outer, time_gradient + 8 * k);
-#pragma unroll
-            for (int j = 0; j < tiles; j += 2) {
-                float right[4];
-                tile_ldmatrix(right, inner, basis + 8 * k + 8 * j * stride);
-                attention_mma<precision>(score[j], left, right[0], right[1]);
-                attention_mma<precision>(score[j + 1], left, right[2], right[3]);
-                attention_mma<precision>(dscore[j], second, right[0], right[1]);
-                attention_mma<precision>(dscore[j + 1], second, right[2], right[3]);
-            }
+            attention_multiply<precision>(inner, stride, basis + 8 * k, score, left, dscore, second);
         }
     }
 }
@@ -171,7 +162,7 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     uint2 loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
-    uint32_t word = attention_mask_extract(task, loaded, from);
+    uint32_t word = tile_funnel_shift(loaded.x, loaded.y, from);
     if (first_query >= origin + mine.group_row + 15 && first_query + shape::inner_rows <= mine.all_end)
         finish_queries<true>(task, mine, first_query, word, row_stats, score, dscore);
     else
@@ -309,8 +300,8 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
     uint32_t keep[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        keep[half] =
-            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
+        keep[half] = tile_funnel_shift(loaded[half].x, loaded[half].y, first_key - mine.start[half]) >>
+                     (2 * tile_lane_now().member);
     if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
         finish_keys<true>(task, mine, stats, first_key, keep, score, dscore);
     else
@@ -363,7 +354,8 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     LP_SHARED(float, memory);
     lp_pdl_trigger();
     int tokens = task.shard->rows[task.rows_of];
-    int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
+    int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows,
+        work = task.bounds.order[(int)blockIdx.x / divided];
     int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows, head = (int)blockIdx.y;
     bool all_heads = task.results[4].to;
     if (work & 1)
@@ -378,8 +370,7 @@ template <typename shape> void launch(const lp_cuda_run *run, attention_task tas
     attention_size size = shape::size(&task);
     int queries = attention_divide(shape::sums(task.size.head + task.size.basis), shape::query_sums, &task.query_tiles);
     int keys = attention_divide(key_tiles_of<shape>(task.size), shape::key_sums, &task.key_tiles);
-    unsigned tiles;
-    task.order = lp_cuda_attention_order_of(run, &tiles);
+    unsigned tiles = lp_cuda_attention_order_tiles(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
     dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads,
               (unsigned)(queries > keys ? queries : keys));
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, 2 * (unsigned)size.rows,
