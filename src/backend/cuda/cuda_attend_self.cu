@@ -20,11 +20,12 @@ __global__ void join_kernel(const lp_cuda_shard *shard, lp_rows rows_of, lp_cuda
                            (int)threadIdx.x % 32, 32);
 }
 
-void launch(const lp_node *node, const lp_cuda_run *run, float *joined, float *dquery)
+void launch(const lp_node *node, const lp_cuda_run *run)
 {
     const lp_value *query = node->inputs[0];
     int heads = node->attributes.heads, cols = query->cols / heads;
-    float scale = (float)node->attributes.scale;
+    float scale = (float)node->attributes.scale, *first = LP_OUTPUT(0);
+    float *joined = node->inputs[5] ? NULL : first, *dquery = node->inputs[5] ? first : NULL;
     lp_self_join join = {heads,        cols,         scale,        LP_INPUT(0),
                          LP_INPUT(1),  LP_INPUT(2),  LP_INPUT(3),  LP_INPUT(4),
                          joined,       LP_INPUT(5),  dquery,       LP_OUTPUT(1),
@@ -35,12 +36,5 @@ void launch(const lp_node *node, const lp_cuda_run *run, float *joined, float *d
 
 } // namespace
 
-void lp_cuda_attend_self(const lp_node *node, const lp_cuda_run *run)
-{
-    launch(node, run, LP_OUTPUT(0), NULL);
-}
-
-void lp_cuda_attend_self_gradient(const lp_node *node, const lp_cuda_run *run)
-{
-    launch(node, run, NULL, LP_OUTPUT(0));
-}
+LP_CUDA_OP_BY(attend_self, launch)
+LP_CUDA_OP_BY(attend_self_gradient, launch)

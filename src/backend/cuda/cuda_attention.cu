@@ -79,12 +79,10 @@ template <int all> __device__ __forceinline__ void rescale_sums(const float (&re
         float one = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member);
         float other = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member + 4);
 #pragma unroll
-        for (int m = 0; m < all; m++) {
-            sum[m][half][0] *= one;
-            sum[m][half][1] *= other;
-            sum[m][half][2] *= one;
-            sum[m][half][3] *= other;
-        }
+        for (int m = 0; m < all; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[m][half][i] *= i % 2 ? other : one;
     }
 }
 
@@ -142,8 +140,8 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
     if (__any_sync(0xFFFFFFFFu, rescale_any))
         rescale_sums(rescale, sum);
     attention_accumulate<shape, true>(sum, score,
-                                      keys + size.first(1) + shape::wide * shape::first_tile(task->query_tiles), stride,
-                                      0, shape::block_tiles(shape::sums(steps), task->query_tiles));
+                                      keys + size.first(1) + shape::wide * shape::first_tile(shape::query_sums), stride,
+                                      0, shape::block_tiles(shape::sums(steps), shape::query_sums));
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -155,19 +153,19 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
 {
     attention_size size = shape::size(task);
     attention_rows rows = {head, mine.first, mine.high + 1 - mine.first, stage, size.query_stride};
-    int each = task->query_tiles;
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         softmax.sum[half] = tile_row_sum(softmax.sum[half]);
         rescale[half] = task->dropout_scale / softmax.sum[half];
-        if (tile_lane_now().member == 0 && shape::first_tile(each) == 0 && mine.query[half] >= mine.start[half])
+        if (tile_lane_now().member == 0 && shape::first_tile(shape::query_sums) == 0 &&
+            mine.query[half] >= mine.start[half])
             task->lse[(int64_t)mine.query[half] * task->heads + head] =
                 softmax.max[half] * TILE_LN_2 + logf(softmax.sum[half]);
     }
     rescale_sums(rescale, sum);
-    attention_store<shape, true>(task->results[1], rows, size.basis, each, 0, sum);
-    attention_store<shape, false>(task->results[0], rows, size.head, each, shape::columns(size.basis), sum);
+    attention_store<shape, true>(task->results[1], rows, size.basis, 0, sum);
+    attention_store<shape, false>(task->results[0], rows, size.head, shape::columns(size.basis), sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -180,9 +178,8 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     lp_pdl_trigger();
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(&task);
-    int head = (int)blockIdx.y, rows = size.rows;
+    int head = (int)blockIdx.y, rows = size.rows, tokens = task.shard->rows[task.rows_of];
     int key_stride = size.key_stride, query_stride = size.query_stride;
-    int tokens = task.shard->rows[task.rows_of];
     int divided = ATTENTION_ROWS / rows, work = task.bounds.order[(int)blockIdx.x / divided];
     int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows, end = min(first + rows, tokens);
     if (!(work & 1) || first >= tokens)
@@ -215,14 +212,14 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename shape> void launch(const lp_cuda_run *run, attention_task task)
+template <typename shape> void launch(const lp_cuda_run *run, const attention_task &task)
 {
     constexpr int sums = shape::query_sums;
     constexpr int blocks = !shape::fixed || !shape::bf16 || sums > 12 ? 2 : sums > 7 ? 3 : 4; /* that have registers */
-    int divisions = attention_divide(shape::sums(task.size.head + task.size.basis), sums, &task.query_tiles);
+    unsigned divisions = lp_blocks(shape::sums(task.size.head + task.size.basis), sums);
     attention_size size = shape::size(&task);
     unsigned tiles = lp_cuda_attention_order_tiles(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
-    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads, (unsigned)divisions);
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads, divisions);
     LP_LAUNCH_PDL(run, (attention_forward<shape, blocks>), grid, 2 * (unsigned)size.rows,
                   (size_t)attention_floats(size, shape::inner_rows, false) * sizeof(float), task);
 }
@@ -302,16 +299,9 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
     task.keys[2] = attention_part_of(node, run, 2, true);
     task.queries[1] = attention_part_of(node, run, 3, true);
     task.keys[1] = attention_part_of(node, run, 4, false);
-    if (backward) {
-        task.queries[2] = attention_part_of(node, run, 9, true);
-        task.queries[3] = attention_part_of(node, run, 7, true);
-    }
-    uintptr_t of_heads = 0, of_basis = 0;
-    for (int i = 0; i < 3; i++)
-        (i == 1 ? of_basis : of_heads) |= (uintptr_t)task.keys[i].from;
-    for (int i = 0; i < 4; i++)
-        (i % 3 ? of_basis : of_heads) |= (uintptr_t)task.queries[i].from;
-    task.aligned = lp_vector_width(of_heads, task.head_dim) > 1 && lp_vector_width(of_basis, task.basis_dim) == 4;
+    task.queries[2] = attention_part_of(node, run, 9, true);
+    task.queries[3] = attention_part_of(node, run, 7, true);
+    task.aligned = task.head_dim % 2 == 0 && task.basis_dim % 4 == 0; /* matrices themselves are aligned to 16 bytes */
     return task;
 }
 

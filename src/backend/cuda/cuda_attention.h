@@ -66,7 +66,6 @@ typedef struct attention_task {
     lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
     attention_size size;
-    int query_tiles, key_tiles;                  /* accumulator tiles of a block */
     float scale;                                 /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
@@ -319,17 +318,17 @@ typedef struct attention_rows {
     int stride;               /* of stage */
 } attention_rows;
 
-/* Stores accumulators to a matrix whose columns take `steps` k-steps, if each block has `each` tiles: column 16 m + c of
- * tile m of all blocks is column `begin` less of the matrix, and only its columns are stored. copied: there may be a
- * copy, which is stored 16 bytes a lane where its heads begin at multiples of 8 numbers. */
+/* Stores accumulators to a matrix whose columns take `steps` k-steps: column 16 m + c of tile m of all blocks is column
+ * `begin` less of the matrix, and only its columns are stored. copied: there may be a copy, which is stored 16 bytes a
+ * lane where its heads begin at multiples of 8 numbers. */
 template <typename shape, bool copied, int all>
 __device__ static __forceinline__ void attention_store(const attention_result &result, const attention_rows &rows,
-                                                       int steps, int each_block, int begin, float (&sum)[all][2][4])
+                                                       int steps, int begin, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
     int group = shape::bf16 ? me.group : 2 * me.group, cols = result.cols, padded = shape::columns(steps);
-    int tiles = shape::fixed ? all : each_block, shift = 16 * shape::first_tile(each_block) - begin;
+    int shift = 16 * shape::first_tile(all) - begin;
     float *to = result.to ? result.to + (int64_t)rows.token * result.stride + rows.head * cols : NULL;
     uint16_t *copy = attention_copy_at(result.copy, rows.token, rows.head, cols);
     /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
@@ -341,7 +340,7 @@ __device__ static __forceinline__ void attention_store(const attention_result &r
 #pragma unroll
             for (int m = 0; m < all; m++) {
                 int col = 16 * m + shift, one = col + group, other = one + second;
-                if (m < tiles && col + 16 > 0 && col < padded)
+                if (col + 16 > 0 && col < padded)
                     act(mine + one, sum[m][i >> 1][i & 1], sum[m][i >> 1][2 + (i & 1)], one >= 0 && one < end,
                         other >= 0 && other < end);
             }
@@ -370,14 +369,14 @@ __device__ static __forceinline__ void attention_store(const attention_result &r
         tile_address mine = tile_a_address(rows.stage, rows.stride);
 #pragma unroll
         for (int m = 0; m < all; m++)
-            if (m < tiles && 16 * m + shift >= 0 && 16 * m + shift < padded) {
+            if (16 * m + shift >= 0 && 16 * m + shift < padded) {
                 const float parts[4] = {
                     tile_pack_bf16(sum[m][0][0], sum[m][0][1]), tile_pack_bf16(sum[m][1][0], sum[m][1][1]),
                     tile_pack_bf16(sum[m][0][2], sum[m][0][3]), tile_pack_bf16(sum[m][1][2], sum[m][1][3])};
                 tile_stmatrix_trans(mine, 8 * m, parts);
             }
         __syncwarp();
-        int end = min(16 * tiles + shift, cols);
+        int end = min(16 * all + shift, cols);
         for (int c = max(shift, 0) + 8 * (me.lane & 7); c < end; c += 64)
 #pragma unroll
             for (int row = me.lane >> 3; row < 16; row += 4)
@@ -493,14 +492,6 @@ static inline void attention_with_shape(const lp_cuda_run *run, const attention_
                  attention_shape<tf32, back>());
     else
         first_of(attention_shape<fp32, back, 7, 13>(), attention_shape<fp32, back>());
-}
-
-/* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */
-static inline int attention_divide(int tiles, int sums, int *each)
-{
-    int blocks = (int)lp_blocks(tiles, sums);
-    *each = (int)lp_blocks(tiles, blocks);
-    return blocks;
 }
 
 /* The fields that attention and its gradient share, and the parts of tokens. */

@@ -12,12 +12,11 @@
  *
  * compute_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
  * before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over
- * queries, or owns queries and iterates over keys, in the order of
- * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
- * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
- * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
- *
- * Where dbasis is wanted, a block of keys takes all heads one after another and keeps its sums.
+ * queries, or owns queries and iterates over keys, in the order of cuda_attention_order.h (longest first). Both
+ * recompute p = exp(s - lse). That costs two more products than atomic adds to dquery, but no block waits for another.
+ * A warp computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and feeds
+ * probabilities and dscores to the next mma from registers. Where dbasis is wanted, a block of keys takes all heads one
+ * after another and keeps its sums.
  */
 #include "backend/cuda/cuda_attention.h"
 
@@ -28,11 +27,13 @@ enum { THREADS = 256 /* of compute_delta */ };
 
 /* ---- delta --------------------------------------------------------------------------------------------------- */
 
-/* The product of columns c to c + n - 1 of a row of dout, which is a part in bf16 or floats, and of out, or its copy if
- * that is not NULL. tf32: dout is truncated as in dp, so that the dscores of a row, which sum to 0, leave less error. */
+/* The product of columns c to c + n - 1 of a row of dout, a part in bf16 or floats, and of out, or its copy if that is
+ * not NULL. tf32: dout is truncated as in dp, so that the dscores of a row, which sum to 0, leave less error. */
 template <lp_precision precision, int n>
-__device__ __forceinline__ float dot(const float *dout, const float *out, const uint16_t *copy, int c, int cols)
+__device__ __forceinline__ float dot(const attention_part &part, int token, int head, const float *out,
+                                     const uint16_t *copy, int c, int cols)
 {
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
     float sum = 0;
     if (c >= cols)
         return sum;
@@ -54,14 +55,12 @@ __global__ void __launch_bounds__(THREADS) compute_delta(const __grid_constant__
     int token = i / task.heads, head = i % task.heads, cols = task.head_dim, time_cols = task.basis_dim;
     if (token >= task.shard->rows[task.rows_of])
         return;
-    const attention_part &part = task.queries[3], &time_part = task.queries[2];
-    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
-    const float *dtime_out = time_part.from + (int64_t)token * time_part.stride + head * time_part.head_step;
     const uint16_t *copy = attention_copy_at(task.time_out_copy, token, head, time_cols);
     float sum = 0;
     for (int c = n * lane; c < cols || c < time_cols; c += 32 * n)
-        sum += dot<precision, n>(dout, task.out + (int64_t)i * cols, NULL, c, cols) +
-               dot<precision, n>(dtime_out, task.time_out + (int64_t)i * time_cols, copy, c, time_cols);
+        sum +=
+            dot<precision, n>(task.queries[3], token, head, task.out + (int64_t)i * cols, NULL, c, cols) +
+            dot<precision, n>(task.queries[2], token, head, task.time_out + (int64_t)i * time_cols, copy, c, time_cols);
     sum = lp_warp_sum(sum);
     if (lane == 0)
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
@@ -169,8 +168,8 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
         finish_queries<false>(task, mine, first_query, word, row_stats, score, dscore);
 
     /* Accumulator m is tile tile + m: of dkey before `rest`, of dbasis and dvalue from there on. */
-    int tile = shape::first_tile(task->key_tiles);
-    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
+    int tile = shape::first_tile(shape::key_sums);
+    int tiles = shape::block_tiles(key_tiles_of<shape>(size), shape::key_sums);
     int rest = shape::sums(size.head) - tile, basis = rest + shape::sums(size.basis);
     attention_accumulate<shape>(sum, dscore, queries + shape::wide * tile, stride, 0, min(rest, tiles));
     attention_accumulate<shape>(sum, dscore, queries + size.first(1) - shape::wide * rest, stride, rest,
@@ -184,19 +183,18 @@ __device__ __forceinline__ void store_keys(const attention_task *task, const att
                                            float (&sum)[shape::key_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int each = task->key_tiles, tile = shape::first_tile(each);
     int head_sums = shape::sums(size.head), basis = shape::columns(size.basis);
-    attention_store<shape, true>(task->results[1], rows, size.head, each, 0, sum);
+    attention_store<shape, true>(task->results[1], rows, size.head, 0, sum);
     if (last)
         attention_store<shape, false>(task->results[4], {0, rows.token, rows.present, rows.stage, rows.stride},
-                                      size.basis, each, 16 * head_sums, sum);
-    attention_store<shape, true>(task->results[2], rows, size.head, each, 16 * head_sums + basis, sum);
+                                      size.basis, 16 * head_sums, sum);
+    attention_store<shape, true>(task->results[2], rows, size.head, 16 * head_sums + basis, sum);
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            int group = tile_lane_now().group;
-            int col = 16 * (m + tile - head_sums) + (shape::bf16 ? group + 8 * (i % 4 / 2) : 2 * group);
+            int group = tile_lane_now().group, tile = m + shape::first_tile(shape::key_sums) - head_sums;
+            int col = 16 * tile + (shape::bf16 ? group + 8 * (i % 4 / 2) : 2 * group);
             sum[m][i / 4][i % 4] = col >= 0 && col < basis ? sum[m][i / 4][i % 4] : 0;
         }
 }
@@ -206,7 +204,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
                                          int heads)
 {
     attention_size size = shape::size(task);
-    if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles) <= 0)
+    if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), shape::key_sums) <= 0)
         return;
     constexpr int inner = shape::inner_rows;
     tile_lane me = tile_lane_now();
@@ -306,8 +304,8 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
         finish_keys<true>(task, mine, stats, first_key, keep, score, dscore);
     else
         finish_keys<false>(task, mine, stats, first_key, keep, score, dscore);
-    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
-                                shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles));
+    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(shape::query_sums), stride, 0,
+                                shape::block_tiles(shape::sums(size.head + size.basis), shape::query_sums));
 }
 
 template <typename shape>
@@ -315,7 +313,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
 {
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(task);
-    if (first >= tokens || shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles) <= 0)
+    if (first >= tokens || shape::block_tiles(shape::sums(size.head + size.basis), shape::query_sums) <= 0)
         return;
     int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride, end = min(first + rows, tokens);
     float *all_keys = memory + rows * stride;
@@ -340,9 +338,8 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
             process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key, mine, stats, sum);
     });
     attention_rows results = {head, mine.first, end - mine.first, own, stride};
-    attention_store<shape, true>(task->results[0], results, size.head, task->query_tiles, 0, sum);
-    attention_store<shape, true>(task->results[3], results, size.basis, task->query_tiles, shape::columns(size.head),
-                                 sum);
+    attention_store<shape, true>(task->results[0], results, size.head, 0, sum);
+    attention_store<shape, true>(task->results[3], results, size.basis, shape::columns(size.head), sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -364,15 +361,14 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
         key_tile<shape>(&task, tokens, memory, first, head, all_heads ? task.heads : head + 1);
 }
 
-template <typename shape> void launch(const lp_cuda_run *run, attention_task task)
+template <typename shape> void launch(const lp_cuda_run *run, const attention_task &task)
 {
     constexpr int blocks = shape::fixed && shape::bf16 && shape::key_sums <= 9 ? 3 : 2; /* that have registers */
     attention_size size = shape::size(&task);
-    int queries = attention_divide(shape::sums(task.size.head + task.size.basis), shape::query_sums, &task.query_tiles);
-    int keys = attention_divide(key_tiles_of<shape>(task.size), shape::key_sums, &task.key_tiles);
+    unsigned queries = lp_blocks(shape::sums(task.size.head + task.size.basis), shape::query_sums);
+    unsigned keys = lp_blocks(key_tiles_of<shape>(task.size), shape::key_sums);
     unsigned tiles = lp_cuda_attention_order_tiles(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
-    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads,
-              (unsigned)(queries > keys ? queries : keys));
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads, queries > keys ? queries : keys);
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, 2 * (unsigned)size.rows,
                   (size_t)attention_floats(size, shape::inner_rows, true) * sizeof(float), task);
 }
@@ -389,8 +385,7 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dlse = LP_INPUT(10);
     task.out = LP_INPUT(6);
     task.time_out = LP_INPUT(8);
-    if (node->inputs[8])
-        task.time_out_copy = lp_cuda_copy_from(run, node, 8);
+    task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
     bool alias = false; /* two results are the same matrix, for example if the query is also the key */
     for (int i = 0; i < 5; i++)
@@ -399,10 +394,8 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     task.row_stats = (float2 *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.heads * sizeof(float2));
     if (!task.row_stats)
         return;
-    uintptr_t pointers = (uintptr_t)task.out | (uintptr_t)task.time_out | (uintptr_t)task.queries[2].from |
-                         (uintptr_t)task.queries[3].from;
     attention_with_shape<true>(run, &task, [&](auto shape) {
-        lp_with_vector_width(lp_vector_width(pointers, task.head_dim | task.basis_dim), [&](auto by) {
+        lp_with_vector_width(lp_vector_width(0, task.head_dim | task.basis_dim), [&](auto by) {
             LP_LAUNCH(run, (compute_delta<decltype(shape)::precision, decltype(by)::value>),
                       lp_blocks((int64_t)tokens * task.heads, THREADS / 32), THREADS, 0, task);
         });
