@@ -63,7 +63,6 @@ __global__ void __launch_bounds__(LP_RECURRENT_HIDDEN) additive_kernel(const __g
         task.dweight[t * a + c] = dweight;
 }
 
-/* A block for each token, a thread for each column. */
 void launch(const lp_node *node, const lp_cuda_run *run, bool keys, float *sum, float *down, float *dweight)
 {
     int a = node->inputs[0]->cols, b = node->inputs[2]->cols, longest = run->run->plan->largest.longest;
