@@ -63,7 +63,7 @@ static const struct shape {
     {"lag attention", 25, 2, 70, 2, {33, 3}, DEVICE_ALL},
     {"lag attention", 30, 1, 160, 2, {20, 3}, DEVICE_ALL},
     {"lag attention", 60, 1, 80, 2, {20, 3}, DEVICE_ALL},
-    /* so many short segments that a block adds the gradient of the basis over the heads */
+    /* many short segments, and heads over which a block adds the gradient of the basis */
     {"lag attention", 6, 2, 20, 150, {1, 2, 0, 1, 3, 1}, DEVICE_ALL | DEVICE_SAME_BITS},
     {"accumulating attention", 32, 3, 16, 150, {1, 2, 0, 1, 3, 1}, DEVICE_ALL},
     {"accumulating attention", 256, 1, 512, 2, {20, 3}, DEVICE_FP32},

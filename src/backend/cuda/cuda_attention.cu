@@ -10,12 +10,12 @@
  */
 #include "backend/cuda/cuda_attention.h"
 
+#include <algorithm>
+
 namespace
 {
 
-/* log2 of the growth of a score over the row maximum that forces a rescale; blocks that run at once, so that their order
- * does not matter. */
-enum { RESCALE_THRESHOLD = 8, RESIDENT_BLOCKS = 256 };
+enum { RESCALE_THRESHOLD = 8 /* log2 of the growth of a score over the row maximum that forces a rescale */ };
 
 /* Softmax of the lane's two rows. */
 typedef struct softmax_state {
@@ -24,28 +24,24 @@ typedef struct softmax_state {
 
 /* ---- dropout mask -------------------------------------------------------------------------------------------- */
 
-/* Draws the mask of a query and head with two threads: thread `part` draws every second byte, two of them interleaved to
- * hide the latency of Philox. */
+/* Draws the mask of a query and head with two threads: thread `part` draws every second byte. The compiler interleaves
+ * two of them, which hides the latency of Philox. */
 __device__ __forceinline__ void draw_mask(const attention_task *task, int head, int token, int part)
 {
     unsigned char *bytes = (unsigned char *)attention_mask_row(task, token, head);
     uint32_t below = (task->dropout_threshold << 16) - 1;
     int keys = token + 1 - task->bounds.start[token];
     uint64_t query_index = (task->shard->first_token + (uint64_t)token) * (uint64_t)task->heads + (uint64_t)head;
-#pragma unroll 1
-    for (int block = part; 8 * block < keys; block += 4) {
-        unsigned keep[2] = {};
+    uint64_t seed = task->shard->seed;
+    uint32_t step = task->shard->step;
+#pragma unroll 2
+    for (int block = part; 8 * block < keys; block += 2) {
+        lp_random_block drawn = lp_philox(seed, task->dropout_purpose, step, query_index * 65536 + (uint64_t)block);
+        unsigned keep = 0;
 #pragma unroll
-        for (int i = 0; i < 2; i++) {
-            lp_random_block drawn = lp_philox(task->shard->seed, task->dropout_purpose, task->shard->step,
-                                              query_index * 65536 + (uint64_t)(block + 2 * i));
-#pragma unroll
-            for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
-                keep[i] |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
-        }
-        bytes[block] = (unsigned char)keep[0];
-        if (8 * (block + 2) < keys)
-            bytes[block + 2] = (unsigned char)keep[1];
+        for (int bit = 0; bit < 8; bit++) /* lp_dropout_keep, with both sides 16 bits higher */
+            keep |= (unsigned)((bit % 2 ? drawn.word[bit / 2] : drawn.word[bit / 2] << 16) > below) << bit;
+        bytes[block] = (unsigned char)keep;
     }
 }
 
@@ -83,12 +79,10 @@ template <int all> __device__ __forceinline__ void rescale_sums(const float (&re
         float one = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member);
         float other = __shfl_sync(0xFFFFFFFFu, rescale[half], 8 * member + 4);
 #pragma unroll
-        for (int m = 0; m < all; m++) {
-            sum[m][half][0] *= one;
-            sum[m][half][1] *= other;
-            sum[m][half][2] *= one;
-            sum[m][half][3] *= other;
-        }
+        for (int m = 0; m < all; m++)
+#pragma unroll
+            for (int i = 0; i < 4; i++)
+                sum[m][half][i] *= i % 2 ? other : one;
     }
 }
 
@@ -111,13 +105,13 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
     for (int k = 0; k < steps; k++) {
         float left[4];
         tile_ldmatrix(left, queries, 8 * k);
-        attention_multiply<shape::precision>(score, left, right, stride, 8 * k);
+        attention_multiply<shape::precision>(right, stride, 8 * k, score, left);
     }
     uint32_t keep[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        keep[half] =
-            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
+        keep[half] = tile_funnel_shift(loaded[half].x, loaded[half].y, first_key - mine.start[half]) >>
+                     (2 * tile_lane_now().member);
     int rescale_any = 0;
     if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
         mask_scores<true>(task->scale * TILE_LOG2_E, first_key, mine, softmax, score, new_max);
@@ -146,8 +140,8 @@ __device__ void process_unit(const attention_task *task, tile_address queries, c
     if (__any_sync(0xFFFFFFFFu, rescale_any))
         rescale_sums(rescale, sum);
     attention_accumulate<shape, true>(sum, score,
-                                      keys + size.first(1) + shape::wide * shape::first_tile(task->query_tiles), stride,
-                                      0, shape::block_tiles(shape::sums(steps), task->query_tiles));
+                                      keys + size.first(1) + shape::wide * shape::first_tile(shape::query_sums), stride,
+                                      0, shape::block_tiles(shape::sums(steps), shape::query_sums));
 }
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
@@ -158,22 +152,20 @@ __device__ __forceinline__ void finish_rows(const attention_task *task, int head
                                             softmax_state &softmax, float *stage, float (&sum)[shape::query_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->query_tiles), stride = size.query_stride, present = mine.high + 1 - mine.first;
-    int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
+    attention_rows rows = {head, mine.first, mine.high + 1 - mine.first, stage, size.query_stride};
     float rescale[2];
 #pragma unroll
     for (int half = 0; half < 2; half++) {
         softmax.sum[half] = tile_row_sum(softmax.sum[half]);
         rescale[half] = task->dropout_scale / softmax.sum[half];
-        if (tile_lane_now().member == 0 && tile == 0 && mine.query[half] >= mine.start[half])
+        if (tile_lane_now().member == 0 && shape::first_tile(shape::query_sums) == 0 &&
+            mine.query[half] >= mine.start[half])
             task->lse[(int64_t)mine.query[half] * task->heads + head] =
                 softmax.max[half] * TILE_LN_2 + logf(softmax.sum[half]);
     }
     rescale_sums(rescale, sum);
-    attention_store<shape, true>(task->results[1], task->heads, head, mine.first, present, size.basis, tile, 0, tiles,
-                                 0, stage, stride, sum);
-    attention_store<shape, false>(task->results[0], task->heads, head, mine.first, present, size.head, tile, 0, tiles,
-                                  shape::columns(size.basis), stage, stride, sum);
+    attention_store<shape, true>(task->results[1], rows, size.basis, 0, sum);
+    attention_store<shape, false>(task->results[0], rows, size.head, shape::columns(size.basis), sum);
 }
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
@@ -186,15 +178,11 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     lp_pdl_trigger();
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(&task);
-    int head = (int)blockIdx.y, rows = size.rows;
+    int head = (int)blockIdx.y, rows = size.rows, tokens = task.shard->rows[task.rows_of];
     int key_stride = size.key_stride, query_stride = size.query_stride;
-    int tokens = task.shard->rows[task.rows_of], first = (int)blockIdx.x * rows;
-    if (task.order) {
-        int divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
-        first = work & 1 ? (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows : tokens;
-    }
-    int end = min(first + rows, tokens);
-    if (first >= tokens)
+    int divided = ATTENTION_ROWS / rows, work = task.bounds.order[(int)blockIdx.x / divided];
+    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows, end = min(first + rows, tokens);
+    if (!(work & 1) || first >= tokens)
         return;
     tile_lane me = tile_lane_now();
     float *queries = memory + size.buffers * inner * key_stride;
@@ -224,18 +212,14 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
-template <typename shape> void launch(const lp_cuda_run *run, attention_task task, int64_t tokens)
+template <typename shape> void launch(const lp_cuda_run *run, const attention_task &task)
 {
     constexpr int sums = shape::query_sums;
     constexpr int blocks = !shape::fixed || !shape::bf16 || sums > 12 ? 2 : sums > 7 ? 3 : 4; /* that have registers */
-    int divisions = attention_divide(shape::sums(task.size.head + task.size.basis), sums, &task.query_tiles);
+    unsigned divisions = lp_blocks(shape::sums(task.size.head + task.size.basis), sums);
     attention_size size = shape::size(&task);
-    unsigned tiles = lp_blocks(tokens, size.rows);
-    if (tiles * (unsigned)(task.heads * divisions) > RESIDENT_BLOCKS) {
-        task.order = lp_cuda_attention_order_of(run, &tiles);
-        tiles *= (unsigned)(ATTENTION_ROWS / size.rows);
-    }
-    dim3 grid(tiles, (unsigned)task.heads, (unsigned)divisions);
+    unsigned tiles = lp_cuda_attention_order_tiles(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads, divisions);
     LP_LAUNCH_PDL(run, (attention_forward<shape, blocks>), grid, 2 * (unsigned)size.rows,
                   (size_t)attention_floats(size, shape::inner_rows, false) * sizeof(float), task);
 }
@@ -253,7 +237,32 @@ attention_part attention_part_of(const lp_node *node, const lp_cuda_run *run, in
     return {LP_INPUT(i), value->cols, by_head ? cols : 0, cols};
 }
 
+/* A tile costs a fixed amount and one unit for every 16 rows of the other side; a unit of a key tile takes longer than
+ * one of a query tile. TILE_BITS: of an entry, below its cost. */
+enum { UNIT = 16, FIXED_COST = 3, KEY_TILE_COST = 4, QUERY_TILE_COST = 3, MAX_COST = 1023, TILE_BITS = 21 };
+
 } // namespace
+
+void lp_cuda_attention_order(const int32_t *segment, int segments, int64_t max_tokens, int32_t *start)
+{
+    int tokens = segment[segments], tiles = (int)lp_cuda_attention_order_tiles(max_tokens);
+    int32_t *end = start + max_tokens, *order = end + max_tokens;
+    for (int s = 0; s < segments; s++) {
+        std::fill(start + segment[s], start + segment[s + 1], segment[s]);
+        std::fill(end + segment[s], end + segment[s + 1], segment[s + 1]);
+    }
+    for (int i = 0; i < tiles; i++) {
+        int first = i / 2 * ATTENTION_ROWS, last = std::min(first + ATTENTION_ROWS, tokens) - 1, cost = 0;
+        if (first < tokens) {
+            int rows = i % 2 ? last + 1 - start[first] : end[last] - first;
+            cost = (FIXED_COST + (rows + UNIT - 1) / UNIT) * (i % 2 ? QUERY_TILE_COST : KEY_TILE_COST);
+        }
+        order[i] = (MAX_COST - std::min<int>(cost, MAX_COST)) << TILE_BITS | i;
+    }
+    std::sort(order, order + tiles);
+    for (int i = 0; i < tiles; i++)
+        order[i] &= (1 << TILE_BITS) - 1;
+}
 
 attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run, int i, int heads)
 {
@@ -262,7 +271,10 @@ attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run
         return {};
     int cols = value->cols / heads;
     float *to = lp_cuda_stores_floats(run, value) ? LP_OUTPUT(i) : NULL;
-    return {to, lp_cuda_copy_to(run, value, heads), cols, value->cols, cols, LP_ADDS(i) != 0};
+    lp_cuda_copy copy = lp_cuda_copy_to(run, value, heads);
+    if (heads == 1)
+        copy.gap = copy.stride - cols;
+    return {to, copy, cols, value->cols, LP_ADDS(i) != 0};
 }
 
 attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bool backward)
@@ -287,15 +299,9 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
     task.keys[2] = attention_part_of(node, run, 2, true);
     task.queries[1] = attention_part_of(node, run, 3, true);
     task.keys[1] = attention_part_of(node, run, 4, false);
-    if (backward) {
-        task.queries[2] = attention_part_of(node, run, 9, true);
-        task.queries[3] = attention_part_of(node, run, 7, true);
-    }
-    task.aligned = true;
-    for (int i = 0; i < 3; i++)
-        task.aligned &= attention_aligned(task.keys[i].from, task.keys[i].cols, i == 1 ? 4 : 2);
-    for (int i = 0; i < 4; i++)
-        task.aligned &= attention_aligned(task.queries[i].from, task.queries[i].cols, i % 3 ? 4 : 2);
+    task.queries[2] = attention_part_of(node, run, 9, true);
+    task.queries[3] = attention_part_of(node, run, 7, true);
+    task.aligned = task.head_dim % 2 == 0 && task.basis_dim % 4 == 0; /* matrices themselves are aligned to 16 bytes */
     return task;
 }
 
@@ -312,5 +318,5 @@ void lp_cuda_attention(const lp_node *node, const lp_cuda_run *run)
         if (!task.mask)
             return;
     }
-    attention_with_shape<false>(run, &task, [&](auto shape) { launch<decltype(shape)>(run, task, tokens); });
+    attention_with_shape<false>(run, &task, [&](auto shape) { launch<decltype(shape)>(run, task); });
 }

@@ -29,6 +29,7 @@
 
 #include "backend/cuda/cuda_attention_order.h"
 #include "backend/cuda/cuda_packed.h"
+#include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
 /* Source matrix of some columns of a token, staged to shared memory. */
@@ -42,8 +43,7 @@ typedef struct attention_part {
 typedef struct attention_result {
     float *to; /* NULL: not stored */
     lp_cuda_copy copy;
-    int cols, stride;  /* columns of a head; floats from token to token */
-    int64_t head_step; /* floats from head to head */
+    int cols, stride; /* columns of a head; floats from token to token */
     bool accumulate;
 } attention_result;
 
@@ -66,7 +66,6 @@ typedef struct attention_task {
     lp_rows rows_of;                /* of queries and keys: all tokens, or those of the first segments */
     int heads, head_dim, basis_dim; /* columns of a head, and of the basis */
     attention_size size;
-    int query_tiles, key_tiles;                  /* accumulator tiles of a block */
     float scale;                                 /* of scores */
     uint32_t dropout_threshold, dropout_purpose; /* random stream (random.h) */
     float dropout_scale;                         /* 1 / (1 - rate) */
@@ -78,10 +77,8 @@ typedef struct attention_task {
     const float *dlse, *out, *time_out;          /* of the gradient; dlse NULL: the log-sum-exp has none */
     lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
-    const int32_t *order;                        /* of tiles: cuda_attention_order.h; NULL: as they are numbered */
     uint32_t *mask;  /* dropout bits [T x H x mask_stride], with one readable word before and after */
     int mask_stride; /* words of a query and head; 0: no dropout */
-    bool all_heads;  /* a key tile's block has all heads, and adds their parts of dbasis */
 } attention_task;
 
 /* Floats of shared memory: tiles, and behind them what tiles of 16 columns read beyond the last token. Key tiles of the
@@ -169,17 +166,24 @@ template <lp_precision precision> __device__ static __forceinline__ float attent
                                             : x;
 }
 
-/* sum[j] += a b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. */
-template <lp_precision precision, int tiles>
-__device__ static __forceinline__ void attention_multiply(float (&sum)[tiles][4], const float (&left)[4],
-                                                          tile_address b, int stride, int offset)
+/* sum[j] += left b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. more: the same for
+ * a second sum and left operand. */
+template <lp_precision precision, int tiles, typename... more>
+__device__ static __forceinline__ void attention_multiply(tile_address b, int stride, int offset,
+                                                          float (&sum)[tiles][4], const float (&left)[4],
+                                                          more &...second)
 {
 #pragma unroll
     for (int j = 0; j < tiles; j += 2) {
         float right[4];
         tile_ldmatrix(right, b, offset + 8 * j * stride);
-        attention_mma<precision>(sum[j], left, right[0], right[1]);
-        attention_mma<precision>(sum[j + 1], left, right[2], right[3]);
+        auto multiply = [&](float(&to)[tiles][4], const float(&by)[4]) {
+            attention_mma<precision>(to[j], by, right[0], right[1]);
+            attention_mma<precision>(to[j + 1], by, right[2], right[3]);
+        };
+        multiply(sum, left);
+        if constexpr (sizeof...(second) > 0)
+            multiply(second...);
     }
 }
 
@@ -301,44 +305,52 @@ __device__ static __forceinline__ void attention_copy(const attention_task *task
 
 /* ---- results ------------------------------------------------------------------------------------------------- */
 
-/* The `cols` columns of a head of a matrix in bf16, from a token on; what is behind those of the only head is its gap. */
-__device__ static inline lp_cuda_copy attention_copy_at(lp_cuda_copy copy, int heads, int64_t token, int head, int cols)
+/* The columns of a head, `cols` with gaps between heads, in a copy, from a token on; NULL: there is no copy. */
+__device__ static inline uint16_t *attention_copy_at(const lp_cuda_copy &copy, int64_t token, int head, int cols)
 {
-    if (copy.data)
-        copy.data += token * copy.stride + head * (cols + copy.gap);
-    if (heads == 1)
-        copy.gap = copy.stride - cols;
-    return copy;
+    return copy.data ? copy.data + token * copy.stride + head * (cols + copy.gap) : NULL;
 }
 
-/* Stores accumulators [from, tiles) to a matrix whose columns take `steps` k-steps: column 16 (first_tile + m) + c of
- * tile m is column `begin` less of the matrix, and only its columns are stored. The warp has 16 rows from `token` on,
- * of which `present` exist. stage: shared memory of these rows that no other warp uses, through which copies pass, 16
- * bytes a lane. copied: there may be a copy. */
+/* A warp's 16 rows of results. */
+typedef struct attention_rows {
+    int head, token, present; /* token: of the first row; present: rows that exist */
+    float *stage;             /* shared memory of these rows that no other warp uses, through which copies pass */
+    int stride;               /* of stage */
+} attention_rows;
+
+/* Stores accumulators to a matrix whose columns take `steps` k-steps: column 16 m + c of tile m of all blocks is column
+ * `begin` less of the matrix, and only its columns are stored. copied: there may be a copy, which is stored 16 bytes a
+ * lane where its heads begin at multiples of 8 numbers. */
 template <typename shape, bool copied, int all>
-__device__ static __forceinline__ void
-attention_store(const attention_result &result, int heads, int head, int64_t token, int present, int steps,
-                int first_tile, int from, int tiles, int begin, float *stage, int stage_stride, float (&sum)[all][2][4])
+__device__ static __forceinline__ void attention_store(const attention_result &result, const attention_rows &rows,
+                                                       int steps, int begin, float (&sum)[all][2][4])
 {
     constexpr int second = shape::bf16 ? 8 : 1;
     tile_lane me = tile_lane_now();
     int group = shape::bf16 ? me.group : 2 * me.group, cols = result.cols, padded = shape::columns(steps);
-    float *to = result.to ? result.to + token * result.stride + head * result.head_step : NULL;
-    lp_cuda_copy copy = attention_copy_at(result.copy, heads, token, head, cols);
+    int shift = 16 * shape::first_tile(all) - begin;
+    float *to = result.to ? result.to + (int64_t)rows.token * result.stride + rows.head * cols : NULL;
+    uint16_t *copy = attention_copy_at(result.copy, rows.token, rows.head, cols);
     /* i: the lane's row, one of 2t, 2t + 1, 2t + 8 and 2t + 9; a row that does not exist has no columns. */
     auto each = [&](auto *matrix, int64_t step, auto act) {
 #pragma unroll
         for (int i = 0; i < 4; i++) {
-            int row = 8 * (i >> 1) + 2 * me.member + (i & 1), end = row < present ? cols : 0;
+            int row = 8 * (i >> 1) + 2 * me.member + (i & 1), end = row < rows.present ? cols : 0;
             auto *mine = matrix + row * step;
 #pragma unroll
             for (int m = 0; m < all; m++) {
-                int col = 16 * (first_tile + m) - begin, one = col + group, other = one + second;
-                if (m >= from && m < tiles && col + 16 > 0 && col < padded)
+                int col = 16 * m + shift, one = col + group, other = one + second;
+                if (col + 16 > 0 && col < padded)
                     act(mine + one, sum[m][i >> 1][i & 1], sum[m][i >> 1][2 + (i & 1)], one >= 0 && one < end,
                         other >= 0 && other < end);
             }
         }
+    };
+    auto store_each = [](auto *dst, float &x, float &y, bool one, bool other) {
+        if (one)
+            tile_store_two<false>(dst, x, 0, false);
+        if (other)
+            tile_store_two<false>(dst + second, y, 0, false);
     };
     if (shape::accumulates && result.accumulate)
         each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
@@ -348,44 +360,31 @@ attention_store(const attention_result &result, int heads, int head, int64_t tok
     if (!shape::bf16 && cols % 2 == 0 && (uintptr_t)to % 8 == 0)
         each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool) {
             if (one)
-                *(float2 *)dst = make_float2(x, y);
+                tile_store_two<true>(dst, x, y, true);
         });
     else if (to)
-        each(to, result.stride, [](float *dst, float &x, float &y, bool one, bool other) {
-            if (one)
-                dst[0] = x;
-            if (other)
-                dst[second] = y;
-        });
+        each(to, result.stride, store_each);
     /* Columns up to the next multiple of 8 are zeros here and in the gap. */
-    if (shape::bf16 && copied && copy.data && (cols + copy.gap) % 8 == 0) {
-        tile_address mine = tile_a_address(stage, stage_stride);
+    if (shape::bf16 && copied && copy && (cols + result.copy.gap) % 8 == 0) {
+        tile_address mine = tile_a_address(rows.stage, rows.stride);
 #pragma unroll
-        for (int m = 0; m < all; m++) {
-            int col = 16 * (first_tile + m) - begin;
-            if (m >= from && m < tiles && col >= 0 && col < padded) {
+        for (int m = 0; m < all; m++)
+            if (16 * m + shift >= 0 && 16 * m + shift < padded) {
                 const float parts[4] = {
                     tile_pack_bf16(sum[m][0][0], sum[m][0][1]), tile_pack_bf16(sum[m][1][0], sum[m][1][1]),
                     tile_pack_bf16(sum[m][0][2], sum[m][0][3]), tile_pack_bf16(sum[m][1][2], sum[m][1][3])};
                 tile_stmatrix_trans(mine, 8 * m, parts);
             }
-        }
         __syncwarp();
-        int shift = 16 * first_tile - begin, end = min(16 * tiles + shift, cols);
-        for (int c = max(16 * from + shift, 0) + 8 * (me.lane & 7); c < end; c += 64)
+        int end = min(16 * all + shift, cols);
+        for (int c = max(shift, 0) + 8 * (me.lane & 7); c < end; c += 64)
 #pragma unroll
             for (int row = me.lane >> 3; row < 16; row += 4)
-                if (row < present)
-                    *(float4 *)(copy.data + row * copy.stride + c) =
-                        *(const float4 *)(stage + row * stage_stride + (c - shift) / 2);
-    } else if (shape::bf16 && copied && copy.data)
-        each(copy.data, copy.stride, [](uint16_t *dst, float &x, float &y, bool one, bool other) {
-            uint32_t both = __float_as_uint(tile_pack_bf16(x, y));
-            if (one)
-                dst[0] = (uint16_t)both;
-            if (other)
-                dst[second] = (uint16_t)(both >> 16);
-        });
+                if (row < rows.present)
+                    *(float4 *)(copy + row * result.copy.stride + c) =
+                        *(const float4 *)(rows.stage + row * rows.stride + (c - shift) / 2);
+    } else if (shape::bf16 && copied && copy)
+        each(copy, result.copy.stride, store_each);
 }
 
 /* ---- dropout ------------------------------------------------------------------------------------------------- */
@@ -396,22 +395,17 @@ __device__ static inline uint32_t *attention_mask_row(const attention_task *task
     return task->mask + 1 + ((int64_t)query * task->heads + head) * task->mask_stride;
 }
 
-/* Loads two words from a key position in the query's segment on. Issued well before attention_mask_extract shifts them
- * to 32 keys. Bits of masked keys are undefined. */
+/* Loads two words from a key position in the query's segment on. Issued well before tile_funnel_shift shifts them to 32
+ * keys. Bits of masked keys are undefined; without dropout all are set. */
 __device__ static inline uint2 attention_mask_load(const attention_task *task, const uint32_t *mask, int position)
 {
-    uint2 both = {};
+    uint2 both = {0xFFFFFFFFu, 0xFFFFFFFFu};
     if (task->mask_stride) {
         int word = min(max(position >> 5, -1), task->mask_stride - 1);
         both.x = mask[word];
         both.y = mask[word + 1];
     }
     return both;
-}
-
-__device__ static inline uint32_t attention_mask_extract(const attention_task *task, uint2 both, int position)
-{
-    return task->mask_stride ? tile_funnel_shift(both.x, both.y, position) : 0xFFFFFFFFu;
 }
 
 /* ---- query tiles --------------------------------------------------------------------------------------------- */
@@ -472,17 +466,13 @@ __device__ static __forceinline__ void attention_each_tile(int buffers, int firs
 
 /* ---- on the host --------------------------------------------------------------------------------------------- */
 
-/* Whether the columns of all heads can be read `vector` floats at a time. */
-static inline bool attention_aligned(const float *from, int cols, int vector)
+/* Calls act(shape) with the first instance of the precision that covers the node, the narrowest first, the one without
+ * fixed widths last. An instance with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad
+ * the columns by two thirds. */
+template <bool back, typename action>
+static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
 {
-    return cols % vector == 0 && (uintptr_t)from % (sizeof(float) * (size_t)vector) == 0;
-}
-
-/* Calls act(shape) with the first of some instances that covers the node; returns whether there is one. An instance
- * with fixed widths is 1.7 to 2.2 times as fast as one without (H200), so that it may pad the columns by two thirds. */
-template <typename... shapes, typename action>
-static inline bool attention_first_of(const attention_task *task, const action &act)
-{
+    constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
     int head = task->size.head, basis = task->size.basis;
     auto attempt = [&](auto shape) {
         attention_size size = shape.size(task);
@@ -491,32 +481,17 @@ static inline bool attention_first_of(const attention_task *task, const action &
             act(shape);
         return covers;
     };
-    return (attempt(shapes()) || ...);
-}
-
-/* The same with all instances of the precision, the narrowest first, the one without fixed widths last. */
-template <bool back, typename action>
-static inline void attention_with_shape(const lp_cuda_run *run, const attention_task *task, const action &act)
-{
-    constexpr lp_precision bf16 = LP_PRECISION_BF16, tf32 = LP_PRECISION_TF32, fp32 = LP_PRECISION_FP32;
+    auto first_of = [&](auto... shapes) { (void)(attempt(shapes) || ...); };
     if (tile_bf16(run))
-        attention_first_of<attention_shape<bf16, back, 4, 0>, attention_shape<bf16, back, 2, 5>,
-                           attention_shape<bf16, back, 4, 5>, attention_shape<bf16, back, 2, 8>,
-                           attention_shape<bf16, back, 2, 10>, attention_shape<bf16, back, 4, 8>,
-                           attention_shape<bf16, back, 4, 10>, attention_shape<bf16, back>>(task, act);
+        first_of(attention_shape<bf16, back, 4, 0>(), attention_shape<bf16, back, 2, 5>(),
+                 attention_shape<bf16, back, 4, 5>(), attention_shape<bf16, back, 2, 8>(),
+                 attention_shape<bf16, back, 2, 10>(), attention_shape<bf16, back, 4, 8>(),
+                 attention_shape<bf16, back, 4, 10>(), attention_shape<bf16, back>());
     else if (tile_tensor(run))
-        attention_first_of<attention_shape<tf32, back, 8, 0>, attention_shape<tf32, back, 7, 13>,
-                           attention_shape<tf32, back>>(task, act);
+        first_of(attention_shape<tf32, back, 8, 0>(), attention_shape<tf32, back, 7, 13>(),
+                 attention_shape<tf32, back>());
     else
-        attention_first_of<attention_shape<fp32, back, 7, 13>, attention_shape<fp32, back>>(task, act);
-}
-
-/* Number of blocks that divide `tiles` accumulator tiles, and the tiles of each, at most `sums`. */
-static inline int attention_divide(int tiles, int sums, int *each)
-{
-    int blocks = (int)lp_blocks(tiles, sums);
-    *each = (int)lp_blocks(tiles, blocks);
-    return blocks;
+        first_of(attention_shape<fp32, back, 7, 13>(), attention_shape<fp32, back>());
 }
 
 /* The fields that attention and its gradient share, and the parts of tokens. */
@@ -524,8 +499,5 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
 
 /* Output i of the node. */
 attention_result attention_result_of(const lp_node *node, const lp_cuda_run *run, int i, int heads);
-
-/* Computes row_stats (cuda_attention_delta.cu). */
-void attention_delta(const lp_cuda_run *run, const attention_task *task, int64_t tokens);
 
 #endif

@@ -10,22 +10,68 @@
  *     dkey_i = scale sum_q ds query_q        dvalue_i = sum_q f p dout_q
  *     dbasis_i = scale sum_q ds time_query_q + sum_q f p dtime_out_q, over all heads
  *
- * attention_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
+ * compute_delta computes delta; attention_backward starts meanwhile by programmatic dependent launch and waits only
  * before it reads it. Grid: (2 * token tiles, heads, divisions of the columns); a block owns keys and iterates over
- * queries, or owns queries and iterates over keys, in the order of
- * cuda_attention_order.h (longest first). Both recompute p = exp(s - lse). That costs two more products than atomic
- * adds to dquery, but no block waits for another. A warp computes score and dp of its 16 rows and a unit of inner rows
- * in one loop over the columns, and feeds probabilities and dscores to the next mma from registers.
- *
- * With several heads, a block of keys takes them one after another and keeps the sums of dbasis, or where that would
- * leave too few blocks, dbasis is stored for each head, and sum_heads adds them.
+ * queries, or owns queries and iterates over keys, in the order of cuda_attention_order.h (longest first). Both
+ * recompute p = exp(s - lse). That costs two more products than atomic adds to dquery, but no block waits for another.
+ * A warp computes score and dp of its 16 rows and a unit of inner rows in one loop over the columns, and feeds
+ * probabilities and dscores to the next mma from registers. Where dbasis is wanted, a block of keys takes all heads one
+ * after another and keeps its sums.
  */
 #include "backend/cuda/cuda_attention.h"
 
 namespace
 {
 
-enum { THREADS = 256 /* of sum_heads */, BALANCE = 16 };
+enum { THREADS = 256 /* of compute_delta */ };
+
+/* ---- delta --------------------------------------------------------------------------------------------------- */
+
+/* The product of columns c to c + n - 1 of a row of dout, which is a part in bf16 or floats, and of out, or its copy if that is not NULL;
+ * 0 beyond the last one, where it loads others: in a branch the loads would be waited for. tf32: dout is truncated as in dp, so that
+ * the dscores of a row, which sum to 0, leave less error. */
+template <lp_precision precision, int n>
+__device__ __forceinline__ float dot(const float *dout, const float *out, const uint16_t *copy, int c, int cols)
+{
+    float sum = 0;
+    int at = min(c, cols - n);
+    lp_vector<n> x = precision == LP_PRECISION_BF16 ? lp_vector_load_bf16<n>((const uint16_t *)dout + at)
+                                                    : lp_vector_load<n>(dout + at);
+    lp_vector<n> y = copy ? lp_vector_load_bf16<n>(copy + at) : lp_vector_load<n>(out + at);
+#pragma unroll
+    for (int k = 0; k < n; k++)
+        sum += (precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x.at[k]) : x.at[k]) * y.at[k];
+    return c < cols ? sum : 0;
+}
+
+/* 16 lanes for each token and head; n columns of each part a lane. */
+template <lp_precision precision, int n>
+__global__ void __launch_bounds__(THREADS) compute_delta(const __grid_constant__ attention_task task)
+{
+    lp_pdl_trigger();
+    int i = (int)((blockIdx.x * THREADS + threadIdx.x) / 16), lane = (int)threadIdx.x % 16;
+    int count = task.shard->rows[task.rows_of] * task.heads, cols = task.head_dim, time_cols = task.basis_dim;
+    bool exists = i < count;
+    i = min(i, count - 1);
+    int token = i / task.heads, head = i % task.heads;
+    if (count == 0)
+        return;
+    const attention_part &part = task.queries[3], &time_part = task.queries[2];
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
+    const float *dtime_out = time_part.from + (int64_t)token * time_part.stride + head * time_part.head_step;
+    const uint16_t *copy = attention_copy_at(task.time_out_copy, token, head, time_cols);
+    float sum = 0;
+#pragma unroll 2
+    for (int c = 0; c < cols; c += 16 * n)
+        sum += dot<precision, n>(dout, task.out + (int64_t)i * cols, NULL, c + n * lane, cols);
+#pragma unroll 3
+    for (int c = 0; c < time_cols; c += 16 * n)
+        sum += dot<precision, n>(dtime_out, task.time_out + (int64_t)i * time_cols, copy, c + n * lane, time_cols);
+    for (int mask = 8; mask > 0; mask >>= 1)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, mask);
+    if (exists && lane == 0)
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
+}
 
 /* ---- pairs of a query and a key ------------------------------------------------------------------------------ */
 
@@ -42,27 +88,19 @@ __device__ __forceinline__ void compute_pairs(const attention_task *task, tile_a
 #pragma unroll(shape::fixed ? 64 : 4)
     for (int k = 0; k < size.head; k++) {
         tile_ldmatrix(left, outer, 8 * k);
-        attention_multiply<precision>(score, left, inner, stride, 8 * k);
+        attention_multiply<precision>(inner, stride, 8 * k, score, left);
         tile_ldmatrix(second, outer, (keys ? time_gradient : gradient) + 8 * k);
-        attention_multiply<precision>(dscore, second, inner, stride, (keys ? gradient : time_gradient) + 8 * k);
+        attention_multiply<precision>(inner, stride, (keys ? gradient : time_gradient) + 8 * k, dscore, second);
     }
 #pragma unroll(shape::fixed ? 64 : 4)
     for (int k = 0; k < size.basis; k++) {
         tile_ldmatrix(left, outer, basis + 8 * k);
         if constexpr (keys) {
-            attention_multiply<precision>(score, left, inner, stride, basis + 8 * k);
-            attention_multiply<precision>(dscore, left, inner, stride, time_gradient + 8 * k);
+            attention_multiply<precision>(inner, stride, basis + 8 * k, score, left);
+            attention_multiply<precision>(inner, stride, time_gradient + 8 * k, dscore, left);
         } else {
             tile_ldmatrix(second, outer, time_gradient + 8 * k);
-#pragma unroll
-            for (int j = 0; j < tiles; j += 2) {
-                float right[4];
-                tile_ldmatrix(right, inner, basis + 8 * k + 8 * j * stride);
-                attention_mma<precision>(score[j], left, right[0], right[1]);
-                attention_mma<precision>(score[j + 1], left, right[2], right[3]);
-                attention_mma<precision>(dscore[j], second, right[0], right[1]);
-                attention_mma<precision>(dscore[j + 1], second, right[2], right[3]);
-            }
+            attention_multiply<precision>(inner, stride, basis + 8 * k, score, left, dscore, second);
         }
     }
 }
@@ -130,15 +168,15 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     uint2 loaded = attention_mask_load(task, attention_mask_row(task, query, head), from);
     float score[shape::tiles][4] = {}, dscore[shape::tiles][4] = {};
     compute_pairs<shape, true>(task, keys, tile_b_address(queries, stride), stride, score, dscore);
-    uint32_t word = attention_mask_extract(task, loaded, from);
+    uint32_t word = tile_funnel_shift(loaded.x, loaded.y, from);
     if (first_query >= origin + mine.group_row + 15 && first_query + shape::inner_rows <= mine.all_end)
         finish_queries<true>(task, mine, first_query, word, row_stats, score, dscore);
     else
         finish_queries<false>(task, mine, first_query, word, row_stats, score, dscore);
 
     /* Accumulator m is tile tile + m: of dkey before `rest`, of dbasis and dvalue from there on. */
-    int tile = shape::first_tile(task->key_tiles);
-    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
+    int tile = shape::first_tile(shape::key_sums);
+    int tiles = shape::block_tiles(key_tiles_of<shape>(size), shape::key_sums);
     int rest = shape::sums(size.head) - tile, basis = rest + shape::sums(size.basis);
     attention_accumulate<shape>(sum, dscore, queries + shape::wide * tile, stride, 0, min(rest, tiles));
     attention_accumulate<shape>(sum, dscore, queries + size.first(1) - shape::wide * rest, stride, rest,
@@ -146,29 +184,24 @@ __device__ __forceinline__ void process_queries(const attention_task *task, key_
     attention_accumulate<shape>(sum, score, queries + size.first(2) - shape::wide * rest, stride, rest, tiles);
 }
 
-/* Stores dkey and dvalue of a head and clears their sums; stores dbasis if the head is the last. `key`: the warp's
- * first. */
+/* Stores dkey and dvalue of a head and clears their sums; stores dbasis if the head is the last. */
 template <typename shape>
-__device__ __forceinline__ void store_keys(const attention_task *task, int head, bool last, int64_t key, int present,
-                                           float *stage, float (&sum)[shape::key_sums][2][4])
+__device__ __forceinline__ void store_keys(const attention_task *task, const attention_rows &rows, bool last,
+                                           float (&sum)[shape::key_sums][2][4])
 {
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->key_tiles), stride = size.key_stride, heads = task->heads;
-    int tiles = shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles);
-    int head_sums = shape::sums(size.head), rest = max(head_sums - tile, 0), basis = shape::columns(size.basis);
-    attention_store<shape, true>(task->results[1], heads, head, key, present, size.head, tile, 0, min(rest, tiles), 0,
-                                 stage, stride, sum);
+    int head_sums = shape::sums(size.head), basis = shape::columns(size.basis);
+    attention_store<shape, true>(task->results[1], rows, size.head, 0, sum);
     if (last)
-        attention_store<shape, false>(task->results[4], heads, head, key, present, size.basis, tile, rest, tiles,
-                                      16 * head_sums, stage, stride, sum);
-    attention_store<shape, true>(task->results[2], heads, head, key, present, size.head, tile, rest, tiles,
-                                 16 * head_sums + basis, stage, stride, sum);
+        attention_store<shape, false>(task->results[4], {0, rows.token, rows.present, rows.stage, rows.stride},
+                                      size.basis, 16 * head_sums, sum);
+    attention_store<shape, true>(task->results[2], rows, size.head, 16 * head_sums + basis, sum);
 #pragma unroll
     for (int m = 0; m < shape::key_sums; m++)
 #pragma unroll
         for (int i = 0; i < 8; i++) {
-            int group = tile_lane_now().group;
-            int col = 16 * (m + tile - head_sums) + (shape::bf16 ? group + 8 * (i % 4 / 2) : 2 * group);
+            int group = tile_lane_now().group, tile = m + shape::first_tile(shape::key_sums) - head_sums;
+            int col = 16 * tile + (shape::bf16 ? group + 8 * (i % 4 / 2) : 2 * group);
             sum[m][i / 4][i % 4] = col >= 0 && col < basis ? sum[m][i / 4][i % 4] : 0;
         }
 }
@@ -178,7 +211,7 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
                                          int heads)
 {
     attention_size size = shape::size(task);
-    if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), task->key_tiles) <= 0)
+    if (first >= tokens || shape::block_tiles(key_tiles_of<shape>(size), shape::key_sums) <= 0)
         return;
     constexpr int inner = shape::inner_rows;
     tile_lane me = tile_lane_now();
@@ -226,8 +259,8 @@ __device__ __forceinline__ void key_tile(const attention_task *task, int tokens,
                 process_queries<shape>(task, mine, keys, all_queries + buffer * inner * stride,
                                        all_stats + buffer * inner, start, first, query, head, sum);
         });
-        store_keys<shape>(task, head, head + 1 == heads, first + mine.group_row, tokens - first - mine.group_row,
-                          memory + mine.group_row * key_stride, sum);
+        attention_rows results = {head, own, tokens - own, memory + mine.group_row * key_stride, key_stride};
+        store_keys<shape>(task, results, head + 1 == heads, sum);
         if (++head == heads)
             return;
         __syncthreads();
@@ -272,14 +305,14 @@ __device__ __forceinline__ void process_keys(const attention_task *task, tile_ad
     uint32_t keep[2];
 #pragma unroll
     for (int half = 0; half < 2; half++)
-        keep[half] =
-            attention_mask_extract(task, loaded[half], first_key - mine.start[half]) >> (2 * tile_lane_now().member);
+        keep[half] = tile_funnel_shift(loaded[half].x, loaded[half].y, first_key - mine.start[half]) >>
+                     (2 * tile_lane_now().member);
     if (first_key >= mine.all_low && first_key + shape::inner_rows - 1 <= mine.all_high)
         finish_keys<true>(task, mine, stats, first_key, keep, score, dscore);
     else
         finish_keys<false>(task, mine, stats, first_key, keep, score, dscore);
-    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(task->query_tiles), stride, 0,
-                                shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles));
+    attention_accumulate<shape>(sum, dscore, keys + shape::wide * shape::first_tile(shape::query_sums), stride, 0,
+                                shape::block_tiles(shape::sums(size.head + size.basis), shape::query_sums));
 }
 
 template <typename shape>
@@ -287,9 +320,7 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
 {
     constexpr int inner = shape::inner_rows;
     attention_size size = shape::size(task);
-    int tile = shape::first_tile(task->query_tiles);
-    int tiles = shape::block_tiles(shape::sums(size.head + size.basis), task->query_tiles);
-    if (first >= tokens || tiles <= 0)
+    if (first >= tokens || shape::block_tiles(shape::sums(size.head + size.basis), shape::query_sums) <= 0)
         return;
     int rows = size.rows, key_stride = size.key_stride, stride = size.gradient_stride, end = min(first + rows, tokens);
     float *all_keys = memory + rows * stride;
@@ -313,10 +344,9 @@ __device__ __forceinline__ void query_tile(const attention_task *task, int token
         if (key + inner > mine.low && key <= mine.high)
             process_keys<shape>(task, queries, all_keys + buffer * inner * key_stride, key, mine, stats, sum);
     });
-    attention_store<shape, true>(task->results[0], task->heads, head, mine.first, end - mine.first, size.head, tile, 0,
-                                 tiles, 0, own, stride, sum);
-    attention_store<shape, true>(task->results[3], task->heads, head, mine.first, end - mine.first, size.basis, tile, 0,
-                                 tiles, shape::columns(size.head), own, stride, sum);
+    attention_rows results = {head, mine.first, end - mine.first, own, stride};
+    attention_store<shape, true>(task->results[0], results, size.head, 0, sum);
+    attention_store<shape, true>(task->results[3], results, size.basis, shape::columns(size.head), sum);
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
@@ -328,38 +358,24 @@ __global__ void __launch_bounds__(2 * ATTENTION_ROWS, blocks)
     LP_SHARED(float, memory);
     lp_pdl_trigger();
     int tokens = task.shard->rows[task.rows_of];
-    int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows, work = task.order[(int)blockIdx.x / divided];
-    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows;
+    int rows = shape::size(&task).rows, divided = ATTENTION_ROWS / rows,
+        work = task.bounds.order[(int)blockIdx.x / divided];
+    int first = (work >> 1) * ATTENTION_ROWS + (int)blockIdx.x % divided * rows, head = (int)blockIdx.y;
+    bool all_heads = task.results[4].to;
     if (work & 1)
-        query_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y);
-    else if (!task.all_heads || blockIdx.y == 0)
-        key_tile<shape>(&task, tokens, memory, first, (int)blockIdx.y,
-                        task.all_heads ? task.heads : (int)blockIdx.y + 1);
+        query_tile<shape>(&task, tokens, memory, first, head);
+    else if (!all_heads || head == 0)
+        key_tile<shape>(&task, tokens, memory, first, head, all_heads ? task.heads : head + 1);
 }
 
-/* dbasis = the sum of `heads` matrices, or += it. */
-__global__ void __launch_bounds__(THREADS)
-    sum_heads(const int32_t *tokens, const float *from, int64_t step, int heads, int cols, float *to, int accumulate)
-{
-    int64_t i = (int64_t)blockIdx.x * THREADS + threadIdx.x;
-    if (i >= (int64_t)*tokens * cols)
-        return;
-    float sum = from[i];
-    for (int head = 1; head < heads; head++)
-        sum += from[head * step + i];
-    lp_store(to + i, sum, accumulate);
-}
-
-template <typename shape> void launch(const lp_cuda_run *run, attention_task task)
+template <typename shape> void launch(const lp_cuda_run *run, const attention_task &task)
 {
     constexpr int blocks = shape::fixed && shape::bf16 && shape::key_sums <= 9 ? 3 : 2; /* that have registers */
     attention_size size = shape::size(&task);
-    int queries = attention_divide(shape::sums(task.size.head + task.size.basis), shape::query_sums, &task.query_tiles);
-    int keys = attention_divide(key_tiles_of<shape>(task.size), shape::key_sums, &task.key_tiles);
-    unsigned tiles;
-    task.order = lp_cuda_attention_order_of(run, &tiles);
-    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads,
-              (unsigned)(queries > keys ? queries : keys));
+    unsigned queries = lp_blocks(shape::sums(task.size.head + task.size.basis), shape::query_sums);
+    unsigned keys = lp_blocks(key_tiles_of<shape>(task.size), shape::key_sums);
+    unsigned tiles = lp_cuda_attention_order_tiles(run->run->plan->largest.rows[LP_ROWS_TOKENS]);
+    dim3 grid(tiles * (unsigned)(ATTENTION_ROWS / size.rows), (unsigned)task.heads, queries > keys ? queries : keys);
     LP_LAUNCH_PDL(run, (attention_backward<shape, blocks>), grid, 2 * (unsigned)size.rows,
                   (size_t)attention_floats(size, shape::inner_rows, true) * sizeof(float), task);
 }
@@ -371,44 +387,32 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     attention_task task = attention_task_of(node, run, true);
     for (int i = 0; i < 5; i++)
         task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
-    task.results[4].head_step = 0; /* the heads share it */
-    int64_t tokens = lp_cuda_largest(run, node->inputs[0]);
+    int tokens = lp_cuda_largest(run, node->inputs[0]);
     task.lse = (float *)LP_INPUT(5);
     task.dlse = LP_INPUT(10);
     task.out = LP_INPUT(6);
     task.time_out = LP_INPUT(8);
-    if (node->inputs[8])
-        task.time_out_copy = lp_cuda_copy_from(run, node, 8);
+    task.time_out_copy = lp_cuda_copy_from(run, node, 8);
     task.mask = task.mask_stride ? (uint32_t *)lp_cuda_side_buffer(run, node->inputs[5], 0) : NULL;
     bool alias = false; /* two results are the same matrix, for example if the query is also the key */
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < i; k++)
             alias = alias || (task.results[i].to && task.results[i].to == task.results[k].to);
-
-    /* A block of keys takes all heads where the longest is a small part of the work (measured on an H200). Scratch, in
-     * floats: row_stats, and dbasis of every head otherwise. */
-    attention_result dbasis = task.results[4];
-    bool by_head =
-        dbasis.to && task.heads > 1 && (int64_t)BALANCE * task.heads * run->run->plan->largest.longest > tokens;
-    size_t row_stats = ((size_t)tokens * (size_t)task.heads * 2 + 63) / 64 * 64;
-    int64_t head_step = by_head ? tokens * task.basis_dim : 0;
-    float *scratch = (float *)lp_cuda_scratch(run, (row_stats + (size_t)(task.heads * head_step)) * sizeof(float));
-    if (!scratch)
+    task.row_stats = (float2 *)lp_cuda_scratch(run, (size_t)tokens * (size_t)task.heads * sizeof(float2));
+    if (!task.row_stats)
         return;
-    if (by_head)
-        task.results[4] = {scratch + row_stats, {}, dbasis.cols, dbasis.stride, head_step, false};
-    task.row_stats = (float2 *)scratch;
-    attention_delta(run, &task, tokens);
-    lp_cuda_release_low_priority(run);
-    /* Gradients into the same matrix are computed one after another. */
-    for (int i = 0; i < (alias ? 5 : 1); i++) {
-        attention_task part = task;
-        for (int k = 0; alias && k < 5; k++)
-            part.results[k] = k == i ? task.results[k] : attention_result();
-        part.all_heads = part.results[4].to && !by_head;
-        attention_with_shape<true>(run, &part, [&](auto shape) { launch<decltype(shape)>(run, part); });
-    }
-    if (by_head)
-        LP_LAUNCH(run, sum_heads, lp_blocks(head_step, THREADS), THREADS, 0, &run->shard->rows[task.rows_of],
-                  scratch + row_stats, head_step, task.heads, task.basis_dim, dbasis.to, dbasis.accumulate);
+    attention_with_shape<true>(run, &task, [&](auto shape) {
+        lp_with_vector_width(lp_vector_width(0, task.head_dim | task.basis_dim), [&](auto by) {
+            LP_LAUNCH(run, (compute_delta<decltype(shape)::precision, decltype(by)::value>),
+                      lp_blocks((int64_t)tokens * task.heads, THREADS / 16), THREADS, 0, task);
+        });
+        lp_cuda_release_low_priority(run);
+        /* Gradients into the same matrix are computed one after another. */
+        for (int i = 0; i < (alias ? 5 : 1); i++) {
+            attention_task part = task;
+            for (int k = 0; alias && k < 5; k++)
+                part.results[k] = k == i ? task.results[k] : attention_result();
+            launch<decltype(shape)>(run, part);
+        }
+    });
 }

@@ -135,7 +135,7 @@ void lp_cuda_by_id(const lp_cuda_run *run, const lp_value *table, const lp_by_id
 {
     int64_t ids = lp_cuda_largest(run, table);
     int elements = max(task.lists[0].largest_elements, task.lists[1].largest_elements), groups = 1;
-    while (groups < MOST_GROUPS && 2 * groups * ids < elements)
+    while (groups < MOST_GROUPS && groups * ids < 2 * elements)
         groups *= 2;
     int each = max(BLOCK_GROUPS / groups, 1);
     lp_with_vector_width(lp_vector_width((uintptr_t)task.source | (uintptr_t)task.out, task.cols), [&](auto by) {

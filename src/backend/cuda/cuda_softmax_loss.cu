@@ -458,7 +458,7 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
         p.step[i] = (size + 3) / 4 * 4;
         p.rows = p.to[i] ? rows : p.rows;
         if (p.to[i] && (parts > 1 || LP_ADDS(number))) {
-            outputs->output[(*count)++] = {p.to[i], *memory, size, p.step[i], parts, LP_ADDS(number) != 0, false, true};
+            outputs->output[(*count)++] = {p.to[i], *memory, size, p.step[i], parts, LP_ADDS(number) != 0, false};
             p.to[i] = *memory;
             *memory += (int64_t)parts * p.step[i];
         }
@@ -490,17 +490,14 @@ template <typename shape> void launch_gradient(const lp_node *node, const lp_cud
     float *memory = (float *)lp_cuda_scratch(run, lines * (size_t)(task.cols + 4) * sizeof *memory);
     if (!memory)
         return;
+    reduction_group none = {}; /* the second launch of reductions adds up the parts */
     reduction_outputs outputs = {};
     d_product dz = product_of(node, run, task, false, parts[0], &outputs, &count, &memory);
     d_product ditems = product_of(node, run, task, true, parts[1], &outputs, &count, &memory);
-    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]), blocks = 0;
+    unsigned of_dz = lp_blocks(dz.rows, shape::rows) * (unsigned)(across * parts[0]);
     unsigned of_items = lp_blocks(ditems.rows, shape::rows) * (unsigned)(across * parts[1]);
     LP_LAUNCH_PDL(run, gradient_kernel<shape>, of_dz + of_items, shape::threads, bytes, dz, ditems, (int)of_dz, use);
-    for (int i = 0; i < REDUCTION_OUTPUTS; i++) {
-        outputs.first[i] = i < count ? (int)blocks : INT32_MAX;
-        blocks += lp_blocks(outputs.output[i].size, 128);
-    }
-    lp_cuda_reduction_launch_final(run, outputs, blocks);
+    lp_cuda_reduction_launch(run, &none, &outputs);
 }
 
 /* node: the loss or its gradient. False: out of memory, or what is computed in floats. */

@@ -10,7 +10,8 @@ static const struct kernel_table {
 
     kernel_table()
     {
-        for (lp_op_id id : {LP_OP_SCALE_COLUMNS, LP_OP_EMBED, LP_OP_GATHER, LP_OP_DROPOUT, LP_OP_LAYER_NORM,
+        for (lp_op_id id : {LP_OP_ADD, LP_OP_RELU, LP_OP_RELU_GRADIENT, LP_OP_MULTIPLY, LP_OP_AFFINE,
+                            LP_OP_SCALE_COLUMNS, LP_OP_EMBED, LP_OP_GATHER, LP_OP_DROPOUT, LP_OP_LAYER_NORM,
                             LP_OP_LAYER_NORM_GRADIENT, LP_OP_BASIS, LP_OP_REFLECT, LP_OP_REFLECT_GRADIENT})
             by_op[id] = lp_cuda_row_node;
         for (lp_op_id id : {LP_OP_LINEAR_OUTER, LP_OP_COLUMN_SUM, LP_OP_COLUMN_DOT, LP_OP_BASIS_GRADIENT})

@@ -1,6 +1,9 @@
 /* reference_attention.c: causal attention, one query at a time. */
 #include "backend/cpu/reference/reference.h"
 
+#define lp_lanes_sum(x) (x)
+#include "base/attend_self.h"
+
 #include <string.h>
 
 /* The matrices of one head. */
@@ -155,64 +158,44 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
 
 /* ------------------------------------------------------------------------------------------------- join ------ */
 
-/* The weight of the row's own key: 1 in the first row of a segment. */
-static real own_weight(const lp_node *node, const lp_run *run, int first, int q, int number)
+static void join_rows(const lp_node *node, const lp_run *run, const lp_self_join *join)
 {
-    int heads = node->attributes.heads, cols = node->inputs[0]->cols / heads;
-    size_t at = (size_t)q * (size_t)node->inputs[0]->cols + (size_t)number * (size_t)cols;
-    if (q == first)
-        return 1;
-    real score = (real)node->attributes.scale * dot(INPUT(0) + at, INPUT(1) + at, cols);
-    return (real)(1 / (1 + exp((double)(INPUT(4)[(size_t)(q - 1) * (size_t)heads + (size_t)number] - score))));
+    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
+        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
+            for (int number = 0; number < join->heads; number++)
+                lp_attend_self_row(join, (int64_t)q * join->heads + number, q == run->segment[s],
+                                   q + 1 == run->segment[s + 1], 0, 1);
+}
+
+static lp_self_join join_of(const lp_node *node, const lp_run *run)
+{
+    int heads = node->attributes.heads;
+    return (lp_self_join){.heads = heads,
+                          .cols = node->inputs[0]->cols / heads,
+                          .scale = (real)node->attributes.scale,
+                          .query = INPUT(0),
+                          .key = INPUT(1),
+                          .value = INPUT(2),
+                          .out = INPUT(3),
+                          .log_sum = INPUT(4)};
 }
 
 void LP_REFERENCE(attend_self)(const lp_node *node, const lp_run *run)
 {
-    const real *value = INPUT(2), *out = INPUT(3); /* [T x H*d] */
-    real *joined = OUTPUT(0);
-    int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
-        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
-            for (int number = 0; number < heads; number++) {
-                real w = own_weight(node, run, run->segment[s], q, number);
-                size_t first = (size_t)q * (size_t)all + (size_t)number * (size_t)cols;
-                for (size_t at = first; at < first + (size_t)cols; at++)
-                    joined[at] = w * value[at] + (q > run->segment[s] ? (1 - w) * out[at - (size_t)all] : 0);
-            }
-}
-
-static void join_head_gradient(const lp_node *node, const lp_run *run, int first, int end, int q, int number)
-{
-    const real *query = INPUT(0), *key = INPUT(1), *value = INPUT(2), *out = INPUT(3), *dy = INPUT(5);
-    real *dquery = OUTPUT(0), *dkey = OUTPUT(1), *dvalue = OUTPUT(2), *dout = OUTPUT(3), *dlog_sum = OUTPUT(4);
-    int heads = node->attributes.heads, all = node->inputs[0]->cols, cols = all / heads;
-    real w = own_weight(node, run, first, q, number), ds = 0;
-    size_t at = (size_t)q * (size_t)all + (size_t)number * (size_t)cols,
-           stats = (size_t)q * (size_t)heads + (size_t)number;
-    if (q > first)
-        ds = w * (1 - w) * (dot(dy + at, value + at, cols) - dot(dy + at, out + at - all, cols));
-    for (int c = 0; c < cols; c++) {
-        if (dquery)
-            STORE(0, dquery[at + c], (real)node->attributes.scale * ds * key[at + c]);
-        if (dkey)
-            STORE(1, dkey[at + c], (real)node->attributes.scale * ds * query[at + c]);
-        if (dvalue)
-            STORE(2, dvalue[at + c], w * dy[at + c]);
-        if (dout && q > first)
-            STORE(3, dout[at + c - all], (1 - w) * dy[at + c]);
-        if (dout && q + 1 == end)
-            STORE(3, dout[at + c], 0);
-    }
-    if (dlog_sum && q > first)
-        STORE(4, dlog_sum[stats - heads], -ds);
-    if (dlog_sum && q + 1 == end)
-        STORE(4, dlog_sum[stats], 0);
+    lp_self_join join = join_of(node, run);
+    join.joined = OUTPUT(0);
+    join_rows(node, run, &join);
 }
 
 void LP_REFERENCE(attend_self_gradient)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
-        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
-            for (int number = 0; number < node->attributes.heads; number++)
-                join_head_gradient(node, run, run->segment[s], run->segment[s + 1], q, number);
+    lp_self_join join = join_of(node, run);
+    join.dy = INPUT(5);
+    join.dquery = OUTPUT(0);
+    join.dkey = OUTPUT(1);
+    join.dvalue = OUTPUT(2);
+    join.dout = OUTPUT(3);
+    join.dlog_sum = OUTPUT(4);
+    join.accumulate = (uint32_t)node->accumulate;
+    join_rows(node, run, &join);
 }
