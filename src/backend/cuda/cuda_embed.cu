@@ -1,6 +1,6 @@
 /* cuda_embed.cu: reductions by id (cuda_by_id.h), and the gradient of an embedding lookup: the sum of dy over the tokens of each id.
  *
- * The host sorts the ids of the shard (lp_cuda_lists). 16 lanes are a group. The groups of an id divide its elements, two for each on
+ * The host sorts the ids of the shard (lp_cuda_lists). 16 lanes are a group. The groups of an id divide its elements, one for each on
  * average, and their sums are added in order: one launch, no atomics.
  */
 #include "backend/cuda/cuda_by_id.h"
@@ -135,7 +135,7 @@ void lp_cuda_by_id(const lp_cuda_run *run, const lp_value *table, const lp_by_id
 {
     int64_t ids = lp_cuda_largest(run, table);
     int elements = max(task.lists[0].largest_elements, task.lists[1].largest_elements), groups = 1;
-    while (groups < MOST_GROUPS && groups * ids < 2 * elements)
+    while (groups < MOST_GROUPS && groups * ids < elements)
         groups *= 2;
     int each = max(BLOCK_GROUPS / groups, 1);
     lp_with_vector_width(lp_vector_width((uintptr_t)task.source | (uintptr_t)task.out, task.cols), [&](auto by) {
