@@ -27,49 +27,69 @@ enum { THREADS = 256 /* of compute_delta */ };
 
 /* ---- delta --------------------------------------------------------------------------------------------------- */
 
-/* The product of columns c to c + n - 1 of a row of dout, which is a part in bf16 or floats, and of out, or its copy if that is not NULL;
- * 0 beyond the last one, where it loads others: in a branch the loads would be waited for. tf32: dout is truncated as in dp, so that
- * the dscores of a row, which sum to 0, leave less error. */
-template <lp_precision precision, int n>
-__device__ __forceinline__ float dot(const float *dout, const float *out, const uint16_t *copy, int c, int cols)
+/* Loads 8 numbers from column c on, `vector` together, of a row of `cols`, or of its copy in bf16 if that is not NULL. Addresses stay in
+ * the row instead of a condition, which would wait for the load; numbers beyond it are undefined, but zeros in a copy that is loaded by 8. */
+template <int vector>
+__device__ __forceinline__ void load_eight(float (&x)[8], const float *from, const uint16_t *copy, int c, int cols)
 {
-    float sum = 0;
-    int at = min(c, cols - n);
-    lp_vector<n> x = precision == LP_PRECISION_BF16 ? lp_vector_load_bf16<n>((const uint16_t *)dout + at)
-                                                    : lp_vector_load<n>(dout + at);
-    lp_vector<n> y = copy ? lp_vector_load_bf16<n>(copy + at) : lp_vector_load<n>(out + at);
 #pragma unroll
-    for (int k = 0; k < n; k++)
-        sum += (precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x.at[k]) : x.at[k]) * y.at[k];
-    return c < cols ? sum : 0;
+    for (int k = 0; k < 8; k += vector) {
+        int at = vector == 8 ? min(c, (cols - 1) / 8 * 8) : min(c + k, cols - vector);
+        lp_vector<vector> some;
+        if (vector == 8 || copy)
+            some = lp_vector_load_bf16<vector>(copy + at);
+        else
+            some = lp_vector_load<vector>(from + at);
+#pragma unroll
+        for (int i = 0; i < vector; i++)
+            x[k + i] = some.at[i];
+    }
 }
 
-/* 16 lanes for each token and head; n columns of each part a lane. */
-template <lp_precision precision, int n>
-__global__ void __launch_bounds__(THREADS) compute_delta(const __grid_constant__ attention_task task)
+/* Part of the dot product of rows of dout and out, or its copy, that one of 8 threads computes. bf16: dout is a copy with zeros behind its
+ * columns. vector: numbers of out that are loaded at once, and of dout in other precisions. together: groups of columns whose
+ * loads are under way at once. tf32: dout is truncated as in dp, so that the dscores of a row, which sum to 0, leave less error. */
+template <lp_precision precision, int together, int vector>
+__device__ __forceinline__ float dot(const attention_part &part, int token, int head, const float *out,
+                                     const uint16_t *copy, int cols)
+{
+    constexpr bool bf16 = precision == LP_PRECISION_BF16;
+    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
+    float sum = 0;
+#pragma unroll 1
+    for (int first = 8 * ((int)threadIdx.x & 7); first < cols; first += 64 * together) {
+        float x[together][8], y[together][8];
+#pragma unroll
+        for (int n = 0; n < together; n++) {
+            load_eight<bf16 ? 8 : vector>(x[n], dout, bf16 ? (const uint16_t *)dout : NULL, first + 64 * n, cols);
+            load_eight<vector>(y[n], out, copy, first + 64 * n, cols);
+        }
+#pragma unroll
+        for (int k = 0; k < 8 * together; k++) {
+            float dx = precision == LP_PRECISION_TF32 ? tile_truncate_tf32(x[k / 8][k % 8]) : x[k / 8][k % 8];
+            sum += first + 64 * (k / 8) + (bf16 ? 0 : k % 8) < cols ? dx * y[k / 8][k % 8] : 0;
+        }
+    }
+    return sum;
+}
+
+/* 8 threads for each token and head. vector, time_vector: of out and of time_out. */
+template <lp_precision precision, int vector, int time_vector>
+__global__ void __launch_bounds__(THREADS, 5) compute_delta(const __grid_constant__ attention_task task)
 {
     lp_pdl_trigger();
-    int i = (int)((blockIdx.x * THREADS + threadIdx.x) / 16), lane = (int)threadIdx.x % 16;
-    int count = task.shard->rows[task.rows_of] * task.heads, cols = task.head_dim, time_cols = task.basis_dim;
-    bool exists = i < count;
-    i = min(i, count - 1);
-    int token = i / task.heads, head = i % task.heads;
-    if (count == 0)
-        return;
-    const attention_part &part = task.queries[3], &time_part = task.queries[2];
-    const float *dout = part.from + (int64_t)token * part.stride + head * part.head_step;
-    const float *dtime_out = time_part.from + (int64_t)token * time_part.stride + head * time_part.head_step;
-    const uint16_t *copy = attention_copy_at(task.time_out_copy, token, head, time_cols);
+    int i = (int)((blockIdx.x * THREADS + threadIdx.x) / 8), token = i / task.heads, head = i % task.heads;
+    bool valid = token < task.shard->rows[task.rows_of];
     float sum = 0;
-#pragma unroll 2
-    for (int c = 0; c < cols; c += 16 * n)
-        sum += dot<precision, n>(dout, task.out + (int64_t)i * cols, NULL, c + n * lane, cols);
-#pragma unroll 3
-    for (int c = 0; c < time_cols; c += 16 * n)
-        sum += dot<precision, n>(dtime_out, task.time_out + (int64_t)i * time_cols, copy, c + n * lane, time_cols);
-    for (int mask = 8; mask > 0; mask >>= 1)
-        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, mask);
-    if (exists && lane == 0)
+    if (valid)
+        sum = dot<precision, 1, vector>(task.queries[3], token, head, task.out + (int64_t)i * task.head_dim, NULL,
+                                        task.head_dim) +
+              dot<precision, 2, time_vector>(task.queries[2], token, head, task.time_out + (int64_t)i * task.basis_dim,
+                                             attention_copy_at(task.time_out_copy, token, head, task.basis_dim),
+                                             task.basis_dim);
+    for (int offset = 4; offset > 0; offset >>= 1)
+        sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
+    if (valid && (threadIdx.x & 7) == 0)
         task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
 }
 
@@ -402,10 +422,13 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
     if (!task.row_stats)
         return;
     attention_with_shape<true>(run, &task, [&](auto shape) {
-        lp_with_vector_width(lp_vector_width(0, task.head_dim | task.basis_dim), [&](auto by) {
-            LP_LAUNCH(run, (compute_delta<decltype(shape)::precision, decltype(by)::value>),
-                      lp_blocks((int64_t)tokens * task.heads, THREADS / 16), THREADS, 0, task);
-        });
+        constexpr lp_precision precision = decltype(shape)::precision;
+        constexpr int vector = precision == LP_PRECISION_BF16 ? 4 : 2, time_vector = 2 * vector;
+        const lp_cuda_copy &copy = task.time_out_copy;
+        bool aligned = task.head_dim % vector == 0 && (task.basis_dim + copy.gap) % time_vector == 0 &&
+                       (copy.data || time_vector == 4 || !task.basis_dim);
+        auto delta = aligned ? compute_delta<precision, vector, time_vector> : compute_delta<precision, 1, 1>;
+        LP_LAUNCH(run, delta, lp_blocks((int64_t)tokens * task.heads, THREADS / 8), THREADS, 0, task);
         lp_cuda_release_low_priority(run);
         /* Gradients into the same matrix are computed one after another. */
         for (int i = 0; i < (alias ? 5 : 1); i++) {
