@@ -1,7 +1,7 @@
 /* cuda_reduction.cu: divides a group of reductions among the blocks of a launch.
  *
  * The group gets as many blocks as the device runs at once. Each reduction gets a number of them in proportion to what it reads, so that all
- * blocks take about the same time. A reduction with one slice that does not accumulate writes its output directly.
+ * blocks take about the same time. A reduction with one chunk that does not accumulate writes its output directly.
  *
  * Outer products are part of the group where tensor cores multiply floats and bulk copies bring whole rows of few columns. All others are
  * products of their own (cuda_outer.cu), which leave their chunks with the others; of floats, their column sums are part of the group.
@@ -163,12 +163,6 @@ void set_product_columns(reduction_task *task)
 
 /* ---- memory of partial sums ---------------------------------------------------------------------------------- */
 
-int slices_of(const reduction_task &task)
-{
-    bool sets = task.launch == REDUCTION_GROUP && task.type == LP_REDUCTION_OUTER;
-    return task.chunks * (sets ? reduction_sets(task) : 1);
-}
-
 size_t slice_bytes(const reduction_output &output)
 {
     return (size_t)output.step * (output.is_double ? sizeof(double) : sizeof(float));
@@ -180,7 +174,7 @@ bool place_outputs(reduction_plan *plan, const lp_cuda_run *run)
     size_t size = 0;
     for (int i = 0; i < 2 * plan->count; i++)
         if (reduction_output *output = plan->of[i / 2][i % 2]) {
-            int slices = slices_of(plan->group.task[i / 2]);
+            int slices = plan->group.task[i / 2].chunks;
             output->slices += slices;
             size += (size_t)slices * slice_bytes(*output);
         }
@@ -196,7 +190,7 @@ bool place_outputs(reduction_plan *plan, const lp_cuda_run *run)
             reduction_task *task = &plan->group.task[i / 2];
             task->step[i % 2] = output->step;
             task->out[i % 2] = (char *)output->partial + (size_t)output->slices * slice_bytes(*output);
-            output->slices += slices_of(*task);
+            output->slices += task->chunks;
         }
     return scratch != NULL;
 }
@@ -219,6 +213,15 @@ void reduce(reduction_plan *plan, const lp_cuda_run *run)
 
 /* ---- groups -------------------------------------------------------------------------------------------------- */
 
+bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
+{
+    unsigned wanted = 0;
+    for (int i = 0; i < LP_NODE_OUTPUTS; i++)
+        wanted |= (unsigned)(node->outputs[i] != NULL) << i;
+    *outputs = lp_cuda_rule_of(node)->reduction.outputs & wanted;
+    return *outputs != 0;
+}
+
 void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
     reduction_plan plan = {};
@@ -229,8 +232,8 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
 
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, lp_cuda_rule_of(node)->reduction.outputs};
-    if (part.outputs)
+    lp_stage_part part = {node, 0, 0};
+    if (lp_cuda_reduction_supports(node, &part.outputs))
         lp_cuda_reduce(&part, 1, run);
 }
 

@@ -184,7 +184,7 @@ __device__ static inline void sum_columns(const reduction_task &task, const redu
 
 /* The tile of a warp: its first columns of p and q, and its set. side: it also sums columns of p (1) or of q (2). */
 typedef struct reduction_warp {
-    int set, p, q, side;
+    int number, set, p, q, side;
 } reduction_warp;
 
 __device__ static inline reduction_warp warp_now(const reduction_task &task)
@@ -192,7 +192,7 @@ __device__ static inline reduction_warp warp_now(const reduction_task &task)
     int warp = (int)threadIdx.x >> 5, all = reduction_warps(task), down = reduction_warps_down(task);
     int number = warp % all, p = number % down, q = number / down;
     int side = task.out[1] && (task.q_summed ? p : q) == 0 ? 1 + task.q_summed : 0;
-    return {warp / all, REDUCTION_WIDE * p, REDUCTION_WIDE * q, side};
+    return {number, warp / all, REDUCTION_WIDE * p, REDUCTION_WIDE * q, side};
 }
 
 /* The accumulators of a lane (cuda_tile.h). Columns 2g and 2g + 1 of each 16 of p take the part of rows g and g + 8, so that one load reads
@@ -245,13 +245,35 @@ __device__ static inline void add_rows(const reduction_task &task, const reducti
     }
 }
 
+/* Adds the sums of all sets, in order, to those of the first. */
+__device__ static inline void add_sets(const reduction_task &task, const reduction_warp &mine, float *memory,
+                                       reduction_product &product)
+{
+    float *exchange = memory + mine.number * (REDUCTION_LANE * 32) + ((int)threadIdx.x & 31);
+    int sets = reduction_sets(task), apart = reduction_warps(task) * (REDUCTION_LANE * 32);
+    if (sets == 1)
+        return;
+    if (mine.set > 0 && mine.set < sets)
+#pragma unroll
+        for (int i = 0; i < REDUCTION_LANE; i++)
+            exchange[(mine.set - 1) * apart + 32 * i] =
+                i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4];
+    __syncthreads();
+    if (mine.set == 0)
+#pragma unroll 1
+        for (int set = 1; set < sets; set++, exchange += apart)
+#pragma unroll
+            for (int i = 0; i < REDUCTION_LANE; i++)
+                (i < 32 ? product.sum[i / 16][i / 4 % 4][i % 4] : product.column[i % 4]) += exchange[32 * i];
+}
+
 /* Of column sums each of the four lanes of a group has some of the rows. */
-__device__ static inline void store_outer(const reduction_task &task, int slice, const reduction_warp &mine,
+__device__ static inline void store_outer(const reduction_task &task, int chunk, const reduction_warp &mine,
                                           const reduction_product &product)
 {
     tile_lane me = tile_lane_now();
     int row = mine.p + 2 * me.group, col = mine.q + 2 * me.member, cols = task.b - col;
-    float *out = (float *)task.out[0] + (int64_t)slice * task.step[0] + row * task.b + col;
+    float *out = (float *)task.out[0] + (int64_t)chunk * task.step[0] + row * task.b + col;
 #pragma unroll
     for (int i = 0; i < 4; i++) {
         int at = i / 2 * 16 + i % 2;
@@ -263,7 +285,7 @@ __device__ static inline void store_outer(const reduction_task &task, int slice,
     }
     bool left = mine.side == 1;
     int column = left ? row : mine.q + me.group, count = left ? task.a : task.b;
-    float *sums = (float *)task.out[1] + (int64_t)slice * task.step[1] + column;
+    float *sums = (float *)task.out[1] + (int64_t)chunk * task.step[1] + column;
 #pragma unroll
     for (int i = 0; i < 4 && mine.side; i++) {
         int at = left ? i / 2 * 16 + i % 2 : 8 * i;
@@ -278,18 +300,18 @@ __device__ static inline void sum_outer(const reduction_task &task, const reduct
 {
     reduction_warp warp = warp_now(task);
     reduction_product product = {};
-    int sets = reduction_sets(task);
     for_each_slot(task, block, memory, barriers, [&](float *rows, int present) {
         if (present % 16) {
             clear_rows(rows, task.a, present);
             clear_rows(rows + task.depth * task.a, task.b, present);
             __syncthreads();
         }
-        if (warp.set < sets)
+        if (warp.set < reduction_sets(task))
             add_rows(task, warp, rows, present, product);
     });
-    if (warp.set < sets)
-        store_outer(task, block.chunk * sets + warp.set, warp, product);
+    add_sets(task, warp, memory, product);
+    if (warp.set == 0)
+        store_outer(task, block.chunk, warp, product);
 }
 
 /* ---- the kernels --------------------------------------------------------------------------------------------- */

@@ -14,6 +14,8 @@ enum { REDUCTION_WIDE = 32 };
 enum { REDUCTION_COLS = 256 };
 /* Slots for rows in shared memory, at most; their floats; and floats beyond them, because products read whole tiles of warps. */
 enum { REDUCTION_SLOTS = 8, REDUCTION_SHARED = 25600, REDUCTION_PADDING = 64 };
+/* Floats of an outer product and its column sums in each lane of a warp. */
+enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
 
 /* Which launch computes a task: that of the group, a product of floats, or a product of copies in bf16 (cuda_outer.cu). */
 typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WIDE_PRODUCT } reduction_launch;
@@ -24,8 +26,8 @@ typedef enum reduction_launch { REDUCTION_GROUP, REDUCTION_PRODUCT, REDUCTION_WI
 typedef struct reduction_task {
     const void *p, *q; /* float; bf16 in a product of copies */
     const float *extra;
-    void *out[2]; /* first slice, or the output itself; NULL: absent */
-    int step[2];  /* elements from slice to slice */
+    void *out[2]; /* partial sums of the first chunk, or the output itself; NULL: absent */
+    int step[2];  /* elements from chunk to chunk */
     lp_cuda_rows rows;
     int largest, chunks;    /* largest: rows of the largest shard */
     int heads, a, b;        /* a, b: columns of p and q in a head; b is 0 without q */
@@ -43,7 +45,7 @@ typedef struct reduction_group {
     reduction_task task[LP_CUDA_REDUCTION_MAX];
 } reduction_group;
 
-/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk, or of a set of warps. */
+/* out = sum of all slices; adds: out += it. A slice is the partial sum of a chunk. */
 typedef struct reduction_output {
     void *out;
     void *partial; /* the slices; == out: there is one, which is the output */
@@ -81,7 +83,7 @@ __host__ __device__ static inline int reduction_tiles(const reduction_task &task
     return (reduction_cols(task) + task.tile - 1) / task.tile;
 }
 
-/* Warps of a set, which covers an outer product; sets, which divide the rows of a chunk. Each stores a slice. */
+/* Warps of a set, which covers an outer product; sets, which divide the rows. */
 __host__ __device__ static inline int reduction_warps_down(const reduction_task &task)
 {
     return (task.a + REDUCTION_WIDE - 1) / REDUCTION_WIDE;
