@@ -29,17 +29,12 @@ int lp_emulate_reduction_max(void)
     return LP_CUDA_REDUCTION_MAX;
 }
 
-bool lp_emulate_reduction_supports(const lp_node *node, unsigned *outputs)
-{
-    return lp_cuda_reduction_supports(node, outputs);
-}
-
-bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, int count, const lp_run *run)
+bool lp_emulate_reduction(const lp_node *const *nodes, int count, const lp_run *run)
 {
     lp_stage_part parts[LP_CUDA_REDUCTION_MAX];
     lp_cuda_shard shard = {};
     for (int i = 0; i < count; i++)
-        parts[i] = {nodes[i], i, outputs[i]};
+        parts[i] = {nodes[i], i, lp_cuda_rule_of(nodes[i])->reduction.outputs};
     for (int type = 0; type < LP_ROWS_COUNT; type++)
         shard.rows[type] = run->rows[type];
     shard.rows[LP_ROWS_FIXED] = -1;

@@ -9,9 +9,8 @@ extern "C" {
 #endif
 
 int lp_emulate_reduction_max(void);
-bool lp_emulate_reduction_supports(const lp_node *node, unsigned *outputs);
-/* Computes the outputs of each node whose bits are set. False where the kernels wrote beyond their scratch memory. */
-bool lp_emulate_reduction(const lp_node *const *nodes, const unsigned *outputs, int count, const lp_run *run);
+/* Computes the outputs of each node that are sums over rows. False where the kernels wrote beyond their scratch memory. */
+bool lp_emulate_reduction(const lp_node *const *nodes, int count, const lp_run *run);
 
 #ifdef __cplusplus
 }

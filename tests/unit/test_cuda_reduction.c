@@ -23,7 +23,6 @@ typedef struct group_case {
     lp_value values[VALUES];
     double *given[VALUES];
     lp_node nodes[PIECES];
-    unsigned outputs[PIECES];
     lp_random random;
     bool misaligned; /* inputs are misaligned by 4 bytes */
 } group_case;
@@ -203,11 +202,10 @@ static void run_group(group_case *this, lp_precision precision, memory *all)
     this->plan.real_size = sizeof(float);
     lp_run run = {.plan = &this->plan, .inputs = all->data, .precision = precision};
     memcpy(run.rows, this->rows, sizeof run.rows);
-    for (int i = 0; i < this->node_count; i++) {
+    assert_int_equal(lp_emulate_reduction_max(), PIECES);
+    for (int i = 0; i < this->node_count; i++)
         nodes[i] = &this->nodes[i];
-        assert_true(lp_emulate_reduction_supports(nodes[i], &this->outputs[i]));
-    }
-    if (!lp_emulate_reduction(nodes, this->outputs, this->node_count, &run))
+    if (!lp_emulate_reduction(nodes, this->node_count, &run))
         fail_msg("%s: wrote beyond the scratch", what);
 }
 
@@ -275,33 +273,6 @@ static void check_group(group_case *this)
 }
 
 /* ---- tests --------------------------------------------------------------------------------------------------- */
-
-static void test_takes(void **state)
-{
-    (void)state;
-    group_case this;
-    unsigned outputs = 99;
-    group_start(&this, 1, 3, 2, 0);
-    assert_int_equal(lp_emulate_reduction_max(), PIECES);
-    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, true, false), &outputs));
-    assert_int_equal(outputs, 3);
-    assert_true(lp_emulate_reduction_supports(add_outer(&this, LP_ROWS_TOKENS, 0, 1, 2, 3, false, false), &outputs));
-    assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, true, true), &outputs));
-    assert_int_equal(outputs, 6);
-    assert_true(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, true), &outputs));
-    assert_int_equal(outputs, 4);
-    assert_false(lp_emulate_reduction_supports(add_norm(&this, LP_ROWS_TOKENS, 0, 4, false, false), &outputs));
-    assert_int_equal(outputs, 0);
-    assert_true(lp_emulate_reduction_supports(add_columns(&this, LP_ROWS_TARGETS, 0, 4, true), &outputs));
-    assert_int_equal(outputs, 1);
-    assert_true(lp_emulate_reduction_supports(add_basis(&this, LP_ROWS_TARGETS, 0, 4), &outputs));
-    assert_int_equal(outputs, 1);
-    lp_node *other = add_columns(&this, LP_ROWS_TOKENS, 0, 4, true);
-    other->op = &lp_op_scale_columns;
-    assert_false(lp_emulate_reduction_supports(other, &outputs));
-    group_clear(&this);
-}
 
 /* Products of every shape that warps and tiles are arranged for, with few and many rows. */
 static void test_outer(void **state)
@@ -439,8 +410,8 @@ static void test_groups(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_takes),  cmocka_unit_test(test_outer),          cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_groups), cmocka_unit_test(test_shared_outputs), cmocka_unit_test(test_long_chunks),
+        cmocka_unit_test(test_outer),          cmocka_unit_test(test_columns),     cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_shared_outputs), cmocka_unit_test(test_long_chunks),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

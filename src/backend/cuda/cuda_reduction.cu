@@ -213,15 +213,6 @@ void reduce(reduction_plan *plan, const lp_cuda_run *run)
 
 /* ---- groups -------------------------------------------------------------------------------------------------- */
 
-bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs)
-{
-    unsigned wanted = 0;
-    for (int i = 0; i < LP_NODE_OUTPUTS; i++)
-        wanted |= (unsigned)(node->outputs[i] != NULL) << i;
-    *outputs = lp_cuda_rule_of(node)->reduction.outputs & wanted;
-    return *outputs != 0;
-}
-
 void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
     reduction_plan plan = {};
@@ -232,8 +223,8 @@ void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *ru
 
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run)
 {
-    lp_stage_part part = {node, 0, 0};
-    if (lp_cuda_reduction_supports(node, &part.outputs))
+    lp_stage_part part = {node, 0, lp_cuda_rule_of(node)->reduction.outputs};
+    if (part.outputs)
         lp_cuda_reduce(&part, 1, run);
 }
 

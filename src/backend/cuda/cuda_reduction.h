@@ -12,9 +12,6 @@
 /* Parts in a group, at most. */
 enum { LP_CUDA_REDUCTION_MAX = 32 };
 
-/* Whether a group can compute outputs of the node that exist; sets their bits in *outputs. */
-bool lp_cuda_reduction_supports(const lp_node *node, unsigned *outputs);
-
 /* Whether an outer product has enough columns to be multiplied in bf16 by warpgroups (cuda_outer.cu). */
 bool lp_cuda_outer_wide(const lp_node *node);
 
@@ -22,7 +19,7 @@ bool lp_cuda_outer_wide(const lp_node *node);
  * accumulate into it. */
 void lp_cuda_reduce(const lp_stage_part *parts, int count, const lp_cuda_run *run);
 
-/* The supported outputs of one node, as a group of one. */
+/* The outputs of one node that are sums over rows (lp_reduction_rule), as a group of one. */
 void lp_cuda_reduce_node(const lp_node *node, const lp_cuda_run *run);
 
 #endif
