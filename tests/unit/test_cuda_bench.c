@@ -31,27 +31,23 @@ typedef struct notes {
     int next;     /* expected number of the next launch */
     int *counted; /* [nodes]: how often its work was counted */
     int *seen;    /* [nodes]: in how many launches it is */
-    int fused, packs, reductions;
+    int fused, reductions;
 } notes;
 
 static void note(void *context, const lp_launch *launch)
 {
     notes *n = context;
-    bool pack = strcmp(launch->type, "pack") == 0;
     assert_int_equal(launch->number, n->next++);
     assert_true(launch->count > 0 && launch->seconds >= 0);
     assert_true(launch->count == 1 || strcmp(launch->type, "node") != 0);
     n->fused += strcmp(launch->type, "fused") == 0;
     n->reductions += strcmp(launch->type, "reduction") == 0;
-    n->packs += pack;
     for (int i = 0; i < launch->count; i++) {
         int node = launch->parts[i].node;
         assert_in_range(node, 0, n->graph->node_count - 1);
         assert_true(i == 0 || node > launch->parts[i - 1].node);
-        bool product = strcmp(n->graph->nodes[node]->op->name, "linear") == 0; /* counts in a fused kernel */
-        assert_true(!pack || launch->parts[i].counts == !product);
         n->counted[node] += launch->parts[i].counts;
-        n->seen[node] += !pack || !product;
+        n->seen[node]++;
     }
     lp_bench_launches_record(&n->launches, launch);
 }
@@ -117,9 +113,9 @@ static void launches_are_whole(void **state)
         float *plain = two_steps(dataset, precision, NULL, &size, NULL, NULL);
         float *watched = two_steps(dataset, precision, &n, &size, &rows, &sum);
         assert_memory_equal(watched, plain, size);
-        /* In fp32 there are no fused kernels, and so no packs. */
+        /* In fp32 there are no fused kernels. */
         assert_true(n.reductions > 0);
-        assert_true(i ? n.fused > 1 && n.packs > 0 : n.fused == 0 && n.packs == 0);
+        assert_true(i ? n.fused > 1 : n.fused == 0);
         assert_int_equal(n.launches.count, n.next);
         for (int k = 0; k < n.launches.count; k++) {
             assert_int_equal(rows[k].launch, k + 1);
