@@ -241,7 +241,7 @@ __device__ static inline void wide_start(const wide_memory &use)
 }
 
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. finish: start(place, sums) is called before a tile, which
- * may set the sums, and run(place, sums) after it. weighs: finish has weights, whose products with A are added up in finish.weighed. */
+ * may set the sums, and run(place, sums) after it. weighs: finish.weighed += A finish.weights. */
 template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
 __device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
                                          wide_memory &use, finish_type &finish)
