@@ -309,7 +309,6 @@ template <bool transpose> void launch(const lp_stage_part *parts, int count, con
     store.stride = y->cols;
     store.head = out;
     uintptr_t pointers = (uintptr_t)store.to | (uintptr_t)store.bias | (uintptr_t)store.other;
-    store.pairs = lp_vector_width(pointers, out) > 1;
     if (product.add && product.accumulates) { /* rare: in a launch of its own */
         const float *add = data(product.add);
         float *to = store.to;
@@ -343,9 +342,7 @@ void lp_cuda_linear(const lp_node *node, const lp_cuda_run *run)
 
 bool lp_cuda_bf16_supported(const lp_cuda_device *device)
 {
-#if defined(LP_CUDA_EMULATED)
-    return device != NULL;
-#elif defined(LP_CUDA_90A)
+#if defined(LP_CUDA_90A) || defined(LP_CUDA_EMULATED)
     return device->capability == 90;
 #else
     return device == NULL;

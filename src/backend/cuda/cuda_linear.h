@@ -18,15 +18,9 @@ typedef struct lp_product {
 
 static inline lp_product lp_product_start(const lp_node *node)
 {
-    lp_product one = {};
-    one.out = node->outputs[0];
-    one.bias = node->inputs[2];
-    one.add = node->inputs[3];
-    one.accumulates = node->accumulate & 1;
-    one.heads = node->attributes.heads;
-    one.transpose = node->attributes.transpose;
-    one.count = 1;
-    return one;
+    const lp_attributes *with = &node->attributes;
+    bool accumulates = node->accumulate & 1;
+    return {node->outputs[0], node->inputs[2], node->inputs[3], accumulates, with->heads, with->transpose, 1};
 }
 
 /* Adds a product that comes later. False where one launch cannot compute both; *sum is then undefined. */

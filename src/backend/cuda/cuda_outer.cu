@@ -24,11 +24,7 @@ enum { OUTER_SLAB = wide_size(WIDE_BLOCK) }; /* floats of a block of 64 rows by 
 
 /* Blocks of a launch; and slabs of a chunk, at least. A block has partial sums to write and to be read again, and keeps a
  * multiprocessor from the launches of the critical path. */
-#ifdef LP_CUDA_EMULATED
-enum { OUTER_BLOCKS = 4, OUTER_SLABS = 1 };
-#else
-enum { OUTER_BLOCKS = 66, OUTER_SLABS = 4 };
-#endif
+enum { OUTER_BLOCKS = LP_SIZE(66, 4), OUTER_SLABS = LP_SIZE(4, 1) };
 
 /* C [heads * a x b] = p^T q, by head. A tile has 128 rows of C in one head, or all rows of two heads where they have up to 64: 64 for
  * each of the two warpgroups. */
@@ -128,7 +124,6 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
     store.stride = task.b;
     store.head = (int64_t)task.a * task.b;
     store.chunk_step = task.step[0];
-    store.pairs = task.b % 2 == 0 && (uintptr_t)store.to % 8 == 0;
     store.run({part.row - warpgroup * WIDE_BLOCK, col, part.head, chunk, task.a, task.b}, sums);
     tile_lane me = tile_lane_now();
     float *to = (float *)task.out[1] + (int64_t)chunk * task.step[1] + part.head * task.a + part.row;
@@ -142,8 +137,7 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
 /* Columns of a tile that the task needs: equal ones, in whole blocks. */
 int outer_cols(const reduction_task &task)
 {
-    int most = is_by_head(task) ? 192 : 256;
-    return (int)lp_blocks(lp_blocks(task.b, lp_blocks(task.b, most)), WIDE_BLOCK) * WIDE_BLOCK;
+    return tile_width(task.b, is_by_head(task) ? 192 : 256, WIDE_BLOCK);
 }
 
 int outer_tiles(const reduction_task &task)
@@ -196,7 +190,6 @@ void launch_product(const lp_cuda_run *run, const reduction_task &given)
     store.stride = b;
     store.head = (int64_t)a * b;
     store.chunk_step = given.step[0];
-    store.pairs = lp_vector_width((uintptr_t)store.to, b) > 1;
     product_launch<false, false>(run, task, store, given.heads, a, b);
 }
 

@@ -38,18 +38,10 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
     if (row >= (int64_t)lp_rows_now(task->rows, list.shard) * task->heads)
         return;
     const float *from = task->from + row * cols + c;
-    lp_vector<4> x[2] = {}, packed;
-    bool aligned = cols % 4 == 0 && (uintptr_t)task->from % 16 == 0;
-#pragma unroll
-    for (int k = 0; k < 8; k++)
-        if (aligned && k % 4 == 0 && c + k < cols)
-            x[k / 4] = lp_vector_load<4>(from + k);
-        else if (!aligned && c + k < cols)
-            x[k / 4].at[k % 4] = from[k];
-#pragma unroll
-    for (int k = 0; k < 4; k++)
-        packed.at[k] = tile_pack_bf16(x[k / 2].at[k % 2 * 2], x[k / 2].at[k % 2 * 2 + 1]);
-    *(lp_vector<4> *)(task->to + row * task->stride + c) = packed;
+    int width = cols % 4 == 0 && (uintptr_t)task->from % 16 == 0 ? 4 : 1;
+    float4 x = lp_load_four(from, cols - c, width), y = lp_load_four(from + 4, cols - c - 4, width);
+    *(float4 *)(task->to + row * task->stride + c) = make_float4(tile_pack_bf16(x.x, x.y), tile_pack_bf16(x.z, x.w),
+                                                                 tile_pack_bf16(y.x, y.y), tile_pack_bf16(y.z, y.w));
 }
 
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */

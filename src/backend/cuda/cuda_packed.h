@@ -42,6 +42,18 @@ typedef struct lp_cuda_copies {
     void *memory;
 } lp_cuda_copies;
 
+/* Four neighbours, of which `present` exist; zeros for the others. width: lp_vector_width of rows of them. */
+__device__ static inline float4 lp_load_four(const float *from, int present, int width)
+{
+    if (width == 4 && present >= 4)
+        return *(const float4 *)from;
+    float x[4];
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        x[i] = i < present ? from[i] : 0;
+    return make_float4(x[0], x[1], x[2], x[3]);
+}
+
 typedef enum lp_copy_use { LP_READS_FLOATS, LP_READS_COPY, LP_READS_EITHER } lp_copy_use;
 
 /* What the node reads of input i in bf16. */

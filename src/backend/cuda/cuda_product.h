@@ -19,6 +19,13 @@
 #include "backend/cuda/cuda_rows.h"
 #include "backend/cuda/cuda_tile.h"
 
+/* A size that tests exceed with little data: of devices, and of the emulation. */
+#ifdef LP_CUDA_EMULATED
+#define LP_SIZE(device, emulation) (emulation)
+#else
+#define LP_SIZE(device, emulation) (device)
+#endif
+
 /* Tile of a block, and of each of its warps. A lane has warp_rows * warp_cols / 32 sums. */
 template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct product_shape {
     static constexpr int rows = block_rows, cols = block_cols, warps_across = block_cols / warp_cols;
@@ -202,47 +209,41 @@ typedef struct product_store {
     const float *bias, *other; /* bias: one for each column of all heads; other: like C, or C itself; may be NULL */
     int64_t stride, head;      /* floats from row to row, from head to head */
     int64_t chunk_step;
-    int pairs; /* columns are even, and pointers aligned to two floats */
 
-    /* two: both columns of every pair exist. Sums outside the product, which nothing stores, get what is added to the
-     * last row and column: loads under a condition would wait for each other. */
-    template <bool two, typename shape>
+    /* Sums outside the product, which nothing stores, get what is added to the last row and column: loads under a condition would wait
+     * for each other. */
+    template <typename shape>
     __device__ void plus(product_sums<shape> &sums, const product_place &place, const float *from, int64_t step) const
     {
         product_all_pairs(sums, place, [&](int row, int col, float *sum) {
             const float *here = from + min(row, place.rows - 1) * step;
-            if constexpr (two) {
-                float2 both = *(const float2 *)(here + min(col, place.cols - 2));
-                sum[0] += both.x;
-                sum[1] += both.y;
-            } else {
-                sum[0] += here[min(col, place.cols - 1)];
-                sum[1] += here[min(col + 1, place.cols - 1)];
-            }
+            sum[0] += here[min(col, place.cols - 1)];
+            sum[1] += here[min(col + 1, place.cols - 1)];
         });
     }
 
-    /* All loads come before the first store, so that none waits for another. */
+    /* two: both columns of every pair exist, and are aligned. */
     template <bool two, typename shape>
-    __device__ void finish(const product_place &place, product_sums<shape> &sums) const
+    __device__ void store(product_sums<shape> &sums, const product_place &place) const
     {
         float *first = to + place.head * head + place.chunk * chunk_step;
-        if (bias)
-            plus<two>(sums, place, bias + place.head * place.cols, 0);
-        if (other)
-            plus<two>(sums, place, other + place.head * head, stride);
         product_all_pairs(sums, place, [&](int row, int col, const float *sum) {
             if (row < place.rows && col < place.cols)
                 tile_store_two<two>(first + row * stride + col, sum[0], sum[1], col + 1 < place.cols);
         });
     }
 
+    /* All loads come before the first store, so that none waits for another. */
     template <typename shape> __device__ void run(const product_place &place, product_sums<shape> &sums) const
     {
-        if (to && pairs)
-            finish<true>(place, sums);
+        if (bias)
+            plus(sums, place, bias + place.head * place.cols, 0);
+        if (other)
+            plus(sums, place, other + place.head * head, stride);
+        if (to && (4 * (uint64_t)(stride | head) | (uintptr_t)to) % 8 == 0)
+            store<true>(sums, place);
         else if (to)
-            finish<false>(place, sums);
+            store<false>(sums, place);
     }
 } product_store;
 

@@ -96,23 +96,15 @@ __device__ static inline void wide_copy_rows(float *to, const uint16_t *from, in
 #define WIDE_F32(i)                                                                                                 \
     WIDE_F4(i), WIDE_F4(i + 4), WIDE_F4(i + 8), WIDE_F4(i + 12), WIDE_F4(i + 16), WIDE_F4(i + 20), WIDE_F4(i + 24), \
         WIDE_F4(i + 28)
-/* Numbers of the operands. */
-#define WIDE_N32                                                                                 \
-    "%0, %1, %2, %3, %4, %5, %6, %7, %8, %9, %10, %11, %12, %13, %14, %15, %16, %17, %18, %19, " \
-    "%20, %21, %22, %23, %24, %25, %26, %27, %28, %29, %30, %31"
-#define WIDE_N64                                                                                          \
-    WIDE_N32 ", "                                                                                         \
-             "%32, %33, %34, %35, %36, %37, %38, %39, %40, %41, %42, %43, %44, %45, %46, %47, %48, %49, " \
-             "%50, %51, %52, %53, %54, %55, %56, %57, %58, %59, %60, %61, %62, %63"
-#define WIDE_N96                                                                                          \
-    WIDE_N64 ", "                                                                                         \
-             "%64, %65, %66, %67, %68, %69, %70, %71, %72, %73, %74, %75, %76, %77, %78, %79, %80, %81, " \
-             "%82, %83, %84, %85, %86, %87, %88, %89, %90, %91, %92, %93, %94, %95"
-#define WIDE_N128                                                                                           \
-    WIDE_N96 ", "                                                                                           \
-             "%96, %97, %98, %99, %100, %101, %102, %103, %104, %105, %106, %107, %108, %109, %110, %111, " \
-             "%112, %113, %114, %115, %116, %117, %118, %119, %120, %121, %122, %123, %124, %125, %126, "   \
-             "%127"
+/* Numbers of the operands: tens, and those up to a count. */
+#define WIDE_TEN(t) "%" t "0, %" t "1, %" t "2, %" t "3, %" t "4, %" t "5, %" t "6, %" t "7, %" t "8, %" t "9, "
+#define WIDE_N30 WIDE_TEN("") WIDE_TEN("1") WIDE_TEN("2")
+#define WIDE_N60 WIDE_N30 WIDE_TEN("3") WIDE_TEN("4") WIDE_TEN("5")
+#define WIDE_N90 WIDE_N60 WIDE_TEN("6") WIDE_TEN("7") WIDE_TEN("8")
+#define WIDE_N32 WIDE_N30 "%30, %31"
+#define WIDE_N64 WIDE_N60 "%60, %61, %62, %63"
+#define WIDE_N96 WIDE_N90 "%90, %91, %92, %93, %94, %95"
+#define WIDE_N128 WIDE_N90 WIDE_TEN("9") WIDE_TEN("10") WIDE_TEN("11") "%120, %121, %122, %123, %124, %125, %126, %127"
 #define WIDE_MMA(count, cols, numbers, a_number, b_number, a_order, b_order, ...)                                    \
     template <bool a_deep, bool b_deep>                                                                              \
     __device__ static inline void wide_mma(float(&d)[count], uint64_t a, uint64_t b)                                 \
@@ -223,25 +215,16 @@ __device__ static inline void wide_slabs(int slabs, const copy_function &copy, c
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Shared memory: barriers; slabs of A that stay there for all column tiles of their rows; a ring of slabs. */
+/* Shared memory: barriers; slabs of A that stay there for all column tiles of their rows; a ring of slabs, and the next that a block
+ * computes. */
 typedef struct wide_memory {
     int resident, stages;
+    int stage = 0;
+    uint32_t phase = 0;
 } wide_memory;
 
 /* The most stages; bytes of the barriers, behind which there are weights by stage. */
 enum { WIDE_STAGES = 6, WIDE_BARRIERS = 1024 };
-
-/* The next slab that a block computes. */
-typedef struct wide_state {
-    int stage;
-    uint32_t phase;
-} wide_state;
-
-/* Sums of A over the depth, times weights. */
-struct wide_weights {
-    const uint16_t *weights;
-    float sums[4]; /* of the lane's rows: 0 and 2, in the first lane of each four */
-};
 
 /* Floats of a stage. */
 template <typename shape> __host__ __device__ constexpr int wide_stage(bool resident)
@@ -250,19 +233,18 @@ template <typename shape> __host__ __device__ constexpr int wide_stage(bool resi
 }
 
 /* Once for a block. */
-__device__ static inline wide_state wide_start(wide_memory use)
+__device__ static inline void wide_start(const wide_memory &use)
 {
     LP_SHARED(reduction_barrier, barriers);
     for (int i = 0; threadIdx.x == 0 && i < use.stages; i++)
         reduction_barrier_init(barriers + i, 1);
-    return {0, 0};
 }
 
 /* Computes the column tiles tile .. last - 1 of the rows and the chunk of `place`. finish: start(place, sums) is called before a tile, which
- * may set the sums, run(place, sums) after it, and done(place) after the last one. */
+ * may set the sums, and run(place, sums) after it. weighs: finish.weighed += A finish.weights. */
 template <bool a_deep, bool b_deep, bool weighs, typename shape, typename finish_type>
 __device__ static inline void wide_tiles(const product_task &task, product_place place, int tile, int last,
-                                         wide_memory use, finish_type &finish, wide_weights &weights, wide_state &state)
+                                         wide_memory &use, finish_type &finish)
 {
     constexpr int size_a = wide_size(shape::rows), size_b = wide_size(shape::cols);
     LP_SHARED(float, shared);
@@ -276,7 +258,7 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
     product_chunk<WIDE_BLOCK>(lp_rows_now(task.depth, task.shard), task.chunks, place.chunk, &begin, &end);
 
     /* By one thread: copies the slabs of all tiles in their order. */
-    int next_tile = tile, next_k = begin, next_stage = state.stage;
+    int next_tile = tile, next_k = begin, next_stage = use.stage;
     auto copy_next = [&]() {
         if (next_tile >= last || next_k >= end)
             return;
@@ -289,9 +271,9 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         if (left)
             wide_copy<a_deep>(use.resident ? memory + next_k / WIDE_BLOCK * size_a : to + size_b, task.a, place.row,
                               next_k, left, barrier);
-        if (weighs)
+        if constexpr (weighs)
             reduction_copy_bulk((float *)(weights_of + next_stage * WIDE_BLOCK),
-                                (const float *)(weights.weights + next_k), 2 * WIDE_BLOCK, barrier);
+                                (const float *)(finish.weights + next_k), 2 * WIDE_BLOCK, barrier);
         next_k += WIDE_BLOCK;
         if (next_k >= end) {
             next_k = begin;
@@ -311,29 +293,28 @@ __device__ static inline void wide_tiles(const product_task &task, product_place
         finish.start(place, sums);
 #pragma unroll 1
         for (int k = begin; k < end; k += WIDE_BLOCK, a += size_a) {
-            const float *right = ring + state.stage * size;
+            const float *right = ring + use.stage * size;
             const float *left = use.resident ? a : right + size_b + (int)threadIdx.x / 128 * wide_size(WIDE_BLOCK);
-            reduction_wait(barriers + state.stage, state.phase);
+            reduction_wait(barriers + use.stage, use.phase);
             wide_begin();
             wide_multiply<a_deep, b_deep>((float(&)[shape::cols / 2]) sums, left, right);
-            if (weighs)
-                wide_weigh<a_deep>(weights.sums, left, weights_of + state.stage * WIDE_BLOCK);
+            if constexpr (weighs)
+                wide_weigh<a_deep>(finish.weighed, left, weights_of + use.stage * WIDE_BLOCK);
             wide_end();
             wide_wait<1>();
             __syncthreads();
             if (threadIdx.x == 0)
                 copy_next(); /* to the stage of the slab before, whose product is finished */
-            state.stage++;
-            if (state.stage == use.stages) {
-                state.stage = 0;
-                state.phase ^= 1;
+            use.stage++;
+            if (use.stage == use.stages) {
+                use.stage = 0;
+                use.phase ^= 1;
             }
         }
         wide_wait<0>();
         finish.run(place, sums);
     }
     __syncthreads();
-    finish.template done<shape>(place);
 }
 
 /* As many stages as fit beside `resident` slabs of A; *bytes: of the shared memory of a block. */
@@ -348,12 +329,7 @@ template <typename shape> static inline wide_memory wide_memory_of(int resident,
     return {resident, (int)stages};
 }
 
-/* Blocks that run at once: two on each of 132 multiprocessors. Constant, so that results do not depend on the device. The emulation
- * divides work among fewer, so that tests reach several chunks. */
-#ifdef LP_CUDA_EMULATED
-enum { PACKED_BLOCKS = 4 };
-#else
-enum { PACKED_BLOCKS = 264 };
-#endif
+/* Blocks that run at once: two on each of 132 multiprocessors. Constant, so that results do not depend on the device. */
+enum { PACKED_BLOCKS = LP_SIZE(264, 4) };
 
 #endif

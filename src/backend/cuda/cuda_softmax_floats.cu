@@ -9,13 +9,8 @@
 namespace
 {
 
-/* Scores of a chunk, at most. The emulation has several chunks of small catalogues. */
-#ifdef LP_CUDA_EMULATED
-enum { MOST_SCORES = 1 << 14 };
-#else
-enum { MOST_SCORES = 128 << 20 };
-#endif
-enum { WARPS = 8 };
+/* Scores of a chunk, at most; warps of a block. */
+enum { MOST_SCORES = LP_SIZE(128 << 20, 1 << 14), WARPS = 8 };
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
 
@@ -64,7 +59,6 @@ void multiply(const lp_cuda_run *run, const product_task &task, float *to, int c
     store.bias = bias;
     store.stride = cols;
     store.other = accumulate ? to : NULL;
-    store.pairs = lp_vector_width((uintptr_t)to | (uintptr_t)bias, cols) > 1;
     product_launch<true, b_deep>(run, task, store, 1, rows, cols);
 }
 

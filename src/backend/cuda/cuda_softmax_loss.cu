@@ -20,30 +20,14 @@
 namespace
 {
 
-/* Bytes of d, at most. The emulation reaches it with small catalogues. */
-#ifdef LP_CUDA_EMULATED
-#define D_SIZE ((size_t)3 << 16)
-#else
-#define D_SIZE ((size_t)4 << 30)
-#endif
+/* Bytes of d, at most. */
+#define D_SIZE LP_SIZE((size_t)4 << 30, (size_t)3 << 16)
 /* Warps of a block of pack_factors; rows and columns of a tile of scores. */
 enum { WARPS = 8, SCORE_ROWS = 128, SCORE_COLS = 128 };
 
 typedef wide_shape<SCORE_ROWS, SCORE_COLS, 2> score_shape;
 /* For tiles of `width` columns. */
 template <int width> using gradient_shape = wide_shape<width == 192 ? 192 : 128, width, width <= 128 ? 2 : 1>;
-
-/* Four neighbours, of which `present` exist; zeros for the others. */
-__device__ inline float4 load_four(const float *from, int present, int width)
-{
-    if (width == 4 && present >= 4)
-        return *(const float4 *)from;
-    float x[4];
-#pragma unroll
-    for (int i = 0; i < 4; i++)
-        x[i] = i < present ? from[i] : 0;
-    return make_float4(x[0], x[1], x[2], x[3]);
-}
 
 /* Below every score. Finite, so that no difference of two is NaN. */
 #define LEAST_SCORE (-1e30f)
@@ -83,12 +67,6 @@ __device__ float item_term(const loss_task &task, int item)
 
 /* ---- packed factors ------------------------------------------------------------------------------------------ */
 
-/* Rounds and stores a number. */
-__device__ void packed_store(uint16_t *to, float x)
-{
-    *to = (uint16_t)(__float_as_uint(tile_round_bf16(x)) >> 16);
-}
-
 /* Rounds and stores four neighbours of a row, times scale; returns them. */
 __device__ float4 packed_store(uint16_t *to, float4 x, float scale)
 {
@@ -118,7 +96,7 @@ __global__ void __launch_bounds__(32 * WARPS) pack_factors(const __grid_constant
         return;
     int other = item ? column_of(row) : task.target[row];
     auto load = [&](const float *from, int r, int c) {
-        return load_four(from + (int64_t)r * cols + c, row < count ? cols - c : 0, task.width);
+        return lp_load_four(from + (int64_t)r * cols + c, row < count ? cols - c : 0, task.width);
     };
     float score = 0;
     for (int c = 4 * lane; c < task.stride; c += 128) {
@@ -183,6 +161,7 @@ typedef struct store_exponentials {
         }
     }
 
+    /* After the last tile of the rows. */
     template <typename shape> __device__ void done(const product_place &place) const
     {
 #pragma unroll
@@ -209,8 +188,7 @@ __global__ void __launch_bounds__(score_shape::threads, score_shape::blocks)
     product_place place = {0, 0, 0, 0, lp_rows_now(task.rows, task.shard), (items + SCORE_COLS - 1) & -SCORE_COLS};
     int across = (place.cols + shape::cols - 1) / shape::cols, down = (place.rows + shape::rows - 1) / shape::rows;
     int64_t tiles = (int64_t)across * down, blocks = min((int64_t)gridDim.x, tiles), index = blockIdx.x;
-    wide_state state = wide_start(use);
-    wide_weights none = {};
+    wide_start(use);
     if (index >= blocks)
         return;
     int64_t tile = tiles * index / blocks, last = tiles * (index + 1) / blocks;
@@ -223,8 +201,8 @@ __global__ void __launch_bounds__(score_shape::threads, score_shape::blocks)
         int64_t first_block = ((first + 1) * blocks - 1) / tiles, last_block = ((first + across) * blocks - 1) / tiles;
         place.range = (int)(index - first_block);
         place.ranges = (int)(last_block - first_block) + 1;
-        wide_tiles<true, true, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row,
-                                             none, state);
+        wide_tiles<true, true, false, shape>(task, place, (int)(tile - first), (int)(end - first), use, finish_row);
+        finish_row.done<shape>(place);
         tile = end;
     }
 }
@@ -260,7 +238,7 @@ __device__ float row_again(const loss_task &task, int row, int lane)
             origin = pass ? origin : fmaxf(origin, score);
             sum += power;
             if (pass && task.d)
-                packed_store(task.d + wide_at(task.item_rows, row, item), power);
+                tile_store_two<false>(task.d + wide_at(task.item_rows, row, item), power, 0, false);
         }
         origin = lp_warp_max(origin);
     }
@@ -283,7 +261,7 @@ __global__ void __launch_bounds__(FINISH_THREADS)
     auto load = [&](int i) {
         int r = first + i / vectors, c = i % vectors * 4;
         int present = i < lines * vectors && r < count ? task.cols - c : 0;
-        return load_four(task.z + (int64_t)r * task.cols + c, present, task.width);
+        return lp_load_four(task.z + (int64_t)r * task.cols + c, present, task.width);
     };
     auto store = [&](int i, float4 x) {
         int line = i / vectors;
@@ -323,13 +301,13 @@ __global__ void __launch_bounds__(FINISH_THREADS)
         lse[row] = TILE_LN_2 * origin + log_sum;
         loss = (double)(TILE_LN_2 * (origin - task.target_score[row]) + log_sum);
         if (task.d)
-            packed_store(task.d + wide_at(task.item_rows, row, target),
-                         tile_exp2(task.target_score[row] - origin) - sum);
+            tile_store_two<false>(task.d + wide_at(task.item_rows, row, target),
+                                  tile_exp2(task.target_score[row] - origin) - sum, 0, false);
     }
     if (thread < each) {
         inverses[thread] = mine ? 1 / sum : 0;
         if (row < whole)
-            packed_store(task.inverse + row, inverses[thread]);
+            tile_store_two<false>(task.inverse + row, inverses[thread], 0, false);
     }
     __syncthreads();
 #pragma unroll
@@ -358,18 +336,16 @@ typedef struct d_product {
     int rows;                 /* of the largest shard; 0: nothing to compute */
     float *to[2];             /* the product, and the column sums of d times weights; may be NULL */
     int step[2];              /* floats of a part */
-    int pairs;                /* product_store.pairs */
     const float *scale, *sum; /* factor of all, and divisors of the rows, or NULL */
     const uint16_t *weights;  /* 1 / sum_t */
 } d_product;
 
 typedef struct store_product {
     const d_product *of;
+    const uint16_t *weights;
+    float weighed[4]; /* of the lane's rows: 0 and 2, in the first lane of each four */
 
     template <typename shape> __device__ void start(const product_place &, product_sums<shape> &) const
-    {
-    }
-    template <typename shape> __device__ void done(const product_place &) const
     {
     }
 
@@ -387,7 +363,6 @@ typedef struct store_product {
         store.to = of->to[0];
         store.stride = place.cols;
         store.chunk_step = of->step[0];
-        store.pairs = of->pairs;
         store.run(place, sums);
     }
 } store_product;
@@ -403,14 +378,13 @@ __device__ void gradient_tile(const d_product &product, int index, wide_memory u
     product_place place = {row, 0, 0, index / cols / rows, lp_rows_now(task.rows, task.shard), task.cols.fixed};
     if (row >= place.rows)
         return;
-    store_product store = {&product};
-    wide_weights weights = {product.weights, {}};
-    wide_state state = wide_start(use);
-    wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store, weights, state);
+    store_product store = {&product, product.weights, {}};
+    wide_start(use);
+    wide_tiles<!by_items, false, by_items, shape>(task, place, tile, tile + 1, use, store);
     for (int i = 0; by_items && tile == 0 && i < 2; i++) {
         int at = row + product_row<shape>(i);
         if (product.to[1] && tile_lane_now().member == 0 && at < place.rows)
-            product.to[1][place.chunk * product.step[1] + at] = *product.scale * weights.sums[2 * i];
+            product.to[1][place.chunk * product.step[1] + at] = *product.scale * store.weighed[2 * i];
     }
 }
 
@@ -432,12 +406,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
 
 /* Rows of all parts of ditems, which fill what the blocks of dz leave of the device; slabs of a part, at least: fewer cost more to add
  * up than they save. */
-enum { PART_ROWS = 14000 };
-#ifdef LP_CUDA_EMULATED
-enum { PART_SLABS = 1 };
-#else
-enum { PART_SLABS = 8 };
-#endif
+enum { PART_ROWS = 14000, PART_SLABS = LP_SIZE(8, 1) };
 
 /* Parts of a depth: as many as wanted, if they are not too short. */
 int parts_of(int wanted, int depth)
@@ -472,7 +441,6 @@ d_product product_of(const lp_node *node, const lp_cuda_run *run, const loss_tas
               parts,
               d,
               other};
-    p.pairs = lp_vector_width((uintptr_t)p.to[0], loss.cols) > 1;
     p.scale = LP_INPUT(6);
     p.sum = by_items ? NULL : loss.sum;
     p.weights = loss.inverse;
