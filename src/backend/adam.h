@@ -10,6 +10,7 @@
 #ifndef LP_ADAM_H
 #define LP_ADAM_H
 
+#include "base/random.h"
 #include "data/batch/batch_vocabulary.h"
 #include "graph/graph.h"
 
@@ -45,5 +46,35 @@ typedef struct lp_adam {
 /* Allocates the buffers on `backend` and reads tables and rates from the graph. The caller fills in the settings before. */
 lapse_status lp_adam_init(lp_adam *adam, const struct lp_backend *backend, const lp_graph *graph, lapse_error *error);
 void lp_adam_clear(lp_adam *adam);
+
+/* Factors of one step, common to all parameters. */
+typedef struct lp_adam_factors {
+    float beta1, beta2, epsilon;
+    float rate;        /* learning rate, with the bias correction of the first moment */
+    float correction2; /* bias correction: multiplies the root of the second moment */
+    float scale;       /* gradient clipping factor, 1 if not clipped */
+} lp_adam_factors;
+
+static inline lp_adam_factors lp_adam_factors_of(const lp_adam *adam, uint64_t step)
+{
+    double correction1 = 1 - pow(adam->beta1, (double)step), correction2 = 1 - pow(adam->beta2, (double)step);
+    lp_adam_factors factors = {(float)adam->beta1,
+                               (float)adam->beta2,
+                               (float)adam->epsilon,
+                               (float)(adam->learning_rate / correction1),
+                               (float)(1 / sqrt(correction2)),
+                               1};
+    return factors;
+}
+
+/* The step of one element, for kernels of all backends. rate: with the element's multiplier. */
+LP_INLINE void lp_adam_element(lp_adam_factors by, float rate, float gradient, float *parameter, float *moment1,
+                               float *moment2)
+{
+    gradient *= by.scale;
+    *moment1 = by.beta1 * *moment1 + (1 - by.beta1) * gradient;
+    *moment2 = by.beta2 * *moment2 + (1 - by.beta2) * gradient * gradient;
+    *parameter -= rate * *moment1 / (sqrtf(*moment2) * by.correction2 + by.epsilon);
+}
 
 #endif

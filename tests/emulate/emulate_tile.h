@@ -4,9 +4,9 @@
 
 typedef const float *tile_address;
 
-__device__ static inline tile_address tile_address_of(const float *shared)
+__device__ static inline tile_address tile_address_of(const void *shared)
 {
-    return shared;
+    return (tile_address)shared;
 }
 
 __device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
@@ -58,10 +58,10 @@ __device__ static inline float tile_exp2(float x)
     return exp2f(x);
 }
 
-template <int count> __device__ static inline void tile_cp_async_part(float *to, const float *from, int present)
+template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
     for (int i = 0; i < count; i++)
-        to[i] = i < present ? from[i] : 0;
+        to[i] = valid ? from[i] : 0;
 }
 
 __device__ static inline void tile_prefetch(const float *)

@@ -26,13 +26,6 @@ const lp_ranking_kernels *lp_cpu_level_ranking(int level);
  * floating-point operations; *sink takes their result, so that the compiler keeps them. */
 double lp_cpu_fma_loop(int turns, float *sink);
 
-/* Factors of one optimizer step, common to all parameters. */
-typedef struct lp_adam_factors {
-    float beta1, beta2, epsilon;
-    float correction2; /* bias correction: multiplies the root of the second moment */
-    float scale;       /* gradient clipping factor, 1 if not clipped */
-} lp_adam_factors;
-
 /* Optimizer kernels over contiguous elements. */
 typedef struct lp_cpu_adam {
     /* gradients += l2 * parameters; returns the sum of their squares. */

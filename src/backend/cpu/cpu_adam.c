@@ -15,7 +15,6 @@ typedef struct adam_job {
     const lp_cpu_adam *kernels;
     int chunks; /* tasks of dense parameters; later tasks are table rows */
     lp_adam_factors factors;
-    float rate; /* of this step */
 } adam_job;
 
 /* Contiguous elements of a parameter, and their gradients in the first shard that has them. */
@@ -142,8 +141,8 @@ static void step_span(const adam_job *job, const span *s)
         while (end < s->count && s->rates[end / LP_PARAMETER_ALIGN] == rate)
             end += LP_PARAMETER_ALIGN;
         end = end < s->count ? end : s->count;
-        job->kernels->step(end - i, &job->factors, job->rate * rate, s->parameters + i, s->moment1 + i, s->moment2 + i,
-                           s->gradients + i);
+        job->kernels->step(end - i, &job->factors, job->factors.rate * rate, s->parameters + i, s->moment1 + i,
+                           s->moment2 + i, s->gradients + i);
         i = end;
     }
 }
@@ -179,13 +178,8 @@ void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *ro
     for (int task = 0; task < tasks; task++)
         norm += adam->norms[task];
     norm = sqrt(norm);
-    job.factors = (lp_adam_factors){
-        .beta1 = (float)adam->beta1,
-        .beta2 = (float)adam->beta2,
-        .epsilon = (float)adam->epsilon,
-        .correction2 = (float)(1 / sqrt(1 - pow(adam->beta2, (double)step))),
-        .scale = adam->clip > 0 && norm > adam->clip ? (float)(adam->clip / norm) : 1,
-    };
-    job.rate = (float)(adam->learning_rate / (1 - pow(adam->beta1, (double)step)));
+    job.factors = lp_adam_factors_of(adam, step);
+    if (adam->clip > 0 && norm > adam->clip)
+        job.factors.scale = (float)(adam->clip / norm);
     lp_threads_run(adam->threads, tasks, step_task, &job);
 }

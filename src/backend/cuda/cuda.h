@@ -138,17 +138,22 @@ static inline unsigned lp_blocks(int64_t count, int64_t size)
     return (unsigned)((count + size - 1) / size);
 }
 
-/* lp_cuda_each(run, count, [=] __device__(int i) { ... }): the function for i = 0 .. count - 1, a thread each. */
-template <typename function> __global__ void lp_each_kernel(int count, function each)
+/* lp_cuda_each<lanes>(run, like, width, [=] __device__(int64_t i, int lane) { ... }): the function for i = 0 .. rows * width - 1, with
+ * the rows that the value `like` has in this shard, by as many lanes each. */
+template <int lanes, typename function>
+__global__ void lp_each_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int width, function each)
 {
-    int i = (int)(blockIdx.x * blockDim.x + threadIdx.x);
-    if (i < count)
-        each(i);
+    int64_t thread = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    if (thread / lanes < (int64_t)lp_rows_now(rows, shard) * width)
+        each(thread / lanes, (int)(thread % lanes));
 }
 
-template <typename function> static inline void lp_cuda_each(const lp_cuda_run *run, int count, const function &each)
+template <int lanes = 1, typename function>
+static inline void lp_cuda_each(const lp_cuda_run *run, const lp_value *like, int width, const function &each)
 {
-    LP_LAUNCH(run, lp_each_kernel<function>, lp_blocks(count, 128), 128, 0, count, each);
+    LP_LAUNCH(run, (lp_each_kernel<lanes, function>),
+              lp_blocks((int64_t)lp_cuda_largest(run, like) * width * lanes, 128), 128, 0, run->shard,
+              lp_cuda_rows_of(like), width, each);
 }
 
 /* ---- for kernels --------------------------------------------------------------------------------------------- */

@@ -1,7 +1,5 @@
 /* cuda_adam.cu: lazy Adam on the device (of a table, only the rows that the batch uses), in two launches:
- * adam_norm_kernel sums squares for gradient clipping by global norm, adam_step_kernel updates.
- *
- *     m = beta1 m + (1 - beta1) g     v = beta2 v + (1 - beta2) g^2     p -= rate m / (sqrt(v) correction2 + epsilon)
+ * adam_norm_kernel sums squares for gradient clipping by global norm, adam_step_kernel updates (lp_adam_element).
  *
  * A batch is one shard here: row i of the optimizer's list has row i of the shard's gradients. Parameters form groups
  * (the dense ones, then each table), and groups are cut into chunks of THREADS vectors, one for each block of
@@ -28,7 +26,7 @@ typedef struct adam_task {
     group groups[GROUPS];
     const lp_cuda_adam_args *args;
     double *norms; /* of the blocks of adam_norm_kernel */
-    float beta1, beta2, epsilon, l2;
+    float l2;
     double clip;
     int chunks, norm_blocks; /* norm_blocks is 0 without clipping */
 } adam_task;
@@ -82,14 +80,11 @@ __device__ static inline float vector_step(const adam_task &task, const group &p
     float scale = updates ? clip_scale(task) : 1;
     if (!updates || !valid)
         return squares;
-    float rate = task.args->rate * own_rate, correction = task.args->correction2;
+    lp_adam_factors by = task.args->factors;
+    by.scale = scale;
 #pragma unroll
-    for (int i = 0; i < n; i++) {
-        float g = gradient.at[i] * scale;
-        first.at[i] = task.beta1 * first.at[i] + (1 - task.beta1) * g;
-        second.at[i] = task.beta2 * second.at[i] + (1 - task.beta2) * g * g;
-        parameter.at[i] -= rate * first.at[i] / (sqrtf(second.at[i]) * correction + task.epsilon);
-    }
+    for (int i = 0; i < n; i++)
+        lp_adam_element(by, by.rate * own_rate, gradient.at[i], &parameter.at[i], &first.at[i], &second.at[i]);
     if (task.l2 != 0 || own_rate == 0) /* readers of gradients see the one that was applied */
         lp_vector_store<n>(p.gradients + (size_t)index * n, gradient, 0);
     lp_vector_store<n>(p.moment1 + at, first, 0);
@@ -167,9 +162,6 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
         task.chunks += task.groups[i].chunks;
     task.args = args;
     task.norms = adam->norms;
-    task.beta1 = (float)adam->beta1;
-    task.beta2 = (float)adam->beta2;
-    task.epsilon = (float)adam->epsilon;
     task.l2 = (float)adam->l2;
     task.clip = adam->clip;
     int64_t norms = (int64_t)(adam->size - adam->table_size) / LP_PARAMETER_ALIGN + adam->item_capacity;
@@ -212,8 +204,5 @@ size_t lp_cuda_adam_size(int64_t max_rows)
 
 lp_cuda_adam_args lp_cuda_adam_args_of(const lp_train_step *train, const float *loss)
 {
-    const lp_adam *adam = train->adam;
-    double rate = adam->learning_rate / (1 - pow(adam->beta1, (double)train->step));
-    double correction2 = 1 / sqrt(1 - pow(adam->beta2, (double)train->step));
-    return {train->rows ? train->rows->count : 0, (float)rate, (float)correction2, loss, train->loss_to};
+    return {train->rows ? train->rows->count : 0, lp_adam_factors_of(train->adam, train->step), loss, train->loss_to};
 }

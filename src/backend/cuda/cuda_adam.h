@@ -8,7 +8,7 @@
  * every step, so they can be replayed. */
 typedef struct lp_cuda_adam_args {
     int32_t rows;
-    float rate, correction2; /* bias-corrected learning rate; bias correction of the second moment */
+    lp_adam_factors factors; /* without clipping */
     const float *loss;       /* *loss_to = *loss, if loss_to is not NULL */
     float *loss_to;
 } lp_cuda_adam_args;

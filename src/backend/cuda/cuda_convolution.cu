@@ -1,36 +1,26 @@
-/* cuda_convolution.cu: shifts of rows, and convolutions over the tokens of packed sequences (token_window.h). A warp owns a token, a lane
- * its elements of the result; windows are short, so that each lane loops over the rows of its own and reads neighbours from the cache. */
-#include "backend/cuda/cuda.h"
+/* cuda_convolution.cu: shifts of rows, and convolutions over the tokens of packed sequences (token_window.h). A thread owns an element of
+ * the result; windows are short, so that it loops over their rows and reads neighbours from the cache. */
+#include "backend/cuda/cuda_attention_order.h"
 
 typedef float real;
 #include "backend/token_window.h"
 
-enum { WARPS = 8 };
-
-/* width: of the result. */
-template <float (*element)(const lp_token_window *, int)>
-__global__ void window_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, const int32_t *segment, lp_token_window w,
-                              float *out, int width, int adds)
-{
-    w.t = (int)(blockIdx.x * WARPS + threadIdx.y);
-    if (w.t >= lp_rows_now(rows, shard))
-        return;
-    int s = lp_segment_of(segment, shard->segments, w.t);
-    w.begin = segment[s];
-    w.end = segment[s + 1];
-    for (int i = (int)threadIdx.x; i < width; i += 32)
-        lp_store(&out[(size_t)w.t * width + i], element(&w, i), adds);
-}
-
 template <float (*element)(const lp_token_window *, int)>
 static void run_window(const lp_node *node, const lp_cuda_run *run, const lp_value *like)
 {
-    const lp_value *out = node->outputs[0];
-    lp_token_window w = lp_window_of(node, like);
+    lp_cuda_bounds bounds = lp_cuda_bounds_of(run);
+    lp_token_window window = lp_window_of(node, like);
+    float *out = LP_OUTPUT(0);
+    int width = node->outputs[0]->cols, adds = LP_ADDS(0);
     for (int i = 0; i < 3; i++)
-        w.in[i] = LP_INPUT(i);
-    LP_LAUNCH(run, window_kernel<element>, lp_blocks(lp_cuda_largest(run, out), WARPS), dim3(32, WARPS), 0, run->shard,
-              lp_cuda_rows_of(out), run->segment, w, LP_OUTPUT(0), out->cols, LP_ADDS(0));
+        window.in[i] = LP_INPUT(i);
+    lp_cuda_each(run, node->outputs[0], width, [=] __device__(int64_t i, int) {
+        lp_token_window w = window;
+        w.t = (int)(i / width);
+        w.begin = bounds.start[w.t];
+        w.end = bounds.end[w.t];
+        lp_store(&out[i], element(&w, (int)(i % width)), adds);
+    });
 }
 
 #define WINDOW_OP(name, like)                                \

@@ -312,7 +312,7 @@ template <bool transpose> void launch(const lp_stage_part *parts, int count, con
     if (product.add && product.accumulates) { /* rare: in a launch of its own */
         const float *add = data(product.add);
         float *to = store.to;
-        lp_cuda_each(run, largest * y->cols, [=] __device__(int i) { to[i] += add[i]; });
+        lp_cuda_each(run, y, y->cols, [=] __device__(int64_t i, int) { to[i] += add[i]; });
     }
     if (!lp_cuda_copy_from(run, parts->node, 0).data)
         return product_launch<true, transpose>(run, task.of[0], (const product_store &)store, heads, largest, out);

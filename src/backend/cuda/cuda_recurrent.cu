@@ -157,13 +157,14 @@ static size_t packed_size(int hidden, int gates)
 
 /* Column p H + c of the packed weight: row p H + c of W_hh; for the gradient, column c of gate p's rows. */
 template <typename cells>
-static void launch(const lp_cuda_run *run, const float *weight, int hidden, float *packed, const cells &mine)
+static void launch(const lp_cuda_run *run, const lp_value *w_hh, float *packed, const cells &mine)
 {
-    int wide = cells::gates * hidden, padded = padded_to_four(hidden),
+    const float *weight = (const float *)lp_run_data(run->run, w_hh);
+    int hidden = w_hh->cols, wide = w_hh->rows, padded = padded_to_four(hidden),
         threads = min((wide + 31) / 32 * 32, (int)MOST_THREADS);
     int state = cells::states * padded + wide, fit = (MOST_SHARED / (int)sizeof(float) - state) / wide / 4 * 4;
     bool against = cells::states > 1;
-    lp_cuda_each(run, padded * wide, [=] __device__(int i) {
+    lp_cuda_each(run, w_hh, padded, [=] __device__(int i, int) {
         int k = i / wide, r = i % wide;
         size_t from = against ? (size_t)(r / hidden * hidden + k) * hidden + r % hidden : (size_t)r * hidden + k;
         packed[i] = k < hidden ? weight[from] : 0;
@@ -180,7 +181,7 @@ template <int gates, lp_cell_step cell> static void scan(const lp_node *node, co
     float *packed = (float *)lp_cuda_scratch(run, packed_size(hidden, gates) * sizeof *packed);
     scan_step<gates, cell> mine = {LP_INPUT(0), LP_INPUT(2), LP_OUTPUT(0), LP_OUTPUT(1), LP_OUTPUT(2)};
     if (packed)
-        launch(run, LP_INPUT(1), hidden, packed, mine);
+        launch(run, node->inputs[1], packed, mine);
 }
 
 /* Inputs: what is stored, of the LSTM c, h, W_hh, dh. */
@@ -196,7 +197,7 @@ template <int gates, lp_cell_gradient cell> static void scan_gradient(const lp_n
     float *previous_h = dgates + tokens * wide, *packed = previous_h + tokens * hidden;
     scan_step_gradient<gates, cell> mine = {LP_INPUT(0),  LP_INPUT(1), LP_INPUT(weight - 1), LP_INPUT(weight + 1),
                                             LP_OUTPUT(0), dgates,      previous_h,           LP_ADDS(0)};
-    launch(run, LP_INPUT(weight), hidden, packed, mine);
+    launch(run, node->inputs[weight], packed, mine);
     if (node->outputs[1] || node->outputs[2])
         lp_cuda_outer(run, {LP_ROWS_TOKENS, 0}, dgates, wide, previous_h, hidden, LP_OUTPUT(1), LP_ADDS(1),
                       LP_OUTPUT(2), LP_ADDS(2));

@@ -10,15 +10,10 @@ typedef uint64_t reduction_barrier;
 
 #ifdef __CUDACC__
 
-__device__ static inline uint32_t reduction_address(const void *data)
-{
-    return (uint32_t)__cvta_generic_to_shared(data);
-}
-
 /* Completes when this many threads have arrived and all bytes that they expect are copied. */
 __device__ static inline void reduction_barrier_init(reduction_barrier *barrier, int threads)
 {
-    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(reduction_address(barrier)), "r"(threads) : "memory");
+    asm volatile("mbarrier.init.shared.b64 [%0], %1;" ::"r"(tile_address_of(barrier)), "r"(threads) : "memory");
 }
 
 /* Makes the barriers that this thread initialized visible to bulk copies. */
@@ -30,7 +25,7 @@ __device__ static inline void reduction_barriers_fence(void)
 /* Arrives, and adds the bytes of the bulk copies to come. */
 __device__ static inline void reduction_barrier_expect(reduction_barrier *barrier, uint32_t bytes)
 {
-    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(reduction_address(barrier)), "r"(bytes)
+    asm volatile("mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(tile_address_of(barrier)), "r"(bytes)
                  : "memory");
 }
 
@@ -39,8 +34,8 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
                                                   reduction_barrier *barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];" ::"r"(
-                     reduction_address(to)),
-                 "l"(from), "r"(bytes), "r"(reduction_address(barrier))
+                     tile_address_of(to)),
+                 "l"(from), "r"(bytes), "r"(tile_address_of(barrier))
                  : "memory");
 }
 
@@ -55,7 +50,7 @@ __device__ static inline void reduction_wait(reduction_barrier *barrier, uint32_
                      "selp.u32 %0, 1, 0, open;\n"
                      "}"
                      : "=r"(open)
-                     : "r"(reduction_address(barrier)), "r"(phase)
+                     : "r"(tile_address_of(barrier)), "r"(phase)
                      : "memory");
 }
 

@@ -9,6 +9,8 @@
 
 #include "backend/cuda/cuda.h"
 
+#include <type_traits>
+
 /* n floats that are loaded and stored in one instruction. */
 template <int n> struct __align__(4 * n) lp_vector
 {
@@ -48,12 +50,6 @@ template <int n> __device__ static inline void lp_vector_store(float *to, lp_vec
     *(lp_vector<n> *)to = amount;
 }
 
-/* Angular frequency i of periods that have `count` harmonics each. */
-__device__ static inline double lp_harmonic(const float *log_period, int i, int count)
-{
-    return 6.283185307179586476925 * (i % count + 1) * exp(-(double)log_period[i / count]);
-}
-
 /* Sine and cosine of time * frequency, which may be many turns. */
 __device__ static inline void lp_time_sincos(double time, double frequency, float *sine, float *cosine)
 {
@@ -68,19 +64,15 @@ static inline int lp_vector_width(uintptr_t pointers, int cols)
     return all % 16 == 0 ? 4 : all % 8 == 0 ? 2 : 1;
 }
 
-/* Calls launch with the width as a compile-time constant: launch(lp_constant<2>()). */
-template <int n> struct lp_constant {
-    static constexpr int value = n;
-};
-
+/* Calls launch with the width as a compile-time constant: launch(std::integral_constant<int, 2>()). */
 template <typename launcher> static inline void lp_with_vector_width(int width, const launcher &launch)
 {
     if (width == 4)
-        launch(lp_constant<4>());
+        launch(std::integral_constant<int, 4>());
     else if (width == 2)
-        launch(lp_constant<2>());
+        launch(std::integral_constant<int, 2>());
     else
-        launch(lp_constant<1>());
+        launch(std::integral_constant<int, 1>());
 }
 
 #endif

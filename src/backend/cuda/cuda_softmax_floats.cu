@@ -110,7 +110,7 @@ void lp_cuda_softmax_floats(const lp_node *node, const lp_cuda_run *run)
     float *terms = target_scores + rows, *logs = (float *)lp_run_data(run->run, lse);
     chunk_task task = {run->shard, targets, catalogue, rows, 0, 0, target, scores, terms, logs, target_scores, memory};
     const float *bias = LP_INPUT(2), *logq = LP_INPUT(3);
-    lp_cuda_each(run, loss ? items : 0, [=] __device__(int i) {
+    lp_cuda_each(run, node->inputs[1], loss ? 1 : 0, [=] __device__(int64_t i, int) {
         float term = bias[i] + (logq ? logq[i] : 0);
         terms[i] = term < LEAST_SCORE ? LEAST_SCORE : term; /* NaN stays */
     });

@@ -32,11 +32,6 @@ static inline bool tile_bf16(const lp_cuda_run *run)
 #define TILE_LOG2_E 1.4426950408889634f
 #define TILE_LN_2 0.6931471805599453f
 
-__host__ __device__ static inline int tile_pad(int count)
-{
-    return (count + 7) / 8 * 8;
-}
-
 /* Width of the tiles if `count` columns are divided evenly among as few tiles of at most `most` as possible, in
  * multiples of `unit`. */
 static inline int tile_width(int count, int most, int unit)
@@ -95,7 +90,7 @@ TILE_MMA(tile_mma_bf16, "m16n8k16.row.col.f32.bf16.bf16.f32")
 /* Shared-memory address from which a lane reads. */
 typedef uint32_t tile_address;
 
-__device__ static inline tile_address tile_address_of(const float *shared)
+__device__ static inline tile_address tile_address_of(const void *shared)
 {
     return (tile_address)__cvta_generic_to_shared(shared);
 }
@@ -163,17 +158,16 @@ __device__ static inline float tile_exp2(float x)
     return y;
 }
 
-/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory, of which the first `present` are read; the
- * others are zeros. */
-template <int count> __device__ static inline void tile_cp_async_part(float *to, const float *from, int present)
+/* Starts an asynchronous copy of `count` floats (1, 2 or 4) to shared memory; zeros if they are not valid. */
+template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
     if constexpr (count == 4) /* past the L1 cache, which only copies of 16 bytes can do */
-        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                     "l"(from), "r"(4 * present)
+        asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(tile_address_of(to)), "l"(from),
+                     "r"(valid ? 16 : 0)
                      : "memory");
     else
-        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"((uint32_t)__cvta_generic_to_shared(to)),
-                     "l"(from), "n"(4 * count), "r"(4 * present)
+        asm volatile("cp.async.ca.shared.global [%0], [%1], %2, %3;" ::"r"(tile_address_of(to)), "l"(from),
+                     "n"(4 * count), "r"(valid ? 4 * count : 0)
                      : "memory");
 }
 
@@ -192,12 +186,6 @@ __device__ static inline void tile_cp_async_wait(void)
 #else
 #include <emulate_tile.h>
 #endif
-
-/* The same, of all or none. */
-template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
-{
-    tile_cp_async_part<count>(to, from, valid ? count : 0);
-}
 
 /* Rounds to the nearest bf16. */
 __device__ static inline float tile_round_bf16(float x)
