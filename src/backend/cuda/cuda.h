@@ -235,7 +235,7 @@ LP_CUDA_OP(row_node);
 LP_OPS(LP_CUDA_DECLARE)
 #undef LP_CUDA_DECLARE
 
-/* NULL where the op has no kernel (cuda_table.cu). */
-lp_cuda_kernel lp_cuda_kernel_of(lp_op_id id);
+/* The launcher of the node's op, or the one that follows from its rule (cuda_program.cu); NULL where there is none. */
+lp_cuda_kernel lp_cuda_kernel_of(const lp_node *node);
 
 #endif

@@ -7,6 +7,7 @@
  */
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_row_steps.h"
+#include "backend/cuda/cuda_upload.h"
 
 namespace
 {
@@ -289,8 +290,9 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
     return good ? rule->outputs : 0;
 }
 
-void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run)
+void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_cuda_run *run)
 {
+    const lp_step *steps = (const lp_step *)((const char *)run->shard + run->upload->steps_offset) + stage->first_step;
     const lp_value *shape = lp_step_shape(stage->parts[0].node);
     int cols = lp_fused_cols(stage->parts[0].node);
     size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * weight_floats(cols)) + sizeof *steps * (size_t)stage->count;

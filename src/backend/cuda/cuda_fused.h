@@ -46,8 +46,8 @@ bool lp_cuda_fused_suits(const lp_graph *graph);
 /* The outputs (bits) of a node that a fused kernel can compute; 0: none. */
 unsigned lp_cuda_fused_supports(const lp_node *node);
 
-/* steps: those of the stage, on the device. */
-void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_step *steps, const lp_cuda_run *run);
+/* The steps of the stage are in the upload. */
+void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_cuda_run *run);
 
 /* Packs the weights of fused kernels that were written by this stage, as the last one before they are read; -1: that no stage writes. */
 void lp_cuda_pack(const lp_cuda_stages *stages, int stage, const lp_cuda_run *run);

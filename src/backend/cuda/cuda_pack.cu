@@ -57,11 +57,11 @@ packed_weight weight_of(const lp_cuda_stages *stages, const lp_stage_part *part,
     int in = product->inputs[0]->cols, in_halves = lp_fused_halves(in);
     int out = product->outputs[0]->cols, out_halves = lp_fused_halves(out);
     /* A weight that no stage writes is a parameter, or the pack scales one. */
-    bool scales = stages->packed_after[part->number] < 0 && node;
+    bool scales = part->packed_after < 0 && node;
     const float *weight = scales ? LP_INPUT(0) : (const float *)lp_run_data(run->run, product->inputs[1]);
     return {weight,
             scales ? LP_INPUT(1) : NULL,
-            stages->weights + stages->packed[part->number],
+            stages->weights + part->packed,
             in / in_halves,
             out / out_halves,
             in_halves,
@@ -83,7 +83,7 @@ void lp_cuda_pack(const lp_cuda_stages *stages, int stage, const lp_cuda_run *ru
     for (int s = stage + 1; stages->packed_size && s < stages->count; s++)
         for (int p = 0; stages->all[s].type == LP_STAGE_FUSED && p < stages->all[s].count; p++) {
             const lp_stage_part *part = &stages->all[s].parts[p];
-            if (lp_part_is_product(part) && stages->packed_after[part->number] == stage)
+            if (lp_part_is_product(part) && part->packed_after == stage)
                 task.weights[count++] = weight_of(stages, part, run);
             if (count == PACK_WEIGHTS)
                 launch();

@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
     bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
-    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node->op->id) : NULL;
+    return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node) : NULL;
 }
 
 /* Whether the launch of a stage stores the outputs of the part: of products, those of the last one. */

@@ -12,8 +12,6 @@
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_steps.h"
 
-#include <stdlib.h>
-
 enum { MAX_PROGRAMS = 16, NOT_RELEASED = -2 };
 
 /* Uploads, so that the host may run some steps ahead. */
@@ -22,7 +20,6 @@ typedef struct ring_entry {
     char *staging, *uploaded; /* the upload in pinned host memory, and in device memory */
     cudaEvent_t released;     /* after the last launch that reads it */
     void **inputs;            /* by slot, on the device */
-    const lp_step **steps;    /* of fused kernels, by stage, on the device */
     cudaGraphExec_t captured; /* graph that reads this upload; NULL: not captured yet */
     const lp_adam *adam;      /* whose step the graph contains; NULL: none */
 } ring_entry;
@@ -47,11 +44,10 @@ typedef struct lp_cuda_program {
     lp_cuda_dispatch *dispatch; /* cuda_schedule.h */
     lp_cuda_copies copies;
     device_block *blocks;
-    bool capturing;        /* launches go to a CUDA graph */
-    int released_level;    /* whose low-priority stages wait for `released`; NOT_RELEASED: none */
-    cudaEvent_t released;  /* lp_cuda_release_low_priority */
-    lp_launch_part *parts; /* scratch of report_launch */
-    lp_arena arena;        /* owns the program itself */
+    bool capturing;       /* launches go to a CUDA graph */
+    int released_level;   /* whose low-priority stages wait for `released`; NOT_RELEASED: none */
+    cudaEvent_t released; /* lp_cuda_release_low_priority */
+    lp_arena arena;       /* owns the program itself */
 } lp_cuda_program;
 
 /* NULL when out of memory. */
@@ -125,61 +121,41 @@ static lp_cuda_run run_at(lp_cuda_program *program, const ring_entry *entry, lp_
     return mine;
 }
 
+/* The steps of fused kernels, which are the same in every run with this ring entry. */
+static void build_steps(lp_cuda_program *program, const ring_entry *entry, const lp_run *run)
+{
+    const lp_cuda_stages *stages = &program->stages;
+    lp_step *steps = (lp_step *)(entry->staging + program->upload.steps_offset);
+    lp_run on_device = *run;
+    lp_cuda_run sizes = run_at(program, entry, &on_device);
+    for (const lp_cuda_stage *stage = stages->all; stage < stages->all + stages->count; stage++)
+        if (stage->type == LP_STAGE_FUSED)
+            lp_cuda_steps_build(stages, stage->parts, stage->count, true, &sizes, steps + stage->first_step);
+}
+
 /* False when out of memory. */
-static bool build_ring(lp_cuda_program *program)
+static bool build_ring(lp_cuda_program *program, const lp_run *run)
 {
     lp_cuda_device *device = program->device;
     size_t size = program->upload.size, slots = (size_t)program->upload.input_count + 1;
     char *staging = (char *)lp_device_pinned(device, RING * size);
     device_block *uploaded = add_block(program, NULL, RING * size);
+    device_block *weights = add_block(program, NULL, program->stages.packed_size * sizeof(float));
     program->ring[0].staging = staging;
-    bool good = staging && uploaded;
+    bool good = staging && uploaded && weights;
     lp_device_sync(device); /* the copy stream does not wait for the zeroing of new memory */
     for (int i = 0; good && i < RING; i++) {
         ring_entry *entry = &program->ring[i];
         entry->staging = staging + i * size;
         entry->uploaded = (char *)uploaded->data + i * size;
         entry->inputs = (void **)lp_arena_alloc(&program->arena, slots * sizeof *entry->inputs);
-        entry->steps = (const lp_step **)lp_arena_alloc(&program->arena,
-                                                        ((size_t)program->stages.count + 1) * sizeof *entry->steps);
-        good = entry->inputs && entry->steps &&
-               cudaEventCreateWithFlags(&entry->released, cudaEventDisableTiming) == cudaSuccess;
+        good = entry->inputs && cudaEventCreateWithFlags(&entry->released, cudaEventDisableTiming) == cudaSuccess;
         for (int slot = 0; good && slot < program->upload.input_count; slot++)
             entry->inputs[slot] = entry->uploaded + program->upload.inputs[slot].offset;
+        program->stages.weights = (float *)weights->data;
+        if (good)
+            build_steps(program, entry, run);
     }
-    return good;
-}
-
-/* Builds the steps of all fused kernels, for each ring entry, and uploads them in one copy. False when out of memory. */
-static bool build_steps(lp_cuda_program *program, const lp_run *run)
-{
-    lp_cuda_stages *stages = &program->stages;
-    size_t parts = 0, built = 0;
-    for (int i = 0; i < stages->count; i++)
-        if (stages->all[i].type == LP_STAGE_FUSED)
-            parts += RING * (size_t)stages->all[i].count;
-    device_block *packed = add_block(program, NULL, stages->packed_size * sizeof(float));
-    device_block *uploaded = add_block(program, NULL, parts * sizeof(lp_step));
-    lp_step *steps = (lp_step *)lp_alloc(parts, sizeof *steps);
-    bool good = packed && uploaded && steps;
-    if (good)
-        stages->weights = (float *)packed->data;
-    for (int e = 0; good && e < RING; e++) {
-        lp_run on_device = *run;
-        lp_cuda_run sizes = run_at(program, &program->ring[e], &on_device);
-        for (int i = 0; i < stages->count; i++) {
-            const lp_cuda_stage *stage = &stages->all[i];
-            sizes.stage = i;
-            if (stage->type != LP_STAGE_FUSED)
-                continue;
-            lp_cuda_steps_build(stages, stage->parts, stage->count, true, &sizes, steps + built);
-            program->ring[e].steps[i] = (const lp_step *)uploaded->data + built;
-            built += (size_t)stage->count;
-        }
-    }
-    if (good)
-        lp_device_copy(program->device, uploaded->data, steps, parts * sizeof *steps);
-    lp_free(steps);
     return good;
 }
 
@@ -190,14 +166,13 @@ static bool build(lp_cuda_program *program, const lp_run *run)
     lp_cuda_stages *stages = &program->stages;
     lp_cuda_run sizes = program->sizes;
     sizes.run = run;
-    program->parts = (lp_launch_part *)lp_arena_alloc(arena, ((size_t)graph->node_count + 1) * sizeof *program->parts);
     /* An unscheduled plan reuses bytes in node order, so its nodes must run in that order. */
-    return program->parts &&
-           lp_cuda_stages_build(graph, !run->plan->scheduled, run->precision != LP_PRECISION_FP32,
+    return lp_cuda_stages_build(graph, !run->plan->scheduled, run->precision != LP_PRECISION_FP32,
                                 run->precision == LP_PRECISION_BF16, arena, stages) &&
            (program->dispatch = lp_cuda_schedule(run->plan, stages, arena)) &&
            lp_cuda_copies_plan(&program->copies, stages, &sizes, arena) &&
-           lp_cuda_upload_plan(&program->upload, &sizes, arena) && build_ring(program) && build_steps(program, run);
+           lp_cuda_upload_plan(&program->upload, &sizes, (size_t)stages->step_count * sizeof(lp_step), arena) &&
+           build_ring(program, run);
 }
 
 /* NULL when out of memory. */
@@ -237,7 +212,7 @@ static lp_cuda_program *find(lp_cuda_device *device, const lp_run *run)
     while (program && !matches(program, run))
         program = program->next;
     for (int i = 0; !program && i < graph->node_count; i++)
-        if (!lp_cuda_kernel_of(graph->nodes[i]->op->id))
+        if (!lp_cuda_kernel_of(graph->nodes[i]))
             lp_device_problem_set(device, graph->nodes[i]->op->name, "this op has no kernel for the GPU");
     if (lp_device_problem(device))
         return NULL;
@@ -247,6 +222,17 @@ static lp_cuda_program *find(lp_cuda_device *device, const lp_run *run)
 }
 
 /* ---- launches ------------------------------------------------------------------------------------------------ */
+
+lp_cuda_kernel lp_cuda_kernel_of(const lp_node *node)
+{
+#define LP_CUDA_ADDRESS(id, name) lp_cuda_##name,
+    static const lp_cuda_kernel own[LP_OP_COUNT] = {LP_OPS(LP_CUDA_ADDRESS)};
+    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
+    return own[node->op->id]                           ? own[node->op->id]
+           : rule->step.role[0] != LP_ROLE_NONE        ? lp_cuda_row_node
+           : rule->reduction.type != LP_REDUCTION_NONE ? lp_cuda_reduce_node
+                                                       : NULL;
+}
 
 /* The node, without the outputs that other parts compute. */
 static lp_node node_of(const lp_stage_part *part)
@@ -258,14 +244,14 @@ static lp_node node_of(const lp_stage_part *part)
     return node;
 }
 
-static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_step *steps)
+static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage)
 {
     if (stage->type == LP_STAGE_FUSED)
-        lp_cuda_fused_launch(stage, steps, run);
+        lp_cuda_fused_launch(stage, run);
     else if (stage->type == LP_STAGE_REDUCTION)
         lp_cuda_reduce(stage->parts, stage->count, run);
     else if (stage->type == LP_STAGE_ROWS)
-        lp_cuda_row_chain_launch(&run->program->stages, stage, run);
+        lp_cuda_row_chain(&run->program->stages, stage->parts, stage->count, run);
     else if (stage->type == LP_STAGE_PRODUCT)
         lp_cuda_products(stage->parts, stage->count, run);
     else if (stage->type == LP_STAGE_LOSS && stage->count == 2) {
@@ -274,24 +260,11 @@ static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage, con
     } else {
         for (int p = 0; p < stage->count; p++) {
             lp_node node = node_of(&stage->parts[p]);
-            lp_cuda_kernel_of(node.op->id)(&node, run);
+            lp_cuda_kernel_of (&node)(&node, run);
         }
     }
     lp_cuda_copies_after(stage, run);
     lp_cuda_pack(&run->program->stages, run->stage, run);
-}
-
-static bool computes_first_output(const lp_stage_part *part)
-{
-    for (int i = 0; i < part->node->op->output_count; i++)
-        if (part->node->outputs[i])
-            return lp_part_computes(part, i);
-    return true;
-}
-
-static int by_node(const void *a, const void *b)
-{
-    return ((const lp_launch_part *)a)->node - ((const lp_launch_part *)b)->node;
 }
 
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_profiler *profiler)
@@ -299,13 +272,13 @@ static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, co
     static const char *const types[] = {"node", "fused", "reduction", "rows", "product", NULL};
     static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
     const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
-    lp_launch_part *parts = run->program->parts;
+    lp_launch_part parts[LP_STAGE_PARTS];
     lp_launch launch = {run->stage, type, parts, stage->count, lp_device_timer_stop(run->device)};
     for (int p = 0; p < stage->count; p++) {
         parts[p].node = stage->parts[p].number;
-        parts[p].counts = computes_first_output(&stage->parts[p]);
+        unsigned present = lp_outputs_of(stage->parts[p].node), first = present & (~present + 1);
+        parts[p].counts = !first || first & stage->parts[p].outputs;
     }
-    qsort(parts, (size_t)stage->count, sizeof *parts, by_node);
     profiler->on_launch(profiler->context, &launch);
 }
 
@@ -327,8 +300,7 @@ static void record(const lp_cuda_run *run, cudaEvent_t *event)
 
 /* While capturing, stages run on their streams, after those that they wait for; otherwise in their order, on stream 0. With a profiler
  * each is timed. */
-static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_step *train_step,
-                       const lp_profiler *profiler)
+static void launch_all(lp_cuda_run run, const lp_train_step *train_step, const lp_profiler *profiler)
 {
     lp_cuda_program *program = run.program;
     int count = program->stages.count;
@@ -348,7 +320,7 @@ static void launch_all(lp_cuda_run run, const ring_entry *entry, const lp_train_
         if (lp_device_problem(run.device)) /* such as scratch memory that is too large */
             stage = NULL;
         else if (stage)
-            launch_stage(&run, stage, entry->steps[i - 1]);
+            launch_stage(&run, stage);
         else if (i == 0) {
             lp_cuda_copies_begin(&run);
             lp_cuda_pack(&program->stages, -1, &run);
@@ -376,7 +348,7 @@ static bool capture(const lp_cuda_run *run, ring_entry *entry, const lp_train_st
     if (cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess)
         return false;
     run->program->capturing = true;
-    launch_all(*run, entry, train_step, NULL);
+    launch_all(*run, train_step, NULL);
     run->program->capturing = false;
     cudaError_t error = cudaStreamEndCapture(stream, &graph);
     if (error == cudaSuccess)
@@ -406,7 +378,7 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *given, const lp_t
     if (!profiler && program->runs > 1 && capture(&launched, entry, train_step))
         lp_cuda_check(device, cudaGraphLaunch(entry->captured, device->streams[0]), "replaying a step");
     else
-        launch_all(launched, entry, train_step, profiler);
+        launch_all(launched, train_step, profiler);
     lp_cuda_check(device, cudaEventRecord(entry->released, device->streams[0]), "recording an event");
 }
 

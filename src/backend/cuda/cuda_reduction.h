@@ -9,8 +9,7 @@
 
 #include "backend/cuda/cuda_stage.h"
 
-/* Parts in a group, at most. */
-enum { LP_CUDA_REDUCTION_MAX = 32 };
+enum { LP_CUDA_REDUCTION_MAX = LP_STAGE_PARTS };
 
 /* Whether an outer product has enough columns to be multiplied in bf16 by warpgroups (cuda_outer.cu). */
 bool lp_cuda_outer_wide(const lp_node *node);

@@ -181,15 +181,6 @@ template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
     launch_shape<n, MOST_EACH, true>(run, task, lanes, largest);
 }
 
-void launch_parts(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, const lp_cuda_run *run)
-{
-    const lp_value *shape = lp_step_shape(parts[0].node);
-    int largest = lp_cuda_largest(run, shape);
-    row_task task = {run->shard, lp_cuda_rows_of(shape), shape->cols, count, 1, {}};
-    lp_cuda_steps_build(stages, parts, count, false, run, task.steps);
-    lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
-}
-
 } // namespace
 
 unsigned lp_cuda_row_chain_supports(const lp_node *node)
@@ -200,18 +191,19 @@ unsigned lp_cuda_row_chain_supports(const lp_node *node)
     return fits ? lp_cuda_rule_of(node)->step.outputs : 0;
 }
 
-void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run)
+void lp_cuda_row_chain(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
-    launch_parts(stages, stage->parts, stage->count, run);
+    const lp_value *shape = lp_step_shape(parts[0].node);
+    int largest = lp_cuda_largest(run, shape);
+    row_task task = {run->shard, lp_cuda_rows_of(shape), shape->cols, count, 1, {}};
+    lp_cuda_steps_build(stages, parts, count, false, run, task.steps);
+    lp_with_vector_width(width_of(task), [&](auto by) { launch<decltype(by)::value>(run, task, largest); });
 }
 
 void lp_cuda_row_node(const lp_node *node, const lp_cuda_run *run)
 {
     lp_stage_part part = {node, 0, ~lp_cuda_rule_of(node)->reduction.outputs};
-    bool any = false;
-    for (int i = 0; i < node->op->output_count; i++)
-        any = any || lp_part_computes(&part, i);
-    if (any)
-        launch_parts(NULL, &part, 1, run);
+    if (lp_outputs_of(node) & part.outputs)
+        lp_cuda_row_chain(NULL, &part, 1, run);
     lp_cuda_reduce_node(node, run);
 }

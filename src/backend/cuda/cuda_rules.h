@@ -1,5 +1,5 @@
 /* cuda_rules.h: how nodes are grouped into stages (cuda_stage.h), one row of a table for each op. An op without a row is a launch of its
- * own; every op has a launcher besides (cuda_table.cu), for runs and sizes to which its rule does not apply.
+ * own; every op has a launcher besides (lp_cuda_kernel_of), for runs and sizes to which its rule does not apply.
  *
  * Sets of inputs and outputs are bits.
  */
@@ -28,8 +28,8 @@ enum { LP_STEP_INPUTS = 4 };
 
 /* A step of a fused kernel or of a chain of rows. */
 typedef struct lp_step_rule {
-    unsigned outputs; /* of those it computes; 0: there is no such step */
-    lp_step_role role[LP_STEP_INPUTS];
+    unsigned outputs = 0; /* of those it computes; 0: there is no such step */
+    lp_step_role role[LP_STEP_INPUTS] = {};
     bool pairs = false;    /* of cosines and sines, which pass through no registers from step to step */
     bool commutes = false; /* MAIN and OTHER may be exchanged */
 } lp_step_rule;
@@ -45,24 +45,23 @@ typedef enum lp_reduction_type {
 
 /* A sum over rows in a group of reductions (cuda_reduction.h). */
 typedef struct lp_reduction_rule {
-    lp_reduction_type type;
-    unsigned outputs; /* those that are sums over rows */
-    int p, q, extra;  /* indices of inputs; -1: none */
-    int halves;       /* of the rows of p */
+    lp_reduction_type type = LP_REDUCTION_NONE;
+    unsigned outputs = 0;           /* those that are sums over rows */
+    int p = -1, q = -1, extra = -1; /* indices of inputs; -1: none */
 } lp_reduction_rule;
 
 typedef struct lp_cuda_rule {
     lp_op_id id;
-    lp_step_rule step;
-    lp_reduction_rule reduction;
+    unsigned copies = 0; /* inputs of which the launch reads copies in bf16 (cuda_packed.h) */
+    unsigned either = 0; /* inputs of which it reads copies if there are no floats */
+    lp_step_rule step = {};
+    lp_reduction_rule reduction = {};
     /* Outputs of a sampled loss and of its gradient that one launch computes together (cuda_sampled_loss.cu). The others are off the
      * critical path. */
-    unsigned together;
-    bool ordered;    /* the other outputs need a side buffer of the launch that computes those together */
-    unsigned by_id;  /* inputs of ids whose elements the host sorts (lp_cuda_lists) */
-    int table;       /* input, or from LP_NODE_INPUTS on output, with a row for each of these ids */
-    unsigned copies; /* inputs of which the launch reads copies in bf16 (cuda_packed.h) */
-    unsigned either; /* inputs of which it reads copies if there are no floats */
+    unsigned together = 0;
+    bool ordered = false; /* the other outputs need a side buffer of the launch that computes those together */
+    unsigned by_id = 0;   /* inputs of ids whose elements the host sorts (lp_cuda_lists) */
+    int table = -1;       /* input, or from LP_NODE_INPUTS on output, with a row for each of these ids */
 } lp_cuda_rule;
 
 /* Never NULL. */

@@ -1,56 +1,56 @@
 /* cuda_schedule.cu: dependencies between stages from the bytes they use, and the assignment of stages to streams. */
 #include "backend/cuda/cuda_schedule.h"
 
-/* A range of bytes that a stage uses, in what nodes write. */
+/* A range of bytes that a part uses, in what nodes write. */
 typedef struct byte_range {
     int memory; /* lp_storage */
     size_t begin, end;
     bool writes;
 } byte_range;
 
-typedef struct stage_bytes {
-    byte_range *ranges;
-    int count;
-} stage_bytes;
-
-/* Adds the bytes of a value, unless no node writes them. */
-static void add_value(const lp_plan *plan, const lp_value *value, bool writes, stage_bytes *all)
+/* The bytes of input i, or of output i - LP_NODE_INPUTS; none where the part does not use it, or no node writes it. */
+static byte_range bytes_of(const lp_plan *plan, const lp_stage_part *part, int i)
 {
-    if (!value || value->storage == LP_STORAGE_INPUT || value->storage == LP_STORAGE_PARAMETER)
-        return;
+    int out = i - LP_NODE_INPUTS;
+    const lp_value *value = out < 0 ? part->node->inputs[i] : part->node->outputs[out];
+    bool writes = out >= 0 && lp_part_computes(part, out), used = out < 0 || writes;
+    if (value && !used) { /* a side buffer is written together with this output (lp_cuda_side_buffer) */
+        const lp_cuda_rule *rule = lp_cuda_rule_of(part->node);
+        used = rule->ordered && rule->together >> out & 1;
+    }
+    if (!value || !used || value->storage == LP_STORAGE_INPUT || value->storage == LP_STORAGE_PARAMETER)
+        return {};
     size_t element = lp_type_size(value->type, plan->real_size), begin = value->offset;
     size_t rows = value->rows_of == LP_ROWS_FIXED ? (size_t)value->rows : (size_t)plan->largest.rows[value->rows_of];
     if (value->storage == LP_STORAGE_GRADIENT)
         begin *= element;
     else if (value->storage == LP_STORAGE_TABLE_ROWS)
         begin *= (size_t)plan->largest.rows[LP_ROWS_ITEMS] * element;
-    all->ranges[all->count++] = {(int)value->storage, begin, begin + rows * (size_t)value->cols * element, writes};
-}
-
-static void add_part(const lp_plan *plan, const lp_stage_part *part, stage_bytes *all)
-{
-    const lp_node *node = part->node;
-    const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    for (int i = 0; i < node->op->input_count; i++)
-        add_value(plan, node->inputs[i], false, all);
-    for (int i = 0; i < node->op->output_count; i++) {
-        /* A side buffer is written together with this output (lp_cuda_side_buffer). */
-        bool beside = rule->ordered && rule->together >> i & 1, computes = lp_part_computes(part, i);
-        if (beside || computes)
-            add_value(plan, node->outputs[i], computes, all);
-    }
+    return {(int)value->storage, begin, begin + rows * (size_t)value->cols * element, writes};
 }
 
 /* Whether one writes bytes that the other uses. */
-static bool conflict(const stage_bytes *a, const stage_bytes *b)
+static bool conflict(const lp_plan *plan, const lp_stage_part *a, const lp_stage_part *b)
 {
-    for (int i = 0; i < a->count; i++)
-        for (int k = 0; k < b->count; k++) {
-            const byte_range *x = &a->ranges[i], *y = &b->ranges[k];
-            if ((x->writes || y->writes) && x->memory == y->memory && x->begin < y->end && y->begin < x->end)
-                return true;
+    enum { USES = LP_NODE_INPUTS + LP_NODE_OUTPUTS };
+    bool found = false;
+    for (int i = 0; i < USES; i++) {
+        byte_range x = bytes_of(plan, a, i);
+        for (int k = 0; x.begin < x.end && k < USES; k++) {
+            byte_range y = bytes_of(plan, b, k);
+            found = found || ((x.writes || y.writes) && x.memory == y.memory && x.begin < y.end && y.begin < x.end);
         }
-    return false;
+    }
+    return found;
+}
+
+static bool stages_conflict(const lp_plan *plan, const lp_cuda_stage *a, const lp_cuda_stage *b)
+{
+    bool found = false;
+    for (int p = 0; p < a->count; p++)
+        for (int q = 0; !found && q < b->count; q++)
+            found = conflict(plan, &a->parts[p], &b->parts[q]);
+    return found;
 }
 
 typedef struct schedule_state {
@@ -101,27 +101,19 @@ lp_cuda_dispatch *lp_cuda_schedule(const lp_plan *plan, const lp_cuda_stages *st
     size_t count = (size_t)stages->count + 2; /* with the start and the end */
     lp_arena own = {};
     lp_cuda_dispatch *dispatch = (lp_cuda_dispatch *)lp_arena_alloc(arena, count * sizeof *dispatch);
-    stage_bytes *all = (stage_bytes *)lp_arena_alloc(&own, count * sizeof *all);
     bool *before = (bool *)lp_arena_alloc(&own, count * count), *direct = (bool *)lp_arena_alloc(&own, count);
-    bool good = dispatch && all && before && direct;
+    bool good = dispatch && before && direct;
     schedule_state state = {(int)count, dispatch, before, {}};
     for (int stream = 0; stream < LP_CUDA_STREAMS; stream++)
         state.last[stream] = -1;
     for (int j = 0; good && j < state.count; j++) {
         const lp_cuda_stage *stage = j > 0 && j <= stages->count ? &stages->all[j - 1] : NULL;
-        if (stage) {
-            size_t most = (size_t)stage->count * (LP_NODE_INPUTS + LP_NODE_OUTPUTS);
-            all[j].ranges = (byte_range *)lp_arena_alloc(&own, most * sizeof *all[j].ranges);
-            good = all[j].ranges != NULL;
-            for (int p = 0; good && p < stage->count; p++)
-                add_part(plan, &stage->parts[p], &all[j]);
-        }
         bool low = stage && lp_stage_low_priority(stages, stage);
         for (int i = 0; i < j; i++) {
             /* A low-priority stage waits for earlier levels: its running blocks are not preempted and would delay them. */
             const lp_cuda_stage *earlier = i > 0 ? &stages->all[i - 1] : NULL;
             bool after = low && earlier && earlier->level < stage->level && !lp_stage_low_priority(stages, earlier);
-            direct[i] = !stage || !earlier || after || conflict(&all[i], &all[j]);
+            direct[i] = !stage || !earlier || after || stages_conflict(plan, earlier, stage);
         }
         int first = low ? (int)LP_CUDA_FIRST_LOW_PRIORITY : 0, end = low ? LP_CUDA_STREAMS : LP_CUDA_FIRST_LOW_PRIORITY;
         dispatch_on(&state, j, direct, choose_stream(&state, direct, first, stage ? end : 1));

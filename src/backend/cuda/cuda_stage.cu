@@ -125,9 +125,7 @@ void find_level(candidate *all, int count, int at)
         for (int k = 0; k < node->op->input_count + node->op->output_count; k++) {
             int out = k - node->op->input_count;
             const lp_value *value = out < 0 ? node->inputs[k] : node->outputs[out];
-            if (!value || (out >= 0 && !lp_part_computes(&mine->part, out)))
-                continue;
-            int level = level_after(&all[i], mine, value);
+            int level = value ? level_after(&all[i], mine, value) : 0;
             mine->level = level > mine->level ? level : mine->level;
         }
     }
@@ -136,14 +134,6 @@ void find_level(candidate *all, int count, int at)
 }
 
 /* ---- parts --------------------------------------------------------------------------------------------------- */
-
-unsigned outputs_of(const lp_node *node)
-{
-    unsigned all = 0;
-    for (int i = 0; i < node->op->output_count; i++)
-        all |= node->outputs[i] ? 1u << i : 0;
-    return all;
-}
 
 void add(candidate *all, int *count, const lp_node *node, int number, unsigned outputs, lp_cuda_stage_type type)
 {
@@ -156,28 +146,23 @@ void add(candidate *all, int *count, const lp_node *node, int number, unsigned o
     all[(*count)++] = one;
 }
 
-/* Adds the one or two parts of a node; returns the new count. */
-int add_parts(candidate *all, int count, const lp_node *node, int number, bool fuses)
+/* Adds the one or two parts of a node. */
+void add_parts(candidate *all, int *count, const lp_node *node, int number, bool fuses)
 {
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    unsigned present = outputs_of(node), together = rule->together & present;
-    unsigned reduced = rule->reduction.outputs & present, rows = fuses ? lp_cuda_fused_supports(node) & present : 0;
-    lp_cuda_stage_type type = rows ? LP_STAGE_FUSED : LP_STAGE_ROWS;
-    if (!rows)
-        rows = lp_cuda_row_chain_supports(node) & present;
-    if (together) {
-        add(all, &count, node, number, together, LP_STAGE_LOSS);
-        present &= ~together;
-        if (!present)
-            return count;
-    }
-    bool by_row = rows && (rows | reduced) == present;
-    lp_cuda_stage_type apart = node->op->id == LP_OP_LINEAR ? LP_STAGE_PRODUCT : LP_STAGE_NODE;
-    if (!present || present & ~reduced)
-        add(all, &count, node, number, present & ~reduced, by_row ? type : apart);
+    unsigned present = lp_outputs_of(node), together = rule->together & present;
+    unsigned reduced = rule->reduction.outputs & present, rest = present & ~together & ~reduced;
+    unsigned fused = fuses ? lp_cuda_fused_supports(node) & present : 0;
+    unsigned rows = fused ? fused : lp_cuda_row_chain_supports(node) & present;
+    lp_cuda_stage_type type = rows && rows == rest           ? fused ? LP_STAGE_FUSED : LP_STAGE_ROWS
+                              : node->op->id == LP_OP_LINEAR ? LP_STAGE_PRODUCT
+                                                             : LP_STAGE_NODE;
+    if (together)
+        add(all, count, node, number, together, LP_STAGE_LOSS);
+    if (rest || !present)
+        add(all, count, node, number, rest, type);
     if (reduced)
-        add(all, &count, node, number, reduced, LP_STAGE_REDUCTION);
-    return count;
+        add(all, count, node, number, reduced, LP_STAGE_REDUCTION);
 }
 
 /* Whether the part computes gradients of parameters from values of their size, and nothing else writes these in another type of stage. */
@@ -215,9 +200,9 @@ candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
     *count = 0;
     for (int i = 0; all && i < graph->node_count; i++)
         if (unscheduled)
-            add(all, count, graph->nodes[i], i, outputs_of(graph->nodes[i]), LP_STAGE_NODE);
+            add(all, count, graph->nodes[i], i, lp_outputs_of(graph->nodes[i]), LP_STAGE_NODE);
         else
-            *count = add_parts(all, *count, graph->nodes[i], i, fuses);
+            add_parts(all, count, graph->nodes[i], i, fuses);
     for (int i = 0; i < *count; i++)
         if (unscheduled)
             all[i].level = i;
@@ -239,21 +224,14 @@ bool joins(const candidate *first, const candidate *other)
            (first->type == LP_STAGE_PRODUCT && first->first == other->first);
 }
 
-/* Parts of a stage, at most. */
-int most_parts(lp_cuda_stage_type type)
-{
-    return type == LP_STAGE_REDUCTION ? (int)LP_CUDA_REDUCTION_MAX
-           : type == LP_STAGE_ROWS    ? (int)LP_ROW_CHAIN_STEPS
-                                      : (int)LP_STEPS_MOST;
-}
-
 /* Adds the stage that starts with part `at`. It ends at the first matching part that does not fit, because later parts may depend on
  * that one. */
 void add_stage(lp_cuda_stages *stages, candidate *all, int count, int at)
 {
     lp_cuda_stage *stage = &stages->all[stages->count++];
-    *stage = {all[at].type, all[at].level, stages->parts_end, 0};
-    for (int i = at; i < count && stage->count < most_parts(stage->type); i++)
+    *stage = {all[at].type, all[at].level, stages->parts_end, 0, 0};
+    int most = stage->type == LP_STAGE_ROWS ? (int)LP_ROW_CHAIN_STEPS : (int)LP_STAGE_PARTS;
+    for (int i = at; i < count && stage->count < most; i++)
         if (i == at || joins(&all[at], &all[i])) {
             *stages->parts_end++ = all[i].part;
             stage->count++;
@@ -265,7 +243,7 @@ void add_stage(lp_cuda_stages *stages, candidate *all, int count, int at)
 void unfuse_singles(candidate *all, int count)
 {
     for (int i = 0; i < count; i++) {
-        bool alone = all[i].type != LP_STAGE_REDUCTION && all[i].part.outputs == outputs_of(all[i].part.node);
+        bool alone = all[i].type != LP_STAGE_REDUCTION && all[i].part.outputs == lp_outputs_of(all[i].part.node);
         for (int k = 0; alone && k < count; k++)
             alone = k == i || !(joins(&all[i], &all[k]) || joins(&all[k], &all[i]));
         if (alone)
@@ -296,21 +274,25 @@ bool stage_writes(const lp_cuda_stage *stage, const lp_value *value)
     return found;
 }
 
-/* Assigns memory to the packed weights of products in fused kernels. */
-void place_weights(lp_cuda_stages *stages)
+/* Assigns memory to the steps of fused kernels and to the packed weights of their products. */
+void place_steps(lp_cuda_stages *stages)
 {
-    for (int s = 0; s < stages->count; s++)
-        for (int p = 0; stages->all[s].type == LP_STAGE_FUSED && p < stages->all[s].count; p++) {
-            const lp_stage_part *part = &stages->all[s].parts[p];
+    for (int s = 0; s < stages->count; s++) {
+        lp_cuda_stage *stage = &stages->all[s];
+        if (stage->type != LP_STAGE_FUSED)
+            continue;
+        stage->first_step = stages->step_count;
+        stages->step_count += stage->count;
+        for (lp_stage_part *part = stage->parts; part < stage->parts + stage->count; part++) {
             if (!lp_part_is_product(part))
                 continue;
-            int after = s - 1;
-            while (after >= 0 && !stage_writes(&stages->all[after], part->node->inputs[1]))
-                after--;
-            stages->packed[part->number] = stages->packed_size;
-            stages->packed_after[part->number] = after;
+            part->packed = stages->packed_size;
             stages->packed_size += lp_packed_size(part->node);
+            part->packed_after = s - 1;
+            while (part->packed_after >= 0 && !stage_writes(&stages->all[part->packed_after], part->node->inputs[1]))
+                part->packed_after--;
         }
+    }
 }
 
 } // namespace
@@ -318,38 +300,28 @@ void place_weights(lp_cuda_stages *stages)
 bool lp_cuda_stages_build(const lp_graph *graph, bool unscheduled, bool fused, bool joined, lp_arena *arena,
                           lp_cuda_stages *stages)
 {
-    size_t most = 2 * (size_t)graph->node_count + 1,
-           /* a node has at most two parts */ values = (size_t)graph->value_count + 1;
-    int count, last = 0;
+    size_t most = 2 * (size_t)graph->node_count + 1; /* a node has at most two parts */
+    int count;
     candidate *all = list_parts(graph, unscheduled, &count);
     *stages = lp_cuda_stages();
     stages->all = (lp_cuda_stage *)lp_arena_alloc(arena, most * sizeof *stages->all);
     stages->parts_end = (lp_stage_part *)lp_arena_alloc(arena, most * sizeof *stages->parts_end);
-    stages->uses = (int *)lp_arena_alloc(arena, values * sizeof *stages->uses);
-    stages->packed = (size_t *)lp_arena_alloc(arena, most * sizeof *stages->packed);
-    stages->packed_after = (int *)lp_arena_alloc(arena, most * sizeof *stages->packed_after);
-    bool good = all && stages->all && stages->parts_end && stages->uses && stages->packed && stages->packed_after;
+    bool good = all && stages->all && stages->parts_end;
     for (int i = 0; good && i < count; i++)
         if (all[i].type == LP_STAGE_FUSED ? !fused : all[i].type == LP_STAGE_PRODUCT && !joined)
             all[i].type = LP_STAGE_NODE;
-    for (int i = 0; good && i < count; i++)
-        last = all[i].level > last ? all[i].level : last;
-    for (int v = 0; good && v < graph->value_count; v++)
-        for (int i = 0; i < count; i++)
-            stages->uses[v] +=
-                lp_part_reads(&all[i].part, graph->values[v]) || lp_part_writes(&all[i].part, graph->values[v]);
     if (good)
         unfuse_singles(all, count);
     for (int i = 0; good && i < count; i++)
         all[i].assigned = scaled_by_pack(all, count, all[i].part.node);
-    for (int level = 0; good && level <= last; level++)
+    for (int level = 0; good && level < count; level++)
         for (int off_path = 0; off_path < 2; off_path++)
             for (int i = 0; i < count; i++)
                 if (!all[i].assigned && all[i].level == level &&
                     lp_part_off_path(all[i].type, &all[i].part) == (off_path == 1))
                     add_stage(stages, all, count, i);
     if (good)
-        place_weights(stages);
+        place_steps(stages);
     lp_free(all);
     return good;
 }

@@ -32,35 +32,45 @@ typedef enum lp_cuda_stage_type {
     LP_STAGE_LOSS
 } lp_cuda_stage_type;
 
-/* Products of a stage, at most. */
-enum { LP_PRODUCT_MOST = 3 };
+enum { LP_STAGE_PARTS = 32 }; /* of a stage, at most */
+enum { LP_PRODUCT_MOST = 3 }; /* products of a stage, at most */
 
 /* A node, restricted to some of its outputs. */
 typedef struct lp_stage_part {
     const lp_node *node;
     int number;       /* index of the node in its graph */
     unsigned outputs; /* bit i: computes output i */
+    /* Of a product in a fused kernel (cuda_pack.cu): offset of the packed weight, in floats; the last stage that writes the weight before
+     * it is read, or -1. */
+    size_t packed = 0;
+    int packed_after = -1;
 } lp_stage_part;
 
 typedef struct lp_cuda_stage {
     lp_cuda_stage_type type;
     int level;
-    const lp_stage_part *parts; /* in node order */
+    lp_stage_part *parts; /* in node order */
     int count;
+    int first_step; /* of a fused kernel, among the steps of all */
 } lp_cuda_stage;
 
 typedef struct lp_cuda_stages {
     lp_cuda_stage *all; /* topologically sorted */
     int count;
-    lp_stage_part *parts_end; /* of all stages */
-    int *uses;                /* by value: number of parts that read or write it */
-    /* Of products in fused kernels (cuda_pack.cu), by node: offset of the packed weight, in floats; the last stage that writes the weight
-     * before it is read, or -1. */
-    size_t *packed;
-    int *packed_after;
-    size_t packed_size; /* floats of all packed weights */
-    float *weights;     /* all packed weights, on the device */
+    lp_stage_part *parts_end; /* of all stages, which follow one another */
+    int step_count;           /* of all fused kernels */
+    size_t packed_size;       /* floats of all packed weights */
+    float *weights;           /* all packed weights, on the device */
 } lp_cuda_stages;
+
+/* The outputs of a node that there are, as bits. */
+static inline unsigned lp_outputs_of(const lp_node *node)
+{
+    unsigned all = 0;
+    for (int i = 0; i < node->op->output_count; i++)
+        all |= node->outputs[i] ? 1u << i : 0;
+    return all;
+}
 
 static inline bool lp_part_is_product(const lp_stage_part *part)
 {

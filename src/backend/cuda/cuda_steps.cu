@@ -28,8 +28,8 @@ typedef struct step_builder {
     const lp_stage_part *parts;
     int count;
     bool fused;
-    const lp_stage_part *order[LP_STEPS_MOST]; /* part of each step */
-    step_inputs inputs[LP_STEPS_MOST];
+    const lp_stage_part *order[LP_STAGE_PARTS]; /* part of each step */
+    step_inputs inputs[LP_STAGE_PARTS];
 } step_builder;
 
 const lp_step_rule *rule_of(const lp_stage_part *part)
@@ -62,13 +62,10 @@ bool uses_result(const lp_stage_part *a, const lp_stage_part *b)
 step_inputs inputs_of(const held_values *held, const lp_stage_part *part)
 {
     const lp_node *node = part->node;
-    step_inputs in = {lp_step_input(node, LP_ROLE_MAIN),
-                      lp_step_input(node, LP_ROLE_OTHER),
-                      lp_step_input(node, LP_ROLE_MORE),
-                      false,
-                      false,
-                      false,
-                      false};
+    step_inputs in = {};
+    in.main = lp_step_input(node, LP_ROLE_MAIN);
+    in.other = lp_step_input(node, LP_ROLE_OTHER);
+    in.more = lp_step_input(node, LP_ROLE_MORE);
     if (rule_of(part)->commutes && in.other && in.other == held->result) {
         in.other = in.main;
         in.main = held->result;
@@ -146,11 +143,12 @@ bool must_store(const step_builder *builder, int s, const lp_value *value)
             return true;
         else if (lp_part_writes(builder->order[s], value))
             return false;
-    int inside = 0;
-    for (int p = 0; p < builder->count; p++)
-        inside += uses(&builder->parts[p], value);
-    return !builder->stages || value->storage != LP_STORAGE_WORK || value->retained ||
-           inside != builder->stages->uses[value->id];
+    if (!builder->stages || value->storage != LP_STORAGE_WORK || value->retained)
+        return true;
+    const lp_stage_part *part = builder->stages->all->parts, *own = builder->parts;
+    while (part < builder->stages->parts_end && (!uses(part, value) || (part >= own && part < own + builder->count)))
+        part++;
+    return part < builder->stages->parts_end;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------------------------- */
@@ -191,7 +189,7 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
     step->shift = (float)(step->shifts ? node->attributes.epsilon : node->attributes.shift);
     step->frequencies = lp_step_frequencies(node);
     if (lp_part_is_product(part))
-        step->weight = builder->stages->weights + builder->stages->packed[part->number];
+        step->weight = builder->stages->weights + part->packed;
     if (node->op->id == LP_OP_DROPOUT) {
         step->threshold = lp_dropout_threshold(node->attributes.rate);
         step->purpose = lp_dropout_purpose(node->attributes.stream);
@@ -227,7 +225,7 @@ void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *part
 {
     step_builder builder = {stages, parts, count, fused, {}, {}};
     held_values held = {};
-    bool done[LP_STEPS_MOST] = {};
+    bool done[LP_STAGE_PARTS] = {};
     for (int s = 0; s < count; s++) {
         const lp_stage_part *part = builder.order[s] = next_part(&builder, &held, done);
         builder.inputs[s] = inputs_of(&held, part);

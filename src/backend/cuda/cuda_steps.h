@@ -9,7 +9,7 @@
 
 #include "backend/cuda/cuda_packed.h"
 
-enum { LP_STEPS_MOST = 32, LP_ROW_CHAIN_STEPS = 12 }; /* of a fused kernel, and of a chain of rows */
+enum { LP_ROW_CHAIN_STEPS = 12 }; /* of a chain of rows, at most */
 
 /* The rows of a value in global memory, as floats, or in bf16 (cuda_packed.h); a result may be stored as both. */
 typedef struct lp_step_rows {
@@ -78,7 +78,7 @@ static inline int lp_step_frequencies(const lp_node *node)
                                               : lp_step_input(node, LP_ROLE_FACTORS)->cols;
 }
 
-/* Builds the steps of up to LP_STEPS_MOST parts, in an order in which many results stay in registers. fused: of a fused kernel.
+/* Builds the steps of up to LP_STAGE_PARTS parts, in an order in which many results stay in registers. fused: of a fused kernel.
  * stages: NULL where nothing is known of other kernels, and every result is stored. */
 void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, bool fused,
                          const lp_cuda_run *run, lp_step *steps);
@@ -86,7 +86,7 @@ void lp_cuda_steps_build(const lp_cuda_stages *stages, const lp_stage_part *part
 /* The outputs (bits) of a node that a chain of rows can compute; 0: none. */
 unsigned lp_cuda_row_chain_supports(const lp_node *node);
 
-/* Launches the parts of a stage as one chain (cuda_row_chain.cu). */
-void lp_cuda_row_chain_launch(const lp_cuda_stages *stages, const lp_cuda_stage *stage, const lp_cuda_run *run);
+/* Launches the parts of a stage as one chain (cuda_row_chain.cu). stages: as in lp_cuda_steps_build. */
+void lp_cuda_row_chain(const lp_cuda_stages *stages, const lp_stage_part *parts, int count, const lp_cuda_run *run);
 
 #endif

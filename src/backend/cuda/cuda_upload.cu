@@ -44,7 +44,7 @@ static size_t add_part(lp_cuda_upload *upload, size_t size)
     return offset;
 }
 
-bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_arena *arena)
+bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, size_t steps, lp_arena *arena)
 {
     const lp_run *run = sizes->run;
     const int64_t *largest = run->plan->largest.rows;
@@ -61,6 +61,7 @@ bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_ar
     upload->segment_offset = add_part(upload, (segments + order) * sizeof(int32_t));
     upload->order_offset = upload->segment_offset + segments * sizeof(int32_t);
     upload->adam_offset = add_part(upload, run->gradients ? lp_cuda_adam_size(largest[LP_ROWS_ITEMS]) : 0);
+    upload->steps_offset = add_part(upload, steps);
     for (int slot = 0; slot < upload->input_count; slot++) {
         lp_cuda_input *mine = &upload->inputs[slot];
         int64_t rows = mine->value ? lp_cuda_largest(sizes, mine->value) : 0;

@@ -1,5 +1,6 @@
 /* cuda_upload.h: the layout of an upload, the single copy that brings all host data of a run to the device: lp_cuda_shard, the segments,
- * the order of attention's tiles, Adam's scalars and rows, and the inputs, with sorted ids where a kernel needs them. All offsets are
+ * the order of attention's tiles, Adam's scalars and rows, the steps of fused kernels, and the inputs, with sorted ids where a kernel needs
+ * them. All offsets are
  * those of the largest shard, so that launches do not depend on the shard.
  */
 #ifndef LP_CUDA_UPLOAD_H
@@ -26,15 +27,15 @@ typedef struct lp_cuda_input {
 
 /* Offsets in bytes; lp_cuda_shard is at 0. */
 typedef struct lp_cuda_upload {
-    size_t segment_offset, order_offset, adam_offset, size;
+    size_t segment_offset, order_offset, adam_offset, steps_offset, size;
     lp_cuda_input *inputs; /* by slot; in an arena */
     int input_count;
 } lp_cuda_upload;
 
-/* Plans uploads for runs like sizes->run with up to sizes->largest_segments segments. False when out of memory. */
-bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, lp_arena *arena);
+/* Plans uploads for runs like sizes->run with up to sizes->largest_segments segments. steps: bytes. False when out of memory. */
+bool lp_cuda_upload_plan(lp_cuda_upload *upload, const lp_cuda_run *sizes, size_t steps, lp_arena *arena);
 
-/* Fills the upload of a run in host memory (staging); train_step may be NULL. */
+/* Fills the upload of a run in host memory (staging), but for the steps; train_step may be NULL. */
 void lp_cuda_upload_fill(const lp_cuda_upload *upload, const lp_run *run, const lp_train_step *train_step,
                          char *staging);
 
