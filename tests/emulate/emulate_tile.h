@@ -64,10 +64,6 @@ template <int count> __device__ static inline void tile_cp_async(float *to, cons
         to[i] = valid ? from[i] : 0;
 }
 
-__device__ static inline void tile_prefetch(const float *)
-{
-}
-
 __device__ static inline void tile_cp_async_wait(void)
 {
 }

@@ -96,10 +96,6 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
  * device is out of memory, or when size is 0 and there is none yet. */
 void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size);
 
-/* For a stage of several launches: low-priority stages of the same level (cuda_stage.h) may start once the launches made so far are
- * done. Without it they start earlier and delay this stage, because running blocks are not preempted. */
-void lp_cuda_release_low_priority(const lp_cuda_run *run);
-
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* Stores the error of a failed CUDA call in the device. */
@@ -190,19 +186,6 @@ __device__ static inline float lp_warp_max(float value)
     for (int lanes = 16; lanes > 0; lanes >>= 1)
         value = fmaxf(value, __shfl_xor_sync(0xFFFFFFFFu, value, lanes));
     return value;
-}
-
-/* log-sum-exp of a row, by a warp, in every lane */
-__device__ static inline float lp_row_lse(const float *row, int cols, int lane)
-{
-    float row_max = -INFINITY;
-    for (int c = lane; c < cols; c += 32)
-        row_max = fmaxf(row_max, row[c]);
-    row_max = lp_warp_max(row_max);
-    float sum = 0;
-    for (int c = lane; c < cols; c += 32)
-        sum += expf(row[c] - row_max);
-    return row_max + logf(lp_warp_sum(sum));
 }
 
 /* *loss = the sum of the terms of all rows, in a fixed order (cuda_loss.cu). */

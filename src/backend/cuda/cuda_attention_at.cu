@@ -3,6 +3,10 @@
  * keys in their order. */
 #include "backend/cuda/cuda_attention_order.h"
 
+typedef float real;
+#define LP_ROW_LANES 32
+#include "base/softmax_row.h"
+
 namespace
 {
 
@@ -48,7 +52,7 @@ __global__ void __launch_bounds__(THREADS, 3) attention_at_kernel(const __grid_c
             scores[i] = task.scale * sum;
     }
     __syncthreads();
-    float log_sum = lp_row_lse(scores, keys, lane);
+    float log_sum = lp_log_sum_exp_row(scores, keys, lane);
     for (int c = (int)threadIdx.x; c < cols + extra; c += THREADS) {
         bool of_time = c >= cols;
         const float *from = of_time ? basis + (c - cols) : task.value + key + c;

@@ -429,7 +429,6 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
                        (copy.data || time_vector == 4 || !task.basis_dim);
         auto delta = aligned ? compute_delta<precision, vector, time_vector> : compute_delta<precision, 1, 1>;
         LP_LAUNCH(run, delta, lp_blocks((int64_t)tokens * task.heads, THREADS / 8), THREADS, 0, task);
-        lp_cuda_release_low_priority(run);
         /* Gradients into the same matrix are computed one after another. */
         for (int i = 0; i < (alias ? 5 : 1); i++) {
             attention_task part = task;

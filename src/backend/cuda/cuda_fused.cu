@@ -30,17 +30,6 @@ typedef struct fused_block {
     part wide[2]; /* halves of the latest wide one */
 } fused_block;
 
-/* Tiles of 8 terms in a block of weights: only whether there is a last one is not a compile-time constant. */
-__host__ __device__ inline int term_tiles(int cols)
-{
-    return cols > 8 * (LP_FUSED_TILES - 1) ? LP_FUSED_TILES : LP_FUSED_TILES - 1;
-}
-
-__host__ __device__ inline int weight_floats(int cols)
-{
-    return term_tiles(cols) * LP_FUSED_TILES * 64;
-}
-
 /* Shared memory: both halves of a product's left operand, half its result, two buffers for weights, and the steps. */
 __device__ inline float *shared_half(int half)
 {
@@ -48,20 +37,18 @@ __device__ inline float *shared_half(int half)
     return shared + half * HALF;
 }
 
-__device__ inline float *shared_weights(const fused_block &me, int buffer)
+__device__ inline float *shared_weights(int buffer)
 {
-    return shared_half(3) + buffer * weight_floats(me.team.cols);
+    return shared_half(3) + buffer * LP_PACK_BLOCK;
 }
 
 /* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
 
-__device__ inline void load_weights(const fused_block &me, int buffer, const float *block)
+__device__ inline void load_weights(int buffer, const float *block)
 {
-    int count = block ? weight_floats(me.team.cols) : 0;
-    float *to = shared_weights(me, buffer);
 #pragma unroll 2
-    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
-        tile_cp_async<4>(to + i, row_global(block) + i);
+    for (int i = 4 * (int)threadIdx.x; block && i < LP_PACK_BLOCK; i += 4 * THREADS)
+        tile_cp_async<4>(shared_weights(buffer) + i, row_global(block) + i);
 }
 
 /* The lane's columns of row r of half a value in shared memory. */
@@ -73,16 +60,13 @@ __device__ inline lp_vector<2> *shared_vector(int half, int r)
 
 /* Adds half an x times a block of weights to the sums of the warp: 16 rows by TILES tiles. The tensor core truncates x to tf32: rounding it
  * would cost more instructions than the rest. */
-__device__ inline void multiply(const fused_block &me, float (&sum)[TILES][4], const float *x, const float *weights)
+__device__ inline void multiply(float (&sum)[TILES][4], const float *x, const float *weights)
 {
     int warp = tile_lane_now().warp;
     const float4 *right = (const float4 *)weights + warp % SIDES * (TILES / 2) * 32 + tile_lane_now().lane;
     tile_address from = tile_a_address(x + warp / SIDES * 16 * STRIDE, STRIDE);
-    bool all = term_tiles(me.team.cols) == LP_FUSED_TILES;
 #pragma unroll
     for (int j = 0; j < LP_FUSED_TILES; j++) {
-        if (j == LP_FUSED_TILES - 1 && !all)
-            continue;
         float left[4];
         tile_ldmatrix(left, from, 8 * j);
 #pragma unroll
@@ -98,12 +82,12 @@ __device__ inline void multiply(const fused_block &me, float (&sum)[TILES][4], c
 __device__ inline void share_x(const fused_block &me, const lp_step &step)
 {
 #pragma unroll 1
-    for (int half = 0; half < step.head.in_halves; half++) {
+    for (int half = 0; half < step.in_halves; half++) {
         part x;
-        if (step.head.has & 1u << LP_STEP_MAIN)
+        if (step.has & 1u << LP_STEP_MAIN)
             row_load<part_shape>(me.team, x, step.rows[LP_STEP_MAIN], half * me.team.cols);
-        else if (step.head.has & LP_STEP_FOLLOWS)
-            x = step.head.in_halves == 1 ? me.result : half ? me.wide[1] : me.wide[0];
+        else if (step.has & LP_STEP_FOLLOWS)
+            x = step.in_halves == 1 ? me.result : half ? me.wide[1] : me.wide[0];
         else
             return;
 #pragma unroll
@@ -115,8 +99,8 @@ __device__ inline void share_x(const fused_block &me, const lp_step &step)
 /* The packed weight is loaded block by block into the two buffers for weights. */
 __device__ inline void linear(fused_block &me, const lp_step &step)
 {
-    int halves = step.head.halves, in_halves = step.head.in_halves, last = halves * in_halves - 1, cols = me.team.cols;
-    unsigned has = step.head.has;
+    int halves = step.halves, in_halves = step.in_halves, last = halves * in_halves - 1, cols = me.team.cols;
+    unsigned has = step.has;
     tile_lane lane = tile_lane_now();
     float *tile = shared_half(2) + (lane.warp / SIDES * 16 + lane.group) * STRIDE + lane.warp % SIDES * TILES * 8 +
                   2 * lane.member;
@@ -134,9 +118,8 @@ __device__ inline void linear(fused_block &me, const lp_step &step)
             int block = to * in_halves + from;
             tile_cp_async_wait();
             __syncthreads(); /* x and weights are there, and no warp reads the previous weights any more */
-            load_weights(me, me.buffer ^ 1,
-                         block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
-            multiply(me, sum, shared_half(from), shared_weights(me, me.buffer));
+            load_weights(me.buffer ^ 1, block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            multiply(sum, shared_half(from), shared_weights(me.buffer));
         }
 #pragma unroll
         for (int i = 0; i < 2 * TILES; i++)
@@ -173,9 +156,9 @@ __device__ inline void reflect(fused_block &me, const lp_step &step)
         row_store<part_shape>(me.team, step, one, result);
         row_store<part_shape>(me.team, step, other, result, cols);
     };
-    if (step.head.has & 1u << LP_STEP_MAIN)
+    if (step.has & 1u << LP_STEP_MAIN)
         load_halves(me.wide[0], me.wide[1], LP_STEP_MAIN);
-    if (step.head.has & 1u << LP_STEP_MORE) {
+    if (step.has & 1u << LP_STEP_MORE) {
         load_halves(c, s, LP_STEP_MORE);
 #pragma unroll
         for (int m = 0; m < part_shape::rows; m++) {
@@ -207,7 +190,7 @@ __device__ inline void basis(const row_team &team, const lp_step &step)
 __global__ void __launch_bounds__(THREADS, 2)
     fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const lp_step *all_steps, int count)
 {
-    lp_step *steps = (lp_step *)(shared_half(3) + 2 * weight_floats(cols));
+    lp_step *steps = (lp_step *)shared_weights(2);
     int present = lp_rows_now(rows, shard), row = (int)blockIdx.x * ROWS + (int)threadIdx.x / 32 * part_shape::rows;
     lp_pdl_trigger();
     if ((int)blockIdx.x * ROWS >= present) {
@@ -220,19 +203,19 @@ __global__ void __launch_bounds__(THREADS, 2)
     me.team = {row, present - row, (int)threadIdx.x % 32, 32, cols, 0, shard};
     __syncthreads();
     lp_pdl_wait();
-    load_weights(me, 0, steps[0].weight ? steps[0].weight : steps[0].next_weight);
+    load_weights(0, steps[0].weight ? steps[0].weight : steps[0].next_weight);
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const lp_step &step = steps[i];
         part y = {};
-        if (step.head.op == LP_OP_LINEAR) {
+        if (step.op == LP_OP_LINEAR) {
             linear(me, step);
-        } else if (step.head.op == LP_OP_BASIS) {
+        } else if (step.op == LP_OP_BASIS) {
             basis(me.team, step);
         } else if (step.frequencies) {
             reflect(me, step);
         } else {
-            if (step.head.has & LP_STEP_EARLY)
+            if (step.has & LP_STEP_EARLY)
                 row_load<part_shape>(me.team, y, step.rows[LP_STEP_OTHER]);
             row_step<part_shape>(me.team, step, me.result, y);
         }
@@ -295,7 +278,7 @@ void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_cuda_run *run)
     const lp_step *steps = (const lp_step *)((const char *)run->shard + run->upload->steps_offset) + stage->first_step;
     const lp_value *shape = lp_step_shape(stage->parts[0].node);
     int cols = lp_fused_cols(stage->parts[0].node);
-    size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * weight_floats(cols)) + sizeof *steps * (size_t)stage->count;
+    size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * LP_PACK_BLOCK) + sizeof *steps * (size_t)stage->count;
     LP_LAUNCH_PDL(run, fused_kernel, lp_blocks(lp_cuda_largest(run, shape), ROWS), THREADS, shared, run->shard,
                   lp_cuda_rows_of(shape), cols, steps, stage->count);
 }

@@ -24,7 +24,7 @@ typedef struct linear_store : product_store {
 
 /* Parts of a warp's tile, of 16 rows and up to 64 columns, pass through shared memory, so that neighbouring lanes have neighbouring
  * columns. The other operand of the first part is loaded before the tile is multiplied, and that of the others while the part before is
- * stored; it comes to the L2 cache while the tile is multiplied. A warp has 16 rows and all columns. */
+ * stored. A warp has 16 rows and all columns. */
 template <typename shape> struct linear_store_rows : linear_store {
     static constexpr int cols = shape::cols > 192 || (shape::cols > 64 && shape::blocks > 1) ? 32 : 64; /* of a part */
     static constexpr int parts = shape::cols / cols, staging = shape::warps * 16 * cols;
@@ -79,21 +79,6 @@ template <typename shape> struct linear_store_rows : linear_store {
                 held[n] = lp_vector_load_bf16<4>(packed + min(row + step * n, last) * other_copy.stride + col);
         if (quads && bias)
             held_bias = lp_vector_load<4>(bias + place.head * place.cols + place.col + col);
-    }
-
-    /* Before the tile is multiplied. */
-    __device__ void start(const product_place &place)
-    {
-        const float *floats = floats_of_other(place);
-        const uint16_t *packed = copy_of_other(place);
-        load(place, 0, floats, packed);
-        constexpr int each = shape::threads / shape::rows; /* threads of a row */
-        int row = (int)threadIdx.x / each, line = floats ? 32 : 64;
-        int last = place.row + row < place.rows && (floats || packed) ? min(shape::cols, place.cols - place.col) : 0;
-#pragma unroll 1
-        for (int col = (int)threadIdx.x % each * line; col < last; col += each * line)
-            tile_prefetch(floats ? floats + row * (int)stride + col
-                                 : (const float *)(packed + row * other_copy.stride + col));
     }
 
     /* floats, copied: of the first row and column of the tile. */
@@ -230,7 +215,7 @@ __global__ void __launch_bounds__(shape::threads, shape::blocks)
         }
     };
     product_sums<shape> sums = {};
-    store.start(place);
+    store.load(place, 0, store.floats_of_other(place), store.copy_of_other(place));
     wide_slabs<shape::stages, 1>(slabs, copy_next, [&](int stage) {
         const float *right = ring + stage * size, *left = right + size_b;
         wide_multiply<true, b_deep>((float(&)[shape::cols / 2]) sums,

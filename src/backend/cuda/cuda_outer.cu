@@ -134,12 +134,6 @@ __global__ void __launch_bounds__(OUTER_THREADS, 1) outer_kernel(const __grid_co
             to[row] = column[2 * i];
 }
 
-/* Columns of a tile that the task needs: equal ones, in whole blocks. */
-int outer_cols(const reduction_task &task)
-{
-    return tile_width(task.b, is_by_head(task) ? 192 : 256, WIDE_BLOCK);
-}
-
 int outer_tiles(const reduction_task &task)
 {
     return row_tiles(task) * (int)lp_blocks(task.b, task.tile);
@@ -203,7 +197,7 @@ void lp_cuda_outer_divide(reduction_task *tasks, int count)
     for (int pass = 0; pass < 2; pass++)
         for (int i = 0; i < count; i++)
             if (tasks[i].launch == REDUCTION_WIDE_PRODUCT) {
-                int cols = outer_cols(tasks[i]), launch = is_by_head(tasks[i]);
+                int launch = is_by_head(tasks[i]), cols = tile_width(tasks[i].b, launch ? 192 : 256, WIDE_BLOCK);
                 most[launch] = cols > most[launch] ? cols : most[launch];
                 tasks[i].tile = most[launch];
                 cost[launch] += pass ? outer_tiles(tasks[i]) * outer_cost(tasks[i]) : 0;

@@ -12,7 +12,7 @@
 #include "backend/cuda/cuda_reduction.h"
 #include "backend/cuda/cuda_steps.h"
 
-enum { MAX_PROGRAMS = 16, NOT_RELEASED = -2 };
+enum { MAX_PROGRAMS = 16 };
 
 /* Uploads, so that the host may run some steps ahead. */
 enum { RING = 4 };
@@ -44,10 +44,8 @@ typedef struct lp_cuda_program {
     lp_cuda_dispatch *dispatch; /* cuda_schedule.h */
     lp_cuda_copies copies;
     device_block *blocks;
-    bool capturing;       /* launches go to a CUDA graph */
-    int released_level;   /* whose low-priority stages wait for `released`; NOT_RELEASED: none */
-    cudaEvent_t released; /* lp_cuda_release_low_priority */
-    lp_arena arena;       /* owns the program itself */
+    bool capturing; /* launches go to a CUDA graph */
+    lp_arena arena; /* owns the program itself */
 } lp_cuda_program;
 
 /* NULL when out of memory. */
@@ -85,7 +83,6 @@ static void release(lp_cuda_program *program)
     }
     for (int i = 0; program->dispatch && i < program->stages.count + 2; i++)
         free_event(device, program->dispatch[i].event);
-    free_event(device, program->released);
     lp_device_free(device, program->copies.memory);
     for (device_block *block = program->blocks; block; block = block->next)
         lp_device_free(device, block->data);
@@ -228,10 +225,10 @@ lp_cuda_kernel lp_cuda_kernel_of(const lp_node *node)
 #define LP_CUDA_ADDRESS(id, name) lp_cuda_##name,
     static const lp_cuda_kernel own[LP_OP_COUNT] = {LP_OPS(LP_CUDA_ADDRESS)};
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
-    return own[node->op->id]                           ? own[node->op->id]
-           : rule->step.role[0] != LP_ROLE_NONE        ? lp_cuda_row_node
+    bool by_row = rule->step.role[0] != LP_ROLE_NONE && !lp_step_input(node, LP_ROLE_WEIGHT);
+    return by_row                                      ? lp_cuda_row_node
            : rule->reduction.type != LP_REDUCTION_NONE ? lp_cuda_reduce_node
-                                                       : NULL;
+                                                       : own[node->op->id];
 }
 
 /* The node, without the outputs that other parts compute. */
@@ -282,39 +279,22 @@ static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, co
     profiler->on_launch(profiler->context, &launch);
 }
 
-/* While capturing: the current stream waits for the event. */
-static void wait_for(const lp_cuda_run *run, cudaEvent_t event)
-{
-    lp_cuda_device *device = run->device;
-    lp_cuda_check(device, cudaStreamWaitEvent(device->streams[device->current], event, 0), "capturing a step");
-}
-
-/* While capturing: the event, which is created on its first use, is the current end of the current stream. */
-static void record(const lp_cuda_run *run, cudaEvent_t *event)
-{
-    lp_cuda_device *device = run->device;
-    if (!*event)
-        lp_cuda_check(device, cudaEventCreateWithFlags(event, cudaEventDisableTiming), "capturing a step");
-    lp_cuda_check(device, cudaEventRecord(*event, device->streams[device->current]), "capturing a step");
-}
-
 /* While capturing, stages run on their streams, after those that they wait for; otherwise in their order, on stream 0. With a profiler
  * each is timed. */
 static void launch_all(lp_cuda_run run, const lp_train_step *train_step, const lp_profiler *profiler)
 {
     lp_cuda_program *program = run.program;
+    const char *what = "capturing a step";
     int count = program->stages.count;
-    program->released_level = NOT_RELEASED;
     for (int i = 0; i < count + 2; i++) {
         lp_cuda_dispatch *own = &program->dispatch[i];
         const lp_cuda_stage *stage = i > 0 && i <= count ? &program->stages.all[i - 1] : NULL;
         run.stage = i - 1;
         run.stream = own->stream;
         run.device->current = program->capturing ? own->stream : 0;
+        cudaStream_t stream = run.device->streams[run.device->current];
         for (int k = 0; program->capturing && k < own->wait_count; k++)
-            wait_for(&run, program->dispatch[own->waits[k]].event);
-        if (stage && stage->level == program->released_level && lp_stage_low_priority(&program->stages, stage))
-            wait_for(&run, program->released);
+            lp_cuda_check(run.device, cudaStreamWaitEvent(stream, program->dispatch[own->waits[k]].event, 0), what);
         if (profiler && stage)
             lp_device_timer_start(run.device);
         if (lp_device_problem(run.device)) /* such as scratch memory that is too large */
@@ -329,8 +309,10 @@ static void launch_all(lp_cuda_run run, const lp_train_step *train_step, const l
                                 (const lp_cuda_adam_args *)((const char *)run.shard + program->upload.adam_offset));
         if (profiler && stage)
             report_launch(&run, stage, profiler);
+        if (program->capturing && own->signals && !own->event)
+            lp_cuda_check(run.device, cudaEventCreateWithFlags(&own->event, cudaEventDisableTiming), what);
         if (program->capturing && own->signals)
-            record(&run, &own->event);
+            lp_cuda_check(run.device, cudaEventRecord(own->event, stream), what);
     }
     run.device->current = 0;
 }
@@ -411,13 +393,4 @@ void *lp_cuda_scratch(const lp_cuda_run *run, size_t size)
 void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *value, size_t size)
 {
     return memory_of(run, value, size);
-}
-
-void lp_cuda_release_low_priority(const lp_cuda_run *run)
-{
-    lp_cuda_program *program = run->program;
-    if (!program->capturing)
-        return;
-    record(run, &program->released);
-    program->released_level = program->stages.all[run->stage].level;
 }

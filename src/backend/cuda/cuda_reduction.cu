@@ -27,11 +27,6 @@ typedef struct reduction_plan {
     int count, output_count;
 } reduction_plan;
 
-int min_int(int a, int b)
-{
-    return a < b ? a : b;
-}
-
 /* ---- tasks --------------------------------------------------------------------------------------------------- */
 
 reduction_task *add_task(reduction_plan *plan, lp_reduction_type type, lp_cuda_rows rows, const lp_cuda_run *run)
@@ -66,15 +61,15 @@ bool bulk_aligned(const reduction_task &task)
 void set_slots(reduction_task *task, int unit)
 {
     task->depth = 1;
-    task->depth = min_int(SLOT / reduction_slot(*task), DEPTH) / unit * unit;
-    task->slots = min_int(REDUCTION_SHARED / reduction_slot(*task), REDUCTION_SLOTS);
+    task->depth = min(SLOT / reduction_slot(*task), (int)DEPTH) / unit * unit;
+    task->slots = min(REDUCTION_SHARED / reduction_slot(*task), (int)REDUCTION_SLOTS);
 }
 
 void set_columns(reduction_task *task, int cols)
 {
     task->a = cols;
     task->b = task->q ? cols : 0;
-    task->tile = min_int(reduction_cols(*task), REDUCTION_COLS);
+    task->tile = min(reduction_cols(*task), (int)REDUCTION_COLS);
     if (reduction_cols(*task) <= REDUCTION_COLS && bulk_aligned(*task))
         set_slots(task, 8);
 }
@@ -143,7 +138,7 @@ void assign_chunks(reduction_task *tasks, int count)
         total += cost_of(tasks[i]);
     for (int i = 0; i < count; i++) {
         int chunks = (int)(BLOCKS * cost_of(tasks[i]) / total) / reduction_tiles(tasks[i]);
-        chunks = min_int(chunks, min_int((int)lp_blocks(tasks[i].largest, CHUNK_ROWS), CHUNKS));
+        chunks = min(chunks, min((int)lp_blocks(tasks[i].largest, CHUNK_ROWS), (int)CHUNKS));
         tasks[i].chunks = tasks[i].largest <= FEW_ROWS || chunks < 1 ? 1 : chunks;
     }
 }

@@ -47,7 +47,7 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
     row_part<shape> x = {}, y = {}, ahead = {};
 #pragma unroll 1
     for (int i = -1; i < task.count; i++) {
-        if (i + 1 < task.count && task.steps[i + 1].head.has & LP_STEP_EARLY)
+        if (i + 1 < task.count && task.steps[i + 1].has & LP_STEP_EARLY)
             row_load<shape>(me, ahead, task.steps[i + 1].rows[LP_STEP_OTHER]);
         if (i >= 0)
             row_step<shape>(me, task.steps[i], x, y);
@@ -55,7 +55,7 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
     }
     for (int pass = 1; shape::block && pass < task.passes; pass++) {
         me.first += shape::n * shape::each * me.lanes;
-        if (task.steps[0].head.has & LP_STEP_EARLY)
+        if (task.steps[0].has & LP_STEP_EARLY)
             row_load<shape>(me, y, task.steps[0].rows[LP_STEP_OTHER]);
         row_step<shape>(me, task.steps[0], x, y);
     }

@@ -137,7 +137,7 @@ template <typename shape>
 __device__ static inline void row_add_old(const row_team &me, const lp_step &step, row_part<shape> &x, int result = 0,
                                           int c = 0)
 {
-    if (!(step.head.has >> result & 1u << LP_STEP_OLD))
+    if (!(step.has >> result & 1u << LP_STEP_OLD))
         return;
     row_part<shape> old;
     row_load<shape>(me, old, step.rows[LP_STEP_OLD + result], c);
@@ -151,7 +151,7 @@ __device__ static inline void row_store(const row_team &me, const lp_step &step,
 {
     constexpr int n = shape::n;
     const lp_step_rows &to = step.rows[LP_STEP_RESULT + result];
-    if (!(step.head.has >> result & 1u << LP_STEP_RESULT))
+    if (!(step.has >> result & 1u << LP_STEP_RESULT))
         return;
     if (to.data)
         row_each_address<shape>(me, to, c,
@@ -246,7 +246,7 @@ __device__ static inline void row_dropout(const row_team &me, const lp_step &ste
 template <typename visitor> __device__ static inline void row_elementwise(const lp_step &step, const visitor &with)
 {
     float scale = step.scale, shift = step.shift;
-    switch (step.head.op) {
+    switch (step.op) {
     case LP_OP_ADD:
         return with([](float x, float y) { return x + y; });
     case LP_OP_MULTIPLY:
@@ -324,7 +324,7 @@ template <typename shape>
 __device__ static inline void row_load_main(const row_team &me, const lp_step &step, row_part<shape> &x)
 {
     const lp_step_rows &from = step.rows[LP_STEP_MAIN];
-    if (step.head.has & 1u << LP_STEP_MAIN)
+    if (step.has & 1u << LP_STEP_MAIN)
         row_load<shape>(me, x, from);
     if (!step.ids)
         return;
@@ -341,20 +341,20 @@ template <typename shape>
 __device__ static inline void row_step(const row_team &me, const lp_step &step, row_part<shape> &x, row_part<shape> &y)
 {
     row_load_main<shape>(me, step, x);
-    bool other = step.head.has & 1u << LP_STEP_OTHER;
-    if (other && !(step.head.has & LP_STEP_EARLY))
+    bool other = step.has & 1u << LP_STEP_OTHER;
+    if (other && !(step.has & LP_STEP_EARLY))
         row_load<shape>(me, y, step.rows[LP_STEP_OTHER]);
-    if (step.head.op == LP_OP_LAYER_NORM) {
+    if (step.op == LP_OP_LAYER_NORM) {
         row_layer_norm<shape>(me, step, x);
-    } else if (step.head.op == LP_OP_LAYER_NORM_GRADIENT) {
+    } else if (step.op == LP_OP_LAYER_NORM_GRADIENT) {
         row_layer_norm_gradient<shape>(me, step, x, y);
-    } else if (step.head.op == LP_OP_DROPOUT) {
+    } else if (step.op == LP_OP_DROPOUT) {
         row_dropout<shape>(me, step, x);
-    } else if (step.head.op == LP_OP_SCALE_COLUMNS) {
+    } else if (step.op == LP_OP_SCALE_COLUMNS) {
         lp_vector<shape::n> factors[shape::each];
         row_load_factors<shape>(me, factors, step.factors);
         row_each<shape>(me, x, [&](int k, int i) { return x.at[k].at[i] * factors[k % shape::each].at[i]; });
-    } else if (other || step.head.op != LP_OP_ADD) { /* a value alone is added to nothing */
+    } else if (other || step.op != LP_OP_ADD) { /* a value alone is added to nothing */
         row_elementwise(step, [&](auto f) {
             row_each<shape>(me, x, [&](int k, int i) { return f(x.at[k].at[i], y.at[k].at[i]); });
         });

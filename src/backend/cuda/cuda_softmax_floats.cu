@@ -6,6 +6,10 @@
  */
 #include "backend/cuda/cuda_product.h"
 
+typedef float real;
+#define LP_ROW_LANES 32
+#include "base/softmax_row.h"
+
 namespace
 {
 
@@ -38,7 +42,7 @@ __global__ void __launch_bounds__(32 * WARPS) chunk_kernel(const __grid_constant
         mine[c] = c < count ? *dloss * (expf(mine[c] - task.lse[row]) - (float)(c == target)) : 0;
     if (dloss)
         return;
-    float lse = lp_row_lse(mine, count, lane), before = task.first ? task.lse[row] : -INFINITY;
+    float lse = lp_log_sum_exp_row(mine, count, lane), before = task.first ? task.lse[row] : -INFINITY;
     float most = fmaxf(lse, before);
     lse = most + logf(expf(lse - most) + expf(before - most));
     if (lane == 0) {

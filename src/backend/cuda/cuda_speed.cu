@@ -39,13 +39,10 @@ template <lp_precision precision> __global__ void fma_loop(float factor, float *
 void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, double *operations, double *bytes)
 {
     /* By precision: the loop, and the multiply-adds of a warp for each accumulator. */
-    static const struct {
-        void (*kernel)(float, float *);
-        double fmas;
-    } loops[] = {{fma_loop<LP_PRECISION_FP32>, 4 * 32},
-                 {fma_loop<LP_PRECISION_TF32>, 16 * 8 * 8},
-                 {fma_loop<LP_PRECISION_BF16>, 16 * 8 * 16}};
-    double amount = 2 * loops[precision].fmas * BLOCKS * (THREADS / 32) * ITERATIONS * ACCUMULATORS;
+    static void (*const loops[])(float, float *) = {fma_loop<LP_PRECISION_FP32>, fma_loop<LP_PRECISION_TF32>,
+                                                    fma_loop<LP_PRECISION_BF16>};
+    static const double fmas[] = {4 * 32, 16 * 8 * 8, 16 * 8 * 16};
+    double amount = 2 * fmas[precision] * BLOCKS * (THREADS / 32) * ITERATIONS * ACCUMULATORS;
     size_t half = size / 2 + 1;
     float *sink = (float *)lp_device_alloc(device, (size_t)BLOCKS * THREADS * sizeof *sink);
     char *from = (char *)lp_device_alloc(device, half), *to = (char *)lp_device_alloc(device, half);
@@ -54,7 +51,7 @@ void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, 
     *operations = *bytes = 0;
     for (int round = 0; sink && from && to && round < ROUNDS; round++) {
         lp_device_timer_start(device);
-        LP_LAUNCH(&run, loops[precision].kernel, BLOCKS, THREADS, 0, 0.5f, sink);
+        LP_LAUNCH(&run, loops[precision], BLOCKS, THREADS, 0, 0.5f, sink);
         *operations = fmax(*operations, amount / lp_device_timer_stop(device));
         lp_device_timer_start(device);
         lp_device_copy(device, to, from, half);

@@ -266,14 +266,6 @@ bool scaled_by_pack(const candidate *all, int count, const lp_node *node)
     return found && readers;
 }
 
-bool stage_writes(const lp_cuda_stage *stage, const lp_value *value)
-{
-    bool found = false;
-    for (int p = 0; p < stage->count; p++)
-        found = found || lp_part_writes(&stage->parts[p], value);
-    return found;
-}
-
 /* Assigns memory to the steps of fused kernels and to the packed weights of their products. */
 void place_steps(lp_cuda_stages *stages)
 {
@@ -288,9 +280,11 @@ void place_steps(lp_cuda_stages *stages)
                 continue;
             part->packed = stages->packed_size;
             stages->packed_size += lp_packed_size(part->node);
-            part->packed_after = s - 1;
-            while (part->packed_after >= 0 && !stage_writes(&stages->all[part->packed_after], part->node->inputs[1]))
-                part->packed_after--;
+            part->packed_after = -1;
+            for (int i = 0; i < s; i++)
+                for (int p = 0; p < stages->all[i].count; p++)
+                    if (lp_part_writes(&stages->all[i].parts[p], part->node->inputs[1]))
+                        part->packed_after = i;
         }
     }
 }

@@ -164,7 +164,7 @@ void set_rows(lp_step *step, int which, const lp_cuda_run *run, const lp_value *
                                                 : lp_cuda_copy_only(run, value);
     step->rows[which] = {floats ? (float *)lp_run_data(run->run, value) : NULL, copy.data, value->cols, copy.stride};
     step->gap[which] = (signed char)copy.gap;
-    step->head.has |= floats || copy.data ? 1u << which : 0;
+    step->has |= floats || copy.data ? 1u << which : 0;
 }
 
 void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_step *step)
@@ -178,9 +178,9 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
         return value ? lp_run_data(run->run, value) : NULL;
     };
     *step = lp_step();
-    step->head.op = (int)node->op->id;
-    step->head.halves = halves_of(builder, shape);
-    step->head.in_halves = lp_part_is_product(part) ? halves_of(builder, in->main) : 0;
+    step->op = (int)node->op->id;
+    step->halves = halves_of(builder, shape);
+    step->in_halves = lp_part_is_product(part) ? halves_of(builder, in->main) : 0;
     step->factors = data_of(LP_ROLE_FACTORS);
     step->shifts = (const float *)data_of(LP_ROLE_SHIFTS);
     step->ids = (const int32_t *)data_of(LP_ROLE_IDS);
@@ -213,9 +213,9 @@ void fill_step(const step_builder *builder, int s, const lp_cuda_run *run, lp_st
                 set_rows(step, LP_STEP_RESULT + i, run, node->outputs[i],
                          pairs ? shape->cols / (2 * step->frequencies) : 1);
         }
-    step->head.has &= ~(table ? 1u << LP_STEP_MAIN : 0);
-    step->head.has |= (in->follows ? LP_STEP_FOLLOWS : 0) | (step->factors ? LP_STEP_FACTORS : 0) |
-                      (in->adds_other || in->adds_old ? LP_STEP_ADDS_REGISTERS : 0) | (early ? LP_STEP_EARLY : 0);
+    step->has &= ~(table ? 1u << LP_STEP_MAIN : 0);
+    step->has |= (in->follows ? LP_STEP_FOLLOWS : 0) | (step->factors ? LP_STEP_FACTORS : 0) |
+                 (in->adds_other || in->adds_old ? LP_STEP_ADDS_REGISTERS : 0) | (early ? LP_STEP_EARLY : 0);
 }
 
 } // namespace

@@ -30,7 +30,7 @@ enum {
     LP_STEP_ROWS
 };
 
-/* Bits of lp_step_head.has; the first LP_STEP_ROWS say which rows there are: not those of a table. */
+/* Bits of lp_step.has; the first LP_STEP_ROWS say which rows there are: not those of a table. */
 enum {
     LP_STEP_FOLLOWS = 1 << LP_STEP_ROWS,        /* MAIN is in registers */
     LP_STEP_ADDS_REGISTERS = 2 << LP_STEP_ROWS, /* linear: the product is added to the registers */
@@ -38,18 +38,11 @@ enum {
     LP_STEP_EARLY = 8 << LP_STEP_ROWS /* no earlier step writes OTHER */
 };
 
-/* All that the control flow of a step depends on, loaded at once. */
-typedef struct __align__(16) lp_step_head
-{
+typedef struct lp_step {
     int op;        /* lp_op_id */
     int halves;    /* of a fused kernel's result: 1 or 2 */
     int in_halves; /* linear: of x */
     unsigned has;  /* what it reads and writes */
-}
-lp_step_head;
-
-typedef struct lp_step {
-    lp_step_head head;
     lp_step_rows rows[LP_STEP_ROWS];
     const float *weight;      /* linear: packed */
     const float *next_weight; /* of the next product in the kernel; NULL: none */

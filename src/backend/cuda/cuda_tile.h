@@ -171,12 +171,6 @@ template <int count> __device__ static inline void tile_cp_async(float *to, cons
                      : "memory");
 }
 
-/* Brings 128 bytes to the L2 cache. */
-__device__ static inline void tile_prefetch(const float *from)
-{
-    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
-}
-
 /* Waits for the copies that this thread has started. */
 __device__ static inline void tile_cp_async_wait(void)
 {
