@@ -30,6 +30,17 @@ typedef struct fused_block {
     part wide[2]; /* halves of the latest wide one */
 } fused_block;
 
+/* Tiles of 8 terms in a block of weights: only whether there is a last one is not a compile-time constant. */
+__host__ __device__ inline int term_tiles(int cols)
+{
+    return cols > 8 * (LP_FUSED_TILES - 1) ? LP_FUSED_TILES : LP_FUSED_TILES - 1;
+}
+
+__host__ __device__ inline int weight_floats(int cols)
+{
+    return term_tiles(cols) * LP_FUSED_TILES * 64;
+}
+
 /* Shared memory: both halves of a product's left operand, half its result, two buffers for weights, and the steps. */
 __device__ inline float *shared_half(int half)
 {
@@ -37,18 +48,20 @@ __device__ inline float *shared_half(int half)
     return shared + half * HALF;
 }
 
-__device__ inline float *shared_weights(int buffer)
+__device__ inline float *shared_weights(const fused_block &me, int buffer)
 {
-    return shared_half(3) + buffer * LP_PACK_BLOCK;
+    return shared_half(3) + buffer * weight_floats(me.team.cols);
 }
 
 /* ---- products: y = x W + bias + addend + old value ------------------------------------------------------------ */
 
-__device__ inline void load_weights(int buffer, const float *block)
+__device__ inline void load_weights(const fused_block &me, int buffer, const float *block)
 {
+    int count = block ? weight_floats(me.team.cols) : 0;
+    float *to = shared_weights(me, buffer);
 #pragma unroll 2
-    for (int i = 4 * (int)threadIdx.x; block && i < LP_PACK_BLOCK; i += 4 * THREADS)
-        tile_cp_async<4>(shared_weights(buffer) + i, row_global(block) + i);
+    for (int i = 4 * (int)threadIdx.x; i < count; i += 4 * THREADS)
+        tile_cp_async<4>(to + i, row_global(block) + i);
 }
 
 /* The lane's columns of row r of half a value in shared memory. */
@@ -60,13 +73,16 @@ __device__ inline lp_vector<2> *shared_vector(int half, int r)
 
 /* Adds half an x times a block of weights to the sums of the warp: 16 rows by TILES tiles. The tensor core truncates x to tf32: rounding it
  * would cost more instructions than the rest. */
-__device__ inline void multiply(float (&sum)[TILES][4], const float *x, const float *weights)
+__device__ inline void multiply(const fused_block &me, float (&sum)[TILES][4], const float *x, const float *weights)
 {
     int warp = tile_lane_now().warp;
     const float4 *right = (const float4 *)weights + warp % SIDES * (TILES / 2) * 32 + tile_lane_now().lane;
     tile_address from = tile_a_address(x + warp / SIDES * 16 * STRIDE, STRIDE);
+    bool all = term_tiles(me.team.cols) == LP_FUSED_TILES;
 #pragma unroll
     for (int j = 0; j < LP_FUSED_TILES; j++) {
+        if (j == LP_FUSED_TILES - 1 && !all)
+            continue;
         float left[4];
         tile_ldmatrix(left, from, 8 * j);
 #pragma unroll
@@ -118,8 +134,9 @@ __device__ inline void linear(fused_block &me, const lp_step &step)
             int block = to * in_halves + from;
             tile_cp_async_wait();
             __syncthreads(); /* x and weights are there, and no warp reads the previous weights any more */
-            load_weights(me.buffer ^ 1, block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
-            multiply(sum, shared_half(from), shared_weights(me.buffer));
+            load_weights(me, me.buffer ^ 1,
+                         block < last ? step.weight + (block + 1) * LP_PACK_BLOCK : step.next_weight);
+            multiply(me, sum, shared_half(from), shared_weights(me, me.buffer));
         }
 #pragma unroll
         for (int i = 0; i < 2 * TILES; i++)
@@ -190,7 +207,7 @@ __device__ inline void basis(const row_team &team, const lp_step &step)
 __global__ void __launch_bounds__(THREADS, 2)
     fused_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, int cols, const lp_step *all_steps, int count)
 {
-    lp_step *steps = (lp_step *)shared_weights(2);
+    lp_step *steps = (lp_step *)(shared_half(3) + 2 * weight_floats(cols));
     int present = lp_rows_now(rows, shard), row = (int)blockIdx.x * ROWS + (int)threadIdx.x / 32 * part_shape::rows;
     lp_pdl_trigger();
     if ((int)blockIdx.x * ROWS >= present) {
@@ -203,7 +220,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     me.team = {row, present - row, (int)threadIdx.x % 32, 32, cols, 0, shard};
     __syncthreads();
     lp_pdl_wait();
-    load_weights(0, steps[0].weight ? steps[0].weight : steps[0].next_weight);
+    load_weights(me, 0, steps[0].weight ? steps[0].weight : steps[0].next_weight);
 #pragma unroll 1
     for (int i = 0; i < count; i++) {
         const lp_step &step = steps[i];
@@ -220,13 +237,6 @@ __global__ void __launch_bounds__(THREADS, 2)
             row_step<part_shape>(me.team, step, me.result, y);
         }
     }
-}
-
-/* Whether a value has halves of this many columns. */
-bool fits(const lp_value *value, int cols)
-{
-    int halves = lp_fused_halves(value->cols);
-    return halves && value->cols == halves * cols && value->storage != LP_STORAGE_TABLE_ROWS;
 }
 
 /* Whether the node has a single head: fused kernels do not support several. A product has the heads of its attributes; elsewhere the
@@ -258,6 +268,11 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
     const lp_step_rule *rule = &lp_cuda_rule_of(node)->step;
     const lp_value *weight = lp_step_input(node, LP_ROLE_WEIGHT);
     int cols = lp_fused_cols(node);
+    auto fits = [&](const lp_value *value) { /* it has halves of this many columns */
+                                             int halves = lp_fused_halves(value->cols);
+                                             return halves && value->cols == halves * cols &&
+                                                    value->storage != LP_STORAGE_TABLE_ROWS;
+    };
     /* Few rows occupy few warps: concurrent kernels of single nodes are then faster. */
     bool good = rule->outputs && one_head(node) && lp_step_shape(node)->rows_of != LP_ROWS_FIXED &&
                 (!weight || weight->rows_of == LP_ROWS_FIXED);
@@ -265,10 +280,10 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
     lp_step_role last = rule->pairs ? LP_ROLE_MORE : LP_ROLE_OTHER;
     for (int i = 0; i < LP_STEP_INPUTS; i++)
         if (node->inputs[i] && rule->role[i] >= LP_ROLE_MAIN && rule->role[i] <= last)
-            good = good && fits(node->inputs[i], cols);
+            good = good && fits(node->inputs[i]);
     for (int i = 0; i <= rule->pairs; i++)
         if (node->outputs[i] && rule->outputs >> i & 1)
-            good = good && fits(node->outputs[i], cols) &&
+            good = good && fits(node->outputs[i]) &&
                    (weight || lp_fused_halves(node->outputs[i]->cols) == (rule->pairs ? 2 : 1));
     return good ? rule->outputs : 0;
 }
@@ -278,7 +293,7 @@ void lp_cuda_fused_launch(const lp_cuda_stage *stage, const lp_cuda_run *run)
     const lp_step *steps = (const lp_step *)((const char *)run->shard + run->upload->steps_offset) + stage->first_step;
     const lp_value *shape = lp_step_shape(stage->parts[0].node);
     int cols = lp_fused_cols(stage->parts[0].node);
-    size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * LP_PACK_BLOCK) + sizeof *steps * (size_t)stage->count;
+    size_t shared = sizeof(float) * (size_t)(3 * HALF + 2 * weight_floats(cols)) + sizeof *steps * (size_t)stage->count;
     LP_LAUNCH_PDL(run, fused_kernel, lp_blocks(lp_cuda_largest(run, shape), ROWS), THREADS, shared, run->shard,
                   lp_cuda_rows_of(shape), cols, steps, stage->count);
 }

@@ -33,12 +33,6 @@ static inline int lp_fused_cols(const lp_node *node)
     return halves ? cols / halves : 0;
 }
 
-/* Floats of the packed weight of a product. */
-static inline size_t lp_packed_size(const lp_node *node)
-{
-    return (size_t)(lp_fused_halves(node->inputs[0]->cols) * lp_fused_halves(node->outputs[0]->cols)) * LP_PACK_BLOCK;
-}
-
 /* Whether fused kernels are used for a graph: not if a product has more than 64 columns on both sides. It would take four passes over
  * the weights, and products of their own (cuda_product.h), with chains of the other nodes (cuda_row_chain.cu), are faster. */
 bool lp_cuda_fused_suits(const lp_graph *graph);

@@ -77,11 +77,4 @@ static inline const lp_value *lp_step_input(const lp_node *node, lp_step_role ro
     return found;
 }
 
-/* Whether rows of a step's result read only the same rows of input i. */
-static inline bool lp_step_by_row(const lp_node *node, int i)
-{
-    lp_step_role role = i < LP_STEP_INPUTS ? lp_cuda_rule_of(node)->step.role[i] : LP_ROLE_NONE;
-    return role >= LP_ROLE_MAIN && role <= LP_ROLE_IDS;
-}
-
 #endif

@@ -32,8 +32,11 @@ bool is_by_row(const candidate *one)
 bool uses_whole(const candidate *one, const lp_value *value)
 {
     bool whole = !is_by_row(one);
-    for (int i = 0; i < one->part.node->op->input_count; i++)
-        whole = whole || (one->part.node->inputs[i] == value && !lp_step_by_row(one->part.node, i));
+    const lp_node *node = one->part.node;
+    for (int i = 0; i < node->op->input_count; i++) {
+        lp_step_role role = i < LP_STEP_INPUTS ? lp_cuda_rule_of(node)->step.role[i] : LP_ROLE_NONE;
+        whole = whole || (node->inputs[i] == value && (role < LP_ROLE_MAIN || role > LP_ROLE_IDS));
+    }
     return whole;
 }
 
@@ -180,17 +183,6 @@ bool is_leaf(const candidate *all, int count, const candidate *one)
     return leaf;
 }
 
-/* Raises leaves to the last level: together they are few launches, and no sum over rows waits for them. */
-void defer_leaves(candidate *all, int count)
-{
-    int last = 0;
-    for (int i = 0; i < count; i++)
-        last = all[i].level > last ? all[i].level : last;
-    for (int i = 0; i < count; i++)
-        if (is_leaf(all, count, &all[i]))
-            all[i].level = last;
-}
-
 /* The parts of a graph with their levels, in node order; the caller frees them. unscheduled: whole nodes, a level for each. NULL when out
  * of memory. */
 candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
@@ -208,8 +200,12 @@ candidate *list_parts(const lp_graph *graph, bool unscheduled, int *count)
             all[i].level = i;
         else
             find_level(all, *count, i);
-    if (!unscheduled)
-        defer_leaves(all, *count);
+    int last = 0;
+    for (int i = 0; i < *count; i++)
+        last = all[i].level > last ? all[i].level : last;
+    for (int i = 0; !unscheduled && i < *count; i++)
+        if (is_leaf(all, *count, &all[i])) /* together they are few launches, and no sum over rows waits for them */
+            all[i].level = last;
     return all;
 }
 
@@ -279,7 +275,8 @@ void place_steps(lp_cuda_stages *stages)
             if (!lp_part_is_product(part))
                 continue;
             part->packed = stages->packed_size;
-            stages->packed_size += lp_packed_size(part->node);
+            stages->packed_size += (size_t)LP_PACK_BLOCK * lp_fused_halves(part->node->inputs[0]->cols) *
+                                   lp_fused_halves(part->node->outputs[0]->cols);
             part->packed_after = -1;
             for (int i = 0; i < s; i++)
                 for (int p = 0; p < stages->all[i].count; p++)
