@@ -15,7 +15,6 @@ $ lapse bench --preset so --rounds 1 --batch 1 --device cuda --precision tf32 >o
 $ tail -n +13 out | awk '$1 != "-" { print $3 }' | sort -u
 | fused
 | node
-| pack
 | reduction
 | rows
 $ tail -n +13 out | awk '$1 != "-" { print $1 }' | sort -n | awk '$1 != NR' | wc -l
