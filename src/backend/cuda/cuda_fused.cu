@@ -225,6 +225,7 @@ __global__ void __launch_bounds__(THREADS, 2)
     for (int i = 0; i < count; i++) {
         const lp_step &step = steps[i];
         part y = {};
+        __syncwarp();
         if (step.op == LP_OP_LINEAR) {
             linear(me, step);
         } else if (step.op == LP_OP_BASIS) {

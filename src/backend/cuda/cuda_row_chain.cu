@@ -49,6 +49,10 @@ __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_bl
     for (int i = -1; i < task.count; i++) {
         if (i + 1 < task.count && task.steps[i + 1].has & LP_STEP_EARLY)
             row_load<shape>(me, ahead, task.steps[i + 1].rows[LP_STEP_OTHER]);
+        if (i > 0 && shape::block)
+            __syncthreads();
+        else if (i > 0)
+            __syncwarp(); /* the first lane stores the moments of a layer norm */
         if (i >= 0)
             row_step<shape>(me, task.steps[i], x, y);
         y = ahead;

@@ -2,8 +2,8 @@
  * (cuda_fused.cu).
  *
  * A team of lanes shares a row. Every lane has the same columns of all values, so that the result of a step stays in its registers for the
- * next one, and it reads from memory only what it stored itself or what an earlier launch did. Sums over the columns have the same
- * order in every launch.
+ * next one, and it reads from memory only what it stored itself, what an earlier launch did, or the moments of a layer norm: a team
+ * synchronizes between steps. Sums over the columns have the same order in every launch.
  */
 #ifndef LP_CUDA_ROW_STEPS_H
 #define LP_CUDA_ROW_STEPS_H
