@@ -1,8 +1,8 @@
 /* cuda_fused.h: one fused kernel for a group of nodes that work row by row, products with weights included.
  *
- * The kernel interprets a short list of steps (cuda_steps.h). A warp takes 16 rows through all of them, and does not wait for other rows. The
- * result of a step stays in registers, in the layout of a tensor core's accumulator (cuda_tile.h), which is also that of a product's left
- * operand: the terms of a product may have any order, so long as the weights have the same.
+ * The kernel interprets a short list of steps (cuda_steps.h). A block takes 64 rows through all of them, and does not wait for other
+ * blocks. The result of a step stays in registers, a row at a time in the lanes of a warp (cuda_row_steps.h); products pass through
+ * shared memory.
  *
  * Weights are packed beforehand (cuda_pack.cu) in the order in which lanes read them, and rounded. They are most of what a product reads, so
  * the warps of a block load a weight into shared memory once, while the product before it is computed.
