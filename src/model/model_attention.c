@@ -141,6 +141,9 @@ static void build(lp_builder *b)
     network->encoding->build(b->graph, &network->encoding_config, b->feeds, &features);
     if (decode)
         build_caches(b, settings->blocks, &features);
+    /* In training the lag has a basis of its own: the gradient of a reflection would be two matrices, that of a basis is a sum. */
+    if (b->training && features.basis && settings->projection != LP_PROJECTION_MLP)
+        features.lag = lp_basis(b->graph, b->feeds[LP_FEED_LAG], features.frequency);
     lp_value *z = lp_dropout(b->graph, joint, b->dropout), *time_rows = z;
     bool two = b->config->when && !decode && lp_model_target_known(b->config) && network->encoding->sees_time;
     bool part = two && b->training && b->config->when_fraction < 1;

@@ -134,6 +134,7 @@ void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT
     inputs[LP_FEED_POSITION] = batch->position + token;
     inputs[LP_FEED_TIME] = batch->time + token;
     inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
+    inputs[LP_FEED_LAG] = batch->lag + token;
     inputs[LP_FEED_TARGET_POSITION] = inputs[LP_FEED_TIME_TARGET_POSITION] = batch->target_position + target;
     inputs[LP_FEED_TIME_TOKEN] = batch->time_token;
     inputs[LP_FEED_TIME_SHARE] = (void *)(uintptr_t)&batch->time_share;

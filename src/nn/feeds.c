@@ -16,6 +16,7 @@ void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_
         [LP_FEED_POSITION] = {"position", LP_TYPE_INT32, LP_ROWS_TOKENS, 1},
         [LP_FEED_TIME] = {"time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 1},
         [LP_FEED_QUERY_TIME] = {"query_time", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 1},
+        [LP_FEED_LAG] = {"lag", LP_TYPE_DOUBLE, LP_ROWS_TOKENS, 1},
         [LP_FEED_TARGET_POSITION] = {"target_position", LP_TYPE_INT32, LP_ROWS_TARGETS, 1},
         [LP_FEED_TARGET] = {"target", LP_TYPE_INT32, LP_ROWS_LABELS, 1},
         [LP_FEED_ACTION] = {"action", LP_TYPE_INT32, LP_ROWS_LABELS, 1},

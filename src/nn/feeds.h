@@ -12,6 +12,7 @@ typedef enum lp_feed {
     LP_FEED_POSITION,         /* [T x 1] int32 */
     LP_FEED_TIME,             /* [T x 1] double: of the event */
     LP_FEED_QUERY_TIME,       /* [T x 1] double */
+    LP_FEED_LAG,              /* [T x 1] double: query time - time of the event; of batches */
     LP_FEED_TARGET_POSITION,  /* [A x 1] int32: index of the token before the target event */
     LP_FEED_TARGET,           /* [L x 1] int32: event type of the target event */
     LP_FEED_SEED,             /* [1 x 1] real: gradient of the loss: 1 / targets of the batch */

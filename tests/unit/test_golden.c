@@ -108,6 +108,8 @@ static void read_batch(golden_case *this)
                    {LP_FEED_TARGET, "target"}};
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++)
         this->tokens = (int)tensor(this->name, columns[i].name, -1, 1, this->feed[columns[i].feed], TOKENS);
+    for (int t = 0; t < this->tokens; t++)
+        this->feed[LP_FEED_LAG][t] = this->feed[LP_FEED_QUERY_TIME][t] - this->feed[LP_FEED_TIME][t];
     tensor(this->name, "mask", -1, 1, this->mask, TOKENS);
     double segment[WINDOWS + 1];
     this->windows = 7;

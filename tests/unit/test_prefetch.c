@@ -93,6 +93,7 @@ static void check_taken(ahead_case *this, lp_batch_position place)
     size_t tokens = (size_t)spot->tokens, target_position = (size_t)spot->targets;
     assert_memory_equal(taken->type, spot->type, tokens * sizeof *spot->type);
     assert_memory_equal(taken->query_time, spot->query_time, tokens * sizeof *spot->query_time);
+    assert_memory_equal(taken->lag, spot->lag, tokens * sizeof *spot->lag);
     assert_memory_equal(taken->target_position, spot->target_position, target_position * sizeof *spot->target_position);
     assert_memory_equal(taken->target, spot->target, target_position * sizeof *spot->target);
     assert_memory_equal(taken->negative, spot->negative, target_position * NEGATIVES * sizeof *spot->negative);

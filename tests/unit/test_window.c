@@ -306,6 +306,7 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
         CHECK(batch->query_time[token] == (known && !here ? time[i + 1] : time[i]) - last);
         CHECK(batch->query_time[token] >= batch->time[token] && batch->query_time[token] <= 0);
         CHECK(known || batch->query_time[token] == batch->time[token]);
+        CHECK(batch->lag[token] == batch->query_time[token] - batch->time[token]);
         bool is_label = !here && i >= window->from && lp_targets_include(&this->targets, next);
         if (!is_label && !here)
             continue;
@@ -434,10 +435,10 @@ static void out_of_memory(void **state)
         lp_memory_fail_at(n);
         status = lp_batch_init(&batch, 100, 100, 2, 3, &error);
         if (status != LAPSE_OK)
-            assert_string_equal(error.message, "out of memory: a batch needs 0.5 MB");
+            assert_string_equal(error.message, "out of memory: a batch needs 0.6 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 22); /* seventeen arrays and three fields */
+    assert_int_equal(n, 23); /* eighteen arrays and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

@@ -27,6 +27,7 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->position = array_new(batch, tokens, sizeof *batch->position);
     batch->time = array_new(batch, tokens, sizeof *batch->time);
     batch->query_time = array_new(batch, tokens, sizeof *batch->query_time);
+    batch->lag = array_new(batch, tokens, sizeof *batch->lag);
     batch->label_row = array_new(batch, tokens, sizeof *batch->label_row);
     batch->target = array_new(batch, tokens, sizeof *batch->target);
     batch->action = array_new(batch, tokens, sizeof *batch->action);
@@ -46,7 +47,7 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     if (!batch->failed)
         return LAPSE_OK;
     lp_batch_clear(batch);
-    return lp_fail_memory(error, "a batch", tokens * (40 + (size_t)fields * FIELD_SIZE));
+    return lp_fail_memory(error, "a batch", tokens * (48 + (size_t)fields * FIELD_SIZE));
 }
 
 void lp_batch_clear(lp_batch *batch)
@@ -246,6 +247,8 @@ static void add_window(lp_batch *batch, const lp_window *window, shard_start sha
     shift_times(target_known ? time + 1 : time, last, count - open, batch->query_time + token);
     if (open) /* its query time is not known */
         batch->query_time[token + count - 1] = time[count - 1] - last;
+    for (size_t i = token; i < token + count; i++)
+        batch->lag[i] = batch->query_time[i] - batch->time[i];
     int32_t *position = batch->position + token;
     for (int32_t i = 0; i < (int32_t)count; i++)
         position[i] = i;

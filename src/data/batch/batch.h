@@ -32,6 +32,7 @@ typedef struct lp_batch {
     int32_t *position;  /* [tokens]: index within the window */
     double *time;       /* [tokens]: of the event, in seconds relative to the window's last query time, so <= 0 */
     double *query_time; /* [tokens]: the next event's time, or the event's own if the target time is unknown */
+    double *lag;        /* [tokens]: query_time - time */
     void *field[LP_FIELD_LIMIT]; /* [tokens] each: fields of the event; int32_t or float */
     int32_t *target_position;    /* [targets]: index within the shard of the token whose next event is predicted */
     int32_t *label_row;          /* [labels]: index within the shard of a target whose event is known */
