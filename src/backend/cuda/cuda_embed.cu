@@ -54,7 +54,7 @@ template <int n>
 __device__ static inline float sum_elements(lp_vector<n> (&sum)[VECTORS], const lp_by_id &task, const id_elements &all,
                                             int begin, int end, int most, int c)
 {
-    enum { AHEAD = 4 }; /* rows in flight */
+    enum { AHEAD = 2 }; /* rows in flight */
     int lane = (int)threadIdx.x, cols = task.out ? task.cols : 0;
     float weights = 0;
 #pragma unroll 1
@@ -90,7 +90,7 @@ __device__ static inline float sum_elements(lp_vector<n> (&sum)[VECTORS], const 
 /* threadIdx: a lane, a group of an id, an id of the block. Block b has the ids b, b + blocks, ...: neighbours are often frequent
  * together, and a block that had several frequent ids would be late. blockIdx.y: a part of the columns. */
 template <int n>
-__global__ void __launch_bounds__(MOST_GROUPS *LANES, 2)
+__global__ void __launch_bounds__(MOST_GROUPS *LANES, n == 4 ? 2 : 3)
     by_id_kernel(const lp_cuda_shard *shard, lp_cuda_rows rows, lp_by_id task)
 {
     __shared__ lp_vector<n> sums[MOST_GROUPS][COLUMNS];

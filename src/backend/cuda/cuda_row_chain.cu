@@ -26,23 +26,19 @@ typedef struct row_task {
 /* ---- the kernels --------------------------------------------------------------------------------------------- */
 
 /* Blocks of a multiprocessor: as many as have registers. A launch waits for memory. */
-template <typename shape>
-constexpr int row_blocks = shape::block       ? 1
-                           : shape::each == 1 ? 7
-                           : shape::each == 2 ? 5
-                           : shape::n < 4     ? 4
-                                              : 3;
+template <typename shape> constexpr int row_blocks = shape::block ? 1 : shape::each <= 2 ? 5 : shape::n < 4 ? 4 : 3;
 
 /* The second input of a step is loaded during the step before it, where that is possible. */
 template <typename shape>
 __global__ void __launch_bounds__(shape::block ? BLOCK_THREADS : THREADS, row_blocks<shape>)
     row_chain_kernel(const __grid_constant__ row_task task)
 {
-    int rows = lp_rows_now(task.rows, task.shard), row = (int)(blockIdx.x * blockDim.y + threadIdx.y);
-    row_team me = {row, row < rows, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, task.shard};
+    int rows = lp_rows_now(task.rows, task.shard), first = (int)(blockIdx.x * blockDim.y) * shape::rows;
+    int row = first + (int)threadIdx.y * shape::rows;
+    row_team me = {row, rows - row, (int)threadIdx.x, (int)blockDim.x, task.cols, 0, task.shard};
     lp_pdl_wait();
     lp_pdl_trigger();
-    if ((int)(blockIdx.x * blockDim.y) >= rows)
+    if (first >= rows)
         return;
     row_part<shape> x = {}, y = {}, ahead = {};
 #pragma unroll 1
@@ -159,8 +155,8 @@ template <int n, int each, bool block>
 void launch_shape(const lp_cuda_run *run, const row_task &task, int lanes, int largest)
 {
     dim3 threads((unsigned)lanes, block ? 1 : (unsigned)(THREADS / lanes));
-    LP_LAUNCH_PDL(run, (row_chain_kernel<row_shape<n, each, 1, block>>), lp_blocks(largest, threads.y), threads, 0,
-                  task);
+    typedef row_shape<n, each, each == 1 ? 2 : 1, block> shape; /* two rows share the decoding of the steps */
+    LP_LAUNCH_PDL(run, row_chain_kernel<shape>, lp_blocks(largest, threads.y * shape::rows), threads, 0, task);
 }
 
 template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
@@ -190,8 +186,7 @@ template <int n> void launch(const lp_cuda_run *run, row_task task, int largest)
 unsigned lp_cuda_row_chain_supports(const lp_node *node)
 {
     const lp_value *shape = lp_step_shape(node);
-    bool fits = !lp_step_input(node, LP_ROLE_WEIGHT) && shape->rows_of != LP_ROWS_FIXED &&
-                shape->cols <= BLOCK_THREADS * MOST_EACH;
+    bool fits = !lp_step_input(node, LP_ROLE_WEIGHT) && shape->cols <= BLOCK_THREADS * MOST_EACH;
     return fits ? lp_cuda_rule_of(node)->step.outputs : 0;
 }
 

@@ -11,7 +11,7 @@
 #include "backend/cuda/cuda_stage.h"
 
 /* Streams from LP_CUDA_FIRST_LOW_PRIORITY on have low priority. */
-enum { LP_CUDA_STREAMS = 12, LP_CUDA_FIRST_LOW_PRIORITY = 8 };
+enum { LP_CUDA_STREAMS = 8, LP_CUDA_FIRST_LOW_PRIORITY = 4 };
 
 /* Where and after which others a stage runs. */
 typedef struct lp_cuda_dispatch {

@@ -44,7 +44,8 @@ bool same_row_kernel(const candidate *a, const candidate *b)
 {
     const lp_node *x = a->part.node, *y = b->part.node;
     const lp_value *one = lp_step_shape(x), *two = lp_step_shape(y);
-    if (!is_by_row(a) || a->type != b->type || one->rows_of != two->rows_of)
+    bool same_rows = one->rows_of == two->rows_of && (one->rows_of != LP_ROWS_FIXED || one->rows == two->rows);
+    if (!is_by_row(a) || a->type != b->type || !same_rows)
         return false;
     return a->type == LP_STAGE_FUSED ? lp_fused_cols(x) == lp_fused_cols(y)
                                      : one->cols == two->cols && lp_step_frequencies(x) == lp_step_frequencies(y);
@@ -172,7 +173,7 @@ void add_parts(candidate *all, int *count, const lp_node *node, int number, bool
 bool is_leaf(const candidate *all, int count, const candidate *one)
 {
     const lp_node *node = one->part.node;
-    bool leaf = one->type == LP_STAGE_REDUCTION || one->type == LP_STAGE_NODE;
+    bool leaf = one->type != LP_STAGE_PRODUCT;
     for (int i = 0; leaf && i < node->op->input_count; i++)
         leaf = !node->inputs[i] || node->inputs[i]->rows_of == LP_ROWS_FIXED;
     for (int i = 0; leaf && i < node->op->output_count; i++) {
