@@ -3,7 +3,7 @@
  * OpenMP threads spin while they wait, which takes cores from other threads on a busy machine: training beside other
  * programs ran at a third of the speed. These threads spin for some microseconds, then sleep. The pool starts at the first
  * use, grows to the largest number of threads requested, and lives as long as the process. A second caller while the pool is
- * busy runs its tasks itself. After a fork the child starts its own pool.
+ * busy runs its tasks itself, one by one, until the pool is free for the others. After a fork the child starts its own pool.
  */
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* sched_getaffinity */
@@ -88,16 +88,16 @@ static void start_workers(int wanted)
     }
 }
 
-/* Starts all requested threads, even for a job with fewer tasks, so that later jobs start none. */
-static void run_on_pool(int threads, int count, lp_job task, void *context)
+/* Runs tasks first .. count - 1. Starts all requested threads, even for a job with fewer tasks, so that later jobs start none. */
+static void run_on_pool(int threads, int first, int count, lp_job task, void *context)
 {
     pthread_mutex_lock(&pool.lock);
     start_workers(threads - 1);
-    threads = threads < count ? threads : count;
+    threads = threads < count - first ? threads : count - first;
     pool.task = task;
     pool.context = context;
     pool.count = count;
-    atomic_store(&pool.next, 0);
+    atomic_store(&pool.next, first);
     pool.wanted = pool.started < threads - 1 ? pool.started : threads - 1;
     atomic_store(&pool.busy, pool.wanted);
     atomic_fetch_add(&pool.jobs, 1);
@@ -135,13 +135,14 @@ void lp_threads_run(int threads, int count, lp_job task, void *context)
         threads = MAX_WORKERS;
     if (parallel)
         pthread_once(&once, register_fork_handler);
-    if (parallel && pthread_mutex_trylock(&pool.owner) == 0) {
-        run_on_pool(threads, count, task, context);
-        pthread_mutex_unlock(&pool.owner);
-        return;
-    }
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
+        if (parallel && pthread_mutex_trylock(&pool.owner) == 0) {
+            run_on_pool(threads, i, count, task, context);
+            pthread_mutex_unlock(&pool.owner);
+            return;
+        }
         task(context, i, 0);
+    }
 }
 
 /* -------------------------------------------------------------------------------------------------- workers ---- */

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <malloc.h>
 #include <math.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
@@ -403,6 +405,63 @@ static void test_threads_within_threads(void **state)
 }
 
 /* A child process starts its own pool. */
+/* The pool is busy with the job of a first caller until the first task of a second caller runs. The other tasks of the second one need
+ * two threads: they wait for each other. */
+typedef struct callers {
+    _Atomic int holding, second, first_done, waiting;
+    bool met[3];
+} callers;
+
+/* False after ten seconds. */
+static bool reaches(const _Atomic int *number, int least)
+{
+    double start = lp_clock_seconds();
+    while (atomic_load(number) < least && lp_clock_seconds() - start < 10)
+        sched_yield();
+    return atomic_load(number) >= least;
+}
+
+static void hold_pool(void *context, int task, int worker)
+{
+    (void)task, (void)worker;
+    callers *c = context;
+    atomic_fetch_add(&c->holding, 1);
+    reaches(&c->second, 1);
+}
+
+static void call_first(void *context)
+{
+    callers *c = context;
+    lp_threads_run(2, 2, hold_pool, c);
+    atomic_store(&c->first_done, 1);
+}
+
+static void meet(void *context, int task, int worker)
+{
+    (void)worker;
+    callers *c = context;
+    if (task == 0) {
+        atomic_store(&c->second, 1);
+        c->met[0] = reaches(&c->first_done, 1);
+    } else {
+        atomic_fetch_add(&c->waiting, 1);
+        c->met[task] = reaches(&c->waiting, 2);
+    }
+}
+
+static void test_threads_of_a_second_caller(void **state)
+{
+    (void)state;
+    callers c = {0};
+    lp_worker *first = lp_worker_new();
+    assert_non_null(first);
+    lp_worker_start(first, call_first, &c);
+    assert_true(reaches(&c.holding, 2));
+    lp_threads_run(2, 3, meet, &c);
+    lp_worker_free(first);
+    assert_true(c.met[0] && c.met[1] && c.met[2]);
+}
+
 static void test_threads_after_a_fork(void **state)
 {
     (void)state;
@@ -513,6 +572,7 @@ int main(void)
         cmocka_unit_test(test_threads_run_each_task_once),
         cmocka_unit_test(test_threads_with_few_tasks),
         cmocka_unit_test(test_threads_within_threads),
+        cmocka_unit_test(test_threads_of_a_second_caller),
         cmocka_unit_test(test_threads_after_a_fork),
         cmocka_unit_test(test_threads_have_one_bound),
         cmocka_unit_test(test_philox_known_answers),
