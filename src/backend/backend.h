@@ -180,7 +180,7 @@ static inline void *lp_run_data(const lp_run *run, const lp_value *value)
     case LP_STORAGE_WORK:
         break;
     }
-    return run->work + value->offset;
+    return value->offset == LP_LEFT_OUT ? NULL : run->work + value->offset;
 }
 
 /* The rows that a branch has of a cached matrix with `cols` columns of an event, from row `from` on; of the branch of a token. */

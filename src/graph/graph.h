@@ -59,6 +59,7 @@ struct lp_value {
     bool requires_grad; /* a trained parameter, or computed from one */
     bool constant;      /* an input with the same data in every run */
     bool retained;      /* read by the caller after the run: the planner does not reuse its bytes */
+    bool optional;      /* the planner may leave it out (plan.h); its readers then compute it again */
     lp_node *producer;
     lp_value *gradient;   /* set by lp_graph_gradients */
     lp_node *passed_from; /* of a gradient: the node whose gradient rule last passed it on unchanged */

@@ -1,7 +1,7 @@
 /* op_loss.c: loss functions.
  *
  *   cross_entropy   from stored logits, for few classes
- *   softmax_loss    over a catalogue; logits are computed in tiles, never stored, and recomputed by the gradient
+ *   softmax_loss    over a catalogue; logits are computed in tiles, and stored for the gradient if they are few, otherwise recomputed
  *   sampled_loss    the target against sampled negatives: bce, bpr, bpr-max, top1-max
  */
 #include "graph/op_rows.h"
@@ -100,17 +100,21 @@ static void softmax_loss_shape(lp_graph *graph, lp_node *node)
 
 static void softmax_loss_gradient(lp_graph *graph, lp_node *node)
 {
-    lp_value *const *in = node->inputs;
+    lp_value *const *in = node->inputs, *scores = NULL;
+    if (in[ITEMS]->rows_of == LP_ROWS_FIXED)
+        scores = lp_op_output(graph, node, 2, LP_TYPE_REAL, in[Z]->rows_of, in[Z]->rows, in[ITEMS]->rows);
+    if (scores)
+        scores->optional = true;
     lp_value *inputs[] = {
-        in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], node->outputs[1], node->outputs[0]->gradient};
+        in[Z], in[ITEMS], in[BIAS], in[SHIFT], in[TARGET], node->outputs[1], node->outputs[0]->gradient, scores};
     lp_graph_gradient_node(graph, &lp_op_softmax_loss_gradient, inputs, NULL, node->inputs);
 }
 
-/* Matrix products of all rows with all items: one forward, three backward. */
+/* Matrix products of all rows with all items: one forward, two backward, without the scores that the gradient may compute again. */
 static lp_cost softmax_loss_cost(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = lp_op_cost_elementwise(node, extent);
-    double products = node->op == &lp_op_softmax_loss ? 1 : 3;
+    double products = node->op == &lp_op_softmax_loss ? 1 : 2;
     double pairs = (double)lp_value_rows(node->inputs[Z], extent) * (double)lp_value_rows(node->inputs[ITEMS], extent);
     cost.flop = pairs * (2 * products * node->inputs[Z]->cols + 12);
     return cost;
@@ -149,22 +153,22 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
     return lp_graph_node(graph, &lp_op_softmax_loss, (lp_value *[]){z, items, bias, logq, target}, NULL);
 }
 
-/* (z, items, bias, logq?, target) -> loss, log-sum-exp of each row [A x 1] */
+/* (z, items, bias, logq?, target) -> loss, log-sum-exp of each row [A x 1], scores [A x items], optional */
 const lp_op lp_op_softmax_loss = {.id = LP_OP_SOFTMAX_LOSS,
                                   .name = "softmax_loss",
                                   .input_count = 5,
-                                  .output_count = 2,
+                                  .output_count = 3,
                                   .shape = softmax_loss_shape,
                                   .gradient = softmax_loss_gradient,
                                   .cost = softmax_loss_cost,
                                   .scratch = softmax_loss_scratch,
                                   .example = softmax_loss_example};
 
-/* (z, items, bias, logq?, target, log_sum, dloss [1 x 1]) -> dz, ditems, dbias, with
+/* (z, items, bias, logq?, target, log_sum, dloss [1 x 1], scores?) -> dz, ditems, dbias, with
  * ds = dloss * (exp(s - log_sum) - one at target):  dz = ds items,  ditems = ds^T z,  dbias = sum of ds */
 const lp_op lp_op_softmax_loss_gradient = {.id = LP_OP_SOFTMAX_LOSS_GRADIENT,
                                            .name = "softmax_loss_gradient",
-                                           .input_count = 7,
+                                           .input_count = 8,
                                            .output_count = 3,
                                            .cost = softmax_loss_cost,
                                            .scratch = softmax_loss_scratch};

@@ -19,10 +19,10 @@ lp_cost lp_op_cost_elementwise(const lp_node *node, const lp_extent *extent)
 {
     lp_cost cost = {0};
     for (int i = 0; i < node->op->input_count; i++)
-        if (node->inputs[i])
+        if (node->inputs[i] && !node->inputs[i]->optional)
             cost.bytes += lp_value_bytes(node->inputs[i], extent);
     for (int i = 0; i < node->op->output_count; i++) {
-        if (!node->outputs[i])
+        if (!node->outputs[i] || node->outputs[i]->optional)
             continue;
         cost.bytes += lp_value_bytes(node->outputs[i], extent);
         if (cost.flop == 0)

@@ -93,9 +93,14 @@ lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *la
             plan->scratch_size = scratch > plan->scratch_size ? scratch : plan->scratch_size;
         }
     }
-    for (int i = 0; i < graph->value_count; i++)
+    for (int i = 0; i < graph->value_count; i++) {
+        if (graph->values[i]->optional && (levels || ranges[i].size > LP_OPTIONAL_BYTES)) {
+            graph->values[i]->offset = LP_LEFT_OUT;
+            ranges[i].first = -1;
+        }
         if (ranges[i].first >= 0)
             ranges[i].last = graph->values[i]->retained ? INT_MAX : ranges[i].last + reuse_delay;
+    }
     place_all(ranges, placed, graph->value_count, &plan->work_size);
     lp_free(ranges);
     lp_free(placed);

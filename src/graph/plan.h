@@ -2,12 +2,17 @@
  *
  * A value in the work buffer is live from the first node that writes it to the last node that uses it. Values with
  * overlapping live ranges get disjoint bytes, others may share bytes. Sizes are those of the largest shard of any run. Each
- * thread has one work buffer, which it reuses for all shards.
+ * thread has one work buffer, which it reuses for all shards. An optional value gets bytes only if it is small, and not where
+ * a backend has a schedule: a device stores what it needs in memory of its own.
  */
 #ifndef LP_PLAN_H
 #define LP_PLAN_H
 
 #include "graph/op.h"
+
+/* value->offset of an optional value without bytes, for which lp_run_data returns NULL; the bytes of a small one, at most. */
+#define LP_LEFT_OUT SIZE_MAX
+enum { LP_OPTIONAL_BYTES = 32 << 20 };
 
 typedef struct lp_plan {
     const lp_graph *graph;

@@ -363,6 +363,27 @@ static void test_plan_levels(void **state)
     lp_graph_clear(&graph);
 }
 
+/* An optional value has bytes if it is small and there is no schedule. */
+static void test_plan_optional(void **state)
+{
+    (void)state;
+    lp_graph graph = {0};
+    lp_plan plan;
+    lapse_error error;
+    lp_extent small = {{0, 10, 10, 10}, 10, 10}, large = {{0, LP_OPTIONAL_BYTES / 64 + 1, 10, 10}, 10, 10};
+    lp_value *x = lp_relu(&graph, tokens(&graph, 16)), *y = lp_relu(&graph, x);
+    x->optional = true;
+    assert_int_equal(lp_plan_make(&plan, &graph, &small, 4, &error), LAPSE_OK);
+    assert_true(x->offset != LP_LEFT_OUT && x->offset != y->offset);
+    assert_int_equal(lp_plan_make(&plan, &graph, &large, 4, &error), LAPSE_OK);
+    assert_true(x->offset == LP_LEFT_OUT && y->offset == 0);
+    assert_int_equal(lp_plan_make_at(&plan, &graph, &small, 4, (lp_schedule_level[]){{0, 0}, {1, 1}}, 0, &error),
+                     LAPSE_OK);
+    assert_true(x->offset == LP_LEFT_OUT);
+    assert_int_equal(plan.work_size, 10 * 16 * 4);
+    lp_graph_clear(&graph);
+}
+
 static void test_plan_empty(void **state)
 {
     (void)state;
@@ -434,6 +455,7 @@ int main(void)
         cmocka_unit_test(test_plan),
         cmocka_unit_test(test_plan_shares),
         cmocka_unit_test(test_plan_levels),
+        cmocka_unit_test(test_plan_optional),
         cmocka_unit_test(test_plan_empty),
         cmocka_unit_test(test_memory),
     };

@@ -300,6 +300,33 @@ static void test_same_bits(void **state)
         }
 }
 
+/* A gradient that computes the scores again, because the planner left them out, has the same bits as one that reads them. */
+static void test_scores_left_out(void **state)
+{
+    (void)state;
+    graph_case this = {.gap = 1};
+    lp_random random = lp_random_start(6, LP_PURPOSE_TEST, 205);
+    graph_case_segments(&this, (int[]){61, 1, 40}, 3);
+    lp_value *z = lp_example_rows(&this.graph, "z", LP_ROWS_TARGETS, 19);
+    lp_value *items = lp_example_fixed(&this.graph, "items", 2 * LP_SOFTMAX_ITEMS + 5, 19);
+    lp_value *bias = lp_example_fixed(&this.graph, "bias", items->rows, 1);
+    lp_value *target = lp_graph_input(&this.graph, "target", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1);
+    lp_node *loss = lp_softmax_loss(&this.graph, z, items, bias, NULL, target)->producer;
+    graph_case_gradients(&this, loss);
+    graph_case_fill(&this, &random);
+    const lp_value *scores = loss->outputs[2];
+    graph_result stored, computed;
+    graph_case_run_on(&this, lp_backend_find("cpu"), 0, 1, &stored);
+    assert_true(scores->optional && scores->offset != LP_LEFT_OUT);
+    graph_case_run_on(&this, lp_backend_find("cpu"), LP_OPTIONAL_BYTES / 4 / items->rows, 1, &computed);
+    assert_true(scores->offset == LP_LEFT_OUT);
+    snprintf(what, sizeof what, "scores left out");
+    check_same_bits(&this, &stored, &computed);
+    graph_result_clear(&stored);
+    graph_result_clear(&computed);
+    graph_case_clear(&this);
+}
+
 /* Dropout masks do not depend on how a batch is split into shards. */
 static void test_shards(void **state)
 {
@@ -339,9 +366,16 @@ static void test_shards(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_table),     cmocka_unit_test(test_gradients), cmocka_unit_test(test_sample_gradients),
-        cmocka_unit_test(test_floats),    cmocka_unit_test(test_shapes),    cmocka_unit_test(test_basis_error),
-        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_shards),    cmocka_unit_test(test_large_products),
+        cmocka_unit_test(test_table),
+        cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_sample_gradients),
+        cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_shapes),
+        cmocka_unit_test(test_basis_error),
+        cmocka_unit_test(test_same_bits),
+        cmocka_unit_test(test_shards),
+        cmocka_unit_test(test_large_products),
+        cmocka_unit_test(test_scores_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -22,8 +22,8 @@ static real score(const lp_node *node, const lp_run *run, int t, int c)
 
 void LP_REFERENCE(softmax_loss)(const lp_node *node, const lp_run *run)
 {
-    const int32_t *target = ids(node, run, 4); /* [A] */
-    real *logs = OUTPUT(1);                    /* [A] */
+    const int32_t *target = ids(node, run, 4);   /* [A] */
+    real *logs = OUTPUT(1), *scores = OUTPUT(2); /* [A], [A x C] or NULL */
     int rows = lp_run_rows(run, node->inputs[0]), count = lp_run_rows(run, node->inputs[1]);
     double loss = 0;
     for (int t = 0; t < rows; t++) {
@@ -33,8 +33,12 @@ void LP_REFERENCE(softmax_loss)(const lp_node *node, const lp_run *run)
             largest = s > largest ? s : largest;
         }
         double sum = 0;
-        for (int c = 0; c < count; c++)
-            sum += exp((double)(score(node, run, t, c) - largest));
+        for (int c = 0; c < count; c++) {
+            real s = score(node, run, t, c);
+            sum += exp((double)(s - largest));
+            if (scores)
+                scores[(size_t)t * (size_t)count + (size_t)c] = s;
+        }
         logs[t] = largest + (real)log(sum);
         loss += (double)(logs[t] - score(node, run, t, target[t]));
     }
