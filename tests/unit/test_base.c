@@ -404,7 +404,6 @@ static void test_threads_within_threads(void **state)
             assert_int_equal(sums[i][k], k + 1);
 }
 
-/* A child process starts its own pool. */
 /* The pool is busy with the job of a first caller until the first task of a second caller runs. The other tasks of the second one need
  * two threads: they wait for each other. */
 typedef struct callers {
@@ -462,6 +461,7 @@ static void test_threads_of_a_second_caller(void **state)
     assert_true(c.met[0] && c.met[1] && c.met[2]);
 }
 
+/* A child process starts its own pool. */
 static void test_threads_after_a_fork(void **state)
 {
     (void)state;
