@@ -121,10 +121,16 @@ static catalogue catalogue_of(const lp_node *node, const lp_run *run, const lp_v
     return c;
 }
 
+/* Items of the panel from `first` on. */
+static int panel_items(const catalogue *c, int first)
+{
+    return c->count - first < TILE_ITEMS ? c->count - first : TILE_ITEMS;
+}
+
 /* Transposes the panel of items from `first` on; returns their number, padded. */
 static int load_panel(const catalogue *c, int first)
 {
-    int count = c->count - first < TILE_ITEMS ? c->count - first : TILE_ITEMS, wide = fast_padded(count);
+    int count = panel_items(c, first), wide = fast_padded(count);
     for (int i = count; i < wide; i++)
         for (int k = 0; k < c->cols; k++)
             c->panel[(size_t)k * TILE_ITEMS + i] = 0;
@@ -150,7 +156,7 @@ static void score_tile(const catalogue *c, int from, int rows, int wide)
 /* The same from the stored scores of the items from `first` on. */
 static void read_tile(const catalogue *c, int from, int rows, int wide, int first)
 {
-    int count = c->count - first < wide ? c->count - first : wide;
+    int count = panel_items(c, first);
     for (int r = 0; r < rows; r++) {
         float *row = c->tile + (size_t)r * TILE_ITEMS;
         memcpy(row, c->scores + (size_t)(from + r) * (size_t)c->count + first, (size_t)count * sizeof *row);
@@ -186,7 +192,7 @@ void LP_FAST(softmax_loss)(const lp_node *node, const lp_run *run)
         c.sum[t] = 0;
     }
     for (int first = 0; first < c.count; first += TILE_ITEMS) {
-        int wide = load_panel(&c, first), count = c.count - first < TILE_ITEMS ? c.count - first : TILE_ITEMS;
+        int wide = load_panel(&c, first), count = panel_items(&c, first);
         for (int from = 0; from < c.rows; from += TILE_ROWS) {
             int to = tile_end(&c, from);
             score_tile(&c, from, to - from, wide);
@@ -240,8 +246,7 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
     for (int i = 0; i < 3; i++)
         clear_unless_added(node, run, i);
     for (int first = 0; first < c.count; first += TILE_ITEMS) {
-        int count = c.count - first < TILE_ITEMS ? c.count - first : TILE_ITEMS;
-        int wide = c.scores ? fast_padded(count) : load_panel(&c, first);
+        int count = panel_items(&c, first), wide = c.scores ? fast_padded(count) : load_panel(&c, first);
         for (int from = 0; from < c.rows; from += TILE_ROWS) {
             int rows = tile_end(&c, from) - from;
             if (c.scores)
