@@ -87,6 +87,7 @@ typedef enum lp_sampled_type {
 /* Attributes of a node; each op reads some of them. */
 typedef struct lp_attributes {
     int heads;
+    bool of_time_rows; /* attention: of the second set of rows of --when (nn/attention_block.h) */
     bool transpose;
     int capacity; /* cache_append: maximum events of the cache */
     int harmonics;

@@ -270,6 +270,8 @@ static lp_value *attend_time_rows(const block *b, const role *query, const role 
                                          time_query_of(b, &early, key), features->time_basis,
                                          first ? features->time_basis : features->time_query_basis, NULL, &time_out);
     lp_value *log_sum = lp_attention_log_sum(out);
+    if (out)
+        out->producer->attributes.of_time_rows = true;
     out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
     if (first)
         return lp_add(graph, normal, out);

@@ -106,11 +106,15 @@ class Sessions:
         if getattr(self.c, name)(*arguments, message):
             raise ValueError(f"{name}: {message.raw[4:].partition(bytes(1))[0].decode()}")
 
-    def weights(self, events, times, query_time):
-        """[blocks, heads, events of the window]"""
+    def weights(self, events, times, query_time, cached):
+        """[blocks, heads, events of the window]. cached: the session has answered a query after each event, so that it has
+        cached the earlier rows one by one, and moved them with its window."""
         self.c.lapse_session_clear(self.session)
         for event, time in zip(events, times):
             self.call("lapse_session_append", self.session, ctypes.c_double(time), event.encode())
+            if cached:
+                out = (ctypes.c_double * self.c.lapse_session_window(self.session))()
+                self.call("lapse_session_attention", self.session, ctypes.c_double(time + 5), 0, 0, out)
         shape = (self.c.lapse_model_attention_blocks(self.model), self.c.lapse_model_attention_heads(self.model),
                  self.c.lapse_session_window(self.session))
         found = np.zeros(shape)
@@ -230,12 +234,12 @@ class Suite:
         return model
 
     def agree_on_attention(self, name, model):
-        """The attention weights of all blocks and heads, for every history at three query times."""
+        """The attention weights of all blocks and heads, for every history at three query times, with and without cached rows."""
         sessions = Sessions(self.library, self.path(name))
         for sequence, events, times in self.histories:
-            for lag in (0, 2400, 604800):
+            for lag, cached in itertools.product((0, 2400, 604800), (False, True)):
                 expected = forward.attention_weights(model, events, times, times[-1] + lag)
-                found = sessions.weights(events, times, times[-1] + lag)
+                found = sessions.weights(events, times, times[-1] + lag, cached)
                 forward.require(found.shape == expected.shape, f"{sequence}: weights {found.shape}, not {expected.shape}")
                 difference = np.abs(found - expected).max()
                 self.largest_weight = max(self.largest_weight, difference)
@@ -245,6 +249,8 @@ class Suite:
     def agree_when(self, name, *options):
         """The time of the next event of a model that learns when: the quantiles of all histories, to 1e-5 of the time to them."""
         model = self.train("shop.lapse", name, "--when", *options)
+        if self.library and model.metadata["model"] in forward.ATTENTION:
+            self.agree_on_attention(name, model)
         answers = json.loads(self.lapse("predict", name, "history.csv", "--when", "--now", "1970-01-01", "--json"))["sequences"]
         for (sequence, events, times), given in zip(self.histories, answers):
             forward.require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
@@ -482,6 +488,9 @@ def check_when(suite):
                  ["--when-background", "week", "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"])
     for number, options in enumerate(attention):
         suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
+    for number, encoding in enumerate(suite.choices("encoding")):
+        suite.check(f"when {encoding}", suite.agree_when, f"when-{encoding}.safetensors", *SMALL, "--encoding", encoding,
+                    "--periods", "5", "--hidden", "6", "--blocks", str(2 + number % 2), "--heads", "2")
     for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):
         suite.check(f"when {options}", suite.agree_when, "when-other.safetensors", *SMALL, *options)
 

@@ -81,6 +81,9 @@ static void every_attention(void **state)
             if (lp_encodings[e]->sample)
                 small_config_number(&config, "frequency-samples", 1 + variant % 3);
             config.target_time = variant % 5 == 4;
+            config.when = variant % 2 == 1 && variant / 2 % LP_PROJECTION_COUNT != LP_PROJECTION_MLP;
+            config.when_deviation = config.when_floor = 1;
+            config.when_components = 2;
             config.context = CONTEXT;
             lapse_model *model = small_model(&config, (uint64_t)variant);
             assert_int_equal(lapse_model_attention_blocks(model), 1 + variant % 3);
