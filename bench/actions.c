@@ -13,7 +13,8 @@
  * through sessions, which is first compared with lapse_evaluate where that scores items too. "of the possible" is the
  * share of the way from the first row to the law, mean over the seeds.
  */
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
+#include "lapse_lab.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #define CLI_COMPARE_TABLE_H
 
 #include "console.h"
+#include "lapse_lab.h"
 
 typedef struct cli_sweep_format {
     const char *name;  /* "text", "markdown", "csv" or "json" */

@@ -2,7 +2,7 @@
 #ifndef CLI_DEMO_NEXT_H
 #define CLI_DEMO_NEXT_H
 
-#include <lapse.h>
+#include <lapse_lab.h>
 
 /* Simulates shoppers of the same process that are not in the training data (through the CSV file `path`), selects the
  * purchase after which the prediction depends most on the time, and prints the predictions at several times after it. */

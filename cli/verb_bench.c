@@ -3,6 +3,7 @@
 
 #include "table.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct bench_settings {
     lapse_bench_options bench;

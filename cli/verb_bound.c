@@ -4,6 +4,7 @@
 
 #include "table.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct bound_settings {
     lapse_bound_options bound;

@@ -4,6 +4,7 @@
 
 #include "events.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct inspect_settings {
     const char *model, *data, *output;

@@ -8,6 +8,7 @@
 #include "lookup.h"
 #include "table.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 enum { BAR = 20 /* columns on each side of zero */ };
 

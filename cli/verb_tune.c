@@ -10,6 +10,7 @@
 #include "events.h"
 #include "helpers.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct tune_settings {
     cli_train train;

@@ -6,7 +6,7 @@ endif()
 find_package(Python REQUIRED COMPONENTS Interpreter)
 
 set(interface ${CMAKE_CURRENT_BINARY_DIR}/python/_interface.py)
-set(headers ${CMAKE_CURRENT_SOURCE_DIR}/include/lapse.h ${CMAKE_CURRENT_SOURCE_DIR}/src/data/import/arrow_abi.h)
+set(headers ${CMAKE_CURRENT_SOURCE_DIR}/include/lapse_lab.h ${CMAKE_CURRENT_SOURCE_DIR}/include/lapse.h ${CMAKE_CURRENT_SOURCE_DIR}/src/data/import/arrow_abi.h)
 add_custom_command(OUTPUT ${interface} VERBATIM COMMENT "Writing the Python description of lapse.h"
   COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/python/make_interface.py ${CMAKE_C_COMPILER} ${interface} ${headers}
   DEPENDS ${headers} python/make_interface.py)

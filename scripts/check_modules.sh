@@ -7,7 +7,12 @@
 # scripts/modules_excused.txt lists exceptions, with a reason: `RULE PATH REASON`.
 set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
-modules="base data graph backend nn model train serve inspect bench" # a module may include itself and the modules before it
+# A file may include headers of its own module and of the modules before it. A path such as data/dataset is a sub-module; the files that
+# are in none of them belong to the module of their first folder.
+modules="base formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search
+    simulate serve inspect bench"
+modules=$(echo $modules)
+folders=" $(tr ' ' '\n' <<<"$modules" | sed 's|/.*||' | sort -u | tr '\n' ' ')"
 max_lines=700 # per file
 
 # Banned functions. `loud` and `memory` apply to the library only.
@@ -80,13 +85,24 @@ calls()
     done < <(grep -nE "(^|[^A-Za-z0-9_.>])($names) *\(" <<<"$code")
 }
 
-# Includes of a file in a module: "module/file.h" of its own module or an earlier one, or the public header.
+# module_of PATH: the module that a path below src belongs to; empty if there is none.
+module_of()
+{
+    local path=$1
+    while [[ $path == */* ]]; do
+        path=${path%/*}
+        [[ " $modules " != *" $path "* ]] || break
+    done
+    [[ " $modules " != *" $path "* ]] || echo "$path"
+}
+
+# Includes of a file in a module: "module/file.h" of its own module or an earlier one, or the public headers.
 check_source_includes()
 {
-    local file=$1 module=${1#src/} line text target allowed=" " each
-    module=${module%%/*}
-    if [[ " $modules " != *" $module "* ]]; then
-        violation module "$file" "src/$module is not a module: the modules are $modules"
+    local file=$1 module line text target allowed=" " each
+    module=$(module_of "${1#src/}")
+    if [ -z "$module" ]; then
+        violation module "$file" "$(dirname "$file") is not a module: the modules are $modules"
         return
     fi
     for each in $modules; do
@@ -95,12 +111,11 @@ check_source_includes()
     done
     while IFS=: read -r line text; do
         [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
-        each=${target%%/*}
-        if [[ $text == *\<* && " $modules " != *" $each "* ]]; then
+        if [[ $text == *\<* && $folders != *" ${target%%/*} "* ]] || is_public "$target"; then
             continue
-        elif [ "$target" = lapse.h ]; then
-            continue
-        elif [[ $target != */* || " $modules " != *" $each "* ]]; then
+        fi
+        each=$(module_of "$target")
+        if [ -z "$each" ]; then
             violation include "$file:$line" "\"$target\" must be written \"module/file.h\""
         elif [[ $allowed != *" $each "* ]]; then
             violation include "$file:$line" "module $module must not include \"$target\": $each is a later module"
@@ -108,15 +123,21 @@ check_source_includes()
     done < <(grep -nE "^ *# *$include" "$file")
 }
 
-# Includes of the tool and the examples: the public header, their own folder, system headers.
+# The public headers.
+is_public()
+{
+    [ -f "include/$1" ]
+}
+
+# Includes of the tool and the examples: the public headers, their own folder, system headers.
 check_user_includes()
 {
     local file=$1 line text target
     while IFS=: read -r line text; do
         [[ $text =~ $include ]] && target=${BASH_REMATCH[1]}
-        if [[ " $modules " == *" ${target%%/*} "* ]]; then
+        if [[ $folders == *" ${target%%/*} "* ]]; then
             violation include "$file:$line" "$target is internal to the library: include only lapse.h"
-        elif [[ $text == *\"* && $target != lapse.h && ! -f $(dirname "$file")/$target && ! -f $target ]]; then
+        elif [[ $text == *\"* && ! -f include/$target && ! -f $(dirname "$file")/$target && ! -f $target ]]; then
             violation include "$file:$line" "\"$target\" is outside $(dirname "$file"): include only lapse.h"
         fi
     done < <(grep -nE "^ *# *$include" "$file")

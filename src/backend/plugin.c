@@ -1,7 +1,7 @@
 /* plugin.c: opens the backend of a device by name. The CUDA backend is a plugin that is loaded at its first use, so that the library
  * itself does not depend on CUDA. */
 #define _GNU_SOURCE /* dladdr */
-#include "backend/cuda/cuda_plugin.h"
+#include "backend/cuda_plugin.h"
 
 #include <dlfcn.h>
 #include <pthread.h>

@@ -5,6 +5,7 @@
 
 #include "backend/backend.h"
 #include "bench/bench_preset.h"
+#include "lapse_lab.h"
 
 /* Maximum error of a gradient: its root mean square, relative to that of the gradient. */
 double lp_bench_tolerance(lp_precision precision);

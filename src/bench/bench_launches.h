@@ -3,6 +3,7 @@
 #define LP_BENCH_LAUNCHES_H
 
 #include "backend/backend.h"
+#include "lapse_lab.h"
 
 typedef struct lp_bench_launch {
     const char *type;

@@ -7,6 +7,7 @@
 #define LP_BENCH_PRESET_H
 
 #include "train/train_options.h"
+#include "lapse_lab.h"
 
 /* Sizes of the data that a preset simulates. */
 typedef struct lp_bench_sizes {

@@ -259,7 +259,7 @@ lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  * L and its derivatives are taken at exp(LP_HAZARD_MOST), where log L is larger, so that no gap makes them infinite. */
 lp_value *lp_time_loss(lp_graph *graph, lp_value *score, lp_value *slope, lp_value *gap, double unit);
 
-/* Negative log-likelihood of the time to the next event under a mixture of K log-normals (base/mixture.h), summed over rows: of
+/* Negative log-likelihood of the time to the next event under a mixture of K log-normals (formula/mixture.h), summed over rows: of
  * y = (log(max(gap, floor)) - mean) / deviation under the mixture of normals; for a right-censored gap, a negative number -c, that of
  * the survival at y = (log(c) - mean) / deviation. With a background season has the integral of its profile over the gap, in seconds,
  * and the level at its end; otherwise it is NULL.

@@ -1,4 +1,4 @@
-/* op_mixture_loss.c: the loss function of the law of the time to the next event (base/mixture.h). */
+/* op_mixture_loss.c: the loss function of the law of the time to the next event (formula/mixture.h). */
 #include "graph/op_rows.h"
 
 enum { MIXTURE, GAP, SEASON };

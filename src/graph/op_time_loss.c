@@ -1,4 +1,4 @@
-/* op_time_loss.c: the loss function of the time of the next event (base/hazard.h has the law). */
+/* op_time_loss.c: the loss function of the time of the next event (formula/hazard.h has the law). */
 #include "graph/op_rows.h"
 
 enum { SCORE, SLOPE, GAP };

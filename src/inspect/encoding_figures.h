@@ -4,6 +4,7 @@
 
 #include "inspect/figure.h"
 #include "inspect/spectrum.h"
+#include "lapse_lab.h"
 
 /* Weight of each period in the kernel. */
 void lp_spectrum_figure(lp_figures *figures, const lapse_spectrum *spectrum);

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "inspect/figure.h"
 #include "inspect/survey.h"
+#include "lapse_lab.h"
 
 typedef struct lp_inspection {
     const lapse_model *model;

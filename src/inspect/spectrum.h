@@ -3,6 +3,7 @@
 #define LP_SPECTRUM_H
 
 #include "base/error.h"
+#include "lapse_lab.h"
 
 /* Allocates `count` frequencies, all zero. Free with lapse_spectrum_clear. */
 lapse_status lp_spectrum_init(lapse_spectrum *spectrum, int count, lapse_error *error);

@@ -2,7 +2,7 @@
 #include "inspect/survey.h"
 
 #include "base/memory.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* sweep_figure.c: learning curves of a sweep: the validation score of every run against the seconds of its training. */
 #include "base/file.h"
 #include "inspect/figure_draw.h"
+#include "lapse_lab.h"
 
 enum { WIDTH = 600 };
 static const double SHORTEST = 1e-3; /* seconds on the logarithmic axis */

@@ -11,7 +11,7 @@
 #include "data/batch/negatives.h"
 #include "data/dataset/names.h"
 #include "data/dataset/split.h"
-#include "base/season.h"
+#include "formula/season.h"
 #include "model/next_time.h"
 #include "nn/encoding.h"
 
@@ -65,7 +65,7 @@ typedef union lp_model_settings {
     double alignment;
 } lp_model_settings;
 
-/* The Poisson process beside the mixture of the time of the next event (base/mixture.h): none, with a constant rate, or with a rate that
+/* The Poisson process beside the mixture of the time of the next event (formula/mixture.h): none, with a constant rate, or with a rate that
  * changes with the hour of the week. */
 typedef enum lp_background { LP_BACKGROUND_NONE, LP_BACKGROUND_CONSTANT, LP_BACKGROUND_WEEK } lp_background;
 

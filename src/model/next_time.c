@@ -1,8 +1,8 @@
 /* next_time.c: density, survival, quantiles and draws of the time of the next event. */
 #include "model/next_time.h"
 
-#include "base/hazard.h"
-#include "base/mixture.h"
+#include "formula/hazard.h"
+#include "formula/mixture.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 /* next_time.h: the law of the time of the next event that a model predicts, in seconds after now: the last event, or a later moment up
  * to which nothing has happened. Laws are rows of a table with the same functions, so that callers do not know which one it is:
  *
- *   lp_law_gompertz   intensity exp(score + slope t / unit) / unit (base/hazard.h): rmtpp; with slope 0, an exponential
+ *   lp_law_gompertz   intensity exp(score + slope t / unit) / unit (formula/hazard.h): rmtpp; with slope 0, an exponential
  *   lp_law_mixture    a mixture of log-normals, and a background of events at any time: the head of --when (when_head.h)
- *   lp_law_function   any law of an event that comes some time, by a function: that of a simulation (train/law.h)
+ *   lp_law_function   any law of an event that comes some time, by a function: that of a simulation (simulate/law.h)
  *
  * Survival is kept as its logarithm, so that a law is exact however long nothing has happened.
  */
@@ -11,7 +11,7 @@
 #define LP_NEXT_TIME_H
 
 #include "base/random.h"
-#include "base/season.h"
+#include "formula/season.h"
 
 #include <stdbool.h>
 

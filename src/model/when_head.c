@@ -1,7 +1,7 @@
 /* when_head.c: the head of a network for the time of the next event. */
 #include "model/when_head.h"
 
-#include "base/mixture.h"
+#include "formula/mixture.h"
 #include "nn/layer.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* when_head.h: the head of a network that learns when: the law of the time of the next event, from a state that does not depend on it.
  *
  *     h = relu(S W1^T + b1)               [targets x dims]      S: network->time_state
- *     mixture = h W2^T + b2               [targets x 3K], with a background [targets x 3K + 1]      base/mixture.h
+ *     mixture = h W2^T + b2               [targets x 3K], with a background [targets x 3K + 1]      formula/mixture.h
  *
  * The mixture is that of y = (log(max(gap, floor)) - mean) / deviation. So ties, events at the same time, and gaps below the floor
  * count as a gap of the floor. mean and deviation are those of the training split.

@@ -11,7 +11,7 @@
 #include "model/metric.h"
 #include "model/model_file.h"
 #include "model/model_options.h"
-#include "train/field_statistics.h"
+#include "model/field_statistics.h"
 
 #include <math.h>
 #include <pthread.h>

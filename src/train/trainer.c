@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/target_events.h"
-#include "train/field_statistics.h"
+#include "model/field_statistics.h"
 #include "train/learning_rate.h"
 #include "train/provenance.h"
 

@@ -9,9 +9,9 @@
 #include "base/file.h"
 #include "model/history.h"
 #include "model/sampler.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 #include "train/item_init.h"
-#include "train/prefetch.h"
+#include "data/batch/prefetch.h"
 #include "train/train_options.h"
 
 typedef struct lp_trainer_state {

@@ -5,7 +5,7 @@
 #include "fault_run.h"
 
 #include "base/file.h"
-#include "lapse.h"
+#include "lapse_lab.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -1,8 +1,8 @@
 /* fuzz_plan.c: fuzzes the file of a comparison and the record of a finished run, which are JSON. A plan that is accepted lists its
  * cells for a dataset or is refused with a message. */
 #include "fuzz/support/fuzz.h"
-#include "train/run_record.h"
-#include "train/sweep_plan.h"
+#include "search/run_record.h"
+#include "search/sweep_plan.h"
 
 #include <string.h>
 

@@ -10,7 +10,7 @@ Losses, "<loss>.<case>." before the name (A rows, N negatives, I items, D column
 
     z [A, D]; items [I, D]; bias [I, 1]; target [A, 1]; negative [A, N]; loss [1, 1]; gradient.z, gradient.items, gradient.bias
 
-The law of the time to the next event, "mixture.<case>." before the name (K components; src/base/mixture.h),
+The law of the time to the next event, "mixture.<case>." before the name (K components; src/formula/mixture.h),
 summed over rows:
 
     mixture [A, 3 K]; gap [A, 1]: seconds, -c: right-censored at c; loss [1, 1]; gradient.mixture

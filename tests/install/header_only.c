@@ -1,4 +1,5 @@
-/* header_only.c: the public header alone, first in its file, as C17 and as C++17; linked against an installed library. */
+/* header_only.c: the public headers alone, first in its file, as C17 and as C++17; linked against an installed library. */
+#include <lapse_lab.h>
 #include <lapse.h>
 
 #include <string.h>

@@ -33,7 +33,7 @@ from_tree()
     fi
     cp -r python/lapse "$work/"
     cp "$build/liblapse.so" "$work/lapse/"
-    "$python" python/make_interface.py cc "$work/lapse/_interface.py" include/lapse.h src/data/import/arrow_abi.h >"$work/log" 2>&1 || {
+    "$python" python/make_interface.py cc "$work/lapse/_interface.py" include/lapse_lab.h include/lapse.h src/data/import/arrow_abi.h >"$work/log" 2>&1 || {
         cat "$work/log"
         echo "0 passed, 1 failed"
         exit 1

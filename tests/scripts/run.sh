@@ -25,10 +25,10 @@ expect()
 tree()
 {
     rm -rf "$work/tree"
-    mkdir -p "$work/tree"/{src/base,src/data,src/nn,cli,examples,include,scripts}
+    mkdir -p "$work/tree"/{src/base,src/data/dataset,src/data/import,src/nn,cli,examples,include,scripts}
     cd "$work/tree" || exit 1
     touch include/lapse.h cli/options.h scripts/modules_excused.txt
-    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/reader.c
+    printf '#include "base/error.h"\n#include "lapse.h"\n#include <stdio.h>\n' >src/data/import/reader.c
     printf '/* never calls exit(1) or free(x)\n * nor printf("") */\nchar *a = "strcpy(a)"; // atoi(b)\nx->free(y);\nlp_free(y);\n' >src/nn/block.c
     printf '#include <lapse.h>\n#include "options.h"\nint main(void) { free(malloc(1)); printf(""); exit(0); }\n' >cli/main.c
 }
@@ -50,14 +50,20 @@ expect "modules: a clean tree" " (0)" "$got ($?)"
 got=$("$root/scripts/check_modules.sh" "$root")
 expect "modules: this tree" " (0)" "$got ($?)"
 
-violation "a later module" src/data/new.c '#include "nn/block.h"' \
-    'src/data/new.c:1: module data must not include "nn/block.h": nn is a later module [include]'
-violation "a later module in angle brackets" src/data/new.c '#include <nn/block.h>' \
-    'src/data/new.c:1: module data must not include "nn/block.h": nn is a later module [include]'
+modules="base formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search"
+modules+=" simulate serve inspect bench"
+violation "a later module" src/data/import/new.c '#include "nn/block.h"' \
+    'src/data/import/new.c:1: module data/import must not include "nn/block.h": nn is a later module [include]'
+violation "a later module in angle brackets" src/data/import/new.c '#include <nn/block.h>' \
+    'src/data/import/new.c:1: module data/import must not include "nn/block.h": nn is a later module [include]'
 violation "an include without a module" src/nn/new.c '\n #  include "block.h"' \
     'src/nn/new.c:2: "block.h" must be written "module/file.h" [include]'
 violation "a folder that is not a module" src/misc/new.c 'int x;' \
-    'src/misc/new.c: src/misc is not a module: the modules are base data graph backend nn model train serve inspect bench [module]'
+    "src/misc/new.c: src/misc is not a module: the modules are $modules [module]"
+violation "a file beside sub-modules" src/data/new.c 'int x;' \
+    "src/data/new.c: src/data is not a module: the modules are $modules [module]"
+violation "a later sub-module" src/data/dataset/new.c '#include "data/import/reader.h"' \
+    'src/data/dataset/new.c:1: module data/dataset must not include "data/import/reader.h": data/import is a later module [include]'
 violation "the tool includes an internal header" cli/new.c '#include "base/error.h"' \
     'cli/new.c:1: base/error.h is internal to the library: include only lapse.h [include]'
 violation "an example includes a header of another folder" examples/new.c '#include "../cli/console.h"' \

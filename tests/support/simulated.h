@@ -2,8 +2,9 @@
 #ifndef TESTS_SIMULATED_H
 #define TESTS_SIMULATED_H
 
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 #include "support/small_data.h"
+#include "lapse_lab.h"
 
 static inline lapse_simulation *simulate(int64_t sequences, double days, uint64_t seed)
 {

@@ -1,5 +1,6 @@
 /* small_data.c: creates small datasets and temporary files for tests. */
 #include "support/small_data.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

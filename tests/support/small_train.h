@@ -2,7 +2,7 @@
 #ifndef LP_SMALL_TRAIN_H
 #define LP_SMALL_TRAIN_H
 
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 #include "train/train_options.h"
 
 /* Thirty random sequences of up to 14 events of 5 event types, some 100 s apart. */

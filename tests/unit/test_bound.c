@@ -3,6 +3,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "lapse_lab.h"
 
 #include <math.h>
 #include <setjmp.h>

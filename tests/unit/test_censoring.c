@@ -1,6 +1,6 @@
 /* test_censoring.c: right censoring: a renewal process that is observed up to a fixed time is learned without bias, the laws of the
  * normal tail, every model and loss with targets that have no label, and what is refused. */
-#include "base/mixture.h"
+#include "formula/mixture.h"
 #include "model/model_options.h"
 #include "model/when_head.h"
 #include "serve/session.h"

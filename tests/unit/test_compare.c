@@ -1,6 +1,7 @@
 /* test_compare.c: the baselines of a comparison have the scores that they have as models of their own. */
 #include "model/history.h"
 #include "train/train_options.h"
+#include "lapse_lab.h"
 
 #include <math.h>
 #include <setjmp.h>

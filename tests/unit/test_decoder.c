@@ -2,7 +2,7 @@
  * questions in any order, long past the context, for every event type of network. Nothing is allocated on the way. */
 #include "support/small_data.h"
 #include "support/small_model.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

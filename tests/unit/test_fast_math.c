@@ -1,7 +1,7 @@
 /* test_fast_math.c: error bounds of exp, log, the normal tail, cosine and sine, and the random bits against random.h. */
 #include "backend/backend.h"
 #include "backend/cpu/fast/fast_math.h"
-#include "base/mixture.h"
+#include "formula/mixture.h"
 
 #include <stdarg.h>
 #include <setjmp.h>

@@ -5,8 +5,8 @@
 #include "support/small_data.h"
 #include "support/small_model.h"
 #include "support/small_train.h"
-#include "train/evaluator.h"
-#include "train/field_statistics.h"
+#include "evaluate/evaluator.h"
+#include "model/field_statistics.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

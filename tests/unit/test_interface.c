@@ -2,6 +2,7 @@
  * refused, indices out of range, objects that are freed before those that use them; and the deletion of checkpoints. */
 #include "support/small_data.h"
 #include "support/small_train.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -236,12 +237,14 @@ static void list_pointers(const char *declaration, char *out)
     }
 }
 
-/* The table has every declaration of the header, with all its pointers. */
+/* The table has every declaration of the headers, with all its pointers. */
 static void the_table_is_complete(void **state)
 {
     (void)state;
-    lp_buffer header = small_file_read("include/lapse.h");
+    lp_buffer header = small_file_read("include/lapse.h"), lab = small_file_read("include/lapse_lab.h");
+    lp_buffer_add(&header, lab.data, lab.size);
     lp_buffer_add(&header, "", 1);
+    lp_buffer_clear(&lab);
     size_t found = 0;
     for (const char *at = header.data; (at = strstr(at, "\nlapse_status lapse_")); found++) {
         at += sizeof "\nlapse_status " - 1;

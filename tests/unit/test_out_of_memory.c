@@ -2,6 +2,7 @@
  * a result that is smaller or less exact for lack of memory. */
 #include "support/small_data.h"
 #include "support/small_train.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 /* test_prefetch.c: prefetched batches equal those created on demand: in order, out of order, and across epochs. */
 #include "support/small_data.h"
-#include "train/prefetch.h"
+#include "data/batch/prefetch.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

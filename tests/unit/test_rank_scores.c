@@ -2,8 +2,8 @@
  * networks. */
 #include "support/small_data.h"
 #include "support/small_train.h"
-#include "train/evaluator.h"
-#include "train/rank_scores.h"
+#include "evaluate/evaluator.h"
+#include "evaluate/rank_scores.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -2,7 +2,7 @@
  * never items of the sequence. */
 #include "backend/cpu/cpu.h"
 #include "support/small_data.h"
-#include "train/ranking.h"
+#include "evaluate/ranking.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

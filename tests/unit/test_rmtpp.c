@@ -1,6 +1,6 @@
 /* test_rmtpp.c: the law of the time of the next event, and the model rmtpp on data simulated from its own law. */
 #include "backend/backend.h"
-#include "base/hazard.h"
+#include "formula/hazard.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 

@@ -1,5 +1,5 @@
 /* test_scores.c: classification metrics on cases computed by hand; bootstrap intervals. */
-#include "train/scores.h"
+#include "evaluate/scores.h"
 #include "base/random.h"
 #include "support/small_data.h"
 

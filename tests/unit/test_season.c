@@ -1,6 +1,6 @@
 /* test_season.c: a weekly profile: its integral and inverse, and its estimate from numbers of events. */
 #include "base/random.h"
-#include "base/season.h"
+#include "formula/season.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* test_select.c: the validation metric that selects the best epoch (option "select"). */
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 #include "model/history.h"
 #include "train/trainer.h"
 

@@ -3,7 +3,7 @@
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/small_model.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,7 @@
 /* test_simulate.c: simulations are reproducible and valid, files have their contents, and invalid options are
  * rejected. */
 #include "base/memory.h"
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>

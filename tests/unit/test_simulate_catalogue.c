@@ -1,6 +1,6 @@
 /* test_simulate_catalogue.c: the preset "catalogue" is a function of its seed, its items form a tree, and its events
  * have the documented dependencies: series and brands at short lags, repeat purchases at long ones, new items late. */
-#include "data/simulate/simulate_goods.h"
+#include "simulate/simulate_goods.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -4,7 +4,7 @@
  * against the law by the time-rescaling theorem: in units of the integrated total intensity, the waits between events
  * are exponential with mean 1.
  */
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>

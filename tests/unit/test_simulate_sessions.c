@@ -1,6 +1,6 @@
 /* test_simulate_sessions.c: the preset "sessions": its law is that of docs/simulate.md, its events are sampled from it, and it
  * has the effects that it was made for: searches gain weight over time, purchases end an interest or renew it. */
-#include "data/simulate/simulate_goods.h"
+#include "simulate/simulate_goods.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -3,9 +3,9 @@
 #ifndef _GNU_SOURCE
 #define _GNU_SOURCE /* nftw */
 #endif
-#include "train/sweep.h"
+#include "search/sweep.h"
 
-#include "train/paired_test.h"
+#include "search/paired_test.h"
 
 #include <dirent.h>
 #include <ftw.h>

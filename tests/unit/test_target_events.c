@@ -2,11 +2,11 @@
  * context; the model file stores it. */
 #include "data/dataset/target_events.h"
 
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 #include "model/model.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,6 +1,6 @@
 /* test_train_fields.c: whole runs on events with fields: what is learned from each type of field, causality, evaluation
  * against sessions, files, and what does not fit. */
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/table_text.h"

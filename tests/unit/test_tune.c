@@ -4,6 +4,7 @@
 #define _GNU_SOURCE /* nftw */
 #endif
 #include "train/train_options.h"
+#include "lapse_lab.h"
 
 #include <ftw.h>
 #include <math.h>

@@ -1,6 +1,6 @@
 /* test_when_law.c: the law of time of a simulation beside a model of it: best possible scores, expected numbers of events, and how near
  * a small model of the shop comes to them. */
-#include "data/simulate/simulate.h"
+#include "simulate/simulate.h"
 
 #include <math.h>
 #include <setjmp.h>

@@ -1,11 +1,11 @@
 /* test_when_season.c: the background of the time of the next event, whose rate changes with the hour of the week: its law, data of a known
  * season, and its place in the model file. */
-#include "base/season.h"
+#include "formula/season.h"
 #include "model/model_file.h"
 #include "model/next_time.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
-#include "train/evaluator.h"
+#include "evaluate/evaluator.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -4,7 +4,7 @@
 
 typedef float real;
 #define lp_lanes_sum lp_warp_sum
-#include "base/attend_self.h"
+#include "formula/attend_self.h"
 
 static void launch(const lp_node *node, const lp_cuda_run *run)
 {

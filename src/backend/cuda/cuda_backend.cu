@@ -4,7 +4,7 @@
  * calls run one after another, and the device executes their work in that order. A profiler's callback must not call the backend.
  */
 #include "backend/cuda/cuda_adam.h"
-#include "backend/cuda/cuda_plugin.h"
+#include "backend/cuda_plugin.h"
 #include "backend/cuda/cuda_stage.h"
 
 #include <pthread.h>

@@ -2,12 +2,12 @@
  * probabilities as targets, the losses of the time of the next event; and their gradients. A warp for each row, or a thread in double,
  * with the formulas of the reference kernels. */
 #include "backend/cuda/cuda_reduce.h"
-#include "base/hazard.h"
+#include "formula/hazard.h"
 
 typedef float real;
 #define LP_ROW_LANES 32
-#include "base/mixture_row.h"
-#include "base/softmax_row.h"
+#include "formula/mixture_row.h"
+#include "formula/softmax_row.h"
 
 enum { SUM_WARPS = 32 };
 

@@ -10,7 +10,7 @@
 #include "backend/cuda/cuda_rows.h"
 
 typedef float real;
-#include "base/recurrent_cell.h"
+#include "formula/recurrent_cell.h"
 
 enum { MOST_THREADS = LP_RECURRENT_HIDDEN, STORED = LP_CELL_STORED };
 /* Bytes of shared memory that a block may use, on devices that have 227 KiB for it. */

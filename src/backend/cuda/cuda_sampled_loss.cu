@@ -15,7 +15,7 @@ enum { WARPS = 16, LANES = 8 }; /* of a block; of a row */
 
 typedef float real;
 #define LP_ROW_LANES LANES
-#include "base/sampled.h"
+#include "formula/sampled.h"
 
 typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */

@@ -8,7 +8,7 @@
 
 typedef float real;
 #define LP_ROW_LANES 32
-#include "base/softmax_row.h"
+#include "formula/softmax_row.h"
 
 namespace
 {

@@ -8,7 +8,7 @@
 #ifndef LP_BATCH_H
 #define LP_BATCH_H
 
-#include "base/season.h"
+#include "formula/season.h"
 #include "data/batch/window.h"
 
 #include <math.h>

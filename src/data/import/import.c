@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "base/threads.h"
-#include "data/dataset/describe.h"
+#include "data/import/describe.h"
 #include "data/import/file_kind.h"
 #include "data/import/reader.h"
 

@@ -2,7 +2,7 @@
  * the lanes of a vector; sums over rows are in double. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
-#include "base/mixture.h"
+#include "formula/mixture.h"
 
 /* Of a row: per component; and sums of exponentials relative to the largest, of a and of a plus the log likelihood. */
 typedef struct terms {

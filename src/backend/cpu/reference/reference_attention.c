@@ -2,7 +2,7 @@
 #include "backend/cpu/reference/reference.h"
 
 #define lp_lanes_sum(x) (x)
-#include "base/attend_self.h"
+#include "formula/attend_self.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* reference_loss.c: losses over the scores of items. */
 #include "backend/cpu/reference/reference.h"
-#include "base/sampled.h"
+#include "formula/sampled.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* reference_mixture_loss.c: the loss function of the law of the time to the next event, in double. */
 #include "backend/cpu/reference/reference.h"
 
-#include "base/mixture_row.h"
+#include "formula/mixture_row.h"
 
 /* out: of the gradient; NULL: only the loss. */
 static double row_loss(const lp_node *node, const lp_run *run, int t, double dloss, real *out)

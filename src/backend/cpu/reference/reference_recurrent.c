@@ -1,6 +1,6 @@
 /* reference_recurrent.c: recurrent scans, one segment and one token after the other (recurrent_cell.h). */
 #include "backend/cpu/reference/reference.h"
-#include "base/recurrent_cell.h"
+#include "formula/recurrent_cell.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* reference_softmax.c: softmax over the columns of each row, and the cross-entropy with classes or soft targets (softmax_row.h). */
 #include "backend/cpu/reference/reference.h"
-#include "base/softmax_row.h"
+#include "formula/softmax_row.h"
 
 /* The gradient has dy. */
 void LP_REFERENCE(softmax)(const lp_node *node, const lp_run *run)

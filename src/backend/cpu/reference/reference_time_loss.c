@@ -1,7 +1,7 @@
 /* reference_time_loss.c: the loss function of the time of the next event (hazard.h). The sums are in double. */
 #include "backend/cpu/reference/reference.h"
 
-#include "base/hazard.h"
+#include "formula/hazard.h"
 
 /* Returns the loss. dscore: of the rows, times dloss; NULL: not stored. dslope: the gradient of the slope, without dloss. */
 static double run_rows(const lp_node *node, const lp_run *run, double dloss, real *dscore, double *dslope)

@@ -1,0 +1,25 @@
+/* cuda_plugin.h: the entry point of the plugin liblapse_cuda.so, shared by the library and the plugin. */
+#ifndef LP_CUDA_PLUGIN_H
+#define LP_CUDA_PLUGIN_H
+
+#include "backend/backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Plugin and library share structures and so must come from one build. This hash of structure sizes detects most mismatches. */
+#define LP_CUDA_VERSION                                                                                      \
+    ((uint32_t)(sizeof(lp_run) * 31 + sizeof(lp_node) * 37 + sizeof(lp_value) * 41 + sizeof(lp_graph) * 43 + \
+                sizeof(lp_plan) * 47 + sizeof(lp_backend) * 53 + LP_OP_COUNT * 59))
+
+/* Opens the first GPU; called once. The backend lives until the process ends. NULL where there is no usable GPU; the reason is then
+ * written to `reason`. */
+__attribute__((visibility("default"))) const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t size);
+typedef const lp_backend *(*lp_cuda_open_function)(uint32_t version, char *reason, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

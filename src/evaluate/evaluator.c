@@ -1,0 +1,675 @@
+/* evaluator.c: predicts the events of a split, in batches, and collects predictions, losses and ranks. */
+#include "evaluate/evaluator.h"
+
+#include "base/finite.h"
+#include "data/dataset/fingerprint.h"
+#include "data/dataset/split.h"
+#include "model/when_head.h"
+#include "data/dataset/target_events.h"
+
+#include <math.h>
+#include <string.h>
+
+/* Windows of a batch, and of a shard. A batch of a recommender, which stores no probabilities, has more of them, so that many threads
+ * wait less for each other. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
+enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
+
+/* A device is waited for after so many batches, if it can copy their states to pinned memory, of at most so many bytes. */
+enum { SYNC_BATCHES = 4, MAX_PINNED = 1 << 28 };
+
+/* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
+enum { FEW_TARGETS = 8 };
+
+/* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES
+ * cases. */
+enum { MAX_SCORES = 2000000000, MIN_CASES = 500 };
+
+static bool ranks(const lp_evaluator *evaluator)
+{
+    return lp_model_ranks(&evaluator->model->config);
+}
+
+/* Frequency samples that predictions are averaged over. */
+static int samples(const lp_evaluator *evaluator)
+{
+    return lp_network_samples(&evaluator->network);
+}
+
+static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
+    const lp_backend *backend = evaluator->backend;
+    size_t size = cases * dims * sizeof *evaluator->states;
+    evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
+                        !lp_model_predicts_time(evaluator->model) && size <= MAX_PINNED;
+    evaluator->states = evaluator->direct ? backend->pinned_new(backend->context, size)
+                                          : lp_alloc(cases * dims, sizeof *evaluator->states);
+    if (!backend->host)
+        evaluator->table = backend->pinned_new(backend->context, items * (dims + 1) * sizeof *evaluator->table);
+    if (!evaluator->states || (!backend->host && !evaluator->table))
+        return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
+    if (evaluator->direct)
+        evaluator->ranker = lp_worker_new();
+    return LAPSE_OK;
+}
+
+/* Chooses the cases to rank. If they are a sample, the targets are restricted to it. */
+static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup *given, lapse_error *error)
+{
+    lp_targets *targets = &evaluator->targets;
+    lp_ranking *ranking = &evaluator->ranking;
+    lp_ranking_setup setup = *given;
+    setup.dataset = targets->dataset;
+    setup.type = evaluator->id_map.columns.type;
+    setup.items = evaluator->model->config.event_types;
+    setup.split = targets->split;
+    setup.wanted = targets->wanted;
+    setup.threads = evaluator->threads;
+    LP_TRY(lp_ranking_init(ranking, &setup, error));
+    if (ranking->case_count == ranking->case_total)
+        return LAPSE_OK;
+    size_t events = (size_t)targets->dataset->event_count;
+    evaluator->sampled = lp_alloc(events, 1);
+    if (!evaluator->sampled)
+        return lp_fail_memory(error, "evaluation", events);
+    memset(evaluator->sampled, LP_SPLIT_TRAIN, events);
+    for (int64_t c = 0; c < ranking->case_count; c++)
+        evaluator->sampled[ranking->cases[c].event] = LP_SPLIT_TEST;
+    targets->split = evaluator->sampled;
+    targets->wanted = LP_SPLIT_TEST;
+    return LAPSE_OK;
+}
+
+static lapse_status make_predictions(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_predictions *predictions = &evaluator->predictions[i];
+        if (!lp_model_predicts(config, (lp_target)i))
+            continue;
+        predictions->predicted = lp_alloc(tokens, sizeof *predictions->predicted);
+        predictions->loss = lp_alloc(tokens, sizeof *predictions->loss);
+        predictions->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *predictions->cases);
+        if (!predictions->predicted || !predictions->loss || !predictions->cases)
+            return lp_fail_memory(error, "evaluation", (size_t)evaluator->windows.targets * sizeof(lp_case));
+        if (lp_network_samples(&evaluator->model->network) == 1)
+            continue;
+        size_t count = tokens * (size_t)lp_model_target_size(config, (lp_target)i);
+        predictions->probabilities = lp_alloc(count, sizeof(double));
+        if (!predictions->probabilities)
+            return lp_fail_memory(error, "evaluation", count * sizeof(double));
+    }
+    return LAPSE_OK;
+}
+
+static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
+{
+    lp_time_predictions *time = &evaluator->time;
+    const lapse_model *model = evaluator->model;
+    int count = lp_network_samples(&model->network);
+    size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
+    if (!lp_model_predicts_time(model))
+        return LAPSE_OK;
+    time->width = lp_network_time(&model->network)->cols;
+    time->floor = model->config.when ? model->config.when_floor : 0;
+    time->outputs = lp_alloc(tokens * (size_t)count * (size_t)time->width, sizeof *time->outputs);
+    time->memory = lp_alloc((size_t)evaluator->threads * lp_time_law_size(model, count), sizeof *time->memory);
+    time->batch = lp_alloc(tokens, sizeof *time->batch);
+    time->cases = lp_alloc((size_t)evaluator->windows.targets, sizeof *time->cases);
+    if (time->outputs && time->memory && time->batch && time->cases)
+        return LAPSE_OK;
+    return lp_fail_memory(error, "evaluation", tokens * (size_t)count * (size_t)time->width * sizeof(float));
+}
+
+static int windows_of_batch(const lp_evaluator *evaluator)
+{
+    int64_t windows = DEVICE_TOKENS / evaluator->targets.context, all = evaluator->windows.count;
+    if (evaluator->backend->host)
+        return ranks(evaluator) ? RANKED_WINDOWS : BATCH_WINDOWS;
+    if (windows < BATCH_WINDOWS)
+        return BATCH_WINDOWS;
+    windows = windows < DEVICE_WINDOWS ? windows : DEVICE_WINDOWS;
+    return (int)(windows < all ? windows : all);
+}
+
+/* At least the largest number of targets of a window. */
+static int most_targets(const lp_windows *windows)
+{
+    int most = 0;
+    for (int64_t w = 0; w < windows->count; w++) {
+        int count = windows->windows[w].count - windows->windows[w].from;
+        most = count > most ? count : most;
+    }
+    return most;
+}
+
+/* On a device a second batch is filled while the device computes the first. */
+static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    int shards = evaluator->backend->host ? windows_of_batch(evaluator) / SHARD_WINDOWS : 1;
+    lp_batch_source source = {.windows = &evaluator->windows,
+                              .targets = &evaluator->targets,
+                              .columns = &evaluator->id_map.columns,
+                              .target_known = lp_model_target_known(config)};
+    LP_TRY(lp_batch_init(&evaluator->batch, windows_of_batch(evaluator), evaluator->targets.context, shards,
+                         config->field_count, error));
+    evaluator->batch.window_targets = most_targets(&evaluator->windows);
+    LP_TRY(lp_batch_init_inputs(&evaluator->batch,
+                                lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
+    if (evaluator->backend->host)
+        return LAPSE_OK;
+    return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
+}
+
+/* Whether attending from the targets alone, over the input of the last block, costs less than from all tokens over keys and values that
+ * are computed once. */
+static bool few_targets(const lp_windows *windows)
+{
+    return windows->targets <= FEW_TARGETS * windows->count;
+}
+
+static lapse_status make_buffers(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    LP_TRY(make_batches(evaluator, error));
+    if (!ranks(evaluator))
+        LP_TRY(make_predictions(evaluator, error));
+    if (!lp_model_is_network(config)) {
+        size_t count = (size_t)evaluator->batch.shard_count * (size_t)config->event_types;
+        evaluator->scratch = lp_alloc(count, sizeof *evaluator->scratch);
+        return evaluator->scratch ? LAPSE_OK : lp_fail_memory(error, "evaluation", count * sizeof(double));
+    }
+    if (ranks(evaluator))
+        LP_TRY(make_states(evaluator, error));
+    LP_TRY(make_times(evaluator, error));
+    LP_TRY(lp_network_build_evaluation(&evaluator->network, config, few_targets(&evaluator->windows), error));
+    return lp_runner_init(&evaluator->runner, evaluator->backend, &evaluator->network, &evaluator->batch,
+                          evaluator->threads, error);
+}
+
+/* targets: dataset, split, wanted, censored and end. */
+static lapse_status init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                         const lp_targets *targets, int threads, const lp_ranking_setup *setup, lapse_error *error)
+{
+    lp_split wanted = targets->wanted;
+    *evaluator = (lp_evaluator){.backend = backend, .model = model, .threads = threads, .targets = *targets};
+    evaluator->targets.censored = false;
+    evaluator->targets.context = model->config.context;
+    evaluator->targets.last_only = model->network.anchored;
+    lapse_status status = lp_id_map_init(&evaluator->id_map, model, targets->dataset, error);
+    if (status == LAPSE_OK && ranks(evaluator))
+        status = make_ranking(evaluator, setup, error);
+    if (status == LAPSE_OK)
+        status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
+    if (status == LAPSE_OK && evaluator->windows.targets == 0)
+        status = lp_fail(error, LAPSE_ERROR_INPUT, "there is nothing to predict: no sequence has a second event%s%s%s",
+                         wanted == LP_SPLIT_COUNT ? "" : " in the split '",
+                         wanted == LP_SPLIT_COUNT ? "" : lp_split_name(wanted), wanted == LP_SPLIT_COUNT ? "" : "'");
+    evaluator->targets.censored = targets->censored && !ranks(evaluator);
+    if (status == LAPSE_OK && evaluator->targets.censored)
+        status = lp_windows_evaluation(&evaluator->windows, &evaluator->targets, error);
+    if (status == LAPSE_OK)
+        status = make_buffers(evaluator, error);
+    if (status != LAPSE_OK)
+        lp_evaluator_clear(evaluator);
+    return status;
+}
+
+lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                      const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                                      const lp_ranking_setup *setup, lapse_error *error)
+{
+    lp_targets targets = {.dataset = dataset, .split = split, .wanted = wanted};
+    return init(evaluator, backend, model, &targets, threads, setup, error);
+}
+
+static lp_ranking_setup usual_ranking(const lapse_model *model)
+{
+    int64_t cases = (int64_t)MAX_SCORES / model->config.event_types;
+    return (lp_ranking_setup){.max_cases = cases > MIN_CASES ? cases : MIN_CASES, .seed = model->seed};
+}
+
+lapse_status lp_evaluator_init(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                               const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
+                               lapse_error *error)
+{
+    lp_ranking_setup setup = usual_ranking(model);
+    return lp_evaluator_init_ranked(evaluator, backend, model, dataset, split, wanted, threads, &setup, error);
+}
+
+lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
+                                        const lapse_dataset *dataset, const uint8_t *split, lp_split wanted,
+                                        int threads, double end, lapse_error *error)
+{
+    lp_ranking_setup setup = usual_ranking(model);
+    lp_targets targets = {.dataset = dataset, .split = split, .wanted = wanted, .censored = true, .end = end};
+    return init(evaluator, backend, model, &targets, threads, &setup, error);
+}
+
+void lp_evaluator_clear(lp_evaluator *evaluator)
+{
+    lp_prefetch_clear(&evaluator->prefetch);
+    lp_worker_free(evaluator->ranker);
+    lp_id_map_clear(&evaluator->id_map);
+    lp_windows_clear(&evaluator->windows);
+    lp_batch_clear(&evaluator->batch);
+    lp_runner_clear(&evaluator->runner);
+    lp_graph_clear(&evaluator->network.graph);
+    lp_free(evaluator->scratch);
+    if (evaluator->direct && evaluator->states)
+        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->states);
+    else
+        lp_free(evaluator->states);
+    lp_free(evaluator->sampled);
+    if (evaluator->table)
+        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
+    if (evaluator->parameters)
+        evaluator->backend->buffer_free(evaluator->backend->context, evaluator->parameters);
+    lp_ranking_clear(&evaluator->ranking);
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_free(evaluator->predictions[i].probabilities);
+        lp_free(evaluator->predictions[i].predicted);
+        lp_free(evaluator->predictions[i].loss);
+        lp_free(evaluator->predictions[i].cases);
+    }
+    lp_free(evaluator->time.outputs);
+    lp_free(evaluator->time.memory);
+    lp_free(evaluator->time.batch);
+    lp_free(evaluator->time.cases);
+    *evaluator = (lp_evaluator){0};
+}
+
+/* Computes the most probable class, ties to the smaller id, and the log-loss. */
+static void score_probabilities(const double *probabilities, int count, int target, int32_t *predicted, double *loss)
+{
+    int best = 0;
+    for (int c = 1; c < count; c++)
+        best = probabilities[c] > probabilities[best] ? c : best;
+    *predicted = best;
+    *loss = -log(probabilities[target]);
+}
+
+/* The same from logits, in double. */
+static void score_logits(const float *logits, int count, int target, int32_t *predicted, double *loss)
+{
+    int best = 0;
+    for (int c = 1; c < count; c++)
+        best = logits[c] > logits[best] ? c : best;
+    double sum = 0;
+    for (int c = 0; c < count; c++)
+        sum += exp((double)logits[c] - logits[best]);
+    *predicted = best;
+    *loss = log(sum) - ((double)logits[target] - logits[best]);
+}
+
+static const int32_t *labels(const lp_batch *batch, int target)
+{
+    return target == LP_TARGET_EVENT ? batch->target : batch->action;
+}
+
+/* Copies the outputs of one frequency sample that tell the time. */
+static void take_times(lp_evaluator *evaluator, int shard, const lp_outcome *outcome)
+{
+    const lp_batch *batch = &evaluator->batch;
+    lp_time_predictions *time = &evaluator->time;
+    size_t width = (size_t)time->width, count = (size_t)samples(evaluator);
+    int first = batch->shard_targets[shard];
+    for (int a = first; outcome->time && a < batch->shard_targets[shard + 1]; a++)
+        memcpy(time->outputs + ((size_t)a * count + (size_t)evaluator->sample) * width,
+               outcome->time + (size_t)(a - first) * width, width * sizeof *time->outputs);
+}
+
+/* The first target of a shard at or behind a token of it. */
+static int target_from(const lp_batch *batch, int shard, int token)
+{
+    int low = batch->shard_targets[shard], high = batch->shard_targets[shard + 1];
+    while (low < high) {
+        int middle = (low + high) / 2;
+        if (batch->target_position[middle] < token)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Scores the laws of a window's targets, from all frequency samples. A task is a window and not a shard, because a device has one
+ * shard. */
+static void score_times(void *context, int window, int worker)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lp_targets *targets = &evaluator->targets;
+    const double *times = targets->dataset->time;
+    lp_time_predictions *time = &evaluator->time;
+    int count = samples(evaluator), shard = 0;
+    while (window >= batch->shard_window[shard + 1])
+        shard++;
+    const int32_t *segment = lp_batch_segments(batch, shard) + (window - batch->shard_window[shard]);
+    double *memory = time->memory + (size_t)worker * lp_time_law_size(evaluator->model, count);
+    for (int a = target_from(batch, shard, segment[0]), end = target_from(batch, shard, segment[1]); a < end; a++) {
+        int64_t event = batch->event[window] + batch->target_position[a] - segment[0] + 1;
+        const float *outputs = time->outputs + (size_t)a * (size_t)count * (size_t)time->width;
+        lp_next_time law = lp_time_law_of(evaluator->model, times[event - 1], outputs, count, memory);
+        if (lp_target_is_open(targets, batch->sequence[window], event))
+            time->batch[a] = (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};
+        else
+            time->batch[a] = lp_time_case_of(&law, batch->sequence[window], event, times[event] - times[event - 1],
+                                             time->floor, time->whole);
+    }
+}
+
+static void take_logits(void *context, int shard, const lp_outcome *outcome)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    take_times(evaluator, shard, outcome);
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        if (!outcome->logits[i])
+            continue;
+        int size = lp_model_target_size(&evaluator->model->config, (lp_target)i);
+        lp_predictions *predictions = &evaluator->predictions[i];
+        for (int l = batch->shard_labels[shard]; l < batch->shard_labels[shard + 1]; l++)
+            score_logits(outcome->logits[i] + (size_t)batch->label_row[l] * (size_t)size, size, labels(batch, i)[l],
+                         &predictions->predicted[l], &predictions->loss[l]);
+    }
+}
+
+static void add_probabilities(void *context, int shard, const lp_outcome *outcome)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lp_model_config *config = &evaluator->model->config;
+    take_times(evaluator, shard, outcome);
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        if (!outcome->logits[i])
+            continue;
+        int size = lp_model_target_size(config, (lp_target)i);
+        for (int l = batch->shard_labels[shard]; l < batch->shard_labels[shard + 1]; l++)
+            lp_softmax_add(outcome->logits[i] + (size_t)batch->label_row[l] * (size_t)size, size,
+                           1.0 / samples(evaluator),
+                           evaluator->predictions[i].probabilities + (size_t)l * (size_t)size);
+    }
+}
+
+static void score_means(lp_evaluator *evaluator, int target)
+{
+    const lp_batch *batch = &evaluator->batch;
+    lp_predictions *predictions = &evaluator->predictions[target];
+    int size = lp_model_target_size(&evaluator->model->config, (lp_target)target);
+    for (int l = 0; l < batch->labels; l++)
+        score_probabilities(predictions->probabilities + (size_t)l * (size_t)size, size, labels(batch, target)[l],
+                            &predictions->predicted[l], &predictions->loss[l]);
+}
+
+/* Runs the batch for every frequency sample. */
+static void run_passes(lp_evaluator *evaluator, lp_pass *pass, lp_on_shard on_shard)
+{
+    pass->on_shard = on_shard;
+    for (pass->sample = 0; pass->sample < samples(evaluator); pass->sample++) {
+        evaluator->sample = pass->sample;
+        lp_runner_run(&evaluator->runner, pass);
+    }
+}
+
+/* Predicts with the mean probabilities over the model's frequency samples. */
+static void run_samples(lp_evaluator *evaluator, lp_pass *pass)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t count = (size_t)evaluator->batch.labels;
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            memset(evaluator->predictions[i].probabilities, 0,
+                   count * (size_t)lp_model_target_size(config, (lp_target)i) * sizeof(double));
+    run_passes(evaluator, pass, add_probabilities);
+    for (int i = 0; i < LP_TARGET_COUNT; i++)
+        if (lp_model_predicts(config, (lp_target)i))
+            score_means(evaluator, i);
+}
+
+void lp_baseline_predict(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
+                         int64_t event, double *probabilities)
+{
+    double time = dataset->time[lp_model_target_known(&model->config) ? event : event - 1];
+    model->config.row->predict(model, &(lp_query){type + start, event - start, time}, probabilities);
+}
+
+/* Adds the states of one frequency sample to their mean. Scores are linear in the state, so the mean state has the mean
+ * scores. */
+static void take_states(void *context, int shard, const lp_outcome *outcome)
+{
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    size_t dims = (size_t)evaluator->model->config.dims;
+    int first = batch->shard_targets[shard], sample_count = samples(evaluator);
+    size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
+    float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
+    take_times(evaluator, shard, outcome);
+    for (size_t i = 0; i < count; i++)
+        states[i] += outcome->state[i] / (float)sample_count;
+}
+
+static void run_states(lp_evaluator *evaluator, lp_pass *pass)
+{
+    const lp_model_config *config = &evaluator->model->config;
+    size_t dims = (size_t)config->dims;
+    memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
+           (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
+    run_passes(evaluator, pass, take_states);
+}
+
+static void predict_shard(void *context, int shard, int worker)
+{
+    (void)worker;
+    lp_evaluator *evaluator = context;
+    const lp_batch *batch = &evaluator->batch;
+    const lapse_model *model = evaluator->model;
+    int types = model->config.event_types, a = batch->shard_targets[shard];
+    double *probabilities = evaluator->scratch + (size_t)shard * (size_t)types;
+    lp_predictions *predictions = &evaluator->predictions[LP_TARGET_EVENT];
+    const int32_t *segment = lp_batch_segments(batch, shard);
+    for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
+        int64_t start = (int64_t)evaluator->targets.dataset->start[batch->sequence[w]];
+        for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++) {
+            int64_t event = batch->event[w] + batch->target_position[a] - segment[s] + 1;
+            lp_baseline_predict(model, evaluator->targets.dataset, evaluator->id_map.columns.type, start, event,
+                                probabilities);
+            score_probabilities(probabilities, types, batch->target[a], &predictions->predicted[a],
+                                &predictions->loss[a]);
+        }
+    }
+}
+
+static void add_case(lp_evaluator *evaluator, int64_t sequence, int target, int label)
+{
+    for (int i = 0; i < LP_TARGET_COUNT; i++) {
+        lp_predictions *predictions = &evaluator->predictions[i];
+        if (predictions->cases)
+            predictions->cases[evaluator->case_count] = (lp_case){
+                sequence, labels(&evaluator->batch, i)[label], predictions->predicted[label], predictions->loss[label]};
+    }
+    if (evaluator->time.width)
+        evaluator->time.cases[evaluator->case_count] = evaluator->time.batch[target];
+    evaluator->case_count++;
+}
+
+/* Appends the batch's cases in the order of events. Targets without a label are open. */
+static void collect(lp_evaluator *evaluator)
+{
+    const lp_batch *batch = &evaluator->batch;
+    for (int shard = 0; shard < batch->shard_count; shard++) {
+        const int32_t *segment = lp_batch_segments(batch, shard);
+        int first = batch->shard_targets[shard], a = first, l = batch->shard_labels[shard];
+        int w = batch->shard_window[shard], labels_end = batch->shard_labels[shard + 1];
+        for (int s = 0; s < batch->shard_window[shard + 1] - w; s++)
+            for (; a < batch->shard_targets[shard + 1] && batch->target_position[a] < segment[s + 1]; a++)
+                if (l < labels_end && batch->label_row[l] == a - first)
+                    add_case(evaluator, batch->sequence[w + s], a, l++);
+                else
+                    evaluator->open_nll += evaluator->time.batch[a].nll;
+    }
+}
+
+static lp_batch_position position_of(const lp_evaluator *evaluator, int64_t first)
+{
+    int64_t left = evaluator->windows.count - first;
+    int capacity = evaluator->batch.capacity_windows;
+    return (lp_batch_position){0, first, left < capacity ? (int)left : capacity};
+}
+
+/* Fills the batch with the windows from `first` on; on a device, starts to prefetch the next batch. */
+static void fill_batch(lp_evaluator *evaluator, int64_t first)
+{
+    lp_batch_position position = position_of(evaluator, first);
+    lp_row_union none = {0};
+    if (evaluator->backend->host) {
+        lp_batch_fill(&evaluator->batch, &evaluator->windows, first, position.count, &evaluator->targets,
+                      lp_model_target_known(&evaluator->model->config), &evaluator->id_map.columns);
+        return;
+    }
+    lp_prefetch_take(&evaluator->prefetch, position, &evaluator->batch, &none);
+    lp_prefetch_start(&evaluator->prefetch, position_of(evaluator, first + position.count));
+}
+
+static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
+{
+    if (evaluator->backend->host)
+        return parameters + value->offset;
+    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
+                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
+    return copy;
+}
+
+/* Copies the item table and its biases to host memory, if they are not there. */
+static void take_items(lp_evaluator *evaluator, const float *parameters)
+{
+    const lp_network *network = &evaluator->network;
+    int dims = evaluator->model->config.dims;
+    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
+    evaluator->rank_states = (lp_rank_states){dims, evaluator->threads, evaluator->states,
+                                              on_host(evaluator, network->items, parameters, evaluator->table),
+                                              on_host(evaluator, network->bias, parameters, bias_copy)};
+}
+
+static void rank_cases(void *context)
+{
+    lp_evaluator *evaluator = context;
+    lp_ranking_states(&evaluator->ranking, &evaluator->rank_states, evaluator->rank_first, evaluator->rank_end);
+}
+
+/* Returns when the ranker is idle; its next cases are those up to the newest. */
+static void next_cases(lp_evaluator *evaluator)
+{
+    if (evaluator->ranker)
+        lp_worker_wait(evaluator->ranker);
+    evaluator->rank_first = evaluator->rank_end;
+    evaluator->rank_end = evaluator->case_count;
+}
+
+void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
+{
+    next_cases(evaluator);
+    if (evaluator->rank_first == 0)
+        take_items(evaluator, parameters);
+    evaluator->rank_states.threads = evaluator->threads;
+    rank_cases(evaluator);
+}
+
+/* Waits for the states of all batches so far. The ranker gets them if it is idle, so the device never waits for it. */
+static void take_direct(lp_evaluator *evaluator)
+{
+    evaluator->backend->sync(evaluator->backend->context);
+    if (!evaluator->ranker || lp_worker_busy(evaluator->ranker))
+        return;
+    next_cases(evaluator);
+    lp_worker_start(evaluator->ranker, rank_cases, evaluator);
+}
+
+/* A run whose launches are timed waits for each batch. The ranker leaves a thread to this function, which feeds the device, and one to
+ * the prefetching. */
+void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
+{
+    bool direct = evaluator->direct && !evaluator->times;
+    int batches = 0;
+    evaluator->case_count = 0;
+    next_cases(evaluator);
+    evaluator->open_nll = 0;
+    if (direct) {
+        take_items(evaluator, parameters);
+        evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
+    }
+    const lp_batch *batch = &evaluator->batch;
+    lp_pass pass = {.batch = batch,
+                    .parameters = parameters,
+                    .times = evaluator->times,
+                    .profiler = evaluator->profiler,
+                    .on_shard = take_logits,
+                    .context = evaluator};
+    for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
+        fill_batch(evaluator, first);
+        pass.state_to = direct ? evaluator->states + evaluator->case_count * evaluator->model->config.dims : NULL;
+        if (ranks(evaluator) && !direct)
+            run_states(evaluator, &pass);
+        else if (samples(evaluator) > 1)
+            run_samples(evaluator, &pass);
+        else if (lp_model_is_network(&evaluator->model->config))
+            lp_runner_run(&evaluator->runner, &pass);
+        else
+            lp_threads_run(evaluator->threads, batch->shard_count, predict_shard, evaluator);
+        if (evaluator->time.width)
+            lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
+        collect(evaluator);
+        if (direct && (++batches % SYNC_BATCHES == 0 || first + batch->windows == evaluator->windows.count))
+            take_direct(evaluator);
+    }
+}
+
+/* Scores of a recommender are finite if this bound of theirs is. */
+static bool ranks_finite(const lp_evaluator *evaluator)
+{
+    const lp_network *network = &evaluator->network;
+    const float *parameters = evaluator->model->parameters;
+    size_t items = (size_t)network->items->rows, dims = (size_t)network->items->cols;
+    double state = lp_largest_float(evaluator->states, (size_t)evaluator->case_count * dims);
+    double item = lp_largest_float(parameters + network->items->offset, items * dims);
+    double bias = lp_largest_float(parameters + network->bias->offset, items);
+    return state * item * (double)dims + bias <= FLT_MAX; /* not if one of them is infinite */
+}
+
+/* The loss of a network is infinite only if a logit is; that of a baseline, or of a mean over frequency samples, where the
+ * probability is 0. */
+static bool losses_finite(const lp_evaluator *evaluator)
+{
+    bool logits = lp_model_is_network(&evaluator->model->config) && samples(evaluator) == 1, finite = true;
+    for (int t = 0; t < LP_TARGET_COUNT; t++) {
+        const lp_case *cases = evaluator->predictions[t].cases;
+        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
+            finite &= !isnan(cases[i].loss) && !(logits && isinf(cases[i].loss));
+    }
+    for (int64_t i = 0; evaluator->time.width && i < evaluator->case_count; i++)
+        finite &= !isnan(evaluator->time.cases[i].nll);
+    return finite;
+}
+
+lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
+{
+    const lp_backend *backend = evaluator->backend;
+    const float *parameters = evaluator->model->parameters;
+    if (!backend->host) {
+        size_t size = evaluator->network.graph.parameter_size * sizeof *parameters;
+        evaluator->parameters = backend->buffer_new(backend->context, size);
+        if (!evaluator->parameters)
+            return lp_fail_memory(error, "the parameters", size);
+        backend->copy_to_device(backend->context, evaluator->parameters, parameters, size);
+        parameters = evaluator->parameters;
+    }
+    lp_evaluator_run(evaluator, parameters);
+    if (ranks(evaluator))
+        lp_evaluator_rank(evaluator, parameters);
+    LP_TRY(lp_backend_check(backend, error));
+    bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
+}
