@@ -100,6 +100,7 @@ foreach(source ${LAPSE_FUZZERS})
   endif()
   target_include_directories(${name} PRIVATE include src tests)
   target_link_libraries(${name} PRIVATE lapse_fuzz_support lapse lapse_flags m)
+  target_link_options(${name} PRIVATE -Wl,--wrap=lp_map_open -Wl,--wrap=lp_map_close -Wl,--undefined=__wrap_lp_map_open)
 endforeach()
 
 # Benchmarks: one program per bench/*.c. They are built with the tests, so that compile errors are found.

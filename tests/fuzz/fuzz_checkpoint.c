@@ -86,7 +86,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_json_start();
     const lp_buffer *whole = checkpoint();
     bool own = size == 0; /* stands for the program's own checkpoint */
-    const char *path = own ? fuzz_file(whole->data, whole->size) : fuzz_file(data, size);
+    const char *path = own ? fuzz_mapped(whole->data, whole->size) : fuzz_mapped(data, size);
     lapse_error error;
     bool found;
     if ((own || fuzz_takes(data, size, CHECKED)) && lp_checkpoint_check(path, &error) != LAPSE_OK)

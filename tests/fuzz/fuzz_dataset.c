@@ -275,7 +275,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     lapse_dataset *dataset = NULL;
     lapse_error error;
-    if (lapse_dataset_open(fuzz_file(data, size), &dataset, &error) != LAPSE_OK) {
+    if (lapse_dataset_open(fuzz_mapped(data, size), &dataset, &error) != LAPSE_OK) {
         FUZZ_CHECK(error.status == LAPSE_ERROR_FORMAT);
         return 0;
     }

@@ -111,7 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_json_start();
     lapse_model *model = NULL;
     lapse_error error;
-    if (lapse_model_load(fuzz_file(data, size), &model, &error) != LAPSE_OK) {
+    if (lapse_model_load(fuzz_mapped(data, size), &model, &error) != LAPSE_OK) {
         FUZZ_CHECK(error.status == LAPSE_ERROR_FORMAT);
         return 0;
     }

@@ -51,7 +51,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     fuzz_json_start();
     lapse_vectors *vectors = NULL;
     lapse_error error;
-    const char *path = fuzz_file(data, size);
+    const char *path = fuzz_mapped(data, size);
     if (lapse_vectors_load(path, &vectors, &error) != LAPSE_OK) {
         FUZZ_CHECK(error.status == LAPSE_ERROR_FORMAT && !vectors);
         return 0;

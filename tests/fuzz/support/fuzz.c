@@ -4,6 +4,7 @@
 #endif
 #include "fuzz/support/fuzz.h"
 
+#include "base/file.h"
 #include "data/import/import.h"
 
 #define XXH_INLINE_ALL
@@ -45,6 +46,39 @@ const char *fuzz_file(const void *data, size_t size)
     last = size;
     FUZZ_CHECK(size == 0 || pwrite(handle, data, size, 0) == (ssize_t)size);
     return path;
+}
+
+static const char *mapped_path;
+static lp_map mapped;
+
+const char *fuzz_mapped(const void *data, size_t size)
+{
+    if (!mapped_path)
+        mapped_path = fuzz_file("", 0);
+    mapped = (lp_map){size ? data : NULL, size};
+    return mapped_path;
+}
+
+/* The linker calls these in place of lp_map_open and lp_map_close: mapping took more time than reading. */
+lapse_status __real_lp_map_open(lp_map *map, const char *path, lapse_error *error);
+lapse_status __wrap_lp_map_open(lp_map *map, const char *path, lapse_error *error);
+void __real_lp_map_close(lp_map *map);
+void __wrap_lp_map_close(lp_map *map);
+
+lapse_status __wrap_lp_map_open(lp_map *map, const char *path, lapse_error *error)
+{
+    if (!mapped_path || strcmp(path, mapped_path) != 0)
+        return __real_lp_map_open(map, path, error);
+    *map = mapped;
+    return LAPSE_OK;
+}
+
+void __wrap_lp_map_close(lp_map *map)
+{
+    if (map->data && map->data == mapped.data)
+        *map = (lp_map){0};
+    else
+        __real_lp_map_close(map);
 }
 
 static _Alignas(16) char json_memory[1 << 18];

@@ -32,6 +32,10 @@ extern bool fuzz_replays; /* set by replay.c */
 /* The path of a file in memory with these bytes, valid until the next call. */
 const char *fuzz_file(const void *data, size_t size);
 
+/* A path that lp_map_open opens as these bytes, without a copy or a system call, until the next call. A target uses either this or
+ * fuzz_file. */
+const char *fuzz_mapped(const void *data, size_t size);
+
 /* Gives jansson memory that costs nothing to allocate or free, until the next call: it allocates every text of a header, which took
  * half of the time. In a replay it has no effect, so that leaks are found. */
 void fuzz_json_start(void);
