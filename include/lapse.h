@@ -714,8 +714,12 @@ lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comp
 /* ---------------------------------------------------------------------------------------------- sessions ----- */
 
 /* A session is one growing history. Append events, then predict at any time. The model's keys and values of past events
- * are cached (KV cache), so a further query computes one row, whatever the length of the history. Nothing is allocated
- * after the first query. A session belongs to one thread at a time. */
+ * are cached (KV cache), so a further query computes one row, whatever the length of the history. What does not depend on
+ * the history (graph, plan, constants, transposed item vectors) is built once per model, by the first query, and shared by all
+ * its sessions; a session owns its events and their cached rows.
+ *
+ * Threads: a session belongs to one thread at a time. Any number of threads may use different sessions of one model at the same
+ * time; a call about several sessions uses all of them. */
 typedef struct lapse_session lapse_session;
 
 /* The session keeps the model alive. */
@@ -746,6 +750,16 @@ typedef struct lapse_event {
 /* Appends an event with its fields. A model with fields requires all of them for every event. */
 lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error);
 
+/* Makes events[0 .. count-1], in the order of time, the whole history. The session keeps what it has computed of the longest common
+ * prefix of its history and this one, and *reused, which may be NULL, is the number of events in it. So appending an event, adding one
+ * that arrived late, and calling again with the same events are one call. On failure the session is unchanged. */
+lapse_status lapse_session_sync(lapse_session *session, const lapse_event *events, int64_t count, int64_t *reused,
+                                lapse_error *error);
+
+/* The number of events appended since the history began, and the time of the last; NaN: there is none. */
+int64_t lapse_session_count(const lapse_session *session);
+double lapse_session_last_time(const lapse_session *session);
+
 /* Fills probabilities[0 .. event types - 1]: the probability of each event type, given that the next event happens at
  * this time, which must not be before the last event. The history must not be empty. Fails for a model whose only
  * target is the action. */
@@ -769,6 +783,67 @@ typedef struct lapse_recommendation {
  * event types. Partial sort: the other event types are not sorted. */
 lapse_status lapse_session_recommend(lapse_session *session, double time, int64_t top, bool unseen,
                                      lapse_recommendation *best, int64_t *count, lapse_error *error);
+
+/* A query about one of several sessions of one model. */
+typedef struct lapse_session_query {
+    lapse_session *session;
+    double time;
+} lapse_session_query;
+
+/* lapse_session_predict_target for many sessions at once: probabilities[q * lapse_model_target_size ..] is the answer to queries[q].
+ * One run of the network computes the rows of many histories, and each row has the bits that it has alone. A session may occur
+ * several times. target: NULL is the first that the model predicts. All queries are checked before the first is answered; the message
+ * has the index of the one that is wrong. */
+lapse_status lapse_session_predict_many(const lapse_session_query *queries, int64_t count, const char *target,
+                                        double *probabilities, lapse_error *error);
+
+/* Which event types may be recommended. They are selected before the best are chosen, so `top` of them are found where there are so
+ * many. What is NULL does not restrict. A bit set has (event types + 63) / 64 elements: event type i is bit i % 64 of element i / 64. */
+typedef struct lapse_item_filter {
+    bool unseen;              /* without the event types of the history */
+    const uint64_t *only_set; /* bit set: no others */
+    const int64_t *only;      /* [only_count] ids: no others */
+    int64_t only_count;
+    const uint64_t *exclude_set; /* bit set: none of these */
+    const int64_t *exclude;      /* [exclude_count] ids: none of these */
+    int64_t exclude_count;
+    const float *offset; /* [event types]: added to the scores before the best are chosen; finite */
+} lapse_item_filter;
+
+/* A request for the best event types of one of several sessions of one model. */
+typedef struct lapse_recommend_query {
+    lapse_session *session;
+    double time;
+    const lapse_item_filter *filter; /* NULL: all event types */
+    int64_t top;                     /* at least 1 */
+    lapse_recommendation
+        *best;     /* [top]: best[0 .. count-1] is filled, as by lapse_session_recommend. A score includes its
+                                      * offset; the probability is the model's, without offsets */
+    int64_t count; /* filled */
+} lapse_recommend_query;
+
+/* lapse_session_recommend for many sessions at once, as lapse_session_predict_many. target: NULL is the first that the model predicts;
+ * filters are of the target "event" alone. */
+lapse_status lapse_session_recommend_many(lapse_recommend_query *queries, int64_t count, const char *target,
+                                          lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ state vectors ---- */
+
+/* The numbers of a state and of an item vector of a network that recommends; 0 for other models. */
+int lapse_model_state_dims(const lapse_model *model);
+
+/* The vectors of all items, [event types x lapse_model_state_dims], in the order of their ids, and what is added to the score of
+ * each: score = state . vector + bias, up to rounding. NULL for a model that has none. Valid as long as the model. */
+const float *lapse_model_item_vectors(const lapse_model *model);
+const float *lapse_model_item_biases(const lapse_model *model);
+
+/* Fills state[0 .. lapse_model_state_dims-1]: the vector of a history at this time whose products with item vectors rank the items.
+ * Over several frequency samples, the mean. A model without states is LAPSE_ERROR_USAGE. */
+lapse_status lapse_session_state(lapse_session *session, double time, float *state, lapse_error *error);
+
+/* The same for many sessions at once: states[q * lapse_model_state_dims ..] is that of queries[q]. */
+lapse_status lapse_session_state_many(const lapse_session_query *queries, int64_t count, float *states,
+                                      lapse_error *error);
 
 /* The number of attention blocks of the model, and of heads of each; 0 for a model without attention, or whose attention
  * weights do not add up to 1 (rnn-attention). */

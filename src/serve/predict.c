@@ -119,9 +119,9 @@ static lapse_status predict(const job *j, worker *w, lapse_session *session, int
     if (session->count == 0)
         return LAPSE_OK;
     if (!j->ranks)
-        return lp_session_best(session, time, j->target, options->top, j->unseen, j->best + q * options->top,
-                               &j->counts[q], error);
-    LP_TRY(lp_session_state(session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
+        return lp_session_best(session, time, j->target, options->top, &(lapse_item_filter){.unseen = j->unseen},
+                               j->best + q * options->top, &j->counts[q], error);
+    LP_TRY(lapse_session_state(session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
     w->query[w->cases++] = q;
     return w->cases == CASES ? score_states(j, w, session, error) : LAPSE_OK;
 }

@@ -9,6 +9,7 @@
 #include "base/finite.h"
 #include "model/when_head.h"
 #include "serve/attention_weights.h"
+#include "serve/item_filter.h"
 #include "serve/top_k.h"
 
 #include <math.h>
@@ -81,12 +82,13 @@ static lapse_status prepare(lapse_session *session, lapse_error *error)
     session->types = lp_alloc((size_t)session->capacity, sizeof *session->types);
     session->fields = lp_alloc((size_t)config->field_count, sizeof *session->fields);
     session->seen = lp_alloc(seen_words(session), sizeof *session->seen);
+    session->skip = lp_alloc(lp_item_mask_words(session->model), sizeof *session->skip);
     session->scores = lp_alloc(names, sizeof *session->scores);
     session->probabilities = lp_alloc(has_probabilities(session->model) ? names : 0, sizeof *session->probabilities);
     session->state = lp_alloc((size_t)session->limits.branches * (size_t)config->dims, sizeof *session->state);
     session->gaps = lp_alloc(lp_model_reads_gap(config) ? (size_t)session->capacity : 0, sizeof *session->gaps);
     bool good = session->times && session->gaps && session->types && session->fields && session->seen &&
-                session->scores && session->probabilities && session->state;
+                session->skip && session->scores && session->probabilities && session->state;
     for (int f = 0; good && f < config->field_count; f++)
         good = (session->fields[f] = lp_alloc((size_t)session->capacity, FIELD_SIZE)) != NULL;
     if (!good)
@@ -145,6 +147,7 @@ void lapse_session_free(lapse_session *session)
     lp_free(session->types);
     lp_free(session->gaps);
     lp_free(session->seen);
+    lp_free(session->skip);
     lp_free(session->items);
     lp_free(session->time_outputs);
     lp_free(session->time_memory);
@@ -263,11 +266,10 @@ void lp_session_add_row(lapse_session *session, const lp_event_columns *columns,
     lp_session_add(session, time, columns->type[event], fields);
 }
 
-lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
+lapse_status lp_session_read_event(const lapse_session *session, const lapse_event *event, double last, int32_t *id,
+                                   lp_field_number *fields, lapse_error *error)
 {
-    LP_REQUIRE(error, session, event);
     LP_REQUIRE(error, event->event);
-    lp_field_number fields[LP_FIELD_LIMIT];
     const char *name = event->event;
     int64_t type = lapse_model_event_type_find(session->model, name);
     if (type < 0)
@@ -275,13 +277,32 @@ lapse_status lapse_session_append_event(lapse_session *session, const lapse_even
                        session->model->config.task == LP_TASK_RECOMMEND ? "item" : "event", name);
     if (!isfinite(event->time))
         return lp_fail(error, LAPSE_ERROR_INPUT, "the time of the event '%s' is not a number", name);
-    if (session->count > 0 && event->time < session->times[session->count - 1])
+    if (event->time < last)
         return lp_fail(error, LAPSE_ERROR_INPUT,
                        "the event '%s' at %.3f s lies before the one appended last, at %.3f s", name, event->time,
-                       session->times[session->count - 1]);
-    LP_TRY(read_fields(session, event, fields, error));
-    lp_session_add(session, event->time, (int32_t)type, fields);
+                       last);
+    *id = (int32_t)type;
+    return read_fields(session, event, fields, error);
+}
+
+lapse_status lapse_session_append_event(lapse_session *session, const lapse_event *event, lapse_error *error)
+{
+    LP_REQUIRE(error, session, event);
+    lp_field_number fields[LP_FIELD_LIMIT];
+    int32_t type;
+    LP_TRY(lp_session_read_event(session, event, lapse_session_last_time(session), &type, fields, error));
+    lp_session_add(session, event->time, type, fields);
     return LAPSE_OK;
+}
+
+int64_t lapse_session_count(const lapse_session *session)
+{
+    return session->total;
+}
+
+double lapse_session_last_time(const lapse_session *session)
+{
+    return session->count > 0 ? session->times[session->count - 1] : NAN;
 }
 
 lapse_status lapse_session_append(lapse_session *session, double time, const char *event, lapse_error *error)
@@ -379,9 +400,13 @@ static void run_network(lapse_session *session, double time, int row, double *ou
     lp_decoder_query(&session->decoder, &history, time, add_output, session);
 }
 
-lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
+lapse_status lapse_session_state(lapse_session *session, double time, float *state, lapse_error *error)
 {
+    LP_REQUIRE(error, session, state);
     size_t dims = (size_t)session->model->config.dims;
+    if (!lp_model_ranks(&session->model->config))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no states: train a network with --task recommend",
+                       session->model->config.row->name);
     LP_TRY(check_query(session, time, "event", error));
     run_network(session, time, 0, NULL);
     memcpy(state, session->state, dims * sizeof *state);
@@ -501,14 +526,9 @@ lapse_status lapse_session_predict_target(lapse_session *session, double time, c
     return query(session, time, probabilities, error);
 }
 
-static bool was_seen(const void *context, int64_t item)
-{
-    const lapse_session *session = context;
-    return session->seen[item / 64] >> (item % 64) & 1;
-}
-
-lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
-                             lapse_recommendation *best, int64_t *count, lapse_error *error)
+lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top,
+                             const lapse_item_filter *filter, lapse_recommendation *best, int64_t *count,
+                             lapse_error *error)
 {
     const lp_model_config *config = &session->model->config;
     LP_TRY(check_query(session, time, target, error));
@@ -517,14 +537,23 @@ lapse_status lp_session_best(lapse_session *session, double time, const char *ta
     LP_TRY(query(session, time, probable ? session->probabilities : NULL, error));
     for (int i = 0; probable && i < names; i++)
         session->scores[i] = (float)log(session->probabilities[i]);
-    const float *scores = probable ? session->scores : session->logits;
+    float *scores = session->scores;
+    if (!probable && session->logits != scores)
+        memcpy(scores, session->logits, (size_t)names * sizeof *scores);
+    double all = probable ? 0 : lp_backend_ranking(lp_backend_find("cpu"))->log_sum(names, scores);
+    lp_item_mask mask = lp_item_filter_apply(filter, session->model, session->types, session->count, session->skip);
+    for (int64_t i = 0; mask.skip && filter->unseen && i < config->event_types; i++)
+        session->skip[i / 64] |= session->seen[i / 64] & UINT64_C(1) << (i % 64);
+    for (int i = 0; mask.offset && i < names; i++)
+        scores[i] += mask.offset[i];
     lp_top_k found = {.best = best, .most = top};
-    lp_top_k_offer(&found, scores, names, 0, unseen ? was_seen : NULL, session);
+    lp_top_k_offer(&found, scores, names, 0, mask.skip ? lp_item_skipped : NULL, &mask);
     lp_top_k_sort(&found);
     *count = found.size;
-    double all = probable ? 0 : lp_backend_ranking(lp_backend_find("cpu"))->log_sum(names, scores);
-    for (int64_t i = 0; i < *count; i++)
-        best[i].probability = probable ? session->probabilities[best[i].item] : exp(best[i].score - all);
+    for (int64_t i = 0; i < *count; i++) {
+        double offset = mask.offset ? (double)mask.offset[best[i].item] : 0;
+        best[i].probability = probable ? session->probabilities[best[i].item] : exp(best[i].score - offset - all);
+    }
     return LAPSE_OK;
 }
 
@@ -534,7 +563,8 @@ lapse_status lapse_session_recommend(lapse_session *session, double time, int64_
     LP_REQUIRE(error, session, best, count);
     if (top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)top);
-    return lp_session_best(session, time, "event", top, unseen, best, count, error);
+    lapse_item_filter filter = {.unseen = unseen};
+    return lp_session_best(session, time, "event", top, &filter, best, count, error);
 }
 
 /* --------------------------------------------------------------------------------------------- attention ----- */

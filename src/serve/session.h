@@ -20,6 +20,7 @@ struct lapse_session {
     void **fields;           /* field_count of them, each like types: int32_t of a category, float of a number */
     float *gaps;             /* standardized, to the event appended before; NaN: none. Of models that read them */
     uint64_t *seen;          /* one bit per event type: the history has had it */
+    uint64_t *skip;          /* the mask of the current query (item_filter.h) */
     lp_branch_limits limits; /* of queries about several branches (branches.h) */
     lp_decoder decoder;      /* of networks */
     float *items; /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */
@@ -87,11 +88,13 @@ void lp_session_add(lapse_session *session, double time, int32_t type, const lp_
 /* Appends an event of a dataset, at this time, from columns with the model's ids (model/id_map.h). */
 void lp_session_add_row(lapse_session *session, const lp_event_columns *columns, double time, uint64_t event);
 
-/* lapse_session_recommend for any target. */
-lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top, bool unseen,
-                             lapse_recommendation *best, int64_t *count, lapse_error *error);
+/* Reads an event of the caller, after one at the time `last` (NaN: none): its id and fields [LP_FIELD_LIMIT]. */
+lapse_status lp_session_read_event(const lapse_session *session, const lapse_event *event, double last, int32_t *id,
+                                   lp_field_number *fields, lapse_error *error);
 
-/* Of a network that ranks: the state [dims] whose products with item vectors are the scores. */
-lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error);
+/* lapse_session_recommend for any target and filter, which is valid. */
+lapse_status lp_session_best(lapse_session *session, double time, const char *target, int64_t top,
+                             const lapse_item_filter *filter, lapse_recommendation *best, int64_t *count,
+                             lapse_error *error);
 
 #endif

@@ -85,6 +85,11 @@ CALL(session_predict_target, (P(0), 0, P(1), P(2), error))
 CALL(inspect, (P(0), NULL, P(1), NULL, NULL, error))
 CALL(session_attention, (P(0), 0, 0, 0, P(1), error))
 CALL(session_recommend, (P(0), 0, 1, false, P(1), P(2), error))
+CALL(session_sync, (P(0), P(1), 1, NULL, error))
+CALL(session_predict_many, (P(0), 1, NULL, P(1), error))
+CALL(session_recommend_many, (P(0), 1, NULL, error))
+CALL(session_state, (P(0), 0, P(1), error))
+CALL(session_state_many, (P(0), 1, P(1), error))
 CALL(session_when, (P(0), P(1), error))
 CALL(session_within, (P(0), 0, 0, P(1), error))
 CALL(session_sample, (P(0), 0, 1, 1, P(1), P(2), error))
@@ -158,6 +163,11 @@ static const struct {
     ROW(inspect, "model [dataset] options [path] [inspection]"),
     ROW(session_attention, "session weights"),
     ROW(session_recommend, "session best count"),
+    ROW(session_sync, "session events [reused]"),
+    ROW(session_predict_many, "queries [target] probabilities"),
+    ROW(session_recommend_many, "queries [target]"),
+    ROW(session_state, "session state"),
+    ROW(session_state_many, "queries states"),
     ROW(session_when, "session when"),
     ROW(session_within, "session probabilities"),
     ROW(session_sample, "session time event"),
