@@ -1,5 +1,19 @@
 # Device code, where nvcc is found: src/backend/cuda/*.cu becomes a plugin that the library opens at run time, and
 # tests/nvcc/*.cu checks that headers shared by host and device compile with nvcc. Nothing else depends on it.
+
+# The interface between the library and the plugin: headers whose structures both use.
+file(GLOB LAPSE_INTERFACE_HEADERS CONFIGURE_DEPENDS src/backend/*.h src/graph/*.h src/data/batch/batch_vocabulary.h src/base/random.h)
+set(text "")
+foreach(header ${LAPSE_INTERFACE_HEADERS})
+  file(READ ${header} content)
+  string(APPEND text "${content}")
+endforeach()
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${LAPSE_INTERFACE_HEADERS})
+string(SHA256 LAPSE_INTERFACE "${text}")
+string(SUBSTRING ${LAPSE_INTERFACE} 0 8 LAPSE_INTERFACE)
+set(LAPSE_INTERFACE LAPSE_INTERFACE=0x${LAPSE_INTERFACE})
+set_property(SOURCE src/backend/plugin.c src/backend/cuda/cuda_backend.cu APPEND PROPERTY COMPILE_DEFINITIONS ${LAPSE_INTERFACE})
+
 file(GLOB LAPSE_CUDA_SOURCES CONFIGURE_DEPENDS src/backend/cuda/*.cu)
 file(GLOB LAPSE_CUDA_CHECKS CONFIGURE_DEPENDS tests/nvcc/*.cu)
 if(LAPSE_CUDA STREQUAL "AUTO" AND NOT LAPSE_CUDA_SOURCES)

@@ -25,6 +25,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction_kernel.cpp ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_outer.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_rules.cpp tests/emulate/emulate.cpp tests/emulate/emulate_reduction.cpp)
   foreach(emulated lapse_cuda_emulated lapse_reduction_emulated)
+    target_compile_definitions(${emulated} PRIVATE ${LAPSE_INTERFACE})
     target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
     target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
       -ffp-contract=off -U_FORTIFY_SOURCE) # fibers jump between stacks

@@ -8,10 +8,9 @@
 extern "C" {
 #endif
 
-/* Plugin and library share structures and so must come from one build. This hash of structure sizes detects most mismatches. */
-#define LP_CUDA_VERSION                                                                                      \
-    ((uint32_t)(sizeof(lp_run) * 31 + sizeof(lp_node) * 37 + sizeof(lp_value) * 41 + sizeof(lp_graph) * 43 + \
-                sizeof(lp_plan) * 47 + sizeof(lp_backend) * 53 + LP_OP_COUNT * 59))
+/* Plugin and library share structures, and so must come from one build: LAPSE_INTERFACE is a hash of the headers that declare them,
+ * which the build defines (cmake/cuda.cmake). */
+#define LP_CUDA_VERSION ((uint32_t)LAPSE_INTERFACE)
 
 /* Opens the first GPU; called once. The backend lives until the process ends. NULL where there is no usable GPU; the reason is then
  * written to `reason`. */

@@ -8,34 +8,48 @@ constexpr lp_step_role MAIN = LP_ROLE_MAIN, OTHER = LP_ROLE_OTHER, MORE = LP_ROL
                        IDS = LP_ROLE_IDS, FACTORS = LP_ROLE_FACTORS;
 constexpr int OUTPUT = LP_NODE_INPUTS; /* the first output, as an index of lp_cuda_rule.table */
 
-/* Copies, either; the step: outputs, roles, pairs, commutes; the sum: type, outputs, p, q, extra; together, ordered, by_id, table. */
+/* The set of inputs or outputs with these indices. */
+template <typename... indices> constexpr unsigned set(indices... index)
+{
+    return (0u | ... | (1u << index));
+}
+
 const lp_cuda_rule rules[] = {
-    {LP_OP_ADD, 0, 0, {1, {MAIN, OTHER}, false, true}},
-    {LP_OP_RELU, 0, 1, {1, {MAIN}}},
-    {LP_OP_RELU_GRADIENT, 0, 1 | 2, {1, {OTHER, MAIN}}},
-    {LP_OP_MULTIPLY, 0, 0, {1, {MAIN, OTHER}}},
-    {LP_OP_AFFINE, 0, 0, {1, {MAIN}}},
-    {LP_OP_SCALE_COLUMNS, 0, 0, {1, {MAIN, FACTORS}}},
-    {LP_OP_DROPOUT, 0, 1, {1, {MAIN}}},
-    {LP_OP_LINEAR, 1 | 2, 0, {1, {MAIN, LP_ROLE_WEIGHT, FACTORS, OTHER}}},
-    {LP_OP_LAYER_NORM, 0, 0, {1 | 2, {MAIN, FACTORS, LP_ROLE_SHIFTS}}},
-    {LP_OP_EMBED, 0, 0, {1, {TABLE, IDS}}},
-    {LP_OP_GATHER, 0, 0, {0, {TABLE, IDS}}}, /* by its launcher alone */
-    {LP_OP_BASIS, 0, 0, {1, {LP_ROLE_TIME, FACTORS}, true}},
-    {LP_OP_REFLECT, 0, 1, {1, {MAIN, OTHER}, true}},
-    {LP_OP_REFLECT_GRADIENT, 0, 1 | 4, {1 | 2, {MORE, OTHER, MAIN}, true}},
-    {LP_OP_LINEAR_OUTER, 1 | 2, 0, {}, {LP_REDUCTION_OUTER, 1 | 2, 0, 1}},
-    {LP_OP_COLUMN_SUM, 0, 0, {}, {LP_REDUCTION_COLUMN, 1, 0}},
-    {LP_OP_COLUMN_DOT, 0, 0, {}, {LP_REDUCTION_DOT, 1, 0, 1}},
-    {LP_OP_BASIS_GRADIENT, 0, 0, {}, {LP_REDUCTION_BASIS, 1, 1, 2, 0}},
+    {.id = LP_OP_ADD, .step = {.outputs = set(0), .role = {MAIN, OTHER}, .commutes = true}},
+    {.id = LP_OP_RELU, .either = set(0), .step = {.outputs = set(0), .role = {MAIN}}},
+    {.id = LP_OP_RELU_GRADIENT, .either = set(0, 1), .step = {.outputs = set(0), .role = {OTHER, MAIN}}},
+    {.id = LP_OP_MULTIPLY, .step = {.outputs = set(0), .role = {MAIN, OTHER}}},
+    {.id = LP_OP_AFFINE, .step = {.outputs = set(0), .role = {MAIN}}},
+    {.id = LP_OP_SCALE_COLUMNS, .step = {.outputs = set(0), .role = {MAIN, FACTORS}}},
+    {.id = LP_OP_DROPOUT, .either = set(0), .step = {.outputs = set(0), .role = {MAIN}}},
+    {.id = LP_OP_LINEAR,
+     .copies = set(0, 1),
+     .step = {.outputs = set(0), .role = {MAIN, LP_ROLE_WEIGHT, FACTORS, OTHER}}},
+    {.id = LP_OP_LAYER_NORM, .step = {.outputs = set(0, 1), .role = {MAIN, FACTORS, LP_ROLE_SHIFTS}}},
+    {.id = LP_OP_EMBED, .step = {.outputs = set(0), .role = {TABLE, IDS}}},
+    {.id = LP_OP_GATHER, .step = {.role = {TABLE, IDS}}}, /* by its launcher alone */
+    {.id = LP_OP_BASIS, .step = {.outputs = set(0), .role = {LP_ROLE_TIME, FACTORS}, .pairs = true}},
+    {.id = LP_OP_REFLECT, .either = set(0), .step = {.outputs = set(0), .role = {MAIN, OTHER}, .pairs = true}},
+    {.id = LP_OP_REFLECT_GRADIENT,
+     .either = set(0, 2),
+     .step = {.outputs = set(0, 1), .role = {MORE, OTHER, MAIN}, .pairs = true}},
+    {.id = LP_OP_LINEAR_OUTER,
+     .copies = set(0, 1),
+     .reduction = {.type = LP_REDUCTION_OUTER, .outputs = set(0, 1), .p = 0, .q = 1}},
+    {.id = LP_OP_COLUMN_SUM, .reduction = {.type = LP_REDUCTION_COLUMN, .outputs = set(0), .p = 0}},
+    {.id = LP_OP_COLUMN_DOT, .reduction = {.type = LP_REDUCTION_DOT, .outputs = set(0), .p = 0, .q = 1}},
+    {.id = LP_OP_BASIS_GRADIENT,
+     .reduction = {.type = LP_REDUCTION_BASIS, .outputs = set(0), .p = 1, .q = 2, .extra = 0}},
     /* Both: the gradient by row, and those of gain and shift. */
-    {LP_OP_LAYER_NORM_GRADIENT, 0, 0, {1, {OTHER, FACTORS, MORE, MAIN}}, {LP_REDUCTION_NORM, 2 | 4, 0, 3, 2}},
-    {LP_OP_ATTENTION, 1 | 2 | 4 | 8 | 16},
-    {LP_OP_ATTENTION_GRADIENT, 1 | 2 | 4 | 8 | 16 | 1 << 7 | 1 << 9, 1 << 8},
-    {LP_OP_SAMPLED_LOSS, 0, 0, {}, {}, 2, true},
-    {LP_OP_SAMPLED_LOSS_GRADIENT, 0, 0, {}, {}, 1, false, 4 | 8, 1},
-    {LP_OP_EMBED_GRADIENT, 0, 0, {}, {}, 0, false, 2, OUTPUT},
-    {LP_OP_COUNT}, /* the rule of all others */
+    {.id = LP_OP_LAYER_NORM_GRADIENT,
+     .step = {.outputs = set(0), .role = {OTHER, FACTORS, MORE, MAIN}},
+     .reduction = {.type = LP_REDUCTION_NORM, .outputs = set(1, 2), .p = 0, .q = 3, .extra = 2}},
+    {.id = LP_OP_ATTENTION, .copies = set(0, 1, 2, 3, 4)},
+    {.id = LP_OP_ATTENTION_GRADIENT, .copies = set(0, 1, 2, 3, 4, 7, 9), .either = set(8)},
+    {.id = LP_OP_SAMPLED_LOSS, .together = set(1), .ordered = true},
+    {.id = LP_OP_SAMPLED_LOSS_GRADIENT, .together = set(0), .by_id = set(2, 3), .table = 1},
+    {.id = LP_OP_EMBED_GRADIENT, .by_id = set(1), .table = OUTPUT},
+    {.id = LP_OP_COUNT}, /* the rule of all others */
 };
 
 } // namespace
