@@ -135,6 +135,7 @@ class Suite:
         self.passed = self.failed = 0
         self.largest = 0.0
         self.largest_weight = 0.0
+        self.compared_weights = 0
         self.histories = []
         self.networks = []
         library = os.path.join(os.path.dirname(tool), "liblapse.so")
@@ -167,6 +168,13 @@ class Suite:
         return [task for task in self.choices("task")
                 if refused not in self.run("train", "shop.lapse", "-o", "probe.safetensors", "--model", model, "--task", task,
                                            *TRAIN, "--epochs", "1").stderr]
+
+    def encodings(self, model):
+        """The encodings that a model can be trained with."""
+        refused = f"the model '{model}' sees the order of events without the encoding"
+        return [encoding for encoding in self.choices("encoding")
+                if refused not in self.run("train", "shop.lapse", "-o", "probe.safetensors", "--model", model, "--encoding",
+                                           encoding, *TRAIN, "--epochs", "1", "--dims", "2", "--blocks", "1").stderr]
 
     def of_task(self, task):
         """The networks that can be trained for a task."""
@@ -228,14 +236,21 @@ class Suite:
                 self.largest = max(self.largest, difference)
                 forward.require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
                 seen.append(expected)
-        if self.library and model.metadata["model"] in forward.ATTENTION:
-            self.agree_on_attention(name, model)
+        self.agree_on_attention(name, model)
         self.depends_on_inputs(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
         return model
 
     def agree_on_attention(self, name, model):
-        """The attention weights of all blocks and heads, for every history at three query times, with and without cached rows."""
+        """The attention weights of all blocks and heads, for every history at three query times, with and without cached rows.
+        A model whose weights forward.py does not have must have none."""
+        if not self.library:
+            return
         sessions = Sessions(self.library, self.path(name))
+        if model.metadata["model"] not in forward.ATTENTION:
+            forward.require(sessions.c.lapse_model_attention_blocks(sessions.model) == 0, "forward.py has no attention weights of it")
+            sessions.close()
+            return
+        self.compared_weights += 1
         for sequence, events, times in self.histories:
             for lag, cached in itertools.product((0, 2400, 604800), (False, True)):
                 expected = forward.attention_weights(model, events, times, times[-1] + lag)
@@ -249,8 +264,7 @@ class Suite:
     def agree_when(self, name, *options):
         """The time of the next event of a model that learns when: the quantiles of all histories, to 1e-5 of the time to them."""
         model = self.train("shop.lapse", name, "--when", *options)
-        if self.library and model.metadata["model"] in forward.ATTENTION:
-            self.agree_on_attention(name, model)
+        self.agree_on_attention(name, model)
         answers = json.loads(self.lapse("predict", name, "history.csv", "--when", "--now", "1970-01-01", "--json"))["sequences"]
         for (sequence, events, times), given in zip(self.histories, answers):
             forward.require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
@@ -406,6 +420,10 @@ def check_attention(suite):
         name = f"{encoding}-{samples}.safetensors"
         suite.check(name, suite.agree, name, *SMALL, "--encoding", encoding, "--periods", "5", "--hidden", "6",
                     "--frequency-samples", samples, "--blocks", str(1 + number // 2 % 2), "--heads", "2")
+    for number, encoding in enumerate(suite.encodings("sasrec")):
+        name = f"sasrec-{encoding}.safetensors"
+        suite.check(name, suite.agree, name, *SMALL, "--model", "sasrec", "--encoding", encoding, "--periods", "5", "--hidden",
+                    "6", "--frequency-samples", "2", "--blocks", str(2 + number % 2), "--heads", "2")
     grid = itertools.product(("position", "bochner", "mercer"), suite.choices("projection"), suite.choices("combine"))
     for number, (encoding, projection, combine) in enumerate(grid):
         name = f"{encoding}-{projection}-{combine}.safetensors"
@@ -488,9 +506,12 @@ def check_when(suite):
                  ["--when-background", "week", "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"])
     for number, options in enumerate(attention):
         suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
-    for number, encoding in enumerate(suite.choices("encoding")):
-        suite.check(f"when {encoding}", suite.agree_when, f"when-{encoding}.safetensors", *SMALL, "--encoding", encoding,
-                    "--periods", "5", "--hidden", "6", "--blocks", str(2 + number % 2), "--heads", "2")
+    # Every model with attention weights and every encoding: the last block and those before it, two heads.
+    pairs = [(model, encoding) for model in forward.ATTENTION for encoding in suite.encodings(model)]
+    for number, (model, encoding) in enumerate(pairs):
+        suite.check(f"when {model} {encoding}", suite.agree_when, f"when-{model}-{encoding}.safetensors", *SMALL, "--model", model,
+                    "--encoding", encoding, "--periods", "5", "--hidden", "6", "--blocks", str(2 + number % 2), "--heads", "2",
+                    "--frequency-samples", "2", "--task", ("classify", "recommend")[number % 3 // 2])
     for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):
         suite.check(f"when {options}", suite.agree_when, "when-other.safetensors", *SMALL, *options)
 
@@ -510,7 +531,8 @@ def main(tool, folder):
     for part, position in (("metadata", 60), ("checksum", 8 + 29), ("tensor", -1)):
         suite.check(f"an edited {part}", suite.refuses, "odd.safetensors", flipped(position), "checksum does not match")
     suite.check("a truncated file", suite.refuses, "odd.safetensors", lambda data: data[:-1], "cut off")
-    print(f"largest difference of a probability: {suite.largest:.2g}, of an attention weight: {suite.largest_weight:.2g}")
+    print(f"largest difference of a probability: {suite.largest:.2g}, of an attention weight: {suite.largest_weight:.2g} "
+          f"in {suite.compared_weights} models")
     if not suite.library:
         print("attention weights were not compared: there is no liblapse.so beside the tool")
     print(f"{suite.passed} passed, {suite.failed} failed")
