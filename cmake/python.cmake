@@ -16,8 +16,8 @@ add_library(lapse_python SHARED ${LAPSE_OBJECT_FILES})
 target_link_libraries(lapse_python PRIVATE ${LAPSE_LIBRARIES})
 target_link_options(lapse_python PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/lapse.map -Wl,--no-undefined
   -Wl,--disable-new-dtags -s)
-set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C BUILD_WITH_INSTALL_RPATH ON
-  LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+  INSTALL_RPATH_USE_LINK_PATH OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/lapse.map)
 add_custom_target(python DEPENDS lapse_python ${interface})
 

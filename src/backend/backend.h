@@ -150,8 +150,8 @@ typedef struct lp_backend {
 const lp_backend *lp_backend_find(const char *name);
 
 /* Opens a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is loaded at the first call that
- * needs it; "auto": cuda if it works, otherwise cpu. The plugin is searched for beside the library and the program, in the
- * library folder of an installed tree, and at the path in the environment variable LAPSE_CUDA_PLUGIN. */
+ * needs it; "auto": cuda if it works, otherwise cpu. The plugin is the file at the path in the environment variable LAPSE_CUDA_PLUGIN, or
+ * else the one beside the library (or the program that contains it, or in the library folder of its installed tree). */
 lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error);
 
 /* Plans a graph for runs on this backend. */

@@ -1,9 +1,11 @@
 /* plugin.c: opens the backend of a device by name. The CUDA backend is a plugin that is loaded at its first use, so that the library
  * itself does not depend on CUDA. */
-#define _GNU_SOURCE /* dladdr */
 #include "backend/cuda_plugin.h"
 
 #include <dlfcn.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +16,7 @@
 #define LAPSE_LIBRARY_FOLDER "lib"
 #endif
 
-enum { PATH_SIZE = 4096 };
+enum { PATH_SIZE = PATH_MAX };
 
 const char *const lp_precision_names[] = {"fp32", "tf32", "bf16", NULL};
 
@@ -23,68 +25,79 @@ static const char file[] = "liblapse_cuda.so";
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const lp_backend *cuda; /* guarded by lock; NULL until it is open */
 
-/* Truncates a path to its folder; false where it has none. */
-static bool folder_of(char *path)
+/* The absolute path of the file that this code was loaded from, the shared library or a program that is linked with the static one: what
+ * dladdr knows of it may be relative, and to a folder that is no longer the current one. */
+static bool own_path(char *path)
 {
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
+    FILE *maps = fopen("/proc/self/maps", "re");
+    char line[PATH_SIZE + 128];
+    bool found = false;
+    while (maps && !found && fgets(line, sizeof line, maps)) {
+        uintptr_t begin, end;
+        int at = 0;
+        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &begin, &end, &at) < 2 ||
+            (uintptr_t)file < begin || (uintptr_t)file >= end)
+            continue;
+        line[strcspn(line, "\n")] = '\0';
+        found = at > 0 && line[at] == '/' && snprintf(path, PATH_SIZE, "%s", line + at) < PATH_SIZE;
+    }
+    if (maps)
+        fclose(maps);
+    return found;
 }
 
-/* Opens the plugin in a folder, or in the library folder of the installed tree that the folder belongs to. The reason is written
- * to `why` if there is one that cannot be opened. */
-static void *open_in(const char *folder, char *why, size_t size)
+/* Opens the plugin in a folder. Where there is one that cannot be opened, `why` says so. */
+static void *open_in(const char *folder, const char *subfolder, char *why, size_t size)
 {
-    static const char *const subfolders[] = {"", ("/../" LAPSE_LIBRARY_FOLDER), "/../lib"};
-    void *handle = NULL;
-    for (size_t i = 0; !handle && i < sizeof subfolders / sizeof *subfolders; i++) {
-        char path[PATH_SIZE + 64];
-        snprintf(path, sizeof path, "%s%s/%s", folder, subfolders[i], file);
-        if (access(path, R_OK) != 0)
-            continue;
-        handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-        if (!handle)
-            snprintf(why, size, "the plugin could not be opened (%s)", dlerror());
-    }
+    char path[PATH_SIZE + 64];
+    snprintf(path, sizeof path, "%s%s/%s", folder, subfolder, file);
+    if (access(path, R_OK) != 0)
+        return NULL;
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+        snprintf(why, size, "the plugin could not be opened (%s)", dlerror());
     return handle;
 }
 
-static void *open_beside(const char *path, char *why, size_t size)
+/* Opens the plugin in the folder of the library, or of the program that contains it; for a program in the folder bin of an installed
+ * tree also in the library folder of that tree. */
+static void *open_beside(char *why, size_t size)
 {
     char folder[PATH_SIZE];
-    snprintf(folder, sizeof folder, "%s", path);
-    return folder_of(folder) ? open_in(folder, why, size) : NULL;
+    if (!own_path(folder))
+        return NULL;
+    *strrchr(folder, '/') = '\0';
+    void *handle = open_in(folder, "", why, size);
+    const char *name = strrchr(folder, '/');
+    if (handle || !name || strcmp(name, "/bin") != 0)
+        return handle;
+    handle = open_in(folder, "/../" LAPSE_LIBRARY_FOLDER, why, size);
+    return handle ? handle : open_in(folder, "/../lib", why, size);
 }
 
-/* From the path in LAPSE_CUDA_PLUGIN, or else beside the library, beside the program, or in the dynamic linker's path. */
+/* Opens the plugin at the path in LAPSE_CUDA_PLUGIN, or else beside the library. The path is absolute, so that the dynamic linker
+ * searches nothing, least of all the current folder. */
 static void *open_plugin(char *why, size_t size)
 {
     const char *wanted = getenv("LAPSE_CUDA_PLUGIN");
-    void *handle = NULL;
-    if (wanted && *wanted) {
-        handle = dlopen(wanted, RTLD_NOW | RTLD_LOCAL);
-    } else {
-        Dl_info here;
-        char program[PATH_SIZE];
-        if (dladdr(file, &here) && here.dli_fname)
-            handle = open_beside(here.dli_fname, why, size);
-        ssize_t length = handle ? -1 : readlink("/proc/self/exe", program, sizeof program - 1);
-        if (length > 0) {
-            program[length] = '\0';
-            handle = open_beside(program, why, size);
-        }
-        if (!handle)
-            handle = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!wanted || !*wanted) {
+        void *handle = open_beside(why, size);
+        if (!handle && !*why)
+            snprintf(why, size,
+                     "the plugin %s was not found beside the library. Lapse builds it where nvcc (of the CUDA toolkit) "
+                     "and g++ are on "
+                     "the PATH: install them, then build Lapse again",
+                     file);
+        return handle;
     }
-    if (!handle && wanted && *wanted)
+    char path[PATH_MAX];
+    if (!realpath(wanted, path)) {
+        snprintf(why, size, "LAPSE_CUDA_PLUGIN: the plugin could not be opened (%s: %s)", wanted, strerror(errno));
+        return NULL;
+    }
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
         snprintf(why, size, "LAPSE_CUDA_PLUGIN: the plugin could not be opened (%s)", dlerror());
-    else if (!handle && !*why)
-        snprintf(
-            why, size,
-            "the plugin %s was not found (%s). Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the "
-            "PATH: install them, then build Lapse again",
-            file, dlerror());
     return handle;
 }
 

@@ -215,7 +215,7 @@ $ printf 'user,time,event\na,1,wave\na,2,wave\n' >other.csv; lapse import other.
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device cuda 2>&1 | cut -c 1-78
 | lapse: no GPU can be used: LAPSE_CUDA_PLUGIN: the plugin could not be opened (
 $ cp "$(readlink -f "$(command -v lapse)")" alone; ./alone train events.lapse -o gpu.safetensors --device cuda 2>&1 | sed 's/([^)]*directory)/(...)/'
-| lapse: no GPU can be used: the plugin liblapse_cuda.so was not found (...). Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH: install them, then build Lapse again; use --device cpu or auto
+| lapse: no GPU can be used: the plugin liblapse_cuda.so was not found beside the library. Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH: install them, then build Lapse again; use --device cpu or auto
 $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
 | device cpu
 $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
