@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <unistd.h>
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
@@ -15,7 +16,7 @@ static _Atomic int64_t allocations;
 static _Atomic int64_t fail_at;
 
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
-enum { PAGE = 4096, LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
+enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
 
 /* Counts an allocation; true if lp_memory_fail_at makes it fail. */
 static bool must_fail(void)
@@ -55,12 +56,22 @@ void *lp_alloc_small_pages(size_t count, size_t size)
     return aligned_alloc(LP_ALIGN, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN);
 }
 
+#if defined __GLIBC__ || defined MADV_POPULATE_WRITE
+/* Advises on the whole pages of a part. Pages have the system's size, 4, 16 or 64 KB: the kernel rounds a length up to a page, and would
+ * clear what follows the part. */
+static void advise_pages(void *part, size_t size, int advice)
+{
+    uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE);
+    uintptr_t begin = ((uintptr_t)part + page - 1) / page * page, end = ((uintptr_t)part + size) / page * page;
+    if (begin < end)
+        madvise((void *)begin, end - begin, advice);
+}
+#endif
+
 void lp_memory_populate(void *part, size_t size)
 {
 #ifdef MADV_POPULATE_WRITE
-    uintptr_t begin = ((uintptr_t)part + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)part + size) / PAGE * PAGE;
-    if (begin < end)
-        madvise((void *)begin, end - begin, MADV_POPULATE_WRITE);
+    advise_pages(part, size, MADV_POPULATE_WRITE);
 #else
     (void)part;
     (void)size;
@@ -107,9 +118,8 @@ void lp_free_large(void *block)
 {
 #ifdef __GLIBC__
     size_t size = malloc_usable_size(block);
-    uintptr_t begin = ((uintptr_t)block + PAGE - 1) / PAGE * PAGE, end = ((uintptr_t)block + size) / PAGE * PAGE;
     if (size >= LARGE_FREED)
-        madvise((void *)begin, end - begin, MADV_DONTNEED);
+        advise_pages(block, size, MADV_DONTNEED);
 #endif
     free(block);
 }
