@@ -283,10 +283,13 @@ static void tally_start(const lp_ranking *ranking, lp_rank_worker *worker, int i
         sample_negatives(ranking, worker, i);
 }
 
-/* Counts the items first .. first + count - 1, which have these scores. */
+/* Counts the items first .. first + count - 1, which have these scores. The target counts once, also where its score in a tile rounds to
+ * another float than the score by itself. */
 static void tally_add(tally *t, int64_t first, int count, const float *scores, lp_count_kernel count_at_least)
 {
     int64_t end = first + count;
+    if (t->target >= first && t->target < end)
+        t->at_least[LP_PROTOCOL_FULL] += scores[t->target - first] < t->target_score;
     t->at_least[LP_PROTOCOL_FULL] += count_at_least(count, scores, t->target_score);
     for (; t->item < t->end && t->item->item < end; t->item++) {
         bool seen = t->item->first < t->rank_case->event && t->item->item != t->target;
