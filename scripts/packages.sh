@@ -24,6 +24,8 @@ full|clang|second compiler|tool clang
 full|python3-numpy|NumPy, for the independent forward pass|numpy
 full|python3-venv|virtual environment for the tests of the Python package|venv
 python|python3-venv|virtual environment|venv
+aarch64|gcc-aarch64-linux-gnu|compiler for 64-bit ARM|tool aarch64-linux-gnu-gcc
+aarch64|qemu-user-static|emulator of 64-bit ARM|tool qemu-aarch64-static
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
 lint|clang|compile commands for clang-tidy|tool clang

@@ -52,7 +52,7 @@ LP_ROW_INLINE lp_row_number lp_largest_negative(const real *row, int count, int 
 {
     lp_row_number largest = (lp_row_number)row[1];
     for (int i = 2 + lane; i < count; i += LP_ROW_LANES)
-        largest = fmax(largest, (lp_row_number)row[i]);
+        largest = row[i] > largest ? (lp_row_number)row[i] : largest; /* see lp_log_sum_exp_row */
     return lp_row_max(largest);
 }
 

@@ -9,8 +9,8 @@
 LP_ROW_INLINE lp_row_number lp_log_sum_exp_row(const real *row, int cols, int lane)
 {
     lp_row_number largest = -INFINITY, sum = 0;
-    for (int c = lane; c < cols; c += LP_ROW_LANES)
-        largest = fmax(largest, (lp_row_number)row[c]);
+    for (int c = lane; c < cols; c += LP_ROW_LANES) /* fmax in such a loop crashes gcc 12.2 for aarch64 */
+        largest = row[c] > largest ? (lp_row_number)row[c] : largest;
     largest = lp_row_max(largest);
     for (int c = lane; c < cols; c += LP_ROW_LANES)
         sum += exp((lp_row_number)row[c] - largest);

@@ -90,7 +90,8 @@ lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figure
         for (int k = 1; k < LEVELS; k++)
             came[k] += survey->cases[i].pit <= (double)k / LEVELS;
     for (int k = 1; k < LEVELS; k++)
-        most = fmax(most, fabs(came[k] / count - (double)k / LEVELS));
+        if (fabs(came[k] / count - (double)k / LEVELS) > most) /* fmax in such a loop crashes gcc 12.2 for aarch64 */
+            most = fabs(came[k] / count - (double)k / LEVELS);
     lp_figure *f = lp_figures_add(
         figures, id, title,
         lp_figures_text(

@@ -72,7 +72,7 @@ lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *
         const float *row = outputs + (size_t)r * (size_t)law_numbers(config);
         double most = (double)row[0], sum = 0;
         for (int k = 1; k < components; k++)
-            most = fmax(most, (double)row[k]);
+            most = (double)row[k] > most ? (double)row[k] : most; /* see lp_log_sum_exp_row */
         for (int k = 0; k < components; k++)
             sum += exp((double)row[k] - most);
         double log_sum = most + log(sum) + log((double)samples);

@@ -170,7 +170,7 @@ expect "run: an unknown task" "run: unknown task 'nonsense'" "$got"
 ./run nonsense >/dev/null 2>&1
 expect "run: the exit status of an unknown task" 2 $?
 got=$(./run test everything 2>&1)
-expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize or valgrind (2)" "$got ($?)"
+expect "run: unknown tests" "run: unknown tests 'everything': use quick, full, sanitize, valgrind or aarch64 (2)" "$got ($?)"
 
 got="$(scripts/fuzz.sh everything 2>&1) ($?)"
 known=$(cd tests/fuzz && for each in fuzz_*.c; do basename "${each#fuzz_}" .c; done | xargs)

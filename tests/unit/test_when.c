@@ -159,7 +159,7 @@ static void a_part_learns_the_time(void **state)
         float *first_events = first_gradients(dataset, blocks[b], FIRST, 0, 1, &count);
         double largest = 0;
         for (size_t i = 0; i < count; i++)
-            largest = fmax(largest, fabs((double)part[i]));
+            largest = fabs((double)part[i]) > largest ? fabs((double)part[i]) : largest;
         for (size_t i = 0; i < count; i++)
             check_near(blocks[b], (double)part[i], (double)(events[i] + first_both[i] - first_events[i]),
                        1e-5 * largest);

@@ -11,6 +11,8 @@
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 /* ------------------------------------------------------------------------------------------ whole records ---- */
@@ -82,6 +84,23 @@ static inline uint64_t marks(const char *at, char delimiter)
         mask |= (uint64_t)(uint32_t)_mm_movemask_epi8(hits) << (16 * i);
     }
     return mask;
+}
+#elif defined(__ARM_NEON)
+static inline uint8x16_t marks_16(const char *at, char delimiter)
+{
+    uint8x16_t bytes = vld1q_u8((const uint8_t *)at);
+    return vorrq_u8(vceqq_u8(bytes, vdupq_n_u8((uint8_t)delimiter)),
+                    vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('\n')), vceqq_u8(bytes, vdupq_n_u8('"'))));
+}
+
+/* Each byte keeps the bit of its place among eight; sums of neighbours, three times, join eight bytes into one. */
+static inline uint64_t marks(const char *at, char delimiter)
+{
+    const uint8x16_t bits = vreinterpretq_u8_u64(vdupq_n_u64(0x8040201008040201u));
+    uint8x16_t a = vandq_u8(marks_16(at, delimiter), bits), b = vandq_u8(marks_16(at + 16, delimiter), bits);
+    uint8x16_t c = vandq_u8(marks_16(at + 32, delimiter), bits), d = vandq_u8(marks_16(at + 48, delimiter), bits);
+    uint8x16_t joined = vpaddq_u8(vpaddq_u8(a, b), vpaddq_u8(c, d));
+    return vgetq_lane_u64(vreinterpretq_u64_u8(vpaddq_u8(joined, joined)), 0);
 }
 #else
 static inline uint64_t marks(const char *at, char delimiter)

@@ -5,6 +5,8 @@
 #include <string.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 enum { DEEPEST = 64, FIRST_STRANGERS = 64 };
@@ -48,6 +50,16 @@ static inline char *plain_end(char *at)
         unsigned mask = (unsigned)_mm_movemask_epi8(hits);
         if (mask)
             return at + __builtin_ctz(mask);
+    }
+#elif defined(__ARM_NEON)
+    for (;; at += 16) {
+        uint8x16_t bytes = vld1q_u8((const uint8_t *)at);
+        uint8x16_t hits = vorrq_u8(vorrq_u8(vceqq_u8(bytes, vdupq_n_u8('"')), vceqq_u8(bytes, vdupq_n_u8('\\'))),
+                                   vcltq_u8(bytes, vdupq_n_u8(0x20)));
+        /* Four bits of each byte */
+        uint64_t mask = vget_lane_u64(vreinterpret_u64_u8(vshrn_n_u16(vreinterpretq_u16_u8(hits), 4)), 0);
+        if (mask)
+            return at + __builtin_ctzll(mask) / 4;
     }
 #else
     while (*at != '"' && *at != '\\' && (unsigned char)*at >= 0x20)

@@ -10,6 +10,8 @@
 #include <string.h>
 #ifdef __SSE2__
 #include <immintrin.h>
+#elif defined(__ARM_NEON)
+#include <arm_neon.h>
 #endif
 
 /* A vector with the elements of (a, b) at the given indices. gcc before 12 has it under another name. */
@@ -365,6 +367,8 @@ static inline fast_words fast_multiply_halves(fast_words a, fast_words b)
     return (fast_words)_mm256_mul_epu32((__m256i)a, (__m256i)b);
 #elif defined(__SSE2__) && !defined(__AVX__)
     return (fast_words)_mm_mul_epu32((__m128i)a, (__m128i)b);
+#elif defined(__ARM_NEON)
+    return (fast_words)vmull_u32(vmovn_u64((uint64x2_t)a), vmovn_u64((uint64x2_t)b));
 #else
     return (a & 0xFFFFFFFFu) * (b & 0xFFFFFFFFu);
 #endif

@@ -367,9 +367,9 @@ static void column_strip(const piece *x, int m, int cols, bool transposed)
     m -= done;
     y.a += (size_t)done * y.row;
     y.b -= last - rest;
-    y.c += (size_t)done * y.c_stride - (size_t)(last - rest);
+    y.c += (ptrdiff_t)((size_t)done * y.c_stride) - (last - rest);
     if (y.base)
-        y.base += (size_t)done * y.base_stride - (size_t)(last - rest);
+        y.base += (ptrdiff_t)((size_t)done * y.base_stride) - (last - rest);
     y.overlap = y.base == y.c ? last - rest
                               : 0; /* if c is not read, overlapping columns are written twice with the same values */
     if (last == HALF)
