@@ -75,7 +75,8 @@ int level_after(const candidate *earlier, const candidate *later, const lp_value
     return earlier->level + 1;
 }
 
-/* Whether product `at` can be joined to those up to `last`: nothing else uses their sum, or changes what they read, before it. */
+/* Whether product `at` can be joined to those up to `last`, the latest of its group: nothing else uses their sum, or changes what they read,
+ * before it. */
 bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
 {
     const candidate *before = &all[last];
@@ -84,6 +85,8 @@ bool follows(const candidate *all, int count, int last, int at, lp_product *sum)
         return false;
     const lp_value *inner = before->sum.out;
     bool stored = inner == sum->out, good = stored || (inner->storage == LP_STORAGE_WORK && !inner->retained);
+    for (int i = last + 1; good && i < at; i++)
+        good = all[i].first != before->first;
     for (int i = before->first; good && i < (stored ? at : count); i++) {
         if (all[i].first == before->first || i == at)
             continue;
