@@ -57,7 +57,7 @@ static lapse_model *make_model(const char *encoding_name)
     const char *const set[][2] = {{"encoding", encoding_name}, {"task", "recommend"},  {"period-min", "600"},
                                   {"period-max", "3e8"},       {"inverse-cdf", "maf"}, {"hidden", "16"},
                                   {"blocks", blocks},          {"dims", dims},         {"context", context},
-                                  {"gap-input", "off"}};
+                                  {"gap-input", "off"},      {"heads", "1"}};
     snprintf(blocks, sizeof blocks, "%d", BLOCKS);
     snprintf(dims, sizeof dims, "%d", DIMS);
     snprintf(context, sizeof context, "%d", CONTEXT);

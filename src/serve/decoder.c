@@ -2,10 +2,10 @@
  * of nodes: parameters alone (run once), one event alone, earlier events through attention, the query. */
 #include "serve/decoder.h"
 
+#include "base/assert.h"
 #include "graph/hoist.h"
 #include "serve/attention_weights.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* Bytes of a field's value, of either type. */
@@ -537,7 +537,7 @@ void lp_decoder_query_branches(lp_decoder *decoder, const lp_history *history, c
                                 .length = query->length,
                                 .capacity = decoder->limits.events + 1,
                                 .rows = decoder->branch_rows};
-    assert(decoder->incremental && query->count <= decoder->limits.branches);
+    LP_ASSERT(decoder->incremental && query->count <= decoder->limits.branches);
     update_cache(decoder, history, history->times[history->count - 1], &run);
     run.branches = &branches;
     run.segment = segment;

@@ -2,11 +2,11 @@
  * is validated completely before anything of it is stored. Every error has a line and a column. */
 #include "data/import/catalogue.h"
 
+#include "base/assert.h"
 #include "base/text.h"
 #include "data/import/chunks.h"
 #include "data/import/csv.h"
 
-#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -386,7 +386,7 @@ lapse_status lp_catalogue_start(lp_catalogue *catalogue, const lp_names *known, 
         const char *name = lp_names_get(known, i);
         size_t size = known->offset[i + 1] - known->offset[i] - 1;
         good = lp_intern_add(&catalogue->items, name, size, lp_intern_key(name, size), &added) != LP_INTERN_NONE;
-        assert(added); /* names are unique: item i of the dataset is item i of the catalogue */
+        LP_ASSERT(added); /* names are unique: item i of the dataset is item i of the catalogue */
     }
     catalogue->start = lp_alloc((size_t)known->count + 1, sizeof *catalogue->start);
     if (good && catalogue->start)

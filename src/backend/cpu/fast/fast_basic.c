@@ -1,8 +1,7 @@
 /* fast_basic.c: element-wise kernels: add, embed, affine, relu, dropout. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
-
-#include <assert.h>
+#include "base/assert.h"
 
 /* y may alias a or b: gradients accumulate in place. */
 void LP_FAST(add)(const lp_node *node, const lp_run *run)
@@ -10,7 +9,7 @@ void LP_FAST(add)(const lp_node *node, const lp_run *run)
     const float *a = INPUT(0), *b = INPUT(1);
     float *y = OUTPUT(0);
     size_t size = lp_run_size(run, node->outputs[0]);
-    assert(!b || !ADDED(0)); /* only gradients accumulate, and they have one input */
+    LP_ASSERT(!b || !ADDED(0)); /* only gradients accumulate, and they have one input */
     if (!b && !ADDED(0)) {
         memcpy(y, a, size * sizeof *y);
         return;

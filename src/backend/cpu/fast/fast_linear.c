@@ -1,8 +1,8 @@
 /* fast_linear.c: linear layers and column reductions. */
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_product.h"
+#include "base/assert.h"
 
-#include <assert.h>
 #include <string.h>
 
 /* y = bias + add, before the product accumulates onto it. */
@@ -25,7 +25,7 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     bool transpose = node->attributes.transpose;
     int in = transpose ? b : a, out = transpose ? a : b; /* columns per head */
     int rows = lp_run_rows(run, node->outputs[0]), stride = heads * out;
-    assert(!(bias || add) || !ADDED(0)); /* gradients have neither */
+    LP_ASSERT(!(bias || add) || !ADDED(0)); /* gradients have neither */
     if (bias && add)
         fill(y, bias, add, rows, stride);
     const float *base = bias ? bias : add;
