@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include <lapse.h>
+#include <lapse_lab.h>
 
 #include "json.h"
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "lapse_lab.h"
 
 static const char *const roles[] = {"sequence", "time", "event"};
 

@@ -2,7 +2,7 @@
  * U+FFFD. */
 #include "json.h"
 
-#include "lapse.h"
+#include "lapse_lab.h"
 
 #include <math.h>
 

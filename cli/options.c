@@ -12,6 +12,7 @@
 #include "column_options.h"
 #include "console.h"
 #include "lookup.h"
+#include "lapse_lab.h"
 
 /* A description of the valid values, to follow "takes": the error for an invalid value. */
 typedef struct reason {

@@ -3,6 +3,7 @@
 
 #include "events.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct check_settings {
     const char *data, *now;

@@ -11,6 +11,7 @@
 #include "predictions.h"
 #include "times.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct predict_settings {
     const char *model, *history, *output;

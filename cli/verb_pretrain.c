@@ -4,6 +4,7 @@
 #include "bar.h"
 #include "events.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct pretrain_settings {
     lapse_pretrain_options pretrain;

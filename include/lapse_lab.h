@@ -1,4 +1,5 @@
-/* lapse_lab.h: what a study needs beyond lapse.h: comparisons over models and seeds, the search of options, the spectrum and kernel of a
+/* lapse_lab.h: what a study or a tool needs beyond lapse.h: tables of options, checks of data, item vectors, scores of rankings and of
+ * times, comparisons with baselines and over models and seeds, the search of options, attention weights, the spectrum and kernel of a
  * model, sampling bounds, the report page, simulated events with a known law, and benchmarks. The contracts at the top of lapse.h hold
  * for every call. */
 #ifndef LAPSE_LAB_H
@@ -9,6 +10,330 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ------------------------------------------------------------------------------------------------- tools ----- */
+
+/* The number of bytes of the UTF-8 character at text, which is NUL-terminated; 0 where it is not well-formed. */
+int lapse_utf8_size(const char *text);
+
+/* The values of some options, NULL-terminated. Those of training options are in lapse_option.choices. */
+const char *const *lapse_task_names(void);
+const char *const *lapse_split_by_names(void);
+const char *const *lapse_deduplicate_names(void);
+const char *const *lapse_min_rounds_names(void);
+const char *const *lapse_device_names(void);
+const char *const *lapse_precision_names(void);
+
+/* Writes a file as the library writes its own: to a temporary file, synced, then renamed to path. "-" is standard
+ * output; an existing device or pipe is written directly. */
+lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);
+
+/* The usual names by which a column of this role is found, for index 0, 1, ... until it returns NULL. Case, blanks and
+ * separators do not matter: "userId" is "user_id". */
+const char *lapse_column_name(lapse_column_role role, int index);
+
+/* ------------------------------------------------------------------------------------------- training options --- */
+
+/* The table of training options: what a program needs that offers all of them. */
+typedef enum lapse_option_type {
+    LAPSE_OPTION_CHOICE = 0,   /* one of `choices` */
+    LAPSE_OPTION_INTEGER = 1,  /* from minimum to maximum */
+    LAPSE_OPTION_NUMBER = 2,   /* from minimum to maximum */
+    LAPSE_OPTION_DURATION = 3, /* with a unit (90s, 15m, 3h, 2d, 1w, 2y), or a number of seconds */
+    LAPSE_OPTION_FLAG = 4,     /* "true" or "false" */
+    LAPSE_OPTION_SEED = 5,     /* an integer from 0 to 2^64 - 1 */
+    LAPSE_OPTION_FILE = 6,     /* a path; "": none */
+    LAPSE_OPTION_TEXT = 7      /* a text of at most 255 bytes; "": none */
+} lapse_option_type;
+
+/* One option. All strings are constants of the library. */
+typedef struct lapse_option {
+    const char *name; /* such as "learning-rate" */
+    lapse_option_type type;
+    double minimum, maximum;    /* of INTEGER, NUMBER and DURATION (in seconds); both included */
+    const char *const *choices; /* of CHOICE: NULL-terminated; otherwise NULL */
+    const char *initial;        /* default value; NULL: chosen by `rule` */
+    const char *rule;           /* how the default is chosen, such as "chosen from the data"; NULL if initial is set */
+    const char *placeholder;    /* for help: "N", "NAME"; NULL for a flag */
+    const char *help;           /* one line */
+    const char *group;          /* heading in the help: "Model", "Training", "Run" */
+    bool advanced;              /* most users do not need it */
+    bool output;                /* of FILE: training writes the file; otherwise it reads it */
+} lapse_option;
+
+/* The options of training, for index 0, 1, ... until it returns false. */
+bool lapse_train_option(int index, lapse_option *option);
+/* The option of this name; false: there is none. */
+bool lapse_train_option_find(const char *name, lapse_option *option);
+/* Whether the model of this name (a choice of the option "model") has an option of this name. */
+bool lapse_model_has_option(const char *model, const char *name);
+
+/* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
+bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
+
+/* ------------------------------------------------------------------------------------------------- check ----- */
+
+/* Data-quality and leakage checks on a dataset and its train/validation/test split. */
+typedef enum lapse_severity {
+    LAPSE_SEVERITY_OK = 0,
+    LAPSE_SEVERITY_NOTE = 1,   /* matters for the interpretation of scores */
+    LAPSE_SEVERITY_WARNING = 2 /* scores are likely wrong */
+} lapse_severity;
+
+/* "ok", "note" or "warning". */
+const char *lapse_severity_name(lapse_severity severity);
+
+typedef struct lapse_finding {
+    const char *name; /* such as "tied-times"; docs/dataset.md lists all */
+    const char *unit; /* of count and total: "events", "event_types", "sequences", ... */
+    lapse_severity severity;
+    int64_t count, total; /* affected units, of all units */
+    char text[320];       /* one sentence: the finding */
+    const char *advice;   /* one sentence: how to fix it; "" for LAPSE_SEVERITY_OK */
+} lapse_finding;
+
+#define LAPSE_FINDING_LIMIT 16
+
+typedef struct lapse_check_options {
+    const char *task;     /* chooses the split rule if split_by is NULL */
+    const char *split_by; /* as in lapse_train_options */
+    uint64_t seed;        /* of the split, as in lapse_train_options */
+    double now;           /* later events are future-dated; NaN: the time of the call */
+} lapse_check_options;
+
+typedef struct lapse_check {
+    const char *split_by;
+    uint64_t seed;
+    double now;
+    int64_t train_events, valid_events, test_events;
+    int finding_count;
+    lapse_finding findings[LAPSE_FINDING_LIMIT]; /* always all checks, in the same order */
+} lapse_check;
+
+void lapse_check_options_default(lapse_check_options *options);
+
+/* Findings are not errors: the call fails only if the dataset cannot be split by this rule, or out of memory. */
+lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,
+                                 lapse_error *error);
+
+/* ------------------------------------------------------------------------------------------ item vectors ----- */
+
+/* Item vectors by skip-gram with negative sampling (word2vec), from co-occurrence in sequences and from features in a
+ * catalogue. They can initialize a model's item embeddings (training option "item-vectors"). */
+typedef struct lapse_vectors lapse_vectors;
+
+typedef struct lapse_pretrain_options {
+    const char *catalogue; /* CSV or TSV file with one row per item, plain or gzip; NULL: none */
+    const char *item;      /* its column of the item's name: a name, or a 1-based number; NULL: found by name */
+    const char *words;     /* its columns of text, separated by commas, where each word is a feature; NULL: name, title,
+                            * description. In other columns, such as brand, the whole value is a feature */
+    int dims;              /* of a vector */
+    int window;            /* context window: events before and after */
+    double session_gap;    /* seconds: events further apart are in no common window; 0: no limit */
+    int negative_count;    /* negative samples per positive */
+    double popularity_power; /* negatives are sampled by item frequency to this power */
+    double learning_rate;    /* initial; decays linearly to 0 */
+    int epochs;
+    const char *split_by; /* split rule; only the training split is used. NULL: the split column if there is one,
+                           * otherwise leave-one-out */
+    uint64_t seed;        /* of the split, initialization, order and negatives */
+} lapse_pretrain_options;
+
+void lapse_pretrain_options_default(lapse_pretrain_options *options);
+
+/* Trains vectors of the items of the dataset and of the catalogue. An item without training events has the sum of its
+ * feature vectors, or zeros without known features. on_progress may be NULL; it stops training early by returning
+ * false. Runs on one thread. */
+lapse_status lapse_pretrain(const lapse_dataset *dataset, const lapse_pretrain_options *options,
+                            lapse_on_progress on_progress, void *context, lapse_vectors **vectors, lapse_error *error);
+
+lapse_status lapse_vectors_save(const lapse_vectors *vectors, const char *path, lapse_error *error);
+lapse_status lapse_vectors_load(const char *path, lapse_vectors **vectors, lapse_error *error);
+void lapse_vectors_free(lapse_vectors *vectors);
+
+int64_t lapse_vectors_count(const lapse_vectors *vectors);
+int lapse_vectors_dims(const lapse_vectors *vectors);
+const char *lapse_vectors_name(const lapse_vectors *vectors, int64_t item);
+const float *lapse_vectors_get(const lapse_vectors *vectors, int64_t item);    /* dims numbers */
+int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /* in the training split */
+
+/* The properties of the vectors, as name and text, for index 0, 1, ... until it returns false. */
+bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
+
+/* ------------------------------------------------------------------------------------------- scores of times ---- */
+
+/* Coverage of the central intervals of 50 %, 80 % and 95 %. */
+#define LAPSE_COVERAGE_COUNT 3
+
+/* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
+typedef struct lapse_time_score {
+    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type", "law" */
+    double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
+    double mae;                            /* mean absolute error of the median */
+    double crps;                           /* mean continuous ranked probability score */
+    double coverage[LAPSE_COVERAGE_COUNT]; /* fraction of events in the central intervals */
+    double pit_distance; /* largest distance of the distribution of the probability integral transform from uniform */
+} lapse_time_score;
+
+#define LAPSE_TIME_SCORE_LIMIT 4
+
+typedef struct lapse_time_scores {
+    const char *split; /* as in lapse_scores */
+    int64_t cases, sequences;
+    double unit;           /* seconds: the longest of second, minute, hour, day up to the geometric mean of the gaps */
+    const char *unit_name; /* "second", "minute", "hour" or "day" */
+    double floor;          /* seconds: a shorter gap, or none, counts as this */
+    int count;
+    lapse_time_score scores[LAPSE_TIME_SCORE_LIMIT]; /* the model; then, unless the split is "all", baselines that are
+                                                      * fitted to the training split */
+} lapse_time_scores;
+
+/* Evaluates the predicted times of a model that has them on every event of the split except each sequence's first. */
+lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_evaluate_options *options, lapse_time_scores *scores, lapse_error *error);
+
+/* ----------------------------------------------------------------------------------------------- ranking ----- */
+
+/* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole
+ * catalogue without the items earlier in the sequence; "full": the whole catalogue; "uniform": negatives sampled
+ * uniformly from the items that the sequence never has; "popularity": the same, sampled by frequency in training. Ties
+ * rank against the target. docs/evaluation.md has the definitions. */
+#define LAPSE_RANK_PROTOCOLS 4
+
+/* A mean over cases with a 95 % bootstrap interval over sequences. Without bootstrap, low and high are the mean. */
+typedef struct lapse_mean {
+    double mean, low, high;
+} lapse_mean;
+
+typedef struct lapse_rank_score {
+    const char *protocol; /* "full-unseen", "full", "uniform" or "popularity" */
+    double candidates;    /* mean number of candidates, including the target; 0: the protocol is not used */
+    int64_t short_cases;  /* cases with fewer eligible negatives than requested; all of them were used */
+    lapse_mean *hit;      /* by cutoff: hit rate, the fraction of cases with a rank up to the cutoff */
+    lapse_mean *ndcg;     /* by cutoff: NDCG, the mean of 1 / log2(1 + rank), or 0 past the cutoff */
+    lapse_mean mrr;       /* mean reciprocal rank */
+} lapse_rank_score;
+
+/* A subset of the cases. */
+typedef struct lapse_rank_slice {
+    const char *by; /* "history": number of events before the target event; "popularity": training events of the item;
+                     * "lag": time since the previous event; "all" */
+    char name[64];  /* such as "10 to 19 events" */
+    int64_t cases;  /* target events */
+    int64_t sequences; /* with at least one case */
+    lapse_rank_score scores[LAPSE_RANK_PROTOCOLS];
+} lapse_rank_slice;
+
+typedef struct lapse_rank_scores {
+    const char *split;       /* "train", "valid", "test" or "all" */
+    const char *target_time; /* "known" or "unknown" */
+    const char *popularity;  /* counted in "training", or in "dataset" if the training split is not known */
+    int64_t items;           /* of the catalogue */
+    int64_t case_total;      /* all target events; more than whole.cases if cases were sampled */
+    int negatives;           /* requested per case */
+    uint64_t negative_seed;
+    int cutoff_count;
+    int *cutoffs;
+    lapse_rank_slice whole;
+    int slice_count;
+    lapse_rank_slice *slices; /* those with cases, grouped by `by` */
+    lapse_mean *means;        /* memory of the scores; freed by lapse_rank_scores_clear */
+} lapse_rank_scores;
+
+typedef struct lapse_rank_options {
+    const char *split;  /* "train", "valid", "test" or "all"; the model stores the split rule */
+    const int *cutoffs; /* cutoff_count of them, each at least 1 */
+    int cutoff_count;
+    int negatives;          /* sampled per case; 0: only the full protocols */
+    uint64_t negative_seed; /* of the negatives and of the sample of cases */
+    int64_t cases;          /* maximum; a sample of this size if there are more. 0: all */
+    bool slices;            /* compute lapse_rank_scores.slices */
+    int bootstrap;          /* resamples for the intervals; 0: none */
+    int threads;            /* 0: all cores; at most 4096; never changes the result */
+    const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
+    const char *target;     /* as in lapse_evaluate_options; "action" is refused, since only events are ranked */
+} lapse_rank_options;
+
+void lapse_rank_options_default(lapse_rank_options *options);
+
+/* Ranks every target event of the split except each sequence's first, with a model of the task "recommend" or a baseline. */
+lapse_status lapse_rank_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                 const lapse_rank_options *options, lapse_rank_scores *scores, lapse_error *error);
+void lapse_rank_scores_clear(lapse_rank_scores *scores);
+
+/* ----------------------------------------------------------------------------------- comparison with baselines ----- */
+
+#define LAPSE_COMPARED_LIMIT 8
+
+/* A model of a comparison. */
+typedef struct lapse_compared {
+    char name[32];                              /* "attention", "majority", "markov 2", ... */
+    lapse_mean metrics[LAPSE_METRIC_LIMIT];     /* with 95 % bootstrap intervals over sequences */
+    lapse_mean differences[LAPSE_METRIC_LIMIT]; /* rows[0] minus this one, case by case, with intervals likewise */
+} lapse_compared;
+
+typedef struct lapse_comparison {
+    const char *target, *split; /* as in lapse_scores */
+    int64_t cases, case_total;  /* fewer cases than case_total: a sample, because the catalogue is large */
+    int64_t sequences;          /* with at least one case */
+    int metric_count;
+    const char *metric_names[LAPSE_METRIC_LIMIT]; /* as lapse_metric.name */
+    int row_count;
+    lapse_compared rows[LAPSE_COMPARED_LIMIT]; /* the model, then the baselines */
+    int best;                                  /* the baseline with the best first metric */
+} lapse_comparison;
+
+/* Evaluates a network beside the baselines of its task, fitted to its training split, on the same cases: classify
+ * majority and Markov chains of order 1 to 3; recommend popularity and item-markov, with the protocol full-unseen. The
+ * dataset must be the one that the model was trained on. */
+lapse_status lapse_compare(const lapse_model *model, const lapse_dataset *dataset,
+                           const lapse_evaluate_options *options, lapse_comparison *comparison, lapse_error *error);
+
+/* lapse_rank_evaluate and lapse_compare of a recommender in less time: unless cases are sampled, the network computes its scores
+ * once. */
+lapse_status lapse_rank_compare(const lapse_model *model, const lapse_dataset *dataset,
+                                const lapse_rank_options *options, lapse_rank_scores *scores,
+                                lapse_comparison *comparison, lapse_error *error);
+
+/* Stores the scores of a comparison in the model, so that they are saved with it (lapse_model_property). The only call
+ * that changes a model: no other thread may use it at the same time. */
+lapse_status lapse_model_record(lapse_model *model, const lapse_comparison *comparison, lapse_error *error);
+
+/* ---------------------------------------------------------------------------------------- inside a model ----- */
+
+/* What the model has learned, as in its file (docs/model.md): a matrix. */
+typedef enum lapse_tensor_type {
+    LAPSE_TENSOR_F32 = 0,
+    LAPSE_TENSOR_I32 = 1,
+    LAPSE_TENSOR_U8 = 2,
+    LAPSE_TENSOR_U64 = 3,
+    LAPSE_TENSOR_F64 = 4
+} lapse_tensor_type;
+
+typedef struct lapse_tensor {
+    const char *name; /* such as "event.embedding": one row per event type */
+    lapse_tensor_type type;
+    int64_t rows, cols;
+    const void *data; /* rows * cols elements, row by row; inside the model */
+} lapse_tensor;
+
+/* The tensors of the model, for index 0, 1, ... until it returns false. */
+bool lapse_model_tensor(const lapse_model *model, int index, lapse_tensor *tensor);
+
+/* The number of attention blocks of the model, and of heads of each; 0 for a model without attention, or whose attention
+ * weights do not add up to 1 (rnn-attention). */
+int lapse_model_attention_blocks(const lapse_model *model);
+int lapse_model_attention_heads(const lapse_model *model);
+
+/* The number of events that a query reads: those appended, at most the model's context. */
+int64_t lapse_session_window(const lapse_session *session);
+
+/* Fills weights[0 .. lapse_session_window-1], oldest event first: how much the newest event attends to each event when the
+ * next event happens at this time. They add up to 1. block is from 0 to lapse_model_attention_blocks-1, head from 0 to
+ * lapse_model_attention_heads-1, or -1: the mean over heads. Over several frequency samples, their mean. A model without
+ * attention is LAPSE_ERROR_USAGE. */
+lapse_status lapse_session_attention(lapse_session *session, double time, int block, int head, double *weights,
+                                     lapse_error *error);
 
 /* ----------------------------------------------------------------------------------------------- sweeps ----- */
 

@@ -415,7 +415,7 @@ class Model:
 
     def inspect(self, path: Any, data: Any = None, **options: Any) -> Dict[str, int]:
         """Writes a report on the model as one HTML page, with figures from these events if they are given, and returns the
-        numbers of figures and of missing ones. Options are those of `lapse_inspect_options` in lapse.h, by their names.
+        numbers of figures and of missing ones. Options are those of `lapse_inspect_options` in lapse_lab.h, by their names.
 
         >>> model.inspect("report.html", data, cases=100)["figures"] > 10
         True

@@ -5,6 +5,7 @@
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "lapse_lab.h"
 
 #include <errno.h>
 #include <fcntl.h>

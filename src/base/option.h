@@ -17,6 +17,7 @@
 #define LP_OPTION_H
 
 #include "base/error.h"
+#include "lapse_lab.h"
 
 #include <limits.h>
 

@@ -6,7 +6,7 @@
 #endif
 #include "base/text.h"
 
-#include "lapse.h"
+#include "lapse_lab.h"
 
 #include <locale.h>
 #include <math.h>

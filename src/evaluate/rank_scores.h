@@ -3,6 +3,7 @@
 #define LP_RANK_SCORES_H
 
 #include "evaluate/ranking.h"
+#include "lapse_lab.h"
 
 /* Fills *scores from a ranking that has run, except split, target_time and popularity. counts: training events of each
  * item. */

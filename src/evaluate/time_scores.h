@@ -5,6 +5,7 @@
 #include "data/dataset/dataset.h"
 #include "data/dataset/split.h"
 #include "model/next_time.h"
+#include "lapse_lab.h"
 
 /* One event's law, scored. */
 typedef struct lp_time_case {

@@ -3,6 +3,7 @@
 #include "data/import/catalogue.h"
 #include "data/import/chunks.h"
 #include "fuzz/support/fuzz.h"
+#include "lapse_lab.h"
 
 #include <string.h>
 

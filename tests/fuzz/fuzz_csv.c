@@ -1,6 +1,7 @@
 /* fuzz_csv.c: fuzzes the CSV import. The first three bytes choose options; the rest is the text, plain or gzip. Two
  * chunk sizes for the same text, one of them with several threads, must give the same result. */
 #include "fuzz/support/fuzz_import.h"
+#include "lapse_lab.h"
 
 /* One of so many inputs uses threads, which take most of the time of a run. */
 enum { THREADED = 64 };

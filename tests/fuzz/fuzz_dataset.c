@@ -2,6 +2,7 @@
  * are trained. Checksums would reject nearly every mutation, so the mutator corrects them. */
 #include "data/dataset/split.h"
 #include "fuzz/support/fuzz.h"
+#include "lapse_lab.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>

@@ -1,6 +1,7 @@
 /* fuzz_vectors.c: fuzzes the file of item vectors. Vectors that load are read completely; with a share of them a recommender is
  * trained, whose items they initialize. */
 #include "fuzz/support/fuzz.h"
+#include "lapse_lab.h"
 
 #include <math.h>
 #include <string.h>

@@ -82,9 +82,10 @@ def small_model(**options):
 
 
 def test_every_declaration_of_the_header_is_reached():
-    header = open(os.path.join(ROOT, "include", "lapse.h")).read()
+    header = "".join(open(os.path.join(ROOT, "include", name)).read() for name in ("lapse.h", "lapse_lab.h"))
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    functions = set(re.findall(r"\b(lapse_\w+)\s*\(", code)) - {"lapse_on_progress"}
+    functions = set(re.findall(r"\b(lapse_\w+)\s*\(", code))
+    functions -= {"lapse_on_progress", "lapse_on_sweep_progress", "lapse_on_tune_progress"}
     assert len(functions) > 60
     for name in functions:
         assert callable(getattr(lib, name)), name

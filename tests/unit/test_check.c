@@ -3,6 +3,7 @@
 #include "support/table_text.h"
 
 #include "data/dataset/dataset.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

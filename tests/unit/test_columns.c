@@ -4,6 +4,7 @@
 #include "base/memory.h"
 #include "data/import/column_names.h"
 #include "data/import/import.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

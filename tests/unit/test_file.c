@@ -20,6 +20,7 @@
 
 #include "base/file.h"
 #include "base/memory.h"
+#include "lapse_lab.h"
 
 static char folder[200];
 static bool named; /* temporary files have names: always, or because the file system has no unnamed files */

@@ -4,6 +4,7 @@
 
 #include "base/random.h"
 #include "data/dataset/dataset.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -3,6 +3,7 @@
 
 #include "data/import/import.h"
 #include "data/dataset/split.h"
+#include "lapse_lab.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

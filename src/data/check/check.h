@@ -4,6 +4,7 @@
 #define LP_CHECK_H
 
 #include "data/dataset/split.h"
+#include "lapse_lab.h"
 
 typedef struct lp_check_context {
     const lapse_dataset *dataset;

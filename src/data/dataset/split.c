@@ -13,6 +13,7 @@
 
 #include "base/random.h"
 #include "base/text.h"
+#include "lapse_lab.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -3,6 +3,7 @@
 #include "data/import/column_names.h"
 
 #include "base/text.h"
+#include "lapse_lab.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "data/import/describe.h"
 #include "data/import/file_kind.h"
 #include "data/import/reader.h"
+#include "lapse_lab.h"
 
 #include <inttypes.h>
 #include <math.h>
