@@ -12,95 +12,30 @@
  *
  *   question [encoding] [rounds]
  */
-#include "model/runner.h"
-#include "train/train_options.h"
+#include "recommender.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
+#include "model/runner.h"
 
 enum { ITEMS = 3416, DIMS = 50, BLOCKS = 2, CONTEXT = 200, TOP = 10, EVENTS = 4096 };
 
 static double times[EVENTS];
-static char names[ITEMS][8];
+static recommender_shape shape;
+static const lapse_model *recommender;
 
-static double now(void)
+static lapse_model *make_model(const char *encoding)
 {
-    struct timespec at;
-    clock_gettime(CLOCK_MONOTONIC, &at);
-    return (double)at.tv_sec + 1e-9 * (double)at.tv_nsec;
-}
-
-static _Noreturn void stop(const char *why)
-{
-    fprintf(stderr, "question: %s\n", why);
-    exit(1);
-}
-
-static void need(lapse_status status, const lapse_error *error)
-{
-    if (status != LAPSE_OK)
-        stop(error->message);
-}
-
-/* ------------------------------------------------------------------------------------- model and history ----- */
-
-static lapse_model *make_model(const char *encoding_name)
-{
-    const lp_encoding *encoding = lp_encoding_find(encoding_name);
-    if (!encoding)
-        stop("no such encoding");
-    lapse_train_options options;
-    char blocks[8], dims[8], context[8];
-    const char *const set[][2] = {{"encoding", encoding_name}, {"task", "recommend"},  {"period-min", "600"},
-                                  {"period-max", "3e8"},       {"inverse-cdf", "maf"}, {"hidden", "16"},
-                                  {"blocks", blocks},          {"dims", dims},         {"context", context},
-                                  {"gap-input", "off"},      {"heads", "1"}};
-    snprintf(blocks, sizeof blocks, "%d", BLOCKS);
-    snprintf(dims, sizeof dims, "%d", DIMS);
-    snprintf(context, sizeof context, "%d", CONTEXT);
-    lp_train_options_default(&options);
-    lapse_error error;
-    for (size_t i = 0; i < sizeof set / sizeof *set; i++)
-        need(lapse_train_options_set(&options, set[i][0], set[i][1], &error), &error);
-    lp_model_config config = options.model;
-    config.row = lp_model_row_find("attention");
-    config.settings = options.own[0];
-    config.loss = LP_LOSS_SOFTMAX;
-    config.event_types = ITEMS;
-    config.dropout = 0;
-    lp_encoding_config *time = (void *)config.settings.bytes;
-    time->periods = encoding->default_periods;
-    time->harmonics = encoding->default_harmonics ? encoding->default_harmonics : 1;
-    static uint64_t offset[ITEMS + 1];
-    static char bytes[ITEMS * 8];
-    for (int i = 0; i < ITEMS; i++) {
-        int size = snprintf(names[i], sizeof names[i], "i%d", i) + 1;
-        memcpy(bytes + offset[i], names[i], (size_t)size);
-        offset[i + 1] = offset[i] + (uint64_t)size;
-    }
-    lapse_model *model = NULL;
-    need(lp_model_new(&config, &(lp_names){.count = ITEMS, .offset = offset, .bytes = bytes}, &model, &error), &error);
-    lp_network_init_parameters(&model->network.graph, 1, model->parameters);
-    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 1);
-    for (size_t i = 0; i < model->network.graph.parameter_size; i++)
-        model->parameters[i] += (float)(0.05 * lp_random_normal(&random));
+    shape = (recommender_shape){encoding, ITEMS, DIMS, BLOCKS, 1, CONTEXT, false};
+    lp_random random = lp_random_start(2, LP_PURPOSE_TEST, 1);
     for (int i = 0; i < EVENTS; i++)
         times[i] = 9.5e8 + (i ? times[i - 1] - 9.5e8 : 0) + 40000 * lp_random_uniform(&random);
-    return model;
-}
-
-static int item_of(int event)
-{
-    return (int)((uint32_t)event * 2654435761u % ITEMS);
+    return recommender_new(&shape);
 }
 
 static void append(lapse_session *session, int event)
 {
     lapse_error error;
-    need(lapse_session_append(session, times[event], names[item_of(event)], &error), &error);
+    const char *name = lapse_model_event_type_name(recommender, item_of(&shape, event));
+    need(lapse_session_append(session, times[event], name, &error), &error);
 }
 
 static void ask(lapse_session *session, double time, lapse_recommendation *best)
@@ -125,7 +60,7 @@ static void score_all(const lapse_model *model, int first, double time, double *
     static double at[CONTEXT], query_time[CONTEXT];
     int32_t target_position = CONTEXT - 1, segment[] = {0, CONTEXT}, draw = 0;
     for (int t = 0; t < CONTEXT; t++) {
-        type[t] = item_of(first + t);
+        type[t] = item_of(&shape, first + t);
         position[t] = t;
         at[t] = times[first + t] - time;
         query_time[t] = t + 1 < CONTEXT ? times[first + t + 1] - time : 0;
@@ -176,7 +111,7 @@ static void check(const lapse_model *model, int first, double time, const lapse_
     score_all(model, first, time, scores);
     memset(listed, 0, sizeof listed);
     for (int t = 0; t < CONTEXT; t++)
-        listed[item_of(first + t)] = true;
+        listed[item_of(&shape, first + t)] = true;
     for (int i = 0; i < TOP; i++) {
         if (listed[best[i].item] || fabs(best[i].score - scores[best[i].item]) > 1e-4 * fmax(1, fabs(best[i].score)))
             stop("a wrong answer");
@@ -208,6 +143,7 @@ int main(int count, char **arguments)
     int rounds = count > 2 ? atoi(arguments[2]) : 2000;
     rounds = rounds < 1 ? 1 : rounds > EVENTS - CONTEXT ? EVENTS - CONTEXT : rounds;
     lapse_model *model = make_model(encoding);
+    recommender = model;
     lapse_session *session = NULL;
     lapse_recommendation best[TOP];
     lapse_error error;
