@@ -1,6 +1,8 @@
 /* test_cuda_precision.c: what rounding does to the gradients of a training step on a GPU. In tf32 and bf16 every
  * gradient has a small error beside that of the CPU in fp32, and hardly any bias: it is neither shorter nor longer. On
  * the emulated device, or on a real one where the environment variable LAPSE_TEST_DEVICE is cuda. */
+#include "bench/bench_check.h"
+#include "model/model_options.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
 #include "support/test_device.h"
@@ -131,8 +133,46 @@ static void test_gradients(void **state)
     lapse_dataset_close(dataset);
 }
 
+static void set(lapse_train_options *options, const char *name, const char *value)
+{
+    lapse_error error = {0};
+    if (lapse_train_options_set(options, name, value, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+}
+
+/* Every model with attention blocks, with all numbers of them: each block adds products and reductions to those that wait for a launch. */
+static void test_blocks(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    const char *const blocks[] = {"4", "6", "8"}, *const presets[] = {"so", "ml-1m-softmax"};
+    int tested = 0;
+    for (const lp_model_row *const *each = lp_models; *each; each++) {
+        const lp_model_row *row = *each;
+        if (!lp_model_has_option(row, "blocks"))
+            continue;
+        for (int b = 0; b < 3; b += small_effort(1, 2)) {
+            lapse_train_options training;
+            lapse_error error = {0};
+            bool ranks = !(row->tasks & 1u << LP_TASK_CLASSIFY);
+            lapse_bench_options bench = {.device = "cuda", .precision = "bf16", .seed = 1, .training = &training};
+            lp_train_options_default(&training);
+            set(&training, "model", row->name);
+            set(&training, "blocks", blocks[b]);
+            set(&training, "dims", "16");
+            set(&training, "heads", "2");
+            set(&training, "context", "12");
+            double worst = 0;
+            if (lp_bench_check(lp_bench_preset_find(presets[ranks]), &bench, NULL, &worst, &error) != LAPSE_OK)
+                fail_msg("%s, %s blocks: %s", row->name, blocks[b], error.message);
+            tested++;
+        }
+    }
+    assert_true(tested >= 2 * small_effort(3, 2));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_gradients), cmocka_unit_test(test_blocks)};
     return cmocka_run_group_tests(tests, find_device, NULL);
 }
