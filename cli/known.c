@@ -116,3 +116,22 @@ int cli_known_find(const lapse_model *model, const lapse_dataset *history, const
     }
     return result;
 }
+
+void cli_unanswered_add(cli_unanswered *unanswered, int64_t sequence, bool answered)
+{
+    unanswered->total++;
+    if (!answered && unanswered->count++ == 0)
+        unanswered->first = sequence;
+}
+
+int cli_unanswered_report(const cli_unanswered *unanswered, const lapse_dataset *history)
+{
+    if (unanswered->count == 0)
+        return CLI_DONE;
+    if (unanswered->count == unanswered->total)
+        return cli_fail("no prediction: no history has an event that the model knows");
+    cli_note("skipped %s without an event that the model knows, the first '%.200s'",
+             cli_plural(unanswered->count, "history", "histories").text,
+             lapse_dataset_sequence_name(history, unanswered->first));
+    return CLI_DONE;
+}

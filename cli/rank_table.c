@@ -6,6 +6,7 @@
 
 #include "console.h"
 #include "lookup.h"
+#include "score_table.h"
 #include "table.h"
 
 bool cli_is_recommender(const lapse_model *model)
@@ -29,8 +30,7 @@ static void print_head(FILE *file, const lapse_rank_scores *scores)
     if (whole->cases < scores->case_total)
         fprintf(file, "             sampled from %s, seed %llu\n",
                 cli_plural(scores->case_total, "event", "events").text, (unsigned long long)scores->negative_seed);
-    fprintf(file, "target time  %s: lags are relative to the %s\n", scores->target_time,
-            strcmp(scores->target_time, "known") == 0 ? "time of the predicted event" : "last event before it");
+    cli_target_time_print(file, scores->target_time);
     if (scores->negatives == 0)
         return;
     fprintf(file, "negatives    %d per event, seed %llu, never an item of the sequence itself\n", scores->negatives,

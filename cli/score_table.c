@@ -14,15 +14,21 @@ static bool has_interval(double low, double high)
     return !isnan(low) && !isnan(high) && low < high;
 }
 
+void cli_target_time_print(FILE *file, const char *rule)
+{
+    const char *meaning = strcmp(rule, "known") == 0     ? "lags are relative to the time of the predicted event"
+                          : strcmp(rule, "unknown") == 0 ? "lags are relative to the last event before it"
+                                                         : "the model does not read the time of the predicted event";
+    fprintf(file, "target time  %s: %s\n", rule, meaning);
+}
+
 void cli_scores_print(FILE *file, const lapse_scores *scores)
 {
-    bool known = strcmp(scores->target_time, "known") == 0;
     if (strcmp(scores->target, "event") != 0)
         fprintf(file, "target       %s\n", scores->target);
     fprintf(file, "split        %s: %s in %s\n", scores->split, cli_plural(scores->cases, "event", "events").text,
             cli_plural(scores->sequences, "sequence", "sequences").text);
-    fprintf(file, "target time  %s: lags are relative to the %s\n", scores->target_time,
-            known ? "time of the predicted event" : "last event before it");
+    cli_target_time_print(file, scores->target_time);
     fprintf(file, "accuracy     %s", cli_percent(scores->accuracy, 2).text);
     if (has_interval(scores->accuracy_low, scores->accuracy_high))
         fprintf(file, " (95 %% interval %.2f to %.2f)", 100 * scores->accuracy_low, 100 * scores->accuracy_high);

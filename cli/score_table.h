@@ -25,6 +25,9 @@ bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes);
  * memory. */
 bool cli_targets_json(cli_json *json, const cli_targets *targets, bool classes);
 
+/* Prints the line of a target-time rule: "known", "unknown" or "unused". */
+void cli_target_time_print(FILE *file, const char *rule);
+
 /* Prints every score with its split, target-time rule, cases and interval. */
 void cli_scores_print(FILE *file, const lapse_scores *scores);
 /* Prints the per-class table, the classes with the most cases first; false if out of memory. */

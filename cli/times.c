@@ -8,6 +8,7 @@
 #include "answers.h"
 #include "console.h"
 #include "json.h"
+#include "known.h"
 #include "predictions.h"
 #include "table.h"
 
@@ -36,7 +37,7 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
     lapse_error error;
     size_t sequences = (size_t)lapse_dataset_sequence_count(t->history), horizons = (size_t)t->within.count;
     t->types = lapse_model_event_type_count(t->model);
-    t->top = t->top < t->types ? t->top : t->types;
+    t->top = t->top > 0 && t->top < t->types ? t->top : t->types;
     lapse_when_options_default(&options);
     options.now = now;
     options.probabilities = cli_quantile_levels;
@@ -48,7 +49,7 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
     t->start = calloc(sequences + 1, sizeof *t->start);
     t->quantiles = calloc(sequences * CLI_QUANTILES + 1, sizeof *t->quantiles);
     t->probability = calloc(sequences * horizons + 1, sizeof *t->probability);
-    bool types = t->top > 0 && horizons > 0;
+    bool types = !t->no_types && horizons > 0;
     t->by_type = types ? calloc(sequences * horizons * (size_t)t->types + 1, sizeof *t->by_type) : NULL;
     if (!t->start || !t->quantiles || !t->probability || (types && !t->by_type))
         return cli_fail("out of memory");
@@ -56,6 +57,14 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
         LAPSE_OK)
         return cli_error(&error);
     return CLI_DONE;
+}
+
+int cli_times_report(const cli_times *t)
+{
+    cli_unanswered none = {0};
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(t->history); i++)
+        cli_unanswered_add(&none, i, !isnan(t->start[i]));
+    return cli_unanswered_report(&none, t->history);
 }
 
 void cli_times_clear(cli_times *t)

@@ -27,7 +27,8 @@ typedef struct cli_times {
     lapse_model *model;
     lapse_dataset *history;
     cli_horizons within;
-    int64_t types, top;  /* event types of the model; those shown for each horizon, 0: none */
+    int64_t types, top;  /* event types of the model; those shown for each horizon, 0: all of them */
+    bool no_types;       /* none are shown, and none are computed: they take most of the time */
     double *start;       /* [sequences] */
     double *quantiles;   /* [sequences x CLI_QUANTILES] */
     double *probability; /* [sequences x horizons]: that the next event comes within */
@@ -36,6 +37,8 @@ typedef struct cli_times {
 
 /* Computes the times. now: NaN: from each history's last event on. Returns an exit status. */
 int cli_times_compute(cli_times *times, double now, bool skip_unknown, int threads);
+/* Reports histories without an answer. Returns CLI_FAILED if there are only such. */
+int cli_times_report(const cli_times *times);
 void cli_times_clear(cli_times *times);
 
 /* Print all times. False: out of memory. */

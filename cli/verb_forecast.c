@@ -120,12 +120,18 @@ static int compute(forecast_settings *s, forecast *f)
     if (result != CLI_DONE)
         return result;
     s->forecast.skip_unknown = skip;
+    cli_unanswered none = {0};
     double begun = cli_clock();
     if (lapse_forecast(f->model, f->history, &s->forecast, &f->made, &error) != LAPSE_OK)
         return cli_error(&error);
     int64_t futures = f->made.sequence_count * s->forecast.samples;
     if (futures >= 100000)
         cli_note("drew %s futures in %.2f s", cli_count(futures).text, cli_clock() - begun);
+    for (int64_t i = 0; i < f->made.sequence_count; i++)
+        cli_unanswered_add(&none, i, f->made.samples[i] > 0);
+    result = cli_unanswered_report(&none, f->history);
+    if (result != CLI_DONE)
+        return result;
     f->top = s->top == 0 || s->top > f->made.type_count ? f->made.type_count : s->top;
     cli_choice *top = calloc((size_t)f->top + 1, sizeof *top);
     bool whole = top != NULL;

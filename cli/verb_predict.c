@@ -83,14 +83,31 @@ static void report_late(const cli_predictions *p)
                      cli_timestamp(p->last[p->late[j].first]).text);
 }
 
-static void report_unanswered(const cli_predictions *p)
+/* Fails if every query time lies before the end of every history. */
+static int check_times(const cli_predictions *p)
 {
+    int64_t sequences = lapse_dataset_sequence_count(p->history);
+    if (p->query_count > 0 || sequences == 0)
+        return CLI_DONE;
+    double first = p->last[0], last = p->last[0];
+    for (int64_t i = 1; i < sequences; i++) {
+        first = p->last[i] < first ? p->last[i] : first;
+        last = p->last[i] > last ? p->last[i] : last;
+    }
+    return cli_fail("no prediction: every history ends after the query %s; the histories end from %s to %s. --at +1h "
+                    "asks for the time after each history's last event",
+                    p->when.count > 1 ? "times" : "time", cli_timestamp(first).text, cli_timestamp(last).text);
+}
+
+static int report_unanswered(const cli_predictions *p)
+{
+    cli_unanswered none = {0};
     for (int64_t q = 0; q < p->query_count; q++) {
         int64_t sequence = p->queries[q].sequence;
-        if (p->targets[0].counts[q] < 0 && (q == 0 || p->queries[q - 1].sequence != sequence))
-            cli_note("sequence '%s' has no event that the model knows: no prediction",
-                     lapse_dataset_sequence_name(p->history, sequence));
+        if (q == 0 || p->queries[q - 1].sequence != sequence)
+            cli_unanswered_add(&none, sequence, p->targets[0].counts[q] >= 0);
     }
+    return cli_unanswered_report(&none, p->history);
 }
 
 static void find_targets(const predict_settings *s, cli_predictions *p)
@@ -111,6 +128,9 @@ static int predict_all(const predict_settings *s, cli_predictions *p)
     if (!make_queries(p))
         return cli_fail("out of memory");
     report_late(p);
+    int result = check_times(p);
+    if (result != CLI_DONE)
+        return result;
     lapse_predict_options_default(&options);
     options.unseen = s->unseen;
     options.skip_unknown = strcmp(s->unknown, "skip") == 0;
@@ -128,8 +148,7 @@ static int predict_all(const predict_settings *s, cli_predictions *p)
                               &error) != LAPSE_OK)
             return cli_error(&error);
     }
-    report_unanswered(p);
-    return CLI_DONE;
+    return report_unanswered(p);
 }
 
 static int compute(predict_settings *s, cli_predictions *p)
@@ -199,7 +218,7 @@ static int show(const predict_settings *s, const void *results, print_results pr
 /* --when: the time of the next event. now: NaN: from each history's last event on. */
 static int run_when(predict_settings *s, const cli_verb *verb)
 {
-    cli_times times = {.model_file = s->model, .history_file = s->history, .top = s->top};
+    cli_times times = {.model_file = s->model, .history_file = s->history, .top = s->top, .no_types = s->csv};
     lapse_error error;
     double now = (double)time(NULL);
     if (s->within && cli_horizons_parse(&times.within, s->within, &error) != LAPSE_OK)
@@ -215,6 +234,8 @@ static int run_when(predict_settings *s, const cli_verb *verb)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
         result = cli_times_compute(&times, now, skip, s->threads);
+    if (result == CLI_DONE)
+        result = cli_times_report(&times);
     if (result == CLI_DONE)
         result = show(s, &times, print_times);
     cli_times_clear(&times);
@@ -283,7 +304,7 @@ static const cli_option options[] = {
     {.name = "at", .type = CLI_LIST, .offset = offsetof(predict_settings, at), .placeholder = "TIME",
      .help = "query time: Unix seconds, ISO 8601, now, +3d for 3 days after the last event of each sequence, or a sweep "
              "1h..30d/20 of 20 times after it, spaced evenly in log time; repeatable. Histories that end after a query "
-             "time are skipped"},
+             "time are skipped; it is an error if all are"},
     {.name = "when", .type = CLI_FLAG, .offset = offsetof(predict_settings, when),
      .help = "predict the time of the next event instead: its median and an interval of 80 %; the model must be trained with "
              "--when"},

@@ -101,6 +101,13 @@ def sentence(pointer: Any) -> Optional[str]:
     return in_python(words, lib) if words else words
 
 
+def top_of(top: int, size: int) -> int:
+    """The number of predictions to make of `size` candidates (0: not known here): all of them for a top of 0."""
+    if top < 0:
+        raise UsageError(f"top is {top}; it must be at least 1, or 0 for all")
+    return max(1, min(top or size, size)) if size else max(1, top)
+
+
 def unknown_option(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error of an option that does not exist, with the most similar names, or all."""
     similar = difflib.get_close_matches(name, list(known))

@@ -151,7 +151,7 @@ class Recommender(_Estimator):
         """
         dataset = self._dataset(X)
         table = self.model_.predict(dataset, at=self.at if at is None else at, top=self.top, unseen=self.unseen)
-        out = np.full((dataset.sequences, min(self.top, len(self.classes_))), "", dtype=object)
+        out = np.full((dataset.sequences, _c.top_of(self.top, len(self.classes_))), "", dtype=object)
         out[table._columns["sequence"].codes, table["rank"] - 1] = table["item"]
         return out
 
@@ -164,7 +164,7 @@ class Recommender(_Estimator):
         """
         dataset = self._dataset(X)
         table = self.model_.predict(dataset, at=self.at if at is None else at, top=self.top, unseen=self.unseen)
-        out = np.zeros((dataset.sequences, min(self.top, len(self.classes_))))
+        out = np.zeros((dataset.sequences, _c.top_of(self.top, len(self.classes_))))
         out[table._columns["sequence"].codes, table["rank"] - 1] = table["probability"]
         return out
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+import warnings
 from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
 
 import numpy as np
@@ -28,6 +29,15 @@ def epoch_row(epoch: Any) -> Dict[str, Any]:
         name = text(metric.name).replace("-", "_")
         row[f"{text(metric.target)}_{name}" if several else name] = metric.value
     return row
+
+
+def _report_unanswered(without: np.ndarray) -> None:
+    """Warns of histories without an event that the model knows, which have no row; an error if there are no others."""
+    if without.size and without.all():
+        raise _c.UnknownError("no history has an event that the model knows")
+    if without.any():
+        warnings.warn(f"{without.sum():,} of {without.size:,} histories have no event that the model knows: no prediction",
+                      stacklevel=3)
 
 
 class Scores(Mapping):
@@ -264,8 +274,10 @@ class Model:
         """The most probable next events of every history, at each time.
 
         `histories` is a table with the Arrow protocol, a path or a Dataset. A time is "+1h" (after the last event of
-        the history), ISO 8601, a datetime or unix seconds. `unseen` leaves out the events of the history. The columns
-        of the result: sequence, at, time, rank, event (or item), score, probability.
+        the history), ISO 8601, a datetime or unix seconds. `top` 0 is all of them. `unseen` leaves out the events of the
+        history, `skip_unknown` those that the model does not know: a history without any other has no row, which is a
+        warning, and an UnknownError if no history has one. The columns of the result: sequence, at, time, rank, event (or
+        item), score, probability.
 
         >>> model.predict(frame, at=["+1h", "+7d"], top=2).column_names[:4]
         ['sequence', 'at', 'time', 'rank']
@@ -282,13 +294,14 @@ class Model:
         lib.lapse_predict_options_default(options)
         target = target or self.targets[0]
         size = lib.lapse_model_target_size(self._handle, encode(target))
-        options.target, options.top = keeper.string(target), max(1, min(top, size) if size else top)
+        options.target, options.top = keeper.string(target), _c.top_of(top, size)
         options.unseen, options.skip_unknown, options.threads = unseen, skip_unknown, threads
         best = np.zeros((queries.size, options.top), CHOICE)
         counts = np.zeros(queries.size, np.int64)
         call(lib.lapse_predict_all, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
              queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
              ffi.from_buffer("int64_t[]", counts))
+        _report_unanswered(counts[:: len(asked)] < 0 if len(asked) else np.zeros(0, bool))
         return self._answers(dataset, asked, queries.reshape(-1), best, counts, target)
 
     def _answers(self, dataset: Dataset, asked: List[Any], queries: np.ndarray, best: np.ndarray, counts: np.ndarray,
@@ -362,6 +375,7 @@ class Model:
         chances = np.empty((count, len(horizons)))
         call(lib.lapse_when_all, self._handle, dataset._handle, options, ffi.from_buffer("double[]", start),
              ffi.from_buffer("double[]", quantiles), ffi.from_buffer("double[]", chances), NULL)
+        _report_unanswered(np.isnan(start))
         table = {"sequence": Names(np.arange(count),
                                    names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
                  "start": Times(start)}
@@ -394,8 +408,10 @@ class Model:
             size = count * types * np.dtype(np.float64).itemsize
             expected = np.frombuffer(ffi.buffer(made.type_expected, size), np.float64).copy()
             chance = np.frombuffer(ffi.buffer(made.type_any, size), np.float64).copy()
+            drawn = np.frombuffer(ffi.buffer(made.samples, count * np.dtype(np.int64).itemsize), np.int64).copy()
         finally:
             lib.lapse_forecasts_clear(made)
+        _report_unanswered(drawn == 0)
         return Table({"sequence": Names(np.repeat(np.arange(count), types),
                                         names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
                       "event": Names(np.tile(np.arange(types), count), self.event_types),

@@ -72,7 +72,7 @@ class Session:
         call(lib.lapse_session_append_event, self._handle, row)
 
     def predict(self, time: TimeLike, top: int = 10, unseen: bool = False) -> List[Tuple[str, float]]:
-        """The most probable next events at this time, as pairs of name and probability, the highest first.
+        """The `top` most probable next events at this time (0: all), as pairs of name and probability, the highest first.
 
         >>> s = model.session(); s.append(0, model.event_types[0]); len(s.predict(60, top=1))
         1
@@ -80,8 +80,8 @@ class Session:
         when = time if type(time) is float else _c.seconds(time)
         best = self._best.get(top)
         if best is None:
-            best = self._best[top] = ffi.new("lapse_recommendation[]", max(1, top))
-        if lib.lapse_session_recommend(self._handle, when, top, unseen, best, self._count, self._error):
+            best = self._best[top] = ffi.new("lapse_recommendation[]", _c.top_of(top, len(self._names)))
+        if lib.lapse_session_recommend(self._handle, when, len(best), unseen, best, self._count, self._error):
             _c.raise_error(self._error)
         names = self._names
         return [(names[b.item], b.probability) for b in best[0 : self._count[0]]]
@@ -176,7 +176,7 @@ class Session:
             raise _c.UsageError("a sweep needs a history: append an event first")
         lags = np.geomspace(_c.duration(start), _c.duration(end), points)
         rows = np.stack([self.predict_proba(self.last + float(lag), self.model.targets[0]) for lag in lags])
-        chosen = np.argsort(-rows.max(axis=0), kind="stable")[:top]
+        chosen = np.argsort(-rows.max(axis=0), kind="stable")[: _c.top_of(top, rows.shape[1])]
         target = self.model.targets[0]
         names = [_c.text(lib.lapse_model_target_name(self.model._handle, encode(target), int(i))) for i in chosen]
         count = len(chosen)

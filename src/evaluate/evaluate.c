@@ -124,7 +124,7 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     if (status == LAPSE_OK) {
         scores->target = lp_predict_names[target];
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
-        scores->target_time = lp_model_target_known(&model->config) ? "known" : "unknown";
+        scores->target_time = lp_model_target_time(model);
     }
     lp_free(split);
     return status;

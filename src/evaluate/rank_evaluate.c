@@ -170,7 +170,7 @@ static lapse_status rank(rank_view view, rank_rows rows, int threads, const laps
     }
     if (status == LAPSE_OK) {
         scores->split = wanted == LP_SPLIT_COUNT ? "all" : lp_split_name(wanted);
-        scores->target_time = lp_model_target_known(&model->config) ? "known" : "unknown";
+        scores->target_time = lp_model_target_time(model);
         scores->popularity = view.trained ? "training" : "dataset";
     }
     view_close(&view);

@@ -84,6 +84,13 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
     return LAPSE_OK;
 }
 
+const char *lp_model_target_time(const lapse_model *model)
+{
+    const lp_encoding *encoding = model->network.encoding;
+    bool reads = encoding ? encoding->sees_time : model->config.row->reads_time;
+    return !reads ? "unused" : lp_model_target_known(&model->config) ? "known" : "unknown";
+}
+
 lapse_model *lp_model_share(const lapse_model *model)
 {
     lapse_model *shared = (lapse_model *)(uintptr_t)model;

@@ -211,6 +211,7 @@ struct lp_model_row {
     lp_loss
         default_loss; /* of a recommender; softmax, or sampled-softmax by the size of the catalogue, where it is not set */
     bool gap_input; /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
+    bool reads_time; /* baselines: predict reads the query time; a network reads it where its encoding sees time */
     int tasks;      /* bit 1 << lp_task for each task it can be trained for */
     /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
      * the settings begin with an lp_encoding_config. */
@@ -276,6 +277,9 @@ static inline bool lp_model_target_known(const lp_model_config *config)
 {
     return config->target_time == 0;
 }
+
+/* "known", "unknown", or "unused" where predictions do not depend on the time of the predicted event at all. */
+const char *lp_model_target_time(const lapse_model *model);
 
 /* In the order of preference, NULL-terminated. */
 extern const lp_model_row *const lp_models[];

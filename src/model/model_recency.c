@@ -209,6 +209,7 @@ static void predict(const lapse_model *model, const lp_query *query, double *pro
 const lp_model_row lp_model_recency = {.name = "recency",
                                        .summary = "baseline: popularity with exponential decay",
                                        .tasks = LP_TASKS_ALL,
+                                       .reads_time = true,
                                        .fit = fit,
                                        .check = check,
                                        .predict = predict};

@@ -1,8 +1,8 @@
 """Tests of the Python package. Without pandas, Polars, PyArrow, DuckDB or scikit-learn the tests that need them are skipped.
 
-    test_package.py PATH-OF-LAPSE [--all] [--skipped]
+    test_package.py PATH-OF-LAPSE [--all] [--skipped] [TEST...]
 
---all: everything must be there; --skipped: counts one more skipped test, for what could not be installed.
+--all: everything must be there; --skipped: counts one more skipped test, for what could not be installed; TEST: only these.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 
 import numpy as np
 
@@ -342,6 +343,35 @@ def test_predictions_are_those_of_the_tool():
     assert same[0] == same[1] == same[2]
 
 
+def test_top_0_is_all_as_in_the_tool():
+    model = small_model()
+    types, session = len(model.event_types), model.session()
+    session.append(1000.0, model.event_types[0])
+    table = model.predict(shop(), top=0)
+    assert len(table) == types * len(set(table["sequence"])) == len(model.predict(shop(), top=types + 5))
+    assert len(session.predict(2000.0, top=0)) == types == len(session.predict(2000.0, top=types + 5))
+    assert len(session.sweep("1h", "2h", points=2, top=0)) == 2 * types
+    for ask in (lambda: model.predict(shop(), top=-1), lambda: session.predict(2000.0, top=-1)):
+        assert "0 for all" in str(raises(lapse.UsageError, ask))
+
+
+def test_histories_of_unknown_events_are_not_silent():
+    model = small_model(when=True)
+    known, times = model.event_types[0], np.array([1000.0, 2000.0])
+    columns = dict(sequence="user", time="time", event="item")
+    both = lapse.Dataset.from_arrow(lapse.Table({"user": ["a", "b"], "time": times, "item": [known, "wave"]}), **columns)
+    none = lapse.Dataset.from_arrow(lapse.Table({"user": ["a", "b"], "time": times, "item": ["wave", "nod"]}), **columns)
+    for ask in (model.predict, model.when, lambda data, **options: model.forecast(data, samples=5, **options)):
+        raises(lapse.LapseError, ask, both)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            assert set(ask(both, skip_unknown=True)["sequence"]) >= {"a"}
+        assert ["1 of 2 histories" in str(w.message) for w in caught] == [True]
+        raises(lapse.UnknownError, ask, none, skip_unknown=True)
+    error = raises(lapse.LapseError, model.predict, both, at=500.0, skip_unknown=True)
+    assert "before" in str(error)
+
+
 def test_results_are_tables_of_every_library():
     pandas, polars, pyarrow, duckdb = need("pandas"), need("polars"), need("pyarrow"), need("duckdb")
     table = small_model().predict(shop(), at=["+1h", "+7d"], top=3)
@@ -641,7 +671,8 @@ from option_tests import *  # noqa: E402, F401, F403: they use the functions abo
 
 
 def main():
-    tests = [(name, value) for name, value in globals().items() if name.startswith("test_")]
+    wanted = [name for name in sys.argv[2:] if not name.startswith("--")]
+    tests = [(name, value) for name, value in globals().items() if name.startswith("test_") and (not wanted or name in wanted)]
     passed, failed, skipped = 0, 0, int("--skipped" in sys.argv)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)

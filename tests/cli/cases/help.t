@@ -365,7 +365,7 @@ $ lapse predict --help
 |                             days after the last event of each sequence, or a
 |                             sweep 1h..30d/20 of 20 times after it, spaced evenly
 |                             in log time; repeatable. Histories that end after a
-|                             query time are skipped
+|                             query time are skipped; it is an error if all are
 |   --when                    predict the time of the next event instead: its
 |                             median and an interval of 80 %; the model must be
 |                             trained with --when

@@ -173,8 +173,9 @@ $ lapse predict m.safetensors history.csv --at 2026-02-02 --at 1 --csv --top 1
 ! lapse: --at 2026-02-02: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
 ! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
 $ lapse predict m.safetensors history.csv --at 1 --top 1
-| sequence  rank  at 1
 ! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
+! lapse: no prediction: every history ends after the query time; the histories end from 2026-02-01T10:30:00Z to 2026-02-02T09:15:00Z. --at +1h asks for the time after each history's last event
+= 1
 
 # The current time.
 $ printf 'user,time,event\na,1,view\nb,99999999999,view\n' >future.csv; lapse predict m.safetensors future.csv --at now --top 1
@@ -310,7 +311,7 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1
 | sequence  rank  at +1h
 | max          1  buy     53.2 %
 ! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); skipped
-! lapse: sequence 'olaf' has no event that the model knows: no prediction
+! lapse: skipped 1 history without an event that the model knows, the first 'olaf'
 $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 | {
 |   "model": "m.safetensors",
@@ -342,7 +343,16 @@ $ lapse predict m.safetensors strange.csv --at +1h --unknown skip --top 1 --json
 |   "skipped": []
 | }
 ! lapse: strange.csv: 3 events are of 2 event types that the model does not know: 'wave' (2), 'nod' (1); skipped
-! lapse: sequence 'olaf' has no event that the model knows: no prediction
+! lapse: skipped 1 history without an event that the model knows, the first 'olaf'
+
+# Without any event that the model knows there is no prediction, and no empty table.
+$ printf 'user,time,event\nolaf,1769941800,wave\n' >waves.csv; lapse predict m.safetensors waves.csv --at +1h --unknown skip --csv -o waves.out
+! lapse: waves.csv: 1 event is of 1 event type that the model does not know: 'wave' (1); skipped
+! lapse: no prediction: no history has an event that the model knows
+= 1
+$ ls waves.out
+! ls: cannot access 'waves.out': No such file or directory
+= 2
 
 # Columns: as given, else those of the training data if the file has them, else detected by name.
 $ sed '1s/user/customer/; 1s/event/item/' history.csv >other.csv; lapse predict m.safetensors other.csv --at +1h --top 1

@@ -85,7 +85,7 @@ $ lapse info s.safetensors | grep -E '^(target|split)'
 | split                 session
 $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0
 | split        test: 176 events in 35 sequences, among 365 items
-| target time  known: lags are relative to the time of the predicted event
+| target time  unused: the model does not read the time of the predicted event
 |
 |             full-unseen    full
 | candidates        304.4   365.0
