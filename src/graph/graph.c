@@ -1,6 +1,7 @@
 /* graph.c: building graphs: values, nodes and gradients. */
 #include "graph/graph.h"
 
+#include "base/assert.h"
 #include "graph/op.h"
 
 #include <stdarg.h>
@@ -103,6 +104,7 @@ static lp_value *parameter_new(lp_graph *graph, const char *name, int rows, int 
         return out_of_memory(graph);
     value->requires_grad = true;
     value->offset = graph->parameter_size;
+    LP_ASSERT(value->offset % LP_PARAMETER_ALIGN == 0);
     /* Aligned, so that vector loads do not straddle cache lines. */
     size_t size = (size_t)rows * (size_t)cols, align = LP_PARAMETER_ALIGN;
     graph->parameter_size += (size + align - 1) / align * align;
@@ -198,6 +200,7 @@ static lp_node *node_new(lp_graph *graph, const lp_op *op, lp_value *const *inpu
     if (graph->error.status != LAPSE_OK)
         return NULL;
     lp_node *node = lp_arena_alloc(&graph->arena, sizeof *node);
+    LP_ASSERT(op->input_count <= LP_NODE_INPUTS && op->output_count <= LP_NODE_OUTPUTS);
     if (!node || !grow((void **)&graph->nodes, graph->node_count, sizeof *graph->nodes))
         return out_of_memory(graph);
     *node = (lp_node){.op = op};
@@ -215,6 +218,7 @@ lp_value *lp_graph_node(lp_graph *graph, const lp_op *op, lp_value *const *input
     op->shape(graph, node);
     if (graph->error.status != LAPSE_OK)
         return NULL;
+    LP_ASSERT(node->outputs[0] && node->outputs[0]->producer == node);
     graph->nodes[graph->node_count++] = node;
     return node->outputs[0];
 }
@@ -234,6 +238,7 @@ lp_value *lp_op_output(lp_graph *graph, lp_node *node, int i, lp_type type, lp_r
     lp_value *value = value_new(graph, node->op->name, type, LP_STORAGE_WORK, rows_of, rows, cols);
     if (!value)
         return NULL;
+    LP_ASSERT(i < node->op->output_count && !node->outputs[i]); /* an output is written once */
     value->producer = node;
     for (int k = 0; k < node->op->input_count; k++)
         value->requires_grad |= node->inputs[k] && node->inputs[k]->requires_grad;
@@ -297,6 +302,7 @@ lp_node *lp_graph_gradient_node(lp_graph *graph, const lp_op *op, lp_value *cons
         else if (!(target->gradient = gradient_value(graph, target, node)))
             return NULL;
         node->outputs[i] = target->gradient;
+        LP_ASSERT(target->gradient->type == target->type && target->gradient->cols == target->cols);
     }
     graph->nodes[graph->node_count++] = node;
     return node;
@@ -309,6 +315,7 @@ void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradien
 {
     if (!target || !target->requires_grad || graph->error.status != LAPSE_OK)
         return;
+    LP_ASSERT(target->type == gradient->type && target->cols == gradient->cols);
     bool may_alias = target->storage == LP_STORAGE_WORK && gradient->storage == LP_STORAGE_WORK && !gradient->retained;
     if (may_alias && !target->gradient && gradient->passed_from != graph->rule) {
         gradient->passed_from = graph->rule;

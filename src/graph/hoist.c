@@ -2,6 +2,7 @@
  * node makes the new node produce the old output value, so pointers to that value stay valid. */
 #include "graph/hoist.h"
 
+#include "base/assert.h"
 #include "graph/op_rows.h"
 
 #include <string.h>
@@ -36,6 +37,8 @@ static bool replace_producer(lp_node *node, lp_value *by)
 {
     if (!by)
         return false;
+    LP_ASSERT(by->producer && by->producer->outputs[0] == by);
+    LP_ASSERT(by->type == node->outputs[0]->type && lp_value_same_shape(by, node->outputs[0]));
     by->producer->outputs[0] = node->outputs[0];
     node->outputs[0]->producer = by->producer;
     return true;
@@ -154,6 +157,7 @@ static lapse_status prune(lp_graph *graph, lapse_error *error)
         for (int k = 0; needed && k < node->op->input_count; k++)
             if (node->inputs[k])
                 used[node->inputs[k]->id] = true;
+        LP_ASSERT(first > i); /* a kept node moves up, never onto one that is still to be looked at */
         if (needed)
             graph->nodes[--first] = node;
     }

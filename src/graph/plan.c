@@ -1,6 +1,8 @@
 /* plan.c: first-fit memory planning over live ranges. */
 #include "graph/plan.h"
 
+#include "base/assert.h"
+
 #include <limits.h>
 
 typedef struct live_range {
@@ -36,6 +38,48 @@ static size_t first_fit(const live_range *mine, live_range *const *placed, int p
             offset = end;
     }
     return offset;
+}
+
+/* Whether the bytes of these two are apart, or they are never live at once. */
+static bool are_apart(const live_range *a, const live_range *b)
+{
+    bool same_time = a->first >= 0 && b->first >= 0 && a->last >= b->first && b->last >= a->first;
+    return !same_time || a->value->offset + a->size <= b->value->offset ||
+           b->value->offset + b->size <= a->value->offset;
+}
+
+/* Whether values that are live at once are apart, and all are in the work buffer, each at an aligned offset. */
+static bool is_sound(const live_range *ranges, int count, size_t work_size)
+{
+    bool sound = true;
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < i; k++)
+            sound = sound && are_apart(&ranges[i], &ranges[k]);
+        sound = sound && (ranges[i].first < 0 || (ranges[i].value->offset % LP_ALIGN == 0 &&
+                                                  ranges[i].value->offset + ranges[i].size <= work_size));
+    }
+    return sound;
+}
+
+/* Whether node i, or one before it, writes the value. */
+static bool is_written(const lp_graph *graph, int i, const lp_value *value)
+{
+    for (; i >= 0; i--)
+        for (int k = 0; k < graph->nodes[i]->op->output_count; k++)
+            if (graph->nodes[i]->outputs[k] == value)
+                return true;
+    return false;
+}
+
+/* Whether the inputs of node i that are in the work buffer have been written before. */
+static bool has_inputs(const lp_graph *graph, int i)
+{
+    const lp_node *node = graph->nodes[i];
+    for (int k = 0; k < node->op->input_count; k++)
+        if (node->inputs[k] && node->inputs[k]->storage == LP_STORAGE_WORK &&
+            !is_written(graph, i - 1, node->inputs[k]))
+            return false;
+    return true;
 }
 
 static void place_all(live_range *ranges, live_range **placed, int count, size_t *work_size)
@@ -84,6 +128,8 @@ lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *la
     for (int i = 0; i < graph->node_count; i++) {
         const lp_node *node = graph->nodes[i];
         lp_schedule_level level = levels ? levels[i] : (lp_schedule_level){i, i};
+        LP_ASSERT(level.first >= 0 && level.first <= level.last);
+        LP_ASSERT(has_inputs(graph, i));
         for (int k = 0; k < node->op->input_count; k++)
             extend(ranges, node->inputs[k], level);
         for (int k = 0; k < node->op->output_count; k++)
@@ -102,6 +148,7 @@ lapse_status lp_plan_make_at(lp_plan *plan, lp_graph *graph, const lp_extent *la
             ranges[i].last = graph->values[i]->retained ? INT_MAX : ranges[i].last + reuse_delay;
     }
     place_all(ranges, placed, graph->value_count, &plan->work_size);
+    LP_ASSERT(is_sound(ranges, graph->value_count, plan->work_size));
     lp_free(ranges);
     lp_free(placed);
     return LAPSE_OK;

@@ -1,5 +1,6 @@
 /* cpu_backend.c: the backends that run on this machine's CPU. */
 #include "backend/cpu/cpu.h"
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/text.h"
 
@@ -40,12 +41,50 @@ static void buffer_free(void *context, void *buffer)
     lp_free(buffer);
 }
 
+/* Whether the segments of a run ascend from 0 to its number of tokens. */
+static bool segments_ascend(const lp_run *run)
+{
+    bool ascend = run->segments == 0 || run->segment[0] == 0;
+    for (int s = 0; s < run->segments; s++)
+        ascend = ascend && run->segment[s] <= run->segment[s + 1];
+    return ascend && (run->segments == 0 || run->segment[run->segments] == run->rows[LP_ROWS_TOKENS]);
+}
+
+/* Whether the run has no more rows of any type than the buffers were planned for. */
+static bool rows_fit(const lp_run *run)
+{
+    bool fit = true;
+    for (int r = LP_ROWS_FIXED + 1; r < LP_ROWS_COUNT; r++)
+        fit = fit && run->rows[r] >= 0 && run->rows[r] <= run->plan->largest.rows[r];
+    return fit;
+}
+
+/* Whether the ids that a node reads are rows of the tables that it reads them from. */
+static bool ids_in_range(const lp_node *node, const lp_run *run)
+{
+    bool within = true;
+    for (int k = 0; k < node->op->input_count; k++) {
+        const lp_value *value = node->inputs[k];
+        if (!value || value->type != LP_TYPE_INT32 || (!value->limit && value->limit_of == LP_ROWS_FIXED))
+            continue;
+        const int32_t *ids = lp_run_data(run, value);
+        int limit = value->limit_of == LP_ROWS_FIXED ? value->limit : run->rows[value->limit_of];
+        for (size_t i = 0; i < lp_run_size(run, value); i++)
+            within = within && ids[i] >= 0 && ids[i] < limit;
+    }
+    return within;
+}
+
 static void run_all(const lp_run *run, const lp_kernel *kernels)
 {
     const lp_graph *graph = run->plan->graph;
     int end_node = run->end_node ? run->end_node : graph->node_count;
     int64_t start = run->times ? lp_clock_nanoseconds() : 0;
+    LP_ASSERT(run->first_node >= 0 && run->first_node <= end_node && end_node <= graph->node_count);
+    LP_ASSERT(segments_ascend(run));
+    LP_ASSERT(rows_fit(run));
     for (int i = run->first_node; i < end_node; i++) {
+        LP_ASSERT(ids_in_range(graph->nodes[i], run));
         kernels[graph->nodes[i]->op->id](graph->nodes[i], run);
         if (!run->times)
             continue;
