@@ -166,10 +166,11 @@ static int compute(predict_settings *s, cli_predictions *p)
     find_targets(s, p);
     result = predict_all(s, p);
     int64_t events = lapse_dataset_event_count(p->history);
+    double seconds = cli_clock() - begun;
     if (result == CLI_DONE && events >= TIMED_EVENTS)
         cli_note("predicted for %s in %.2f s: %s events/s",
-                 cli_plural(lapse_dataset_sequence_count(p->history), "history", "histories").text, cli_clock() - begun,
-                 cli_count((int64_t)((double)events / (cli_clock() - begun))).text);
+                 cli_plural(lapse_dataset_sequence_count(p->history), "history", "histories").text, seconds,
+                 cli_count((int64_t)((double)events / seconds)).text);
     return result;
 }
 

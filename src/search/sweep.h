@@ -97,4 +97,7 @@ void lp_sweep_choose(lapse_sweep *sweep);
 /* Finds the best row, and tests the others against it. */
 lapse_status lp_sweep_test(lapse_sweep *sweep, lapse_error *error);
 
+/* Estimate of the time until all runs that the table needs are finished; NaN: no run has ended yet. */
+double lp_sweep_seconds_left(const lapse_sweep *sweep);
+
 #endif

@@ -138,7 +138,7 @@ static double usual_seconds(const lapse_sweep *sweep, int row)
     return count ? sum / count : all_count ? all / all_count : NAN;
 }
 
-static double estimate(const lapse_sweep *sweep)
+double lp_sweep_seconds_left(const lapse_sweep *sweep)
 {
     double sum = 0;
     int running = 0;
@@ -168,7 +168,7 @@ static lapse_sweep_progress progress_of(lapse_sweep *sweep, double start)
         p.running += run->state == LP_RUN_RUNNING || run->state == LP_RUN_ELSEWHERE;
         p.left += run->state == LP_RUN_WAITING;
     }
-    p.seconds_left = estimate(sweep);
+    p.seconds_left = lp_sweep_seconds_left(sweep);
     if (sweep->newest) {
         p.newest = lp_sweep_run_name(sweep, sweep->newest, sweep->newest_name, sizeof sweep->newest_name);
         p.score = sweep->newest->record.score;

@@ -1,8 +1,9 @@
-"""Tests of options in sentences and of the verbs of the tool: a part of test_package.py, which imports it."""
+"""Tests of options in sentences, of the verbs of the tool and of interrupts: a part of test_package.py, which imports it."""
 
 import json
 import os
 import re
+import signal
 
 import numpy as np
 
@@ -106,3 +107,18 @@ def test_errors_name_arguments():
         said = str(raises(kind, call))
         assert part in said and "--" not in said, said
     assert not [help for help in lapse.options()["help"] if "--" in help]
+
+
+def test_an_interrupt_keeps_the_best_model():
+    def interrupt(row):
+        if row["epoch"] == 3:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    # SIGINT is ignored in a background job of a script, and Python then leaves it so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        model = small_model(epochs=1000, patience=1000, on_epoch=interrupt)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert 3 <= len(model.history) < 1000
+    assert model.predict(shop(), top=1)["rank"].tolist() == [1] * shop().sequences

@@ -16,7 +16,6 @@ import json
 import os
 import pickle
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -291,16 +290,6 @@ def test_training_like_a_model_takes_its_options():
     again = small_model(like=model)
     assert again.properties["encoding"] == "bochner" and again.to_bytes() == model.to_bytes()
     assert small_model(like=model, encoding="mercer").properties["encoding"] == "mercer"
-
-
-def test_an_interrupt_keeps_the_best_model():
-    def interrupt(row):
-        if row["epoch"] == 3:
-            os.kill(os.getpid(), signal.SIGINT)
-
-    model = small_model(epochs=1000, patience=1000, on_epoch=interrupt)
-    assert 3 <= len(model.history) < 1000
-    assert model.predict(shop(), top=1)["rank"].tolist() == [1] * shop().sequences
 
 
 def test_options_are_those_of_the_table():

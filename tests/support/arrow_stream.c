@@ -168,6 +168,18 @@ static int64_t integer_of(const char *format, const char *text)
     return (int64_t)llroundl((long double)time * (long double)units);
 }
 
+/* The half-precision number of a text that has one. */
+static uint16_t half_of(const char *text)
+{
+    double value = strtod(text, NULL);
+    for (uint16_t half = 0; half < 0x7c00; half++) {
+        int exponent = half >> 10, fraction = half & 1023;
+        if (ldexp(exponent ? 1024 + fraction : fraction, exponent ? exponent - 25 : -24) == fabs(value))
+            return (uint16_t)(half | (value < 0) << 15);
+    }
+    exit(5);
+}
+
 static void fill_numbers(owned *own, const char *format, const cell_list *cells, int slack)
 {
     static const char small[] = "cCbsSeiIf";
@@ -178,8 +190,10 @@ static void fill_numbers(owned *own, const char *format, const cell_list *cells,
     for (int i = 0; i < cells->count; i++) {
         float single = strtof(cells->text[i], NULL);
         double number = strtod(cells->text[i], NULL);
-        int64_t value = cells->text[i][0] && !strchr("fgb", format[0]) ? integer_of(format, cells->text[i]) : 0;
-        if (format[0] == 'f')
+        int64_t value = cells->text[i][0] && !strchr("efgb", format[0]) ? integer_of(format, cells->text[i]) : 0;
+        if (format[0] == 'e')
+            put(own->buffer[1], slack + i, 2, cells->text[i][0] ? half_of(cells->text[i]) : 0);
+        else if (format[0] == 'f')
             memcpy((char *)own->buffer[1] + (slack + i) * 4, &single, 4);
         else if (format[0] == 'g')
             memcpy((char *)own->buffer[1] + (slack + i) * 8, &number, 8);

@@ -2,6 +2,7 @@
  * be created or written leaves no file. */
 #include "base/memory.h"
 #include "inspect/axis.h"
+#include "inspect/figure.h"
 #include "inspect/spectrum.h"
 #include "inspect/svg.h"
 
@@ -199,6 +200,21 @@ static void test_hostile_titles(void **state)
     small_paths_remove();
 }
 
+/* Series have the colours 0, 1, 2, ...; a series without a colour takes none. */
+static void test_series_have_different_colours(void **state)
+{
+    (void)state;
+    lp_figures figures = {0};
+    lp_figure *figure = lp_figures_add(&figures, "id", "title", "caption");
+    for (int i = 0; i < 5; i++) {
+        lp_series *series = lp_figure_series(&figures, figure, "name", LP_MARK_LINE);
+        assert_int_equal(series->colour, i < 3 ? i : i - 1);
+        if (i == 2)
+            series->colour = -1;
+    }
+    lp_figures_clear(&figures);
+}
+
 static void test_failures_leave_nothing(void **state)
 {
     (void)state;
@@ -274,7 +290,7 @@ int main(void)
         cmocka_unit_test(test_the_reader_can_fail),    cmocka_unit_test(test_pictures_are_well_formed),
         cmocka_unit_test(test_degenerate_spectra),     cmocka_unit_test(test_hostile_titles),
         cmocka_unit_test(test_failures_leave_nothing), cmocka_unit_test(test_time_ticks),
-        cmocka_unit_test(test_axis_there_and_back),
+        cmocka_unit_test(test_axis_there_and_back),    cmocka_unit_test(test_series_have_different_colours),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -75,6 +75,55 @@ static void for_each_model(void (*check)(const lapse_dataset *dataset, lapse_tra
     lapse_dataset_close(dataset);
 }
 
+/* ----------------------------------------------------------------------------------------------- layers ------- */
+
+/* The log-softmax after three events, of which the first two are as given. */
+static void after_two(const lapse_model *model, int32_t first, int32_t second, double out[5])
+{
+    enum { TOKENS = 3 };
+    const int32_t type[TOKENS] = {first, second, 2};
+    const double time[TOKENS] = {0, 5, 10}, query[TOKENS] = {5, 10, 15}, gap[TOKENS] = {NAN, 5, 5};
+    double all[TOKENS * 5];
+    small_answers(model, "reference", TOKENS, type, time, query, gap, all);
+    memcpy(out, all + (TOKENS - 1) * (size_t)5, 5 * sizeof *out);
+}
+
+/* The recurrent layers of a model, by their parameters. */
+static int recurrent_layers(const lapse_model *model)
+{
+    int count = 0;
+    for (int i = 0; i < model->network.graph.parameter_count; i++)
+        count += strstr(model->network.graph.parameters[i].value->name, ".weight_hh") != NULL;
+    return count;
+}
+
+/* A recurrent network has every layer that was asked for, and what it predicts depends on the order of earlier events. */
+static void recurrent_layers_are_there(void **state)
+{
+    (void)state;
+    int found = 0;
+    for (int m = 0; lp_models[m]; m++) {
+        bool chosen = lp_model_has_option(lp_models[m], "layers");
+        if (!chosen && strcmp(lp_models[m]->name, "rmtpp") != 0)
+            continue;
+        found++;
+        for (int layers = 1; layers <= (chosen ? 3 : 1); layers++) {
+            lp_model_config config = small_config_of(lp_models[m], 4);
+            if (chosen)
+                small_config_number(&config, "layers", layers);
+            lapse_model *model = small_model(&config, 7);
+            double one[5], other[5];
+            if (recurrent_layers(model) != layers)
+                fail_msg("%s: %d recurrent layers of %d", lp_models[m]->name, recurrent_layers(model), layers);
+            after_two(model, 0, 1, one);
+            after_two(model, 1, 0, other);
+            assert_true(fabs(one[0] - other[0]) > 1e-6);
+            lapse_model_free(model);
+        }
+    }
+    assert_true(found >= 3);
+}
+
 /* ----------------------------------------------------------------------------------------------- the rows ----- */
 
 static void rows_are_complete(void **state)
@@ -471,6 +520,7 @@ static int teardown(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recurrent_layers_are_there),
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(gradients),
         cmocka_unit_test(threads_resume_and_files),

@@ -91,6 +91,28 @@ static void every_row_of_the_table(void **state)
     assert_null(lapse_train_options_get(&(lapse_train_options){0}, "oracle", (char[8]){0}, 8));
 }
 
+/* A value that does not fit is cut; nothing is written behind the buffer. */
+static void short_buffers_are_not_exceeded(void **state)
+{
+    (void)state;
+    lapse_train_options options = small_train_options();
+    char text[12];
+    small_set(&options, "encoding", "bochner");
+    for (size_t size = 0; size < sizeof text; size++) {
+        memset(text, '#', sizeof text);
+        const char *got = lapse_train_options_get(&options, "encoding", text, size);
+        if (size == 0)
+            assert_null(got);
+        else {
+            assert_ptr_equal(got, text);
+            assert_int_equal(strlen(text), size - 1 < 7 ? size - 1 : 7);
+            assert_memory_equal(text, "bochner", strlen(text));
+        }
+        for (size_t i = size; i < sizeof text; i++)
+            assert_int_equal(text[i], '#');
+    }
+}
+
 static void check_option_error(const lapse_dataset *dataset, const lapse_train_options *options, const char *message)
 {
     lapse_error error = {0};
@@ -425,6 +447,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_out_of_range),
         cmocka_unit_test(every_row_of_the_table),
+        cmocka_unit_test(short_buffers_are_not_exceeded),
         cmocka_unit_test(options_that_contradict),
         cmocka_unit_test(defaults_come_from_the_data),
         cmocka_unit_test(odd_datasets),

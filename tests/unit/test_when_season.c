@@ -69,6 +69,25 @@ static void background_is_exact(void **state)
     check_near("mean", lp_next_time_mean(&law), sum, 1e-3 * sum);
 }
 
+/* A copied law keeps its values when the arrays that it was made of are overwritten. */
+static void a_copy_has_its_own_arrays(void **state)
+{
+    (void)state;
+    double weight[] = {log(0.3), log(0.7)}, mean[] = {2, 4}, deviation[] = {0.5, 1}, rate[] = {1e-3, 2e-3}, memory[8];
+    lp_next_time law =
+        lp_next_time_background(lp_next_time_mixture(2, weight, mean, deviation), rate, known_season(), LAST);
+    lp_next_time copy = lp_next_time_copy(law, memory);
+    double wanted = lp_next_time_log_density(&law, 30);
+    double *const arrays[] = {weight, mean, deviation, rate};
+    for (int i = 0; i < 4; i++) {
+        const double kept[] = {arrays[i][0], arrays[i][1]};
+        arrays[i][0] = arrays[i][1] = i == 0 ? -3 : 3;
+        assert_true(lp_next_time_log_density(&law, 30) != wanted);
+        assert_true(lp_next_time_log_density(&copy, 30) == wanted);
+        memcpy(arrays[i], kept, sizeof kept);
+    }
+}
+
 static double season_log_density(double last, double t)
 {
     const lp_season *season = known_season();
@@ -164,6 +183,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(background_is_exact),
+        cmocka_unit_test(a_copy_has_its_own_arrays),
         cmocka_unit_test(learns_a_season),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

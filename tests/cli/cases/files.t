@@ -113,6 +113,22 @@ $ lapse simulate -o x --law y --catalogue $PWD/y; ls x y
 ! ls: cannot access 'x': No such file or directory
 ! ls: cannot access 'y': No such file or directory
 = 2
+$ lapse simulate -o ./x --law x
+! lapse: --output ./x and --law x are the same file
+! lapse: see `lapse simulate --help`
+= 2
+$ lapse simulate -o ./x --law ././x
+! lapse: --output ./x and --law ././x are the same file
+! lapse: see `lapse simulate --help`
+= 2
+$ mkdir other; lapse simulate --sequences 2 -o x --law other/x; lapse simulate --sequences 2 -o ./x --law yx; ls x yx other; rm -r x yx other
+| wrote      81 events to x, their true probabilities to other/x in N s
+| wrote      81 events to ./x, their true probabilities to yx in N s
+| x
+| yx
+|
+| other:
+| x
 $ lapse simulate -o - --law -
 ! lapse: --output - and --law - are the same file
 ! lapse: see `lapse simulate --help`
@@ -210,6 +226,17 @@ $ lapse demo --threads 5000
 ! lapse: --threads takes an integer from 1 to 4096, not '5000'
 ! lapse: see `lapse demo --help`
 = 2
+$ lapse demo --keep shop/folder
+! lapse: shop/folder: cannot make the folder: No such file or directory
+= 1
+# A folder is made, or the one that is there is used.
+$ for again in 1 2; do \
+    lapse demo --keep shop >/dev/null 2>&1 & \
+    while kill -0 $! 2>/dev/null && [ ! -e shop/shop.csv ]; do sleep 0.05; done; \
+    kill -9 $! 2>/dev/null; wait $! 2>/dev/null; ls shop/shop.csv; rm -f shop/shop.csv; \
+  done; rm -rf shop
+| shop/shop.csv
+| shop/shop.csv
 $ lapse train d.lapse -o m6.st --threads 5000
 ! lapse: --threads takes a whole number from 1 to 4096, not '5000'
 ! lapse: see `lapse train --help`

@@ -472,3 +472,11 @@ $ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
 |   ],
 |   "skipped": []
 | }
+
+# The speed is the events over the seconds of the same line.
+$ lapse simulate --sequences 600 -o many.csv >/dev/null; lapse import many.csv -o many.lapse --event action >/dev/null; \
+  lapse train many.lapse -o many.st --task classify --model majority >/dev/null 2>&1
+$ lapse predict many.st many.lapse --at 1h..30d/60 --csv -o many_predicted.csv 2>many.txt; \
+  awk -v events=$(($(wc -l <many.csv) - 1)) '/predicted/ { gsub(",", ""); s = $7; r = $9; \
+    print (r * (s - 0.006) <= events && r * (s + 0.006) >= events ? "agrees" : $0 " for " events) }' many.txt
+| agrees
