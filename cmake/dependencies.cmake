@@ -34,3 +34,8 @@ endif()
 
 # Only the tests require cmocka: without it they are not built.
 pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+
+# The server (server/) needs these; without them `lapse serve` says what to install.
+pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(SQLITE QUIET IMPORTED_TARGET sqlite3)
+pkg_check_modules(POSTGRES QUIET IMPORTED_TARGET libpq)

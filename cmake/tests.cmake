@@ -76,7 +76,7 @@ if(LAPSE_CLI AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE MATCHES thread AND CMAKE_
     set_source_files_properties(tests/faults/fault_calls.c PROPERTIES COMPILE_OPTIONS -fno-sanitize=all
       COMPILE_DEFINITIONS LP_FAULT_SANITIZED)
   endif()
-  target_include_directories(faults PRIVATE include src tests)
+  target_include_directories(faults PRIVATE . include src tests)
   target_link_libraries(faults PRIVATE lapse lapse_flags Threads::Threads ${CMAKE_DL_LIBS} m)
   target_link_options(faults PRIVATE -Wl,--wrap=lapse_simulate_options_default -Wl,--wrap=lapse_train
     -Wl,--wrap=lp_bench_peak)

@@ -129,7 +129,7 @@ is_public()
     [ -f "include/$1" ]
 }
 
-# Includes of the tool and the examples: the public headers, their own folder, system headers.
+# Includes of the tool, the server and the examples: the public headers, their own folder, system headers.
 check_user_includes()
 {
     local file=$1 line text target
@@ -164,10 +164,10 @@ check_code()
 while read -r file; do
     case $file in
     src/*) check_source_includes "$file" ;;
-    cli/* | examples/*) check_user_includes "$file" ;;
+    cli/* | server/* | examples/*) check_user_includes "$file" ;;
     esac
     check_code "$file"
-done < <(files src cli examples | grep -E '\.(c|h|cu|cuh)$')
+done < <(files src cli server examples | grep -E '\.(c|h|cu|cuh)$')
 
 # File names are unique in the tree.
 while read -r name; do

@@ -15,6 +15,8 @@ build|libopenblas-openmp-dev|matrix multiplication|module openblas
 build|libjansson-dev|JSON|module jansson
 build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
+build|libmicrohttpd-dev|the server of lapse serve|module libmicrohttpd
+build|libsqlite3-dev|histories of lapse serve|module sqlite3
 unit|libcmocka-dev|unit tests|module cmocka
 unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind

@@ -504,7 +504,7 @@ $ lapse help --man | head -5
 | .SH SYNOPSIS
 | .B lapse demo
 $ lapse help --man | grep -c '^\.SS'
-| 17
+| 18
 $ ! command -v groff >/dev/null || lapse help --man | groff -man -Tascii -ww >/dev/null
 $ lapse kernel --help
 | usage: lapse kernel MODEL [options]

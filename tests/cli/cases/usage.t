@@ -16,6 +16,7 @@ $ lapse
 !   eval        evaluate a model on events
 !   predict     predict the event at a given time, or its time, for each history in a file
 !   forecast    forecast events by type until a horizon, for each history in a file
+!   serve       answer predictions over HTTP
 !   inspect     report on a model as an HTML page with figures
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
@@ -44,6 +45,7 @@ $ lapse --help
 |   eval        evaluate a model on events
 |   predict     predict the event at a given time, or its time, for each history in a file
 |   forecast    forecast events by type until a horizon, for each history in a file
+|   serve       answer predictions over HTTP
 |   inspect     report on a model as an HTML page with figures
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs

@@ -1,0 +1,86 @@
+/* verb_serve.c: `lapse serve`: the options of the server, each of which has an environment variable too. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "server/serve.h"
+#include "verb.h"
+
+#ifdef LAPSE_SERVER
+
+/* LAPSE_LISTEN for --listen: the default of an option that is not on the command line. */
+static const char *from_environment(const char *name, const char *value)
+{
+    char variable[64] = "LAPSE_";
+    size_t used = strlen(variable);
+    for (; *name && used + 1 < sizeof variable; name++)
+        variable[used++] = *name == '-' ? '_' : (char)toupper((unsigned char)*name);
+    variable[used] = 0;
+    const char *found = getenv(variable);
+    return found && *found ? found : value;
+}
+
+static int run(void *settings, const cli_call *call)
+{
+    (void)call;
+    return srv_run(settings);
+}
+
+static void defaults(void *settings)
+{
+    srv_options *s = settings;
+    srv_options_default(s);
+    s->listen = from_environment("listen", s->listen);
+}
+
+#else
+
+static int run(void *settings, const cli_call *call)
+{
+    (void)settings;
+    (void)call;
+    return cli_fail("this lapse was built without the server. On Debian and Ubuntu, install its libraries and build again: "
+                    "sudo apt-get install -y libmicrohttpd-dev libsqlite3-dev libjansson-dev");
+}
+
+static void defaults(void *settings)
+{
+    *(srv_options *)settings = (srv_options){.listen = "127.0.0.1:8080"};
+}
+
+#endif
+
+static const cli_argument arguments[] = {
+    {"MODEL", offsetof(srv_options, model), "model file from `lapse train`", false, CLI_INPUT_FILE},
+    {0},
+};
+
+/* clang-format off */
+static const cli_option options[] = {
+    {.name = "listen", .type = CLI_TEXT, .offset = offsetof(srv_options, listen), .placeholder = "HOST:PORT",
+     .help = "address to listen at; port 0 is any free port"},
+    {.name = "threads", .type = CLI_THREADS, .offset = offsetof(srv_options, threads), .placeholder = "N",
+     .help = "threads that answer queries", .unset = "all cores"},
+    {0},
+};
+/* clang-format on */
+
+static const char *const examples[] = {
+    "lapse serve shop.safetensors",
+    "lapse serve shop.safetensors --listen 127.0.0.1:9000",
+    NULL,
+};
+
+const cli_verb cli_verb_serve = {
+    .name = "serve",
+    .summary = "answer predictions over HTTP",
+    .description = "Serves a model: what comes next at a given time, as HTTP and JSON (docs/serve.md). /openapi.json describes "
+                   "the interface. SIGTERM stops the server after every accepted request has been answered. Every option "
+                   "has an environment variable: LAPSE_LISTEN for --listen.",
+    .examples = examples,
+    .arguments = arguments,
+    .options = options,
+    .size = sizeof(srv_options),
+    .defaults = defaults,
+    .run = run,
+};

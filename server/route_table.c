@@ -1,0 +1,45 @@
+/* route_table.c: the routes of the server: one row each. The table dispatches and checks requests, and is printed as
+ * /openapi.json. */
+#include "answering.h"
+#include "routes.h"
+
+static void handle_health(srv_request *r)
+{
+    r->status = 200;
+    srv_text_add(&r->out, "{\"status\":\"ok\"}");
+}
+
+static void handle_ready(srv_request *r)
+{
+    if (atomic_load(&r->server->draining)) {
+        srv_fail(r, 503, NULL, "the server is stopping");
+        return;
+    }
+    handle_health(r);
+}
+
+static void handle_openapi(srv_request *r)
+{
+    r->status = 200;
+    srv_openapi_write(&r->out);
+}
+
+static const srv_member status_members[] = {
+    {.name = "status", .types = SRV_STRING, .required = true},
+    {0},
+};
+
+static const srv_member document_members[] = {
+    {.name = "openapi", .types = SRV_STRING, .required = true},
+    {.name = "paths", .types = SRV_OBJECT, .required = true},
+    {0},
+};
+
+const srv_route srv_routes[] = {
+    {"GET", "/healthz", SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0},
+    {"GET", "/readyz", SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0},
+    {"GET", "/openapi.json", SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0},
+    {"POST", "/v1/predict", SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
+     srv_predict_response, SRV_BODY_LIMIT},
+    {0},
+};

@@ -1,0 +1,20 @@
+/* serve.h: the server, for the command-line tool: histories and a model behind HTTP (docs/serve.md). */
+#ifndef SERVER_SERVE_H
+#define SERVER_SERVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+typedef struct srv_options {
+    const char *model;  /* path of a model file */
+    const char *listen; /* ADDRESS:PORT; port 0: any free port */
+    int threads;        /* that answer queries; 0: all cores */
+} srv_options;
+
+void srv_options_default(srv_options *options);
+
+/* Serves until SIGTERM or SIGINT. Prints the address on standard output when it is ready, and problems on standard error.
+ * Returns the exit status: 0, 1 (it could not start) or 2 (an option is wrong). */
+int srv_run(const srv_options *options);
+
+#endif
