@@ -1,6 +1,7 @@
 /* json_reader.c: see json_reader.h. */
 #include "base/json_reader.h"
 
+#include "base/assert.h"
 #include "base/text.h"
 
 #include <math.h>
@@ -16,6 +17,7 @@ static void skip_space(lp_json *json)
 
 bool lp_json_take(lp_json *json, char character)
 {
+    LP_ASSERT(json->at <= json->end);
     lp_json next = *json;
     skip_space(&next);
     if (next.at == next.end || *next.at != character)

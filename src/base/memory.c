@@ -1,6 +1,8 @@
 /* memory.c: aligned blocks, arenas and growable buffers. */
 #include "base/memory.h"
 
+#include "base/assert.h"
+
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -164,6 +166,7 @@ void *lp_arena_alloc(lp_arena *arena, size_t size)
     }
     void *block = (char *)chunk + CHUNK_HEADER + chunk->used;
     chunk->used += size;
+    LP_ASSERT(chunk->used <= chunk->size);
     return block;
 }
 
@@ -187,6 +190,7 @@ void lp_arena_clear(lp_arena *arena)
 
 bool lp_buffer_reserve(lp_buffer *buffer, size_t extra)
 {
+    LP_ASSERT(buffer->size <= buffer->capacity);
     if (buffer->capacity - buffer->size >= extra)
         return true;
     if (extra > SIZE_MAX / 4 || buffer->size > SIZE_MAX / 4)

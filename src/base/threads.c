@@ -10,6 +10,7 @@
 #endif
 #include "base/threads.h"
 
+#include "base/assert.h"
 #include "base/memory.h"
 
 #include <pthread.h>
@@ -96,6 +97,7 @@ static void run_on_pool(int threads, int first, int count, lp_job task, void *co
     pthread_mutex_lock(&pool.lock);
     start_workers(threads - 1);
     threads = threads < count - first ? threads : count - first;
+    LP_ASSERT(atomic_load(&pool.busy) == 0); /* the previous job has ended */
     pool.task = task;
     pool.context = context;
     pool.count = count;
@@ -212,6 +214,7 @@ void lp_worker_free(lp_worker *worker)
 void lp_worker_start(lp_worker *worker, void (*work)(void *context), void *context)
 {
     pthread_mutex_lock(&worker->lock);
+    LP_ASSERT(!worker->work);
     worker->work = work;
     worker->context = context;
     pthread_cond_broadcast(&worker->changed);

@@ -1,6 +1,7 @@
 /* bootstrap.c: percentile bootstrap over sequences. */
 #include "evaluate/bootstrap.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "base/threads.h"
 
@@ -32,6 +33,7 @@ double lp_quantile(const double *sorted, int count, double fraction)
 {
     double position = fraction * (count - 1);
     int low = (int)position;
+    LP_ASSERT(low >= 0 && low < count && sorted[0] <= sorted[count - 1]);
     return low + 1 < count ? sorted[low] + (position - low) * (sorted[low + 1] - sorted[low]) : sorted[low];
 }
 

@@ -4,6 +4,7 @@
  * 2006), but it takes a pass over the catalogue. */
 #include "evaluate/rank_negatives.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -29,6 +30,7 @@ lapse_status lp_rank_pool_init(lp_rank_pool *pool, int64_t items, const int64_t 
     for (int64_t i = 0; i < items; i++) {
         pool->below[i + 1] = pool->below[i] + (uint64_t)counts[i];
         pool->usable += counts[i] > 0;
+        LP_ASSERT(pool->below[i] <= pool->below[i + 1]);
     }
     return LAPSE_OK;
 }
@@ -50,6 +52,7 @@ static int64_t item_at(const lp_rank_pool *pool, uint64_t number)
         else
             high = middle;
     }
+    LP_ASSERT(pool->below[low] <= number && number < pool->below[low + 1]);
     return low;
 }
 
@@ -124,5 +127,7 @@ int lp_rank_negatives_sample(const lp_rank_pool *pool, int64_t event, int count,
     if (sample_by_rejection(pool, event, count, excluded, out) < count)
         sample_by_keys(pool, event, count, excluded, out);
     qsort(out, (size_t)count, sizeof *out, by_item);
+    for (int i = 0; i < count; i++)
+        LP_ASSERT(!lp_bitset_get(excluded, out[i]) && (i == 0 || out[i - 1] < out[i]));
     return count;
 }

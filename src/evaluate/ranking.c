@@ -4,6 +4,7 @@
 #include "evaluate/ranking.h"
 
 #include "backend/backend.h"
+#include "base/assert.h"
 #include "base/random.h"
 #include "base/threads.h"
 
@@ -170,6 +171,7 @@ static void make_list(void *context, int list, int worker)
             int64_t item = 64 * word + __builtin_ctzll(marked[word]);
             ranking->list_items[ranking->list_start[list] + length++] = (lp_sequence_item){(int32_t)item, first[item]};
         }
+    LP_ASSERT(length > 0 && length <= (int64_t)setup->dataset->start[sequence + 1] - start);
     maker->length[list] = length;
 }
 
@@ -177,6 +179,7 @@ static void join_lists(lp_ranking *ranking, const int64_t *length, int64_t lists
 {
     int64_t end = 0;
     for (int64_t l = 0; l < lists; l++) {
+        LP_ASSERT(end <= ranking->list_start[l]); /* lists move down */
         if (end < ranking->list_start[l])
             memmove(ranking->list_items + end, ranking->list_items + ranking->list_start[l],
                     (size_t)length[l] * sizeof *ranking->list_items);
@@ -267,6 +270,7 @@ static void sample_negatives(const lp_ranking *ranking, lp_rank_worker *worker, 
             left -= lp_rank_pool_usable(pool, item->item);
         t->negative_count[p] = lp_rank_negatives_sample(pool, t->rank_case->event, wanted, left, worker->excluded, out);
         t->negatives[p] = out;
+        LP_ASSERT(t->negative_count[p] <= wanted);
     }
     for (const lp_sequence_item *item = t->item; item < end; item++)
         lp_bitset_clear(worker->excluded, item->item);
@@ -304,6 +308,8 @@ static void tally_add(tally *t, int64_t first, int count, const float *scores, l
 /* Stores the ranks. Counts over the whole catalogue include the target itself, so they are ranks already. */
 static void tally_end(const lp_ranking *ranking, const tally *t)
 {
+    LP_ASSERT(t->item == t->end); /* the tiles have passed all items of the sequence and all negatives */
+    LP_ASSERT(t->next[0] == t->negative_count[0] && t->next[1] == t->negative_count[1]);
     int32_t items = (int32_t)ranking->setup.items, full = t->at_least[LP_PROTOCOL_FULL];
     lp_rank_result *result = &ranking->results[t->rank_case - ranking->cases];
     *result = (lp_rank_result){.rank = {full - t->seen_at_least, full}, .candidates = {items - t->seen, items}};
@@ -311,6 +317,8 @@ static void tally_end(const lp_ranking *ranking, const tally *t)
         result->rank[LP_PROTOCOL_UNIFORM + p] = 1 + t->at_least[LP_PROTOCOL_UNIFORM + p];
         result->candidates[LP_PROTOCOL_UNIFORM + p] = 1 + t->negative_count[p];
     }
+    for (int p = 0; p < LP_PROTOCOL_COUNT; p++)
+        LP_ASSERT(result->rank[p] <= result->candidates[p] && (result->rank[p] >= 1 || !result->candidates[p]));
 }
 
 /* ------------------------------------------------------------------------------------------------- states ---- */
@@ -326,6 +334,7 @@ typedef struct states_task {
 static void rank_states(void *context, int task, int number)
 {
     const states_task *job = context;
+    LP_ASSERT(number < job->ranking->setup.threads);
     const lp_ranking *ranking = job->ranking;
     const lp_rank_states *states = job->states;
     lp_rank_worker *worker = &ranking->workers[number];

@@ -2,6 +2,7 @@
  * already, and its columns are used without a copy. */
 #include "model/id_map.h"
 
+#include "base/assert.h"
 #include "data/dataset/fingerprint.h"
 
 #include <math.h>
@@ -46,6 +47,14 @@ static lapse_status map_names(const vocabulary *names, int32_t *id, lapse_error 
     return LAPSE_OK;
 }
 
+static int32_t least(const int32_t *ids, int64_t count)
+{
+    int32_t id = ids[0];
+    for (int64_t i = 1; i < count; i++)
+        id = ids[i] < id ? ids[i] : id;
+    return id;
+}
+
 /* Replaces *column by a column of the model's ids, unless it has them already. */
 static lapse_status map_column(lp_id_map *map, const vocabulary *names, int64_t events, const int32_t **column,
                                lapse_error *error)
@@ -59,6 +68,8 @@ static lapse_status map_column(lp_id_map *map, const vocabulary *names, int64_t 
     if (status == LAPSE_OK) {
         for (int64_t i = 0; i < events; i++)
             mapped[i] = id[(*column)[i]];
+        LP_ASSERT(events == 0 || names->lenient || least(mapped, events) >= 0);
+        LP_ASSERT(map->owned_count < (int)(sizeof map->owned / sizeof *map->owned));
         *column = map->owned[map->owned_count++] = mapped;
     } else {
         lp_free(mapped);

@@ -1,6 +1,7 @@
 /* runner.c: runs the shards of a batch through a network and copies outputs of a device to the host. */
 #include "model/runner.h"
 
+#include "base/assert.h"
 #include "base/clock.h"
 #include "base/threads.h"
 
@@ -192,6 +193,7 @@ static void run_shard(void *context, int shard, int worker)
     lp_runner *runner = job->runner;
     const lp_pass *pass = job->pass;
     const lp_adam *adam = pass->gradients;
+    LP_ASSERT(worker < runner->threads && shard < pass->batch->shard_count);
     int64_t *times = prepare(runner, pass, shard, worker);
     float seed_value = pass->seed_value;
     int32_t sample = pass->sample;

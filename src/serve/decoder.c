@@ -489,6 +489,8 @@ static void update_cache(lp_decoder *decoder, const lp_history *history, double 
             fill_cache(decoder, history, run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
         decoder->event_final = decoder->final = history->count - 1;
     }
+    LP_ASSERT(decoder->first <= decoder->final && decoder->final <= decoder->event_final);
+    LP_ASSERT(decoder->event_final < history->count); /* the newest event has no rows that stay */
     run->rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
 }
 

@@ -2,6 +2,8 @@
  * a vectorized comparison. */
 #include "serve/top_k.h"
 
+#include "base/assert.h"
+
 /* Whether a ranks below b. */
 static bool is_worse(const lapse_recommendation *a, const lapse_recommendation *b)
 {
@@ -26,6 +28,15 @@ static void rise(lapse_recommendation *heap, int64_t at, lapse_recommendation en
     for (int64_t parent; at > 0 && is_worse(&entry, &heap[parent = (at - 1) / 2]); at = parent)
         heap[at] = heap[parent];
     heap[at] = entry;
+}
+
+/* Whether no entry ranks below the first. */
+static bool first_is_worst(const lp_top_k *top)
+{
+    bool worst = true;
+    for (int64_t i = 1; i < top->size; i++)
+        worst = worst && is_worse(&top->best[0], &top->best[i]);
+    return worst;
 }
 
 /* Explicit SIMD of a width that every CPU has: compilers do not vectorize float comparisons that may raise
@@ -56,6 +67,7 @@ static void offer_one(lp_top_k *top, double score, int64_t item, lp_top_k_skip s
         rise(top->best, top->size++, entry);
     else
         sink(top->best, top->size, 0, entry);
+    LP_ASSERT(first_is_worst(top));
 }
 
 void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t first, lp_top_k_skip skip,
@@ -76,5 +88,6 @@ void lp_top_k_sort(lp_top_k *top)
         lapse_recommendation worst = top->best[0], last = top->best[left];
         sink(top->best, left, 0, last);
         top->best[left] = worst;
+        LP_ASSERT(left + 1 == top->size || is_worse(&top->best[left + 1], &top->best[left]));
     }
 }

@@ -1,6 +1,7 @@
 /* cpu_adam.c: the Adam step on the thread pool. Tasks have fixed sizes, so sums do not depend on the number of threads. */
 #include "backend/adam.h"
 #include "backend/cpu/cpu.h"
+#include "base/assert.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -43,6 +44,7 @@ static span dense_span(const adam_job *job, int chunk)
 static float *row_gradient(const lp_adam *adam, const lp_table *table, int32_t index)
 {
     size_t capacity = (size_t)adam->item_capacity, shard = (size_t)index / capacity, row = (size_t)index % capacity;
+    LP_ASSERT(index >= 0 && shard < (size_t)adam->shards);
     return adam->row_gradients + (shard * (size_t)adam->table_cols + (size_t)table->before) * capacity +
            row * (size_t)table->cols;
 }

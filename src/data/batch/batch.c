@@ -1,6 +1,8 @@
 /* batch.c: copies windows of a dataset into a batch's arrays and lists the target positions of each. */
 #include "data/batch/batch.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -10,6 +12,7 @@ _Static_assert(sizeof(float) == FIELD_SIZE, "categories and numbers have the sam
 
 static void *array_new(lp_batch *batch, size_t count, size_t size)
 {
+    LP_ASSERT(batch->block_count < (int)(sizeof batch->blocks / sizeof *batch->blocks));
     void *block = batch->blocks[batch->block_count++] = lp_alloc(count, size);
     batch->failed = batch->failed || !block;
     return block;
@@ -272,8 +275,45 @@ static void add_window(lp_batch *batch, const lp_window *window, shard_start sha
     for (size_t i = 0; batch->position_from_end && i < count; i++)
         batch->position_from_end[token + i] = (int32_t)(count - 1 - i);
     batch->tokens += window->count;
+    LP_ASSERT(batch->tokens <= batch->capacity_windows * batch->context);
+    LP_ASSERT(batch->targets - first_target <= batch->window_targets);
     batch->event[batch->windows] = window->first;
     batch->sequence[batch->windows++] = window->sequence;
+}
+
+static bool ascends(const int32_t *numbers, int count, int end)
+{
+    bool good = count == 0 || (numbers[0] >= 0 && numbers[count - 1] < end);
+    for (int i = 1; i < count; i++)
+        good = good && numbers[i - 1] < numbers[i];
+    return good;
+}
+
+/* Whether the events of a shard's windows are in the order of time. */
+static bool times_ascend(const lp_batch *batch, int shard)
+{
+    const int32_t *segment = lp_batch_segments(batch, shard);
+    bool good = true;
+    for (int s = 0; s < batch->shard_window[shard + 1] - batch->shard_window[shard]; s++)
+        for (int i = segment[s] + 1; i < segment[s + 1]; i++)
+            good = good && batch->time[batch->shard_token[shard] + i - 1] <= batch->time[batch->shard_token[shard] + i];
+    return good;
+}
+
+/* Checks shard `shard` of a filled batch. */
+static void check_shard(const lp_batch *batch, int shard)
+{
+    int windows = batch->shard_window[shard + 1] - batch->shard_window[shard];
+    int tokens = batch->shard_token[shard + 1] - batch->shard_token[shard];
+    int target = batch->shard_targets[shard], targets = batch->shard_targets[shard + 1] - target;
+    int label = batch->shard_labels[shard], labels = batch->shard_labels[shard + 1] - label;
+    LP_ASSERT(ascends(lp_batch_segments(batch, shard), windows + 1, tokens + 1));
+    LP_ASSERT(lp_batch_segments(batch, shard)[windows] == tokens);
+    LP_ASSERT(tokens <= lp_batch_shard_tokens(batch) && targets <= lp_batch_shard_targets(batch));
+    LP_ASSERT(ascends(batch->target_position + target, targets, tokens));
+    LP_ASSERT(ascends(batch->label_row + label, labels, targets));
+    LP_ASSERT(batch->shard_time_tokens[shard] <= tokens && batch->shard_time_targets[shard] <= targets);
+    LP_ASSERT(times_ascend(batch, shard));
 }
 
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
@@ -308,5 +348,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
     batch->shard_token[shards] = batch->tokens;
     batch->shard_targets[shards] = batch->targets;
     batch->shard_labels[shards] = batch->labels;
+    for (int shard = 0; shard < shards; shard++)
+        check_shard(batch, shard);
     batch->time_share = batch->time_targets ? (float)batch->targets / (float)batch->time_targets : 0;
 }

@@ -1,6 +1,8 @@
 /* batch_vocabulary.c: samples negatives, lists the distinct items of each shard, and forms the union of the lists. */
 #include "data/batch/batch_vocabulary.h"
 
+#include "base/assert.h"
+
 lapse_status lp_batch_vocabulary_init(lp_batch_vocabulary *lists, lapse_error *error)
 {
     size_t threads = (size_t)lists->threads;
@@ -31,7 +33,8 @@ typedef struct item_list {
     lp_mark *marks;
     uint32_t stamp; /* equals lp_mark.list of the items that the list has */
     int32_t *items;
-    int count;
+    int count, capacity;
+    int64_t catalogue; /* all items */
 } item_list;
 
 /* A stamp that no mark has yet. Stamps make clearing the marks between lists unnecessary; after the last one, all
@@ -50,10 +53,12 @@ static int32_t index_of(item_list *list, int32_t item)
 {
     lp_mark *mark = &list->marks[item];
     if (mark->list != list->stamp) {
+        LP_ASSERT(list->count < list->capacity);
         mark->list = list->stamp;
         mark->index = list->count;
         list->items[list->count++] = item;
     }
+    LP_ASSERT(list->items[mark->index] == item);
     return mark->index;
 }
 
@@ -63,6 +68,7 @@ static void renumber(item_list *list, int32_t *ids, int count)
     lp_mark *const marks = list->marks;
     const uint32_t stamp = list->stamp;
     for (int i = 0; i < count; i++) {
+        LP_ASSERT(ids[i] >= 0 && ids[i] < list->catalogue);
         const lp_mark *mark = &marks[ids[i]];
         ids[i] = mark->list == stamp ? mark->index : index_of(list, ids[i]);
     }
@@ -112,6 +118,7 @@ static void sample_negatives(lp_batch_vocabulary *lists, lp_batch *batch, int sh
                         step);
         from = to;
     }
+    LP_ASSERT(from == end); /* every label belongs to a window of the shard */
 }
 
 /* Adds the samples that all targets of the step share. */
@@ -133,13 +140,19 @@ void lp_batch_vocabulary_make(lp_batch_vocabulary *lists, lp_batch *batch, int s
     if (negatives->count > 0)
         sample_negatives(lists, batch, shard, worker, step);
     size_t offset = (size_t)shard * (size_t)batch->item_capacity;
-    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[worker]), batch->item + offset, 0};
+    item_list list = {marks,
+                      next_stamp(marks, lists->items, &lists->lists[worker]),
+                      batch->item + offset,
+                      0,
+                      batch->item_capacity,
+                      lists->items};
     int token = batch->shard_token[shard], label = batch->shard_labels[shard];
     int tokens = batch->shard_token[shard + 1] - token, count = batch->shard_labels[shard + 1] - label;
     renumber(&list, batch->type + token, tokens);
     renumber(&list, batch->target + label, count);
     renumber(&list, batch->negative + (size_t)label * (size_t)negatives->count, count * negatives->count);
     add_shared(negatives, step, &list);
+    LP_ASSERT(list.count > 0 || (tokens == 0 && negatives->shared == 0));
     batch->shard_items[shard] = list.count;
     for (int i = 0; negatives->corrected && i < list.count; i++)
         batch->logq[offset + (size_t)i] = lp_negatives_logq(negatives, list.items[i], tokens);
@@ -167,6 +180,29 @@ void lp_row_union_clear(lp_row_union *rows)
     *rows = (lp_row_union){0};
 }
 
+/* Whether every row has an entry, and their entries lie end to end. */
+static bool is_union(const lp_row_union *rows, const lp_batch *batch)
+{
+    int entries = 0;
+    bool good = rows->first[0] == 0;
+    for (int shard = 0; shard < batch->shard_count; shard++)
+        entries += batch->shard_items[shard];
+    for (int i = 0; i < rows->count; i++)
+        good = good && rows->first[i] < rows->first[i + 1];
+    return good && rows->first[rows->count] == entries;
+}
+
+/* Whether the entries of each row ascend, so that its gradients are added in the order of shards, and name this row. */
+static bool entries_match(const lp_row_union *rows, const lp_batch *batch)
+{
+    bool good = true;
+    for (int i = 0; i < rows->count; i++)
+        for (int e = rows->first[i]; e < rows->first[i + 1]; e++)
+            good = good && batch->item[rows->item_index[e]] == rows->row[i] &&
+                   (e == rows->first[i] || rows->item_index[e - 1] < rows->item_index[e]);
+    return good;
+}
+
 /* The union of one shard is its list. */
 static void copy_list(lp_row_union *rows, const lp_batch *batch)
 {
@@ -185,7 +221,8 @@ void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_
         return;
     }
     lp_mark *marks = lists->marks[0];
-    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[0]), rows->row, 0};
+    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[0]), rows->row,
+                      0,     batch->shard_count * batch->item_capacity,         lists->items};
     int32_t *next = rows->first + 1; /* next[i]: the number of entries of row i, then where they begin, then where
                                       * they end */
     for (int shard = 0; shard < batch->shard_count; shard++) {
@@ -209,4 +246,6 @@ void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_
     }
     rows->first[0] = 0;
     rows->count = list.count;
+    LP_ASSERT(is_union(rows, batch));
+    LP_ASSERT(entries_match(rows, batch));
 }

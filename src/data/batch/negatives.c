@@ -1,6 +1,7 @@
 /* negatives.c: negative sampling with counter-based random numbers; the alias method for sampling by popularity. */
 #include "data/batch/negatives.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 
 #include <math.h>
@@ -26,9 +27,11 @@ static void fill_alias(lp_negatives *negatives, double *weight, int32_t *queue)
     }
     for (int64_t done = 0; done < small && large < items; done++) {
         int32_t below = queue[done], above = queue[large];
+        LP_ASSERT(weight[below] < 1 && weight[above] >= 1);
         negatives->acceptance[below] = (float)weight[below];
         negatives->alias[below] = above;
         weight[above] -= 1 - weight[below];
+        LP_ASSERT(negatives->acceptance[below] >= 0);
         if (weight[above] < 1) { /* now below 1 itself; its old slot is free, since large > small */
             queue[small++] = above;
             large++;
@@ -112,6 +115,7 @@ static int32_t item_of(const lp_negatives *negatives, const lp_random_block *blo
     if (!negatives->acceptance)
         return (int32_t)(((uint64_t)block->word[index] * (uint64_t)negatives->items) >> 32);
     int64_t item = (int64_t)(((uint64_t)block->word[2 * index] * (uint64_t)negatives->items) >> 32);
+    LP_ASSERT(item < negatives->items && negatives->alias[item] >= 0 && negatives->alias[item] < negatives->items);
     bool stays = (float)block->word[2 * index + 1] * 0x1p-32f < negatives->acceptance[item];
     return stays ? (int32_t)item : negatives->alias[item];
 }

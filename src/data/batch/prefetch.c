@@ -1,6 +1,8 @@
 /* prefetch.c: makes the next batch on a worker thread. */
 #include "data/batch/prefetch.h"
 
+#include "base/assert.h"
+
 lapse_status lp_prefetch_init(lp_prefetch *prefetch, const lp_batch_source *source, const lp_batch *like,
                               lapse_error *error)
 {
@@ -30,6 +32,8 @@ static void make_batch(lp_prefetch *prefetch, const lp_windows *windows)
 {
     const lp_batch_source *source = &prefetch->source;
     lp_batch *batch = &prefetch->batch;
+    LP_ASSERT(prefetch->position.count <= batch->capacity_windows);
+    LP_ASSERT(prefetch->position.window + prefetch->position.count <= windows->count);
     lp_batch_fill(batch, windows, prefetch->position.window, prefetch->position.count, source->targets,
                   source->target_known, source->columns);
     for (int shard = 0; source->vocabulary && shard < batch->shard_count; shard++)
@@ -112,6 +116,7 @@ void lp_prefetch_take(lp_prefetch *prefetch, lp_batch_position position, lp_batc
     if (prefetch->epoch_ready || !same(made, position))
         make(prefetch); /* a batch of prefetched windows that were not taken belongs to another epoch */
     prefetch->epoch_ready = false;
+    LP_ASSERT(prefetch->batch.windows == position.count);
     lp_batch other = *batch;
     lp_row_union other_rows = *rows;
     *batch = prefetch->batch;

@@ -1,6 +1,7 @@
 /* window.c: divides sequences into windows for training and for evaluation. */
 #include "data/batch/window.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 
 /* Allocates once for any epoch: one more window per sequence than full tiles. */
@@ -54,6 +55,17 @@ static bool has_target(const lp_targets *targets, int64_t start, int64_t positio
     return position == open || lp_targets_include(targets, start + position + 1);
 }
 
+/* Appends a window, which lies within its sequence and has a target. */
+static void append(lp_windows *list, const lp_targets *targets, lp_window window)
+{
+    LP_ASSERT(list->count < list->capacity);
+    LP_ASSERT(window.count > 0 && window.count <= targets->context);
+    LP_ASSERT(window.from >= 0 && window.from < window.count);
+    LP_ASSERT(window.first >= (int64_t)targets->dataset->start[window.sequence]);
+    LP_ASSERT(window.first + window.count <= (int64_t)targets->dataset->start[window.sequence + 1]);
+    list->windows[list->count++] = window;
+}
+
 /* Adds the windows of one sequence. A window predicts the events after `stride` positions (the first window: after
  * `first_end` positions), less those at either end that are no targets; with overlap it also has the preceding events
  * as far as the context allows. */
@@ -79,8 +91,7 @@ static void add_windows(lp_windows *list, const lp_targets *targets, int64_t seq
             continue;
         int64_t earliest = done > targets->context ? done - targets->context : 0;
         int64_t first = overlap ? earliest : begin;
-        list->windows[list->count++] =
-            (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(from - first)};
+        append(list, targets, (lp_window){sequence, start + first, (int32_t)(done - first), (int32_t)(from - first)});
         bool ends_open = done - 1 == open;
         list->targets += count_targets(targets, start + from + 1, done - from - ends_open) + ends_open;
     }
@@ -97,7 +108,7 @@ static void add_last_window(lp_windows *list, const lp_targets *targets, int64_t
     int64_t first = done > targets->context ? done - targets->context : 0;
     int64_t wanted = count_targets(targets, start + first + 1, done - first - (open >= 0)) + (open >= 0);
     if (wanted > 0)
-        list->windows[list->count++] = (lp_window){sequence, start + first, (int32_t)(done - first), 0};
+        append(list, targets, (lp_window){sequence, start + first, (int32_t)(done - first), 0});
     list->targets += wanted;
 }
 

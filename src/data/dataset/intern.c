@@ -3,6 +3,8 @@
  * compares no text. */
 #include "data/dataset/intern.h"
 
+#include "base/assert.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -52,6 +54,7 @@ static inline size_t place(const lp_intern *intern, size_t home, size_t i)
 /* Replaces the slots by `count` others. */
 static bool set_slots(lp_intern *intern, size_t count)
 {
+    LP_ASSERT((count & (count - 1)) == 0);
     lp_intern old = *intern;
     lp_intern_slot *slots = lp_alloc(count, sizeof *slots);
     if (!slots)
@@ -135,6 +138,7 @@ static uint32_t add_new(lp_intern *intern, lp_intern_slot *slot, const char *nam
     memcpy(copy, name, size);
     copy[size] = '\0';
     intern->bytes.size += size + 1;
+    LP_ASSERT(!slot->size && (size_t)intern->count * 8 < intern->slot_count * 5);
     uint32_t index = intern->count++;
     intern->offset[index + 1] = intern->bytes.size;
     *slot = (lp_intern_slot){key, (uint32_t)size + 1, index};

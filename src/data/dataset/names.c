@@ -2,6 +2,8 @@
  * index. */
 #include "data/dataset/names.h"
 
+#include "base/assert.h"
+
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
@@ -26,6 +28,7 @@ static bool make_slots(lp_arena *arena, lp_names *names)
     int32_t *slots = lp_arena_alloc(arena, count * sizeof *slots);
     if (!slots)
         return false;
+    LP_ASSERT((count & (count - 1)) == 0 && (size_t)names->count * 2 <= count);
     names->slots = slots;
     names->slot_count = count;
     for (int64_t i = 0; i < names->count; i++) {

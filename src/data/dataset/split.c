@@ -11,6 +11,7 @@
  */
 #include "data/dataset/split.h"
 
+#include "base/assert.h"
 #include "base/random.h"
 #include "base/text.h"
 #include "lapse_lab.h"
@@ -72,7 +73,9 @@ static void assign_splits(sort_key *keys, int64_t count, uint8_t *split)
     int64_t valid_end = (count * 9 + 5) / 10, train_end = (count * 8 + 5) / 10;
     valid_end = valid_end < count - 1 ? valid_end : count - 1;
     train_end = train_end < valid_end - 1 ? train_end : valid_end - 1;
+    LP_ASSERT(0 < train_end && train_end < valid_end && valid_end < count);
     for (int64_t i = 0; i < count; i++) {
+        LP_ASSERT(i == 0 || keys[i - 1].index != keys[i].index);
         lp_split part = i < train_end ? LP_SPLIT_TRAIN : i < valid_end ? LP_SPLIT_VALID : LP_SPLIT_TEST;
         memset(split + keys[i].first, part, keys[i].end - keys[i].first);
     }
@@ -219,6 +222,8 @@ lapse_status lp_split_make(const lapse_dataset *dataset, const lp_split_rule *ru
     if (!made)
         return lp_fail_memory(error, "the split", (size_t)dataset->event_count);
     lapse_status status = rule->make(dataset, seed, made, error);
+    for (int64_t i = 0; status == LAPSE_OK && i < dataset->event_count; i++)
+        LP_ASSERT(made[i] <= LP_SPLIT_NONE);
     if (status == LAPSE_OK)
         *split = made;
     else
