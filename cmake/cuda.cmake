@@ -2,7 +2,8 @@
 # tests/nvcc/*.cu checks that headers shared by host and device compile with nvcc. Nothing else depends on it.
 
 # The interface between the library and the plugin: headers whose structures both use.
-file(GLOB LAPSE_INTERFACE_HEADERS CONFIGURE_DEPENDS src/backend/*.h src/graph/*.h src/data/batch/batch_vocabulary.h src/base/random.h)
+file(GLOB LAPSE_INTERFACE_HEADERS CONFIGURE_DEPENDS src/backend/*.h src/graph/*.h src/data/batch/batch_vocabulary.h src/base/random.h
+  src/formula/loss.h)
 set(text "")
 foreach(header ${LAPSE_INTERFACE_HEADERS})
   file(READ ${header} content)

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/memory.h"
+#include "formula/loss.h"
 
 typedef enum lp_type {
     LP_TYPE_REAL,  /* float, or double in the backend that checks gradients */
@@ -76,14 +77,6 @@ typedef enum lp_order {
 
 typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_LAYER_BIAS } lp_mask_layer;
 
-/* Loss functions of the target's score and of the scores of its negatives (op sampled_loss). */
-typedef enum lp_sampled_type {
-    LP_SAMPLED_BCE,
-    LP_SAMPLED_BPR,
-    LP_SAMPLED_BPR_MAX,
-    LP_SAMPLED_TOP1_MAX
-} lp_sampled_type;
-
 /* Attributes of a node; each op reads some of them. */
 typedef struct lp_attributes {
     int heads;
@@ -96,14 +89,14 @@ typedef struct lp_attributes {
     double scale;
     double epsilon;
     double shift;
-    bool uniform;            /* noise: uniform on (0, 1), otherwise standard normal */
-    bool independent;        /* noise: not stratified */
-    int units;               /* mask: number of variables of the flow */
-    lp_order order;          /* mask */
-    lp_mask_layer layer;     /* mask: which layer the matrix belongs to */
-    lp_sampled_type sampled; /* sampled_loss */
-    double regularization;   /* sampled_loss: of the scores, with bpr-max */
-    uint32_t stream;         /* random stream: the same for an op and its gradient */
+    bool uniform;          /* noise: uniform on (0, 1), otherwise standard normal */
+    bool independent;      /* noise: not stratified */
+    int units;             /* mask: number of variables of the flow */
+    lp_order order;        /* mask */
+    lp_mask_layer layer;   /* mask: which layer the matrix belongs to */
+    lp_loss loss;          /* sampled_loss: one of LP_SAMPLED_LOSSES */
+    double regularization; /* sampled_loss: of the scores, with bpr-max */
+    uint32_t stream;       /* random stream: the same for an op and its gradient */
 } lp_attributes;
 
 struct lp_node {

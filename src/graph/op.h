@@ -249,7 +249,7 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  *     top1-max   sum of w_j (g(s_j - r) + g(s_j^2))                          the same
  * negative [A x N] */
 lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                          lp_value *negative, lp_sampled_type type, double regularization);
+                          lp_value *negative, lp_loss type, double regularization);
 
 /* Negative log-likelihood of the time d to the next event, whose intensity is exp(score + slope d) at the time d after the last
  * event, summed over rows:

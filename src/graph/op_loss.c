@@ -210,15 +210,15 @@ static lp_value *sampled_loss_example(lp_graph *graph, lp_random *random)
     example_items(graph, random, in);
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
-    lp_sampled_type type = (lp_sampled_type)lp_random_below(random, LP_SAMPLED_TOP1_MAX + 1);
+    lp_loss type = (lp_loss)(LP_LOSS_BCE + lp_random_below(random, LP_LOSS_COUNT - LP_LOSS_BCE));
     return lp_sampled_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative, type, 0.3);
 }
 
 lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                          lp_value *negative, lp_sampled_type type, double regularization)
+                          lp_value *negative, lp_loss type, double regularization)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    lp_attributes attributes = {.sampled = type, .regularization = regularization};
+    lp_attributes attributes = {.loss = type, .regularization = regularization};
     return lp_graph_node(graph, &lp_op_sampled_loss, inputs, &attributes);
 }
 

@@ -28,17 +28,6 @@ extern const char *const lp_predict_names[];
 typedef enum lp_task { LP_TASK_CLASSIFY = 0, LP_TASK_RECOMMEND = 1 } lp_task;
 extern const char *const lp_task_names[]; /* "classify", "recommend", NULL */
 
-/* The loss function of a recommender. */
-typedef enum lp_loss {
-    LP_LOSS_SOFTMAX,         /* cross-entropy over the whole catalogue */
-    LP_LOSS_BCE,             /* binary cross-entropy of the target and of its negatives */
-    LP_LOSS_SAMPLED_SOFTMAX, /* cross-entropy over the items of the shard and negatives that a step's targets share */
-    LP_LOSS_BPR,             /* ranking losses of the target and of its negatives: graph/op.h */
-    LP_LOSS_BPR_MAX,
-    LP_LOSS_TOP1_MAX
-} lp_loss;
-extern const char *const lp_loss_names[]; /* "softmax", "bce", "sampled-softmax", "bpr", "bpr-max", "top1-max", NULL */
-
 /* The item vectors that a recommender's scores are products with. */
 typedef enum lp_output { LP_OUTPUT_SHARED, LP_OUTPUT_SEPARATE } lp_output;
 extern const char *const lp_output_names[]; /* "shared", "separate", NULL */
@@ -255,16 +244,22 @@ static inline bool lp_model_ranks(const lp_model_config *config)
     return config->task == LP_TASK_RECOMMEND && lp_model_is_network(config);
 }
 
+/* The row of the recommender's loss. Before a rule has chosen it, it counts as bce, so that the options of sampled losses apply. */
+static inline const lp_loss_row *lp_model_loss(const lp_model_config *config)
+{
+    return &lp_losses[config->loss == LP_UNSET ? LP_LOSS_BCE : (lp_loss)config->loss];
+}
+
 /* Whether training gathers only the item rows that a shard uses (data/batch/batch_vocabulary.h). */
 static inline bool lp_model_samples_items(const lp_model_config *config)
 {
-    return config->task == LP_TASK_RECOMMEND && config->loss != LP_LOSS_SOFTMAX;
+    return config->task == LP_TASK_RECOMMEND && lp_model_loss(config)->samples_items;
 }
 
 /* Whether training samples negatives for each target, rather than for each step. */
 static inline bool lp_model_samples_by_target(const lp_model_config *config)
 {
-    return lp_model_samples_items(config) && config->loss != LP_LOSS_SAMPLED_SOFTMAX;
+    return lp_model_samples_items(config) && lp_model_loss(config)->by_target;
 }
 
 /* A network whose events have their gap as an input, through the input layer or through the model's own layers. */

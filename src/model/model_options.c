@@ -8,7 +8,6 @@
 
 const char *const lp_predict_names[] = {"event", "action", "both", NULL};
 const char *const lp_task_names[] = {"classify", "recommend", NULL};
-const char *const lp_loss_names[] = {"softmax", "bce", "sampled-softmax", "bpr", "bpr-max", "top1-max", NULL};
 const char *const lp_output_names[] = {"shared", "separate", NULL};
 
 #define NAMES(function, list)                \
@@ -89,11 +88,13 @@ static bool samples_by_target(const void *settings)
     return lp_model_is_network(settings) && lp_model_samples_by_target(settings);
 }
 
-static bool is_bpr_max(const void *settings)
+static bool regularizes_scores(const void *settings)
 {
-    return samples_items(settings) && ((const lp_model_config *)settings)->loss == LP_LOSS_BPR_MAX;
+    return samples_items(settings) && lp_model_loss(settings)->regularized;
 }
 
+#define LOSS_HELP(id, kernel, name, popular, count, regularized, help) ", " name " (" help ")"
+#define NEGATIVES_HELP(id, kernel, name, popular, count, regularized, help) ", " #count " for " name
 #define AT(member) .offset = offsetof(lp_model_config, member)
 #define FORWARD .group = "Model", .stored = LP_STORED_FORWARD
 #define TRAINING .group = "Training", .stored = LP_STORED_TRAINING
@@ -149,8 +150,8 @@ const lp_option lp_model_options[] = {
 
     {.name = "loss", .type = LAPSE_OPTION_CHOICE, AT(loss), TRAINING, .placeholder = "NAME", .choices = loss_names,
      .rule = "by the size of the catalogue; bpr for transrec", .applies = ranks,
-     .help = "loss function: softmax (cross-entropy over the catalogue), bce (binary, with negative sampling), "
-     "sampled-softmax, or a ranking loss over negatives: bpr, bpr-max, top1-max"},
+     .help = "loss function: softmax (cross-entropy over the catalogue), sampled-softmax (over a sample of it), or over "
+     "negatives of each target" LP_SAMPLED_LOSSES(LOSS_HELP)},
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
      .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss (--when)"},
@@ -163,10 +164,10 @@ const lp_option lp_model_options[] = {
      .help = "right censoring (--when, rmtpp): the gap after the last event of a sequence is still open at the end of the data, "
      "and counts as at least that long. Without it, only gaps that have ended are learned"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
-     .choices = negative_names, .rule = "popularity for bpr-max and top1-max, otherwise uniform", .applies = samples_items, .advanced = true,
+     .choices = negative_names, .rule = "popularity for losses of hard negatives, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
     {.name = "negative-count", .type = LAPSE_OPTION_INTEGER, AT(negative_count), TRAINING, .placeholder = "N",
-     .least = 0, .most = 10000, .rule = "1 for bce and bpr, 100 for bpr-max and top1-max, 1000 for sampled-softmax", .applies = counts_negatives,
+     .least = 0, .most = 10000, .rule = "1000 for sampled-softmax" LP_SAMPLED_LOSSES(NEGATIVES_HELP), .applies = counts_negatives,
      .advanced = true, .help = "negative samples per step (sampled-softmax), or per positive (other losses)"},
     {.name = "popularity-power", .type = LAPSE_OPTION_NUMBER, AT(popularity_power), TRAINING, .placeholder = "X",
      .least = 0, .most = 10, .initial = "0.75", .applies = samples_by_popularity, .advanced = true,
@@ -175,7 +176,7 @@ const lp_option lp_model_options[] = {
      .applies = samples_by_target, .advanced = true,
      .help = "exclude the items of the sequence from its negatives; not with sampled-softmax"},
     {.name = "score-regularization", .type = LAPSE_OPTION_NUMBER, AT(score_regularization), TRAINING, .placeholder = "X",
-     .least = 0, .most = 1000, .initial = "1", .absent = "1", .applies = is_bpr_max, .advanced = true,
+     .least = 0, .most = 1000, .initial = "1", .absent = "1", .applies = regularizes_scores, .advanced = true,
      .help = "strength of the regularization of the negatives' scores (bpr-max)"},
     {0},
 };

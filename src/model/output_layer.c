@@ -47,17 +47,13 @@ static lp_value *class_loss(const lp_builder *b)
 
 lp_value *lp_task_loss(lp_builder *b)
 {
-    static const lp_sampled_type sampled[] = {[LP_LOSS_BCE] = LP_SAMPLED_BCE,
-                                              [LP_LOSS_BPR] = LP_SAMPLED_BPR,
-                                              [LP_LOSS_BPR_MAX] = LP_SAMPLED_BPR_MAX,
-                                              [LP_LOSS_TOP1_MAX] = LP_SAMPLED_TOP1_MAX};
     const lp_network *network = b->network;
     lp_value *target = b->feeds[LP_FEED_TARGET];
     if (b->config->task != LP_TASK_RECOMMEND)
         return class_loss(b);
     if (lp_model_samples_by_target(b->config))
         return lp_sampled_loss(b->graph, network->state, network->items, network->bias, target,
-                               b->feeds[LP_FEED_NEGATIVE], sampled[b->config->loss], b->config->score_regularization);
-    lp_value *logq = b->config->loss == LP_LOSS_SAMPLED_SOFTMAX ? b->feeds[LP_FEED_LOGQ] : NULL;
+                               b->feeds[LP_FEED_NEGATIVE], (lp_loss)b->config->loss, b->config->score_regularization);
+    lp_value *logq = lp_model_loss(b->config)->corrected ? b->feeds[LP_FEED_LOGQ] : NULL;
     return lp_softmax_loss(b->graph, network->state, network->items, network->bias, logq, target);
 }

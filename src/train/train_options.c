@@ -19,8 +19,7 @@
 #include <string.h>
 
 /* A catalogue up to this size is trained with the full softmax by default. */
-enum { FULL_SOFTMAX_ITEMS = 20000, SAMPLED_SOFTMAX_NEGATIVES = 1000 };
-enum { WEIGHTED_NEGATIVES = 100 }; /* of the losses whose softmax over the negatives selects the hard ones */
+enum { FULL_SOFTMAX_ITEMS = 20000 };
 enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
@@ -436,10 +435,13 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
                        "the loss %s samples negatives for each target: uniform or popularity; in-batch negatives go "
                        "with sampled-softmax",
                        lp_loss_names[config->loss]);
-    if (config->loss == LP_LOSS_SAMPLED_SOFTMAX && config->negatives_unseen)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the "
-                       "loss bce, bpr, bpr-max or top1-max, which sample negatives for each target");
+    if (config->loss != LP_UNSET && lp_model_samples_items(config) && !lp_model_samples_by_target(config) &&
+        config->negatives_unseen)
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "all targets of a step share the negatives of %s, so --negatives-unseen needs a loss that samples "
+            "negatives for each target, such as bce",
+            lp_loss_names[config->loss]);
     return LAPSE_OK;
 }
 
@@ -515,15 +517,13 @@ static void resolve_loss(lp_model_config *config, int64_t items)
         config->loss = config->row->default_loss;
     if (config->loss == LP_UNSET)
         config->loss = recommend && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
-    bool weighted = config->loss == LP_LOSS_BPR_MAX || config->loss == LP_LOSS_TOP1_MAX;
+    const lp_loss_row *loss = lp_model_loss(config);
     if (config->negatives == LP_UNSET)
-        config->negatives = weighted ? LP_NEGATIVES_POPULARITY : LP_NEGATIVES_UNIFORM;
+        config->negatives = loss->popular ? LP_NEGATIVES_POPULARITY : LP_NEGATIVES_UNIFORM;
     if (!lp_model_samples_items(config) || config->negatives == LP_NEGATIVES_IN_BATCH)
         config->negative_count = 0;
     else if (config->negative_count == LP_UNSET || config->negative_count == 0)
-        config->negative_count = weighted                             ? WEIGHTED_NEGATIVES
-                                 : lp_model_samples_by_target(config) ? 1
-                                                                      : SAMPLED_SOFTMAX_NEGATIVES;
+        config->negative_count = loss->negatives;
 }
 
 /* The context that 95 % of the sequences fit into, between 8 and 200. */

@@ -60,7 +60,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
         (lp_negatives){.sampling = met ? LP_NEGATIVES_POPULARITY : (lp_negative_sampling)config->negatives,
                        .count = by_target ? config->negative_count : 0,
                        .shared = by_target ? 0 : config->negative_count,
-                       .corrected = !by_target,
+                       .corrected = lp_model_loss(config)->corrected,
                        .unseen = config->negatives_unseen,
                        .items = config->event_types,
                        .seed = run->seed};

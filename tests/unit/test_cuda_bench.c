@@ -151,26 +151,26 @@ static void losses_have_names(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"};
     lapse_dataset *dataset = small_train_data(3);
-    for (int i = 0; i < 4; i++) {
+    for (int i = LP_LOSS_BCE; i < LP_LOSS_COUNT; i++) {
+        const char *name = lp_losses[i].name;
         lapse_train_options options = small_train_options();
         small_set(&options, "task", "recommend");
         small_set(&options, "device", "cuda");
-        small_set(&options, "loss", losses[i]);
+        small_set(&options, "loss", name);
         options.model.negative_count = 2;
         lp_trainer trainer;
         lapse_error error = {0};
         if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
             lp_trainer_epoch(&trainer, &error) != LAPSE_OK)
             fail_msg("%s", error.message);
-        launch_count found = {losses[i], 0};
+        launch_count found = {name, 0};
         lp_profiler profiler = {count_launch, &found};
         lp_step_times times = {.profiler = &profiler};
         trainer.times = &times;
         lp_trainer_step(&trainer);
         if (found.count != 1)
-            fail_msg("%s: %d launches have its name", losses[i], found.count);
+            fail_msg("%s: %d launches have its name", name, found.count);
         lp_trainer_clear(&trainer);
     }
     lapse_dataset_close(dataset);

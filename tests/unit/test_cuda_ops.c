@@ -188,7 +188,7 @@ static void test_sampled_loss(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", sizes[i].items, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
-        lp_sampled_type type = (lp_sampled_type)(i % 4);
+        lp_loss type = (lp_loss)(LP_LOSS_BCE + i % (LP_LOSS_COUNT - LP_LOSS_BCE));
         graph_case_gradients(&this, lp_sampled_loss(graph, z, items, bias, target, negative, type, 0.2)->producer);
         graph_case_fill(&this, &random);
         set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_unchanged);

@@ -32,7 +32,7 @@ enum { CONTEXT = 20 };
  * their own. */
 static bool tests_loss(int model, int loss)
 {
-    return model == 0 || loss <= LP_LOSS_SAMPLED_SOFTMAX || loss == (int)lp_models[model]->default_loss;
+    return model == 0 || loss <= LP_LOSS_BCE || loss == (int)lp_models[model]->default_loss;
 }
 
 /* Begins the history of a sequence of the training data, whose user the model may know. */

@@ -70,7 +70,7 @@ static void check_loss(graph_case *this, const graph_result *result, double rela
     check_tensor(c->name, "gradient.bias", result->gradients + c->bias->offset, 1, c->item_count, relative);
 }
 
-static void run_loss(lp_sampled_type type, const char *loss, const char *name)
+static void run_loss(lp_loss type, const char *loss, const char *name)
 {
     graph_case this = {.gap = 1};
     lp_graph *graph = &this.graph;
@@ -104,14 +104,10 @@ static void run_loss(lp_sampled_type type, const char *loss, const char *name)
 static void test_losses(void **state)
 {
     (void)state;
-    static const char *const losses[] = {[LP_SAMPLED_BCE] = "bce",
-                                         [LP_SAMPLED_BPR] = "bpr",
-                                         [LP_SAMPLED_BPR_MAX] = "bpr-max",
-                                         [LP_SAMPLED_TOP1_MAX] = "top1-max"};
     static const char *const cases[] = {"small", "wide", "many", "far"};
-    for (int type = 0; type <= LP_SAMPLED_TOP1_MAX; type++)
+    for (int type = LP_LOSS_BCE; type < LP_LOSS_COUNT; type++)
         for (int i = 0; i < 4; i++)
-            run_loss((lp_sampled_type)type, losses[type], cases[i]);
+            run_loss((lp_loss)type, lp_losses[type].name, cases[i]);
 }
 
 /* Scores far apart: losses and gradients stay finite, and equal those of the reference in double. */
@@ -120,7 +116,7 @@ static void test_extreme_scores(void **state)
     (void)state;
     static const double biases[] = {0, 300, -300, 120, -120, 45, -45};
     enum { ITEMS = sizeof biases / sizeof *biases, NEGATIVES = ITEMS - 1 };
-    for (int type = 0; type <= LP_SAMPLED_TOP1_MAX; type++) {
+    for (int type = LP_LOSS_BCE; type < LP_LOSS_COUNT; type++) {
         graph_case this = {.gap = 1};
         lp_graph *graph = &this.graph;
         graph_result wanted;
@@ -130,7 +126,7 @@ static void test_extreme_scores(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", ITEMS, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, NEGATIVES);
-        lp_value *loss = lp_sampled_loss(graph, z, items, bias, target, negative, (lp_sampled_type)type, 0.001);
+        lp_value *loss = lp_sampled_loss(graph, z, items, bias, target, negative, (lp_loss)type, 0.001);
         graph_case_gradients(&this, loss->producer);
         lp_random random = lp_random_start((uint64_t)type, LP_PURPOSE_TEST, 215);
         graph_case_fill(&this, &random);

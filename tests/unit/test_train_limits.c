@@ -145,8 +145,8 @@ static void options_that_contradict(void **state)
          "sampled-softmax"},
         {{"task", "loss", "negatives-unseen"},
          {"recommend", "sampled-softmax", "true"},
-         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs the loss bce, bpr, "
-         "bpr-max or top1-max, which sample negatives for each target"},
+         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs a loss that samples "
+         "negatives for each target, such as bce"},
     };
     lapse_dataset *dataset = small_train_data(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {

@@ -267,8 +267,10 @@ static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage)
 static void report_launch(const lp_cuda_run *run, const lp_cuda_stage *stage, const lp_profiler *profiler)
 {
     static const char *const types[] = {"node", "fused", "reduction", "rows", "product", NULL};
-    static const char *const losses[] = {"bce", "bpr", "bpr-max", "top1-max"}; /* by lp_sampled_type */
-    const char *type = types[stage->type] ? types[stage->type] : losses[stage->parts[0].node->attributes.sampled];
+#define LOSS_NAME(id, kernel, name, ...) name,
+    static const char *const losses[] = {LP_SAMPLED_LOSSES(LOSS_NAME)};
+    int loss = stage->parts[0].node->attributes.loss - LP_LOSS_BCE;
+    const char *type = types[stage->type] ? types[stage->type] : losses[loss];
     lp_launch_part parts[LP_STAGE_PARTS];
     lp_launch launch = {run->stage, type, parts, stage->count, lp_device_timer_stop(run->device)};
     for (int p = 0; p < stage->count; p++) {

@@ -21,7 +21,7 @@ typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */
     const int32_t *target, *negative;
     int cols, count; /* scores of a row: 1 + negatives */
-    lp_sampled_type type;
+    lp_loss type;
     float regularization;
     float *dscores;
     /* dz = dloss * sum of dscore * item; NULL: not computed */
@@ -118,10 +118,11 @@ __device__ static inline void add_items(const loss_task &task, int item, float w
 /* Replaces the scores of a row by the dscores, and returns the lane's part of its loss. */
 __device__ static inline float row_loss(const loss_task &task, float *row, int lane)
 {
-    return task.type == LP_SAMPLED_BCE       ? lp_bce_row(row, task.count, 0, lane)
-           : task.type == LP_SAMPLED_BPR     ? lp_bpr_row(row, task.count, 0, lane)
-           : task.type == LP_SAMPLED_BPR_MAX ? lp_bpr_max_row(row, task.count, task.regularization, lane)
-                                             : lp_top1_max_row(row, task.count, 0, lane);
+#define ROW_LOSS(id, kernel, ...)  \
+    if (task.type == LP_LOSS_##id) \
+        return lp_##kernel##_row(row, task.count, task.regularization, lane);
+    LP_SAMPLED_LOSSES(ROW_LOSS)
+    return 0;
 }
 
 /* partial: sum of the losses of each block. */
@@ -206,7 +207,7 @@ void lp_cuda_sampled_loss_fused(const lp_node *node, const lp_node *gradient, co
         return;
     loss_task task = task_of(node, run, 4, gradient);
     task.bias = LP_INPUT(2);
-    task.type = node->attributes.sampled;
+    task.type = node->attributes.loss;
     task.regularization = (float)node->attributes.regularization;
     task.dscores = LP_OUTPUT(1);
     if (task.dscores)

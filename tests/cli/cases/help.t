@@ -256,9 +256,11 @@ $ lapse train --help
 |   --patience N              early-stopping patience: epochs without a better
 |                             validation score (default: 10)
 |   --loss NAME               loss function: softmax (cross-entropy over the
-|                             catalogue), bce (binary, with negative sampling),
-|                             sampled-softmax, or a ranking loss over negatives:
-|                             bpr, bpr-max, top1-max (default: by the size of the
+|                             catalogue), sampled-softmax (over a sample of it),
+|                             or over negatives of each target, bce (binary
+|                             cross-entropy), bpr (pairwise ranking), bpr-max
+|                             (ranking against hard negatives), top1-max (the
+|                             same, bounded) (default: by the size of the
 |                             catalogue; bpr for transrec)
 |   --censoring               right censoring (--when, rmtpp): the gap after the
 |                             last event of a sequence is still open at the end of

@@ -8,6 +8,9 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
+typedef float real;
+#include "formula/sampled.h"
+
 static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
 {
     return lp_run_data(run, node->inputs[input]);
@@ -273,7 +276,7 @@ void LP_FAST(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
 
 /* ------------------------------------------------------------------------------------------ sampled_loss ------ */
 
-/* The functions of lp_sampled_type: replace scores by their gradients and return the loss. */
+/* Functions of a loss: replace scores by their gradients and return the loss. */
 typedef double (*row_loss)(float *row, int count, float regularization);
 
 /* Both use e = exp(-|s|): log(1 + exp(s)) is max(s, 0) + log(1 + e), and the sigmoid is 1 / (1 + e) or e / (1 + e). */
@@ -371,10 +374,15 @@ static double top1_max_row(float *row, int count, float regularization)
     return (double)loss;
 }
 
-static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = bce_row,
-                                      [LP_SAMPLED_BPR] = bpr_row,
-                                      [LP_SAMPLED_BPR_MAX] = bpr_max_row,
-                                      [LP_SAMPLED_TOP1_MAX] = top1_max_row};
+/* NULL: the formula of sampled.h is fast enough. */
+static const row_loss fast_losses[LP_LOSS_COUNT] = {[LP_LOSS_BCE] = bce_row,
+                                                    [LP_LOSS_BPR] = bpr_row,
+                                                    [LP_LOSS_BPR_MAX] = bpr_max_row,
+                                                    [LP_LOSS_TOP1_MAX] = top1_max_row};
+
+#define ROW_LOSS(id, kernel, ...) [LP_LOSS_##id] = lp_##kernel##_row,
+static double (*const row_losses[LP_LOSS_COUNT])(float *row, int count, double regularization,
+                                                 int lane) = {LP_SAMPLED_LOSSES(ROW_LOSS)};
 
 void LP_FAST(sampled_loss)(const lp_node *node, const lp_run *run)
 {
@@ -382,7 +390,7 @@ void LP_FAST(sampled_loss)(const lp_node *node, const lp_run *run)
     const int32_t *target = ids(node, run, 4), *negative = ids(node, run, 5); /* [A], [A x N] */
     float *dscore = OUTPUT(1);                                                /* [A x (1 + N)] */
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
-    row_loss loss_of = row_losses[node->attributes.sampled];
+    row_loss fast = fast_losses[node->attributes.loss];
     float regularization = (float)node->attributes.regularization;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
@@ -391,7 +399,8 @@ void LP_FAST(sampled_loss)(const lp_node *node, const lp_run *run)
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
             row[i] = fast_dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
         }
-        loss += loss_of(row, count, regularization);
+        loss +=
+            fast ? fast(row, count, regularization) : row_losses[node->attributes.loss](row, count, regularization, 0);
     }
     *OUTPUT(0) = (float)loss;
 }

@@ -84,10 +84,8 @@ void LP_REFERENCE(softmax_loss_gradient)(const lp_node *node, const lp_run *run)
 
 typedef double (*row_loss)(real *row, int count, double regularization, int lane);
 
-static const row_loss row_losses[] = {[LP_SAMPLED_BCE] = lp_bce_row,
-                                      [LP_SAMPLED_BPR] = lp_bpr_row,
-                                      [LP_SAMPLED_BPR_MAX] = lp_bpr_max_row,
-                                      [LP_SAMPLED_TOP1_MAX] = lp_top1_max_row};
+#define ROW_LOSS(id, kernel, ...) [LP_LOSS_##id] = lp_##kernel##_row,
+static const row_loss row_losses[LP_LOSS_COUNT] = {LP_SAMPLED_LOSSES(ROW_LOSS)};
 
 void LP_REFERENCE(sampled_loss)(const lp_node *node, const lp_run *run)
 {
@@ -100,7 +98,7 @@ void LP_REFERENCE(sampled_loss)(const lp_node *node, const lp_run *run)
         real *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++)
             row[i] = score(node, run, t, i ? others[i - 1] : target[t]);
-        loss += row_losses[node->attributes.sampled](row, count, node->attributes.regularization, 0);
+        loss += row_losses[node->attributes.loss](row, count, node->attributes.regularization, 0);
     }
     *OUTPUT(0) = (real)loss;
 }
