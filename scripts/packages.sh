@@ -25,6 +25,7 @@ full|g++|C++ compiler, to test the header|tool g++
 full|clang|second compiler|tool clang
 full|python3-numpy|NumPy, for the independent forward pass|numpy
 full|python3-venv|virtual environment for the tests of the Python package|venv
+mutate|python3|the program that changes the source|tool python3
 python|python3-venv|virtual environment|venv
 aarch64|gcc-aarch64-linux-gnu|compiler for 64-bit ARM|tool aarch64-linux-gnu-gcc
 aarch64|qemu-user-static|emulator of 64-bit ARM|tool qemu-aarch64-static
