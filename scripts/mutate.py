@@ -233,7 +233,7 @@ def main():
 
 
 def judge(options, sites, begin):
-    known = equivalent_changes()
+    known, table = equivalent_changes(), open(os.path.join(FOLDER, "results.txt"), "w")
     wanted = {n for n, s in sites.items() if (s[0], s[3], s[4]) not in known}
     tests = mutate_run.trace_all(mutate_run.tests_of(TREE, BUILD), TREE, BUILD, options.jobs, say)
     entered = set().union(*(t.reached for t in tests)) if tests else set()
@@ -245,16 +245,13 @@ def judge(options, sites, begin):
         done += 1
         results[number] = [test, entering]
         file, line, kind, before, after = sites[number]
+        print(f"{file}:{line}: {kind}: {test or 'SURVIVED'} ({entering} tests enter it)\n- {before}\n+ {after}", file=table, flush=True)
         if test is None:
             say(f"{file}:{line}: {kind}" + ("" if entering else ", entered by no test") + f"\n- {before}\n+ {after}")
         if done % 50 == 0:
             say(f"{done} of {len(wanted)} judged, {time.monotonic() - begin:.0f} s")
 
     mutate_run.judge_all(wanted, tests, TREE, BUILD, options.jobs, on_result)
-    with open(os.path.join(FOLDER, "results.txt"), "w") as file:
-        for number, (test, entering) in sorted(results.items(), key=lambda r: sites[r[0]][:2]):
-            path, line, kind, before, after = sites[number]
-            file.write(f"{path}:{line}: {kind}: {test or 'SURVIVED'} ({entering} tests enter it)\n- {before}\n+ {after}\n")
     survived = sum(test is None for test, _ in results.values())
     say(f"{len(sites)} changes: {len(results) - survived} caught, {len(sites) - len(results)} without effect, {survived} survived")
     return survived > 0

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, ./run installs only missing
-# packages, cmake/commit.cmake finds the commit of the build.
+# run.sh: tests of the scripts: check_modules.sh reports each violation, tally.sh counts correctly, mutate.py makes the changes that it
+# lists, ./run installs only missing packages, cmake/commit.cmake finds the commit of the build.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
 root=$PWD
@@ -163,8 +163,8 @@ expect "count: the exit status of success" 0 $?
 
 # --------------------------------------------------------------------------------------------------- run ------
 
-expect "run: lists its tasks" "build demo test bench paper lint fuzz python clean" \
-    "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | xargs)"
+expect "run: lists its tasks" "build demo test bench paper lint fuzz mutate python clean" \
+    "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | uniq | xargs)"
 got=$(./run nonsense 2>&1 | head -n 1)
 expect "run: an unknown task" "run: unknown task 'nonsense'" "$got"
 ./run nonsense >/dev/null 2>&1
@@ -179,6 +179,43 @@ expect "fuzz: an unknown target" \
 for each in tests/fuzz/corpus/*; do
     expect "fuzz: the corpus $(basename "$each") has a target" yes "$([ -f "tests/fuzz/fuzz_$(basename "$each").c" ] && echo yes)"
 done
+
+# ------------------------------------------------------------------------------------------------- changes ------
+
+# All changes of a small program in one build: without a number it does what it did, with one something else, and it marks the places
+# that it reaches.
+python3 - "$work" <<'END' >"$work/changes.txt" 2>&1
+import os, random, subprocess, sys
+sys.path.insert(0, "scripts")
+sys.dont_write_bytecode = True
+import mutate_source
+work, source = sys.argv[1], open("tests/mutate/changes.c").read()
+body = source[:source.index("int main")]
+sites = dict(enumerate(mutate_source.sites_of("changes.c", source, random.Random(1)), 1))
+chosen = {n: s for n, s in sites.items() if s.line <= body.count("\n")}
+open(work + "/changes.c", "w").write(mutate_source.schemata(source, chosen))
+open(work + "/control.c", "w").write(mutate_source.CONTROL.replace("PLACES", "100"))
+subprocess.run(["cc", "-w", "-o", work + "/changes", work + "/changes.c", work + "/control.c"], check=True)
+open(work + "/trace", "wb").write(bytes(100))
+def run(number):
+    return subprocess.run([work + "/changes"], env={"LAPSE_MUTANT": str(number), "LAPSE_MUTANT_TRACE": work + "/trace"},
+                          stdout=subprocess.PIPE, text=True, timeout=10).stdout.strip()
+print("unchanged:", run(0))
+same = [f"{s.line}: {s.before}: {s.after}" for n, s in chosen.items() if run(n) == run(0)]
+print("reached:", sum(open(work + "/trace", "rb").read()), "of", len(chosen), "kinds:", *sorted({s.kind for s in chosen.values()}))
+print("without effect:", *same, sep="\n")
+print("relation turned:", run(min(n for n, s in chosen.items() if s.kind == "relation")))
+END
+expect "mutate: all changes of a program" "unchanged: 0 15 20 5 1 3
+reached: 25 of 25 kinds: condition constant relation statement sum
+without effect:
+24: a = 6;: ;
+24: a = 6;: a = 6 - 1;
+30: return a ? 1 : 2;: return a ? 1 : 2 - 1;
+37: total += p[i] - (n > 2 && p[0] == 1 ? 1 : -1);: total += p[i] - (n >= 2 && p[0] == 1 ? 1 : -1);
+37: total += p[i] - (n > 2 && p[0] == 1 ? 1 : -1);: total += p[i] - (n > 2 - 1 && p[0] == 1 ? 1 : -1);
+37: total += p[i] - (n > 2 && p[0] == 1 ? 1 : -1);: total += p[i] - (n > 2 && p[0] == 1 ? 1 : -1 + 1);
+relation turned: 1 15 20 5 1 3" "$(cat "$work/changes.txt")"
 
 # needing ID HAVE FAILING: packages_need on a system where the user is ID, the requirements that match HAVE are met, and the
 # first FAILING calls of apt-get install fail. Prints the messages and every call of apt-get.
