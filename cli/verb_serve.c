@@ -31,6 +31,7 @@ static void defaults(void *settings)
     srv_options *s = settings;
     srv_options_default(s);
     s->listen = from_environment("listen", s->listen);
+    s->store = from_environment("store", s->store);
 }
 
 #else
@@ -45,7 +46,7 @@ static int run(void *settings, const cli_call *call)
 
 static void defaults(void *settings)
 {
-    *(srv_options *)settings = (srv_options){.listen = "127.0.0.1:8080"};
+    *(srv_options *)settings = (srv_options){.listen = "127.0.0.1:8080", .memory = 1e9};
 }
 
 #endif
@@ -59,6 +60,10 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "listen", .type = CLI_TEXT, .offset = offsetof(srv_options, listen), .placeholder = "HOST:PORT",
      .help = "address to listen at; port 0 is any free port"},
+    {.name = "store", .type = CLI_TEXT, .offset = offsetof(srv_options, store), .placeholder = "FILE.db",
+     .help = "SQLite file of the histories, created if missing", .unset = "a temporary file"},
+    {.name = "memory", .type = CLI_NUMBER, .offset = offsetof(srv_options, memory), .placeholder = "BYTES",
+     .help = "histories with their sessions to keep in memory, in bytes"},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(srv_options, threads), .placeholder = "N",
      .help = "threads that answer queries", .unset = "all cores"},
     {0},

@@ -1,12 +1,11 @@
-/* answering.h: answers requests about histories. The queries of many requests become one run of the network. */
+/* answering.h: the threads that answer questions about histories. The questions of many requests become one run of the
+ * network. */
 #ifndef SERVER_ANSWERING_H
 #define SERVER_ANSWERING_H
 
-#include "server.h"
+#include "questions.h"
 
-extern const srv_member srv_predict_members[], srv_predict_response[];
-
-/* The loop of an answering thread: until the queue is closed. */
-void *srv_answering_thread(void *server);
+/* The loop of an answering thread: until the queue is closed. The worker is ready, and freed by the caller. */
+void *srv_answering_thread(void *worker);
 
 #endif

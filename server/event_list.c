@@ -58,7 +58,7 @@ bool srv_events_has(const srv_events *events, const char *id)
     return false;
 }
 
-bool srv_events_insert(srv_events *events, double time, int64_t position, const char *id, const char *name,
+bool srv_events_append(srv_events *events, double time, int64_t position, const char *id, const char *name,
                        const char *fields)
 {
     srv_event event = {.time = time, .position = position};
@@ -72,7 +72,18 @@ bool srv_events_insert(srv_events *events, double time, int64_t position, const 
     }
     if (!make_event(&event, id ? id : "", name, fields ? fields : ""))
         return false;
-    int64_t low = 0, high = events->count;
+    events->items[events->count++] = event;
+    events->bytes += (int64_t)(event.fields + strlen(event.text + event.fields) + 1);
+    return true;
+}
+
+bool srv_events_insert(srv_events *events, double time, int64_t position, const char *id, const char *name,
+                       const char *fields)
+{
+    if (!srv_events_append(events, time, position, id, name, fields))
+        return false;
+    srv_event event = events->items[events->count - 1];
+    int64_t low = 0, high = events->count - 1;
     if (high > 0 && compare(&events->items[high - 1], &event) <= 0)
         low = high;
     while (low < high) {
@@ -82,11 +93,41 @@ bool srv_events_insert(srv_events *events, double time, int64_t position, const 
         else
             high = middle;
     }
-    memmove(events->items + low + 1, events->items + low, sizeof event * (size_t)(events->count - low));
+    memmove(events->items + low + 1, events->items + low, sizeof event * (size_t)(events->count - 1 - low));
     events->items[low] = event;
-    events->count++;
-    events->bytes += (int64_t)(event.fields + strlen(event.text + event.fields) + 1);
     return true;
+}
+
+static int compare_items(const void *a, const void *b)
+{
+    return compare(a, b);
+}
+
+/* By id, then by position: the first of equal ids arrived first. */
+static int compare_ids(const void *a, const void *b)
+{
+    const srv_event *x = a, *y = b;
+    int order = strcmp(x->text, y->text);
+    return order ? order : (x->position > y->position) - (x->position < y->position);
+}
+
+void srv_events_sort(srv_events *events, bool unique)
+{
+    if (unique) {
+        int64_t kept = 0;
+        qsort(events->items, (size_t)events->count, sizeof *events->items, compare_ids);
+        for (int64_t i = 0; i < events->count; i++)
+            if (kept && *events->items[i].text && strcmp(events->items[kept - 1].text, events->items[i].text) == 0)
+                free(events->items[i].text);
+            else
+                events->items[kept++] = events->items[i];
+        events->count = kept;
+    }
+    for (int64_t i = 1; i < events->count; i++)
+        if (compare(&events->items[i - 1], &events->items[i]) > 0) {
+            qsort(events->items, (size_t)events->count, sizeof *events->items, compare_items);
+            break;
+        }
 }
 
 /* The action is the field "action". */
@@ -161,8 +202,8 @@ static void clear_model_events(model_events *m)
     free(m->json);
 }
 
-lapse_status srv_events_sync(const srv_events *events, int64_t position, const lapse_model *model,
-                             lapse_session *session, int64_t *known, double *last, lapse_error *error)
+lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, lapse_session *session,
+                             int64_t *known, double *last, lapse_error *error)
 {
     lapse_field field;
     int columns = 0;
@@ -181,7 +222,7 @@ lapse_status srv_events_sync(const srv_events *events, int64_t position, const l
         for (int64_t i = 0; i < events->count; i++) {
             const srv_event *e = &events->items[i];
             int count = 0;
-            if ((position && e->position > position) || lapse_model_event_type_find(model, e->text + e->name) < 0)
+            if (lapse_model_event_type_find(model, e->text + e->name) < 0)
                 continue;
             lapse_value *values = columns ? m.values + m.count * columns : NULL;
             if (columns && !read_fields(model, e->text + e->fields, values, &count, &m.json[m.count])) {

@@ -29,6 +29,11 @@ bool srv_events_has(const srv_events *events, const char *id);
 bool srv_events_insert(srv_events *events, double time, int64_t position, const char *id, const char *event,
                        const char *fields);
 
+/* The same without order, which srv_events_sort makes: for many events. unique: drops repeated ids. */
+bool srv_events_append(srv_events *events, double time, int64_t position, const char *id, const char *event,
+                       const char *fields);
+void srv_events_sort(srv_events *events, bool unique);
+
 /* An event of a request. */
 extern const srv_member srv_event_members[];
 
@@ -43,9 +48,9 @@ typedef struct srv_event_parts {
 /* Reads an event that has passed the schema; `path` names it in problems. */
 bool srv_event_read(const json_t *json, const char *path, double now, srv_event_parts *parts, srv_problem *problem);
 
-/* Makes the events that a model knows, of those up to a position in the log (0: all), the history of a session. *known is the
+/* Makes the events that a model knows, the history of a session. *known is the
  * number of events that it knows, *last the time of the last one. */
-lapse_status srv_events_sync(const srv_events *events, int64_t position, const lapse_model *model,
-                             lapse_session *session, int64_t *known, double *last, lapse_error *error);
+lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, lapse_session *session,
+                             int64_t *known, double *last, lapse_error *error);
 
 #endif

@@ -102,6 +102,8 @@ static void free_request(srv_request *r)
     srv_text_clear(&r->body);
     srv_text_clear(&r->out);
     json_decref(r->json);
+    if (r->extra)
+        r->extra_free(r->extra);
     free(r);
 }
 

@@ -1,6 +1,7 @@
 /* route_table.c: the routes of the server: one row each. The table dispatches and checks requests, and is printed as
  * /openapi.json. */
-#include "answering.h"
+#include "arrivals.h"
+#include "questions.h"
 #include "routes.h"
 
 static void handle_health(srv_request *r)
@@ -36,10 +37,12 @@ static const srv_member document_members[] = {
 };
 
 const srv_route srv_routes[] = {
-    {"GET", "/healthz", SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0},
-    {"GET", "/readyz", SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0},
-    {"GET", "/openapi.json", SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0},
+    {"GET", "/healthz", SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0, NULL},
+    {"GET", "/readyz", SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0, NULL},
+    {"GET", "/openapi.json", SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0, NULL},
     {"POST", "/v1/predict", SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
-     srv_predict_response, SRV_BODY_LIMIT},
+     srv_predict_response, SRV_BODY_LIMIT, NULL},
+    {"POST", "/v1/events", SRV_COMMIT, NULL, "Store events: one, an array, or one per line", srv_event_members,
+     srv_events_response, SRV_EVENTS_BODY, srv_events_parse},
     {0},
 };

@@ -66,6 +66,10 @@ void srv_route_find(srv_request *r, const char *method, const char *path)
 
 void srv_route_parse(srv_request *r)
 {
+    if (r->route->parse) {
+        r->route->parse(r);
+        return;
+    }
     if (!r->route->body)
         return;
     json_error_t error;
@@ -105,6 +109,14 @@ static void write_content(srv_text *text, const char *type, const srv_member *me
     srv_text_close(text, '}');
 }
 
+/* One object, or an array of them. */
+static void write_events_content(srv_text *text, const srv_member *members)
+{
+    srv_text_add(text, ",\"content\":{\"application/json\":{\"schema\":{\"oneOf\":[");
+    srv_schema_write(text, members, false);
+    srv_text_add(text, ",{\"type\":\"array\",\"minItems\":1,\"maxItems\":10000,\"items\":{\"type\":\"object\"}}]}}}");
+}
+
 static void write_operation(srv_text *text, const srv_route *route)
 {
     char method[16];
@@ -130,7 +142,10 @@ static void write_operation(srv_text *text, const srv_route *route)
         srv_text_name(text, "requestBody");
         srv_text_open(text, '{');
         srv_text_member_bool(text, "required", true);
-        write_content(text, "application/json", route->body, false);
+        if (route->parse)
+            write_events_content(text, route->body);
+        else
+            write_content(text, "application/json", route->body, false);
         srv_text_close(text, '}');
     }
     srv_text_name(text, "responses");

@@ -1,22 +1,43 @@
 /* serve.c: starts the parts of the server in order, waits for a signal, and stops them in the reverse order. */
 #include "serve.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "answering.h"
+#include "committing.h"
 #include "http.h"
 
 enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
+
+/* What srv_run starts besides the server's members. */
+typedef struct threads {
+    pthread_t answering[256], committing;
+    srv_worker workers[256];
+    int count;    /* answering threads that run */
+    bool commits; /* the committing thread runs */
+    int lock;     /* of the store's file; -1: none */
+    char temporary[64];
+} threads;
 
 void srv_options_default(srv_options *options)
 {
     memset(options, 0, sizeof *options);
     options->listen = "127.0.0.1:8080";
+    options->memory = 1e9;
+}
+
+srv_model *srv_server_model(srv_server *server, const char *history)
+{
+    (void)history;
+    return srv_model_take(server->model);
 }
 
 static void pause_milliseconds(long milliseconds)
@@ -38,67 +59,132 @@ static void drain(srv_server *server)
     }
 }
 
-static bool start_threads(srv_server *server, pthread_t *threads, int count)
+static bool fail(const char *what, const char *why)
 {
+    fprintf(stderr, "lapse: %s: %s\n", what, why);
+    return false;
+}
+
+/* One server per file. The lock ends with the process. */
+static bool lock_file(threads *t, const char *place)
+{
+    char path[4096];
+    snprintf(path, sizeof path, "%s-serve", place);
+    t->lock = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    if (t->lock < 0)
+        return fail(path, strerror(errno));
+    return flock(t->lock, LOCK_EX | LOCK_NB) == 0 || fail(place, "another lapse serve uses this store");
+}
+
+static bool open_store(srv_server *server, threads *t)
+{
+    char message[512] = "";
+    const char *place = server->options.store;
+    if (!place) {
+        snprintf(t->temporary, sizeof t->temporary, "%s/lapse-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+        int handle = mkstemp(t->temporary);
+        if (handle < 0)
+            return fail(t->temporary, strerror(errno));
+        close(handle);
+        server->options.store = place = t->temporary;
+    }
+    const srv_engine *engine = srv_engine_find(place, message);
+    if (!engine)
+        return fail("--store", message);
+    if (!engine->shared && !lock_file(t, place))
+        return false;
+    if (!srv_store_open(&server->store, place, true) || !srv_store_position(&server->store, &server->cache.position))
+        return fail("--store", server->store.message);
+    return true;
+}
+
+static bool start_threads(srv_server *server, threads *t)
+{
+    int count = server->options.threads > 0 ? server->options.threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
     for (int i = 0; i < SRV_STAGES; i++) {
         pthread_mutex_init(&server->queues[i].mutex, NULL);
         pthread_cond_init(&server->queues[i].ready, NULL);
         server->queues[i].most = QUEUE_MOST;
     }
-    for (int i = 0; i < count; i++)
-        if (pthread_create(&threads[i], NULL, srv_answering_thread, server) != 0) {
-            fprintf(stderr, "lapse: cannot start %d threads\n", count);
-            return false;
+    for (; t->count < count && t->count < (int)(sizeof t->workers / sizeof *t->workers); t->count++) {
+        srv_worker *w = &t->workers[t->count];
+        w->server = server;
+        if (!srv_store_open(&w->store, server->options.store, false))
+            return fail("--store", w->store.message);
+        if (pthread_create(&t->answering[t->count], NULL, srv_answering_thread, w) != 0) {
+            srv_worker_clear(w);
+            return fail("--threads", "the system refuses more threads");
         }
-    return true;
+    }
+    t->commits = pthread_create(&t->committing, NULL, srv_committing_thread, server) == 0;
+    return t->commits || fail("--threads", "the system refuses more threads");
 }
 
-static void wait_for_signal(const sigset_t *signals)
+static void stop(srv_server *server, threads *t)
 {
-    int number = 0;
-    while (sigwait(signals, &number) != 0)
-        ;
+    for (int i = 0; i < SRV_STAGES; i++)
+        srv_queue_close(&server->queues[i]);
+    for (int i = 0; i < t->count; i++) {
+        pthread_join(t->answering[i], NULL);
+        srv_worker_clear(&t->workers[i]);
+    }
+    if (t->commits)
+        pthread_join(t->committing, NULL);
+    if (server->http)
+        srv_http_stop(server->http);
+    srv_cache_clear(&server->cache);
+    srv_store_close(&server->store);
+    if (t->lock >= 0) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s-serve", server->options.store);
+        unlink(path);
+        close(t->lock);
+    }
+    if (t->temporary[0])
+        unlink(t->temporary);
+    srv_model_drop(server->model);
+}
+
+static bool start(srv_server *server, threads *t)
+{
+    lapse_error error;
+    char address[320];
+    if (!srv_cache_new(&server->cache, (int64_t)server->options.memory))
+        return fail("serve", "out of memory");
+    if (!srv_model_load(server->options.model, &server->model, &error))
+        return fail(server->options.model, error.message);
+    if (!open_store(server, t) || !start_threads(server, t) ||
+        !srv_http_start(server, &server->http, address, sizeof address))
+        return false;
+    printf("ready in %.0f ms: http://%s/\n", (srv_clock() - server->begun) * 1e3, address);
+    fflush(stdout);
+    return true;
 }
 
 int srv_run(const srv_options *options)
 {
     srv_server *server = calloc(1, sizeof *server);
-    lapse_error error;
-    char address[320];
+    threads *t = calloc(1, sizeof *t);
     sigset_t signals;
-    if (!server)
-        return 1;
-    server->options = *options;
-    server->begun = srv_clock();
-    sigemptyset(&signals);
-    sigaddset(&signals, SIGTERM);
-    sigaddset(&signals, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by all threads */
-    signal(SIGPIPE, SIG_IGN);
-    if (lapse_model_load(options->model, &server->model, &error) != LAPSE_OK) {
-        fprintf(stderr, "lapse: %s: %s\n", options->model, error.message);
-        free(server);
-        return 1;
+    int status = 1, number = 0;
+    if (server && t) {
+        t->lock = -1;
+        server->options = *options;
+        server->begun = srv_clock();
+        sigemptyset(&signals);
+        sigaddset(&signals, SIGTERM);
+        sigaddset(&signals, SIGINT);
+        pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by all threads */
+        signal(SIGPIPE, SIG_IGN);
+        if (start(server, t)) {
+            while (sigwait(&signals, &number) != 0)
+                ;
+            drain(server);
+            status = 0;
+        }
+        stop(server, t);
     }
-    int count = options->threads > 0 ? options->threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
-    pthread_t *threads = calloc((size_t)count, sizeof *threads);
-    int status = 1;
-    if (threads && start_threads(server, threads, count) &&
-        srv_http_start(server, &server->http, address, sizeof address)) {
-        printf("ready in %.0f ms: http://%s/\n", (srv_clock() - server->begun) * 1e3, address);
-        fflush(stdout);
-        wait_for_signal(&signals);
-        drain(server);
-        status = 0;
-    }
-    for (int i = 0; i < SRV_STAGES; i++)
-        srv_queue_close(&server->queues[i]);
-    for (int i = 0; threads && i < count && threads[i]; i++)
-        pthread_join(threads[i], NULL);
-    if (server->http)
-        srv_http_stop(server->http);
-    free(threads);
-    lapse_model_free(server->model);
     free(server);
+    free(t);
     return status;
 }

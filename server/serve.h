@@ -8,6 +8,8 @@
 typedef struct srv_options {
     const char *model;  /* path of a model file */
     const char *listen; /* ADDRESS:PORT; port 0: any free port */
+    const char *store;  /* FILE.db; NULL: histories are kept in a file that is deleted at the end */
+    double memory;      /* bytes of cached histories */
     int threads;        /* that answer queries; 0: all cores */
 } srv_options;
 

@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "cache.h"
 #include "request_schema.h"
 #include "serve.h"
 #include "text_buffer.h"
@@ -21,6 +22,7 @@ typedef struct srv_request srv_request;
 typedef enum srv_stage {
     SRV_AT_ONCE, /* by the thread that read it: no waiting, no computing */
     SRV_ANSWER,  /* by the answering threads, many in one run of the network */
+    SRV_COMMIT,  /* by the thread that writes to the store: events of many requests in one transaction */
     SRV_STAGES
 } srv_stage;
 
@@ -28,11 +30,12 @@ typedef enum srv_stage {
 typedef struct srv_route {
     const char *method, *path; /* {name} matches one segment */
     srv_stage stage;
-    void (*handle)(srv_request *request);  /* of SRV_AT_ONCE */
+    void (*handle)(srv_request *request); /* NULL: by the stage itself */
     const char *summary;
     const srv_member *body;     /* of the request; NULL: none */
     const srv_member *response; /* NULL: not JSON */
     size_t limit;               /* bytes of the body */
+    void (*parse)(srv_request *request); /* reads the body; NULL: a JSON object */
 } srv_route;
 
 extern const srv_route srv_routes[]; /* ends with a row without a path */
@@ -53,6 +56,8 @@ struct srv_request {
     int status;       /* of the response */
     const char *type; /* content type */
     srv_text out;     /* its body */
+    void *extra;      /* of the route; freed by extra_free */
+    void (*extra_free)(void *extra);
     struct MHD_Connection *connection;
     srv_request *next; /* in a queue */
 };
@@ -75,13 +80,18 @@ typedef struct srv_queue {
 
 struct srv_server {
     srv_options options;
-    lapse_model *model;
+    srv_model *model;
+    srv_store store; /* of the committing thread */
+    srv_cache cache;
     srv_queue queues[SRV_STAGES];
     atomic_int active;    /* requests that have begun and not ended */
     atomic_bool draining; /* no new connections */
     double begun;
     struct srv_http *http;
 };
+
+/* A reference to the model that answers about a history; NULL: events of a request. */
+srv_model *srv_server_model(srv_server *server, const char *history);
 
 /* Puts a request into a queue; false if the queue is full or closed. Takes up to `most` requests, as a list; NULL: closed. */
 bool srv_queue_put(srv_queue *queue, srv_request *request);

@@ -1,4 +1,5 @@
 """Tests of `lapse serve`."""
+import http.client
 import json
 import os
 import re
@@ -64,7 +65,7 @@ def test_bad_requests():
         cases = [
             ("{", None, "not JSON"),
             ("[]", None, "must be a JSON object"),
-            ({}, "events", "missing"),
+            ({}, "history", "missing"),
             ({"events": []}, "events", "empty"),
             ({"events": [{"time": "yesterday", "event": "a"}]}, "events[0].time", "not a time"),
             ({"events": [{"event": "a"}]}, "events[0].time", "missing"),
@@ -122,6 +123,145 @@ def test_stop_answers_every_accepted_request():
             thread.join()
         check(len(done) > 8, f"{len(done)} answers")
         equal(set(done), {(200, 400)})
+
+
+def append(server, events, **options):
+    return server.call("POST", "/v1/events", events, **options)
+
+
+def events_of(histories):
+    """The events of all histories, each with an id."""
+    return [dict(event, history=name, id=f"{name}-{i}") for name, events in histories.items() for i, event in enumerate(events)]
+
+
+@test
+def test_stored_histories_equal_predict_and_survive():
+    histories, store = data.histories("items.csv"), data.path("stored.db")
+    ask = {"history": list(histories), "at": ["+1h", "+7d"], "top": 5}
+    with Server(TOOL, data.path("items.safetensors"), "--store", store) as server:
+        status, value = append(server, events_of(histories))
+        total = sum(len(events) for events in histories.values())
+        equal((status, value["stored"], value["duplicates"], value["errors"]), (200, total, 0, 0))
+        answers = server.good("/v1/predict", ask)["answers"]
+        same_as_tool(answers, "items.safetensors", "items.csv", "--at", "+1h", "--at", "+7d", "--top", "5")
+        equal(server.good("/v1/predict", ask)["answers"], answers, "cached")
+        server.stop(signal.SIGKILL)
+    with Server(TOOL, data.path("items.safetensors"), "--store", store) as server:
+        equal(server.good("/v1/predict", ask)["answers"], answers, "after kill -9")
+        equal(append(server, events_of(histories))[1]["duplicates"], total, "sent again")
+        equal(server.good("/v1/predict", ask)["answers"], answers, "after duplicates")
+        status, text = subprocess.run([TOOL, "serve", data.path("items.safetensors"), "--store", store, "--listen", "127.0.0.1:0"],
+                                      capture_output=True, text=True, timeout=20).returncode, ""
+        equal(status, 1, "a second server on one file")
+
+
+@test
+def test_event_is_visible_to_the_next_query():
+    history = next(iter(data.histories("shop.csv").values()))
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        for i, event in enumerate(history[:30]):
+            append(server, dict(event, history="one", id=str(i)))
+            body = {"at": "+1h", "top": 0}
+            stored = server.good("/v1/predict", dict(body, history="one"))["answers"][0]
+            posted = server.good("/v1/predict", dict(body, events=history[:i + 1]))["answers"][0]
+            equal(stored["predictions"], posted["predictions"], f"after {i + 1} events")
+            equal((stored["history"], stored["events"]), ("one", i + 1))
+
+
+@test
+def test_order_of_arrival_does_not_matter():
+    import random
+    histories = data.histories("shop.csv", 6)
+    events = [dict(event, time=round(event["time"] / 86400) * 86400) for event in events_of(histories)]  # with ties
+    ask = {"history": list(histories), "at": ["+1h", "+3d"], "top": 0}
+    expected = None
+    for seed in range(6):
+        order = random.Random(seed)
+        arrivals = events + order.sample(events, len(events) // 3)
+        order.shuffle(arrivals)
+        with Server(TOOL, data.path("shop.safetensors")) as server:
+            for i in range(0, len(arrivals), 50):
+                equal(append(server, arrivals[i:i + 50])[0], 200)
+                server.good("/v1/predict", dict(ask, at="+30d"))  # histories are cached while late events arrive
+            answers = server.raw("POST", "/v1/predict", json.dumps(ask))[2]
+        answers = json.dumps(json.loads(answers)["answers"])
+        expected = expected or answers
+        equal(answers, expected, f"order {seed}")
+
+
+@test
+def test_forms_and_errors_of_events():
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        event = {"history": "a", "time": "2026-02-01T10:00:00Z", "event": "view tent"}
+        equal(append(server, event)[1]["stored"], 1)
+        lines = json.dumps(dict(event, id="1")) + "\n{broken\n\n" + json.dumps(dict(event, id="1")) + "\n"
+        value = append(server, lines)[1]
+        equal([e["status"] for e in value["events"]], ["stored", "error", "duplicate"])
+        value = append(server, [dict(event, id="2"), dict(event, time="soon"), {"history": "a"}])[1]
+        equal([e.get("field") for e in value["events"]], [None, "time", "time"])
+        equal((value["stored"], value["errors"]), (1, 2))
+        for body, field in ((dict(event, time="soon"), "time"), ({"time": 1, "event": "a"}, "history"),
+                            (dict(event, history=""), "history"), (dict(event, history="a\tb"), "history"),
+                            (dict(event, id="a\nb"), "id"), (dict(event, history="x" * 2000), "history"),
+                            (dict(event, fields={"a": [1]}), "fields.a"), (dict(event, what=1), "what"), ([], None), (3, "")):
+            status, problem = append(server, body)
+            equal((status, problem.get("field", "")), (400, field or ""), str(body)[:80])
+        equal(append(server, [dict(event, id=str(i)) for i in range(10001)])[0], 400)
+        equal(server.good("/v1/predict", {"history": "a"})["answers"][0]["events"], 3)
+        answer = server.good("/v1/predict", {"history": "nobody"})["answers"][0]
+        check("no history" in answer["problem"], str(answer))
+
+
+@test
+def test_kill_loses_nothing_acknowledged():
+    """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
+    store, acknowledged, stopping = data.path("killed.db"), [], threading.Event()
+    names = [e["event"] for e in next(iter(data.histories("shop.csv").values()))]
+    state = {}
+
+    def client(number):
+        sent = 0
+        while not stopping.is_set():
+            event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
+                     "id": f"{number}-{sent}"}
+            try:
+                connection = state["server"].connect()
+                while not stopping.is_set():
+                    connection.request("POST", "/v1/events", json.dumps(event))
+                    response = connection.getresponse()
+                    value = json.loads(response.read())
+                    if response.status == 200 and value["errors"] == 0:
+                        acknowledged.append((event["history"], event["time"], event["event"]))
+                        sent += 1
+                        event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
+                                 "id": f"{number}-{sent}"}
+            except (OSError, http.client.HTTPException, ValueError):
+                time.sleep(0.01)  # the event is sent again: it may have been stored
+
+    state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
+    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
+    for thread in threads:
+        thread.start()
+    for _ in range(4):
+        time.sleep(0.7)
+        state["server"].process.kill()
+        state["server"].process.communicate()
+        state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
+    time.sleep(0.3)
+    stopping.set()
+    for thread in threads:
+        thread.join()
+    check(len(acknowledged) > 200, f"{len(acknowledged)} events")
+    with state["server"] as server:
+        for number in range(8):
+            mine = [a for a in acknowledged if a[0] == f"h{number}"]
+            events = [{"time": t, "event": e} for _, t, e in mine]
+            got = server.good("/v1/predict", {"history": f"h{number}", "at": "+1h", "top": 0})["answers"][0]
+            want = server.good("/v1/predict", {"events": events, "at": "+1h", "top": 0})["answers"][0]
+            # One further event may have been stored without an answer.
+            if got["events"] == len(mine) + 1:
+                continue
+            equal((got["events"], got["predictions"]), (want["events"], want["predictions"]), f"h{number}")
 
 
 @test

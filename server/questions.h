@@ -1,0 +1,54 @@
+/* questions.h: a request about histories, read from its JSON; and the members that such requests share. */
+#ifndef SERVER_QUESTIONS_H
+#define SERVER_QUESTIONS_H
+
+#include "query_times.h"
+#include "subjects.h"
+
+enum { SRV_TOP_DEFAULT = 10, SRV_TOP_MAX = 10000, SRV_SUBJECTS_MAX = 1000, SRV_EVENTS_MAX = 10000 };
+
+typedef struct srv_question {
+    srv_subject *subject;
+    double at;
+    int64_t top;
+    lapse_recommendation *best; /* [top]; inside srv_asked.best */
+    int64_t count;              /* -1: it cannot be asked: `problem` says why */
+    const char *problem;
+} srv_question;
+
+/* What a request asks, of one model; a request about many histories may be answered by several. */
+typedef struct srv_view {
+    srv_model *model;
+    const char *target;
+    lapse_item_filter filter;
+    bool filtered;
+} srv_view;
+
+typedef struct srv_asked {
+    srv_request *request;
+    srv_subject *subjects;
+    int subject_count;
+    srv_view views[4];
+    int view_count;
+    srv_question *questions;
+    int question_count;
+    lapse_recommendation *best;
+    int64_t top;      /* as requested; 0: all */
+    int64_t position; /* of the log, that the answers are about */
+    double now;       /* what "now" means */
+} srv_asked;
+
+extern const srv_member srv_predict_members[], srv_predict_response[];
+
+/* Reads histories and events: subjects without sessions. Sets the problem of the request on failure. */
+bool srv_ask_subjects(srv_asked *asked);
+/* Reads the rest, when the subjects are open: questions. */
+bool srv_ask_questions(srv_asked *asked);
+srv_view *srv_ask_view(srv_asked *asked, srv_model *model);
+void srv_ask_write(srv_asked *asked);
+void srv_ask_clear(srv_asked *asked);
+
+/* Whether a name of a history is usable. */
+bool srv_name_check(const char *name, const char *field, srv_problem *problem);
+
+#endif
