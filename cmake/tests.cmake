@@ -28,7 +28,10 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
     target_compile_definitions(${emulated} PRIVATE ${LAPSE_INTERFACE})
     target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
     target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
-      -ffp-contract=off -U_FORTIFY_SOURCE) # fibers jump between stacks
+      -ffp-contract=off -U_FORTIFY_SOURCE # fibers jump between stacks
+      # Devices do not support misaligned vectors, and do not report an index beyond a register's or a shared array.
+      $<$<COMPILE_LANGUAGE:CXX>:-fsanitize=alignment,bounds -fno-sanitize-recover=all>)
+    target_link_options(${emulated} PUBLIC -fsanitize=undefined)
     if(LAPSE_WERROR)
       target_compile_options(${emulated} PRIVATE -Werror)
     endif()

@@ -1,8 +1,6 @@
 /* bench_check.c: compares the gradients of a training step with the reference kernels in double. */
 #include "bench/bench_check.h"
 
-#include "train/trainer.h"
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +62,23 @@ static lapse_status reference_init(reference *r, const lp_trainer *trainer, laps
     return LAPSE_OK;
 }
 
+/* A sampled encoding samples its frequencies in the step, which leaves them in the device's parameters. */
+static lapse_status copy_samples(reference *r, const lp_trainer *trainer, lapse_error *error)
+{
+    const lp_sampler *sampler = &trainer->sampler;
+    size_t count = (size_t)sampler->count;
+    float *samples = lp_alloc(count, sizeof *samples);
+    if (!samples)
+        return lp_fail_memory(error, "a step in double", count * sizeof *samples);
+    if (sampler->backend)
+        trainer->backend->copy_to_host(trainer->backend->context, samples, trainer->parameters + sampler->sample_offset,
+                                       count * sizeof *samples);
+    for (size_t i = 0; i < count; i++)
+        r->parameters[sampler->sample_offset + i] = (double)samples[i];
+    lp_free(samples);
+    return LAPSE_OK;
+}
+
 /* Runs the batch of the trainer's first step. Planning changes the offsets of the graph's values, so the trainer cannot
  * run afterwards. */
 static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error *error)
@@ -75,7 +90,7 @@ static lapse_status reference_run(reference *r, lp_trainer *trainer, lapse_error
     r->scratch = lp_alloc(r->plan.scratch_size, 1);
     if (!r->work || !r->scratch)
         return lp_fail_memory(error, "a step in double", r->plan.work_size + r->plan.scratch_size);
-    double seed_value = 1.0 / batch->targets, time_share = (double)batch->time_share;
+    double seed_value = (double)lp_trainer_loss_gradient(trainer), time_share = (double)batch->time_share;
     int32_t sample = 0;
     void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &sample};
     lp_runner_feed(batch, 0, inputs);
@@ -129,6 +144,10 @@ static gradient gradient_of(const reference *r, const lp_trainer *trainer, int i
     const lp_graph *graph = &trainer->network.graph;
     const lp_value *value = graph->parameters[index].value;
     size_t capacity = (size_t)trainer->batch.item_capacity, offset = 0, cols = (size_t)value->cols;
+    if (trainer->sampler.backend && strcmp(value->name, LP_LOG_PERIOD) == 0) /* the step's sample, as it was fed back */
+        return (gradient){value->name, trainer->sampler.seed,
+                          r->gradients + trainer->sampler.sample_offset - graph->table_size,
+                          (size_t)trainer->sampler.count};
     if (!graph->parameters[index].table) {
         offset = value->offset - graph->table_size;
         return (gradient){value->name, gradients + offset, r->gradients + offset, (size_t)value->rows * cols};
@@ -137,6 +156,17 @@ static gradient gradient_of(const reference *r, const lp_trainer *trainer, int i
         offset += graph->parameters[i].table ? (size_t)graph->parameters[i].value->cols * capacity : 0;
     size_t listed = capacity ? (size_t)trainer->batch.shard_items[0] : 0;
     return (gradient){value->name, rows + offset, r->row_gradients + offset, listed * cols};
+}
+
+/* Whether the parameter is the sampler's, which runs on the host: its gradient is none of the network's. */
+static bool of_sampler(const lp_trainer *trainer, int index)
+{
+    const lp_graph *graph = &trainer->sampler.step.graph;
+    bool found = false;
+    for (int i = 0; trainer->sampler.backend && i < graph->parameter_count; i++)
+        found = found || strcmp(graph->parameters[i].value->name,
+                                trainer->network.graph.parameters[index].value->name) == 0;
+    return found;
 }
 
 /* The maximum over all parameters of the root mean square of the error, relative to that of the gradient; *name is the
@@ -148,15 +178,18 @@ static gradient gradient_of(const reference *r, const lp_trainer *trainer, int i
 static double compare(const reference *r, const lp_trainer *trainer, const float *gradients, const float *rows,
                       double *sizes, const char **name)
 {
-    int count = trainer->network.graph.parameter_count;
+    int all = trainer->network.graph.parameter_count, count = 0;
     double worst = -1;
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < all; i++) {
         gradient one = gradient_of(r, trainer, i, gradients, rows);
-        sizes[i] = root_mean_square(&one, false);
+        if (!of_sampler(trainer, i))
+            sizes[count++] = root_mean_square(&one, false);
     }
     qsort(sizes, (size_t)count, sizeof *sizes, by_size);
     double least = fmax(0.1 * sizes[count / 2], 1e-30);
-    for (int i = 0; i < count; i++) {
+    for (int i = 0; i < all; i++) {
+        if (of_sampler(trainer, i))
+            continue;
         gradient one = gradient_of(r, trainer, i, gradients, rows);
         double error = root_mean_square(&one, true) / fmax(root_mean_square(&one, false), least);
         if (trainer->runner.precision != LP_PRECISION_FP32 && strcmp(one.name, LP_LOG_PERIOD) == 0)
@@ -170,7 +203,7 @@ static double compare(const reference *r, const lp_trainer *trainer, const float
     return worst;
 }
 
-static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error)
+lapse_status lp_bench_check_step(lp_trainer *trainer, double *worst, lapse_error *error)
 {
     const lp_adam *adam = &trainer->adam;
     size_t dense = adam->size - adam->table_size;
@@ -192,6 +225,8 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
         status = lp_backend_check(trainer->backend, error);
     }
     if (status == LAPSE_OK)
+        status = copy_samples(&r, trainer, error);
+    if (status == LAPSE_OK)
         status = reference_run(&r, trainer, error);
     if (status == LAPSE_OK) {
         const char *name = "";
@@ -210,8 +245,7 @@ static lapse_status check(lp_trainer *trainer, double *worst, lapse_error *error
     return status;
 }
 
-/* Operations of a step with as many tokens as the plan allows. */
-static double step_flop(const lp_trainer *trainer)
+double lp_bench_step_flop(const lp_trainer *trainer)
 {
     const lp_graph *graph = &trainer->network.graph;
     double flop = 0;
@@ -237,13 +271,13 @@ static lapse_status check_sequences(const lp_bench_preset *preset, const lapse_b
     LP_TRY(lp_bench_data(preset, sequences, items, options->seed, &dataset, error));
     lapse_status status = lp_trainer_init(&trainer, dataset, &train, error);
     if (status == LAPSE_OK) {
-        double flop = step_flop(&trainer);
+        double flop = lp_bench_step_flop(&trainer);
         if (flop > MOST_FLOP && sequences > FEWEST_SEQUENCES)
             fewer = (int)fmax(FEWEST_SEQUENCES, sequences * MOST_FLOP / flop);
         if (backend)
             trainer.runner.backend = backend;
         if (fewer == sequences)
-            status = check(&trainer, worst, error);
+            status = lp_bench_check_step(&trainer, worst, error);
         lp_trainer_clear(&trainer);
     }
     lapse_dataset_close(dataset);

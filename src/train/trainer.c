@@ -367,7 +367,7 @@ static void optimize(lp_trainer *trainer, bool joined)
 /* The gradient of the batch's loss, a sum over its targets: that of their mean. A window of few targets thus weighs as much as one of
  * many, and with censoring that would bias the law, because sequences of few events are those of long gaps. There all targets of an
  * epoch weigh the same. */
-static float gradient_of_loss(const lp_trainer *trainer)
+float lp_trainer_loss_gradient(const lp_trainer *trainer)
 {
     const lp_windows *windows = &trainer->windows;
     if (!trainer->targets.censored)
@@ -399,7 +399,7 @@ void lp_trainer_step(lp_trainer *trainer)
         .gradients = &trainer->adam,
         .train_step = at_once ? &train_step : NULL,
         .loss = losses,
-        .seed_value = gradient_of_loss(trainer),
+        .seed_value = lp_trainer_loss_gradient(trainer),
         .seed = trainer->options.run.seed,
         .step = step,
         .prepare = lists && !ready ? make_shard_vocabulary : NULL,

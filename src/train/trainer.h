@@ -83,6 +83,9 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);
 /* One optimizer step on the next windows. */
 void lp_trainer_step(lp_trainer *trainer);
 
+/* The gradient of the current batch's loss, a sum over its targets, that a step backpropagates. */
+float lp_trainer_loss_gradient(const lp_trainer *trainer);
+
 /* Waits for the losses of the newest steps and adds them to the state. On a device the state is behind by up to LP_LOSS_STEPS
  * steps otherwise. */
 void lp_trainer_collect(lp_trainer *trainer);

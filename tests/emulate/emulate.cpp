@@ -5,15 +5,20 @@
  * resumed: a warp whose lanes (of the given mask) have all reached it, or else the whole block. If no thread can be resumed, threads have
  * diverged around a barrier, which is undefined behaviour on a GPU and an error here.
  *
+ * Dynamic shared memory ends where a page begins that nobody may access, and is no better aligned than CUDA promises: an access beyond
+ * its bytes stops with a message, and what lies before it is checked after every block.
+ *
  * The state is global: only one launch may run at a time. The mutex of the CUDA backend ensures that.
  */
 #include "emulate.h"
 
 #include <setjmp.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 #include <ucontext.h>
+#include <unistd.h>
 
 uint3 threadIdx, blockIdx;
 dim3 blockDim, gridDim;
@@ -21,7 +26,7 @@ dim3 blockDim, gridDim;
 namespace
 {
 
-enum { THREADS = 1024, WARP = 32, STACK = 256 * 1024, SHARED = 227 * 1024 };
+enum { THREADS = 1024, WARP = 32, STACK = 256 * 1024, BEFORE = 1024 /* bytes before shared memory that are checked */ };
 
 enum state { READY, AT_WARP, AT_BLOCK, DONE };
 
@@ -47,13 +52,32 @@ int current, started, count; /* thread that runs; threads begun; threads of the 
 int any_predicate;
 lp_emulate_body body;
 const void *body_context;
-alignas(1024) char shared_memory[SHARED];
+char *shared_end, *shared_memory; /* the page that nobody may access; the launch's memory, before that */
+struct sigaction earlier_action;  /* on an access outside of memory */
 
 void fail(const char *why)
 {
     fprintf(stderr, "emulated kernel, block (%u, %u, %u), thread %d: %s\n", blockIdx.x, blockIdx.y, blockIdx.z, current,
             why);
     abort();
+}
+
+void on_bad_access(int, siginfo_t *info, void *)
+{
+    char *at = (char *)info->si_addr;
+    sigaction(SIGSEGV, &earlier_action, NULL); /* then the access happens again */
+    if (at >= shared_end && at < shared_end + getpagesize())
+        fail("an access beyond the shared memory of its block");
+}
+
+/* Memory that ends at a page which nobody may access. */
+void make_shared()
+{
+    size_t page = (size_t)getpagesize(), size = (BEFORE + LP_EMULATE_SHARED + page - 1) / page * page;
+    char *memory = (char *)mmap(NULL, size + page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (memory == MAP_FAILED || mprotect(memory + size, page, PROT_NONE) != 0)
+        fail("no shared memory");
+    shared_end = memory + size;
 }
 
 void leave(fiber *self)
@@ -174,7 +198,7 @@ void release_block()
 
 void run_block(size_t shared_size)
 {
-    memset(shared_memory, 0xFF, shared_size);
+    memset(shared_memory - BEFORE, 0xFF, BEFORE + shared_size);
     started = 0;
     for (int i = 0; i < count; i++) {
         unsigned n = (unsigned)i;
@@ -184,6 +208,9 @@ void run_block(size_t shared_size)
     while (run_ready())
         if (!release_warps())
             release_block();
+    for (int i = 1; i <= BEFORE; i++)
+        if (shared_memory[-i] != (char)0xFF)
+            fail("a store before the shared memory of its block");
 }
 
 } // namespace
@@ -195,8 +222,14 @@ void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body w
     count = (int)(block.x * block.y * block.z);
     body = what;
     body_context = context;
-    if (count < 1 || count > THREADS || shared_size > SHARED || grid.y > 65535 || grid.z > 65535)
-        fail("the launch is larger than a GPU allows");
+    if (!shared_end)
+        make_shared();
+    shared_size = (shared_size + 15) / 16 * 16; /* CUDA aligns it to 16 bytes */
+    shared_memory = shared_end - shared_size;
+    struct sigaction action = {};
+    action.sa_sigaction = on_bad_access;
+    action.sa_flags = SA_SIGINFO | SA_NODEFER;
+    sigaction(SIGSEGV, &action, &earlier_action);
     for (idle_count = 0; idle_count < THREADS; idle_count++)
         idle[idle_count] = &fibers[idle_count];
     const char *reverse = getenv("LAPSE_EMULATE_REVERSE");
@@ -206,6 +239,13 @@ void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body w
         blockIdx = {(unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y), (unsigned)(n / grid.x / grid.y)};
         run_block(shared_size);
     }
+    sigaction(SIGSEGV, &earlier_action, NULL);
+}
+
+void lp_emulate_aligned(const void *at, size_t bytes, const char *what)
+{
+    if ((uintptr_t)at % bytes)
+        fail(what);
 }
 
 void *lp_emulate_shared(void)

@@ -2,8 +2,10 @@
  *
  * The .cu files compile as C++ with this header instead of CUDA's. A launch runs its blocks one after another; the threads of a block
  * are fibers on one CPU thread, which switch at barriers and shuffles (emulate.cpp). The emulation exposes undefined behaviour: shared
- * memory starts as NaN, a barrier that some threads never reach aborts with a message, and LAPSE_EMULATE_REVERSE reverses the order of
- * blocks, so that results which depend on it differ.
+ * memory starts as NaN, an access beyond its bytes, a misaligned vector or a barrier that some threads never reach aborts with a
+ * message, and LAPSE_EMULATE_REVERSE reverses the order of blocks, so that results which depend on it differ. A launch that is larger than
+ * a GPU allows fails as it does there. The compiler checks the alignment of loads and stores and the bounds of arrays (-fsanitize), this
+ * layer that of copies and matrices of PTX instructions.
  *
  * Only what the kernels use is here; emulate_runtime.h has the runtime API. Timings of the emulation are meaningless.
  */
@@ -98,6 +100,8 @@ typedef void (*lp_emulate_body)(const void *context);
 void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body body, const void *context);
 /* The block's dynamic shared memory. */
 void *lp_emulate_shared(void);
+/* Stops with a message if the address is no multiple of `bytes`. */
+void lp_emulate_aligned(const void *at, size_t bytes, const char *what);
 
 template <typename body_type> void lp_emulate_call(const void *context)
 {
@@ -115,6 +119,11 @@ struct cudaLaunchConfig_t {
 template <typename... types, typename... given>
 cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(types...), const given &...arguments)
 {
+    dim3 grid = config->gridDim, block = config->blockDim;
+    size_t threads = (size_t)block.x * block.y * block.z;
+    if (threads < 1 || threads > 1024 || config->dynamicSmemBytes > LP_EMULATE_SHARED || grid.x > INT32_MAX ||
+        grid.y > 65535 || grid.z > 65535)
+        return cudaErrorInvalidValue;
     std::tuple<types...> values(arguments...);
     auto body = [=]() { std::apply(kernel, values); };
     cudaLaunchConfig_t mine = *config;

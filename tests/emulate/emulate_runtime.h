@@ -13,7 +13,8 @@
 #include <functional>
 #include <vector>
 
-enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorNotSupported };
+enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidValue, cudaErrorNotSupported };
+enum { LP_EMULATE_SHARED = 227 * 1024 }; /* bytes of shared memory of a block, at most */
 enum cudaMemcpyKind { cudaMemcpyDefault };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaStreamCaptureModeThreadLocal };
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
@@ -66,7 +67,9 @@ static inline cudaError_t cudaGetLastError(void)
 }
 static inline const char *cudaGetErrorString(cudaError_t error)
 {
-    return error == cudaErrorMemoryAllocation ? "out of memory" : "not supported";
+    return error == cudaErrorMemoryAllocation ? "out of memory"
+           : error == cudaErrorInvalidValue   ? "invalid argument"
+                                              : "not supported";
 }
 
 static inline cudaError_t cudaDriverGetVersion(int *version)
@@ -176,9 +179,10 @@ static inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
 
 /* ---- launches and captured graphs ---------------------------------------------------------------------------- */
 
-static inline cudaError_t cudaFuncSetAttribute(const void *, int, int)
+static inline cudaError_t cudaFuncSetAttribute(const void *, int attribute, int value)
 {
-    return cudaSuccess;
+    bool bytes = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize;
+    return bytes && value > LP_EMULATE_SHARED ? cudaErrorInvalidValue : cudaSuccess;
 }
 /* Executes or captures a launch. */
 static inline void lp_emulate_submit(cudaStream_t stream, const std::function<void()> &launch)

@@ -9,8 +9,14 @@ __device__ static inline tile_address tile_address_of(const void *shared)
     return (tile_address)shared;
 }
 
+__device__ static inline void tile_row_aligned(tile_address mine, int offset)
+{
+    lp_emulate_aligned(mine + offset, 16, "a row of a matrix that is not aligned to 16 bytes");
+}
+
 __device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine, int offset)
 {
+    tile_row_aligned(mine, offset);
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++)
         parts[i] = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + me.group)[offset + me.member];
@@ -18,6 +24,7 @@ __device__ static inline void tile_ldmatrix(float (&parts)[4], tile_address mine
 
 __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_address mine, int offset)
 {
+    tile_row_aligned(mine, offset);
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++) {
         const uint16_t *low = (const uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member) + offset);
@@ -28,6 +35,7 @@ __device__ static inline void tile_ldmatrix_trans(float (&parts)[4], tile_addres
 
 __device__ static inline void tile_stmatrix_trans(tile_address mine, int offset, const float (&parts)[4])
 {
+    tile_row_aligned(mine, offset);
     tile_lane me = tile_lane_now();
     for (int i = 0; i < 4; i++) {
         uint16_t *low = (uint16_t *)(__shfl_sync(0xFFFFFFFFu, mine, 8 * i + 2 * me.member) + offset);
@@ -60,6 +68,8 @@ __device__ static inline float tile_exp2(float x)
 
 template <int count> __device__ static inline void tile_cp_async(float *to, const float *from, bool valid = true)
 {
+    lp_emulate_aligned(to, 4 * count, "an asynchronous copy to an address that is not aligned");
+    lp_emulate_aligned(from, 4 * count, "an asynchronous copy from an address that is not aligned");
     for (int i = 0; i < count; i++)
         to[i] = valid ? from[i] : 0;
 }

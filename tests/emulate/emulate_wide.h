@@ -13,6 +13,8 @@ static inline float emulate_wide_at(const float *slab, bool deep, int row, int k
 template <bool a_deep, bool b_deep, int count>
 __device__ static inline void wide_multiply(float (&sums)[count], const float *a, const float *b)
 {
+    lp_emulate_aligned(a, 1024, "a slab of a product that is not aligned to 1,024 bytes");
+    lp_emulate_aligned(b, 1024, "a slab of a product that is not aligned to 1,024 bytes");
     tile_lane me = tile_lane_now();
     for (int i = 0; i < count; i++) {
         int row = me.warp % 4 * 16 + i / 2 % 2 * 8 + me.group, col = i / 4 * 8 + 2 * me.member + i % 2;

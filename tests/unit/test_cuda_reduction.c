@@ -160,7 +160,8 @@ static void memory_fill(memory *all, const group_case *this, bool device)
     for (int i = 0; i < this->value_count; i++) {
         const lp_value *value = &this->values[i];
         int count = elements(this, value);
-        bool is_float = in_float(value, device), off = is_float && this->misaligned;
+        bool is_float = in_float(value, device);
+        bool off = is_float && this->misaligned && value->cols != 2; /* pairs of moments are aligned */
         size_t size = is_float ? sizeof(float) : sizeof(double);
         all->blocks[i] = malloc((size_t)count * size + (off ? sizeof(float) : 0) + 1);
         all->data[i] = (char *)all->blocks[i] + (off ? sizeof(float) : 0);
