@@ -28,6 +28,7 @@ typedef struct lp_run_branches {
     int capacity;          /* rows of a branch */
     void *const *
         rows; /* by the slot of a cached matrix: the branches' rows of it, [branches x capacity x columns of an event] */
+    void *const *cached; /* by the slot: the first cached row, or the first column of a transposed one */
 } lp_run_branches;
 
 /* One shard and the buffers to run a planned graph with. Inputs and segments are in host memory, all other pointers in
@@ -51,6 +52,8 @@ typedef struct lp_run {
     lp_precision precision;
     int64_t *times;                  /* [nodes] nanoseconds, added to by host backends; may be NULL */
     const lp_run_branches *branches; /* NULL: the tokens are one continuation of the cached rows */
+    int cache_stride;                /* columns of transposed cached matrices, where their memory has grown with the history; 0: those
+                                      * of the value */
 } lp_run;
 
 /* The optimizer step that follows a run. */
@@ -189,6 +192,12 @@ static inline void *lp_run_branch_rows(const lp_run *run, const lp_value *value,
     const lp_run_branches *branches = run->branches;
     size_t row = (size_t)branches->branch[token] * (size_t)branches->capacity + (size_t)from;
     return (char *)branches->rows[value->slot] + row * (size_t)cols * run->plan->real_size;
+}
+
+/* Elements between rows of a transposed cached matrix. */
+static inline int lp_run_cache_stride(const lp_run *run, const lp_value *value)
+{
+    return run->cache_stride ? run->cache_stride : value->cols;
 }
 
 static inline int lp_run_rows(const lp_run *run, const lp_value *value)

@@ -110,7 +110,7 @@ static lapse_status continue_histories(lp_inspection *about, int64_t count, doub
     for (int64_t n = 0; n < count; n++) {
         int64_t sequence = survey->sequences[n * survey->sequence_count / count];
         const uint64_t *start = survey->dataset->start + sequence;
-        lp_survey_read(survey, survey->session, sequence, start[1]);
+        LP_TRY(lp_survey_read(survey, survey->session, sequence, start[1], error));
         for (int p = 0; p < FUTURE_POINTS; p++) {
             double time = survey->dataset->time[start[1] - 1] + lp_survey_lag(survey, p, FUTURE_POINTS);
             LP_TRY(lapse_session_attention(survey->session, time, survey->block, -1, survey->weights, error));

@@ -32,7 +32,7 @@ static lapse_status query(study *s, lapse_error *error)
 {
     lp_survey *survey = &s->about->survey;
     const uint64_t *start = survey->dataset->start + s->sequence;
-    lp_survey_read(survey, survey->session, s->sequence, start[1]);
+    LP_TRY(lp_survey_read(survey, survey->session, s->sequence, start[1], error));
     int64_t window = lapse_session_window(survey->session);
     s->events = (int)(window < SHOWN ? window : SHOWN);
     for (int p = 0; p < POINTS; p++) {
@@ -52,7 +52,7 @@ static lapse_status change_of(lp_survey *survey, int64_t sequence, double *early
 {
     const uint64_t *start = survey->dataset->start + sequence;
     double last = survey->dataset->time[start[1] - 1];
-    lp_survey_read(survey, survey->session, sequence, start[1]);
+    LP_TRY(lp_survey_read(survey, survey->session, sequence, start[1], error));
     LP_TRY(lapse_session_predict_target(survey->session, last + survey->shortest, survey->target, early, error));
     LP_TRY(lapse_session_predict_target(survey->session, last + survey->longest, survey->target, survey->probabilities,
                                         error));

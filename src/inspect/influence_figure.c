@@ -22,8 +22,8 @@ enum {
 lapse_status lp_influence_add(const lp_survey *survey, lapse_session *with, lapse_session *without, int64_t sequence,
                               uint64_t last, int points, double *change, lapse_error *error)
 {
-    lp_survey_read(survey, without, sequence, last);
-    lp_survey_read(survey, with, sequence, last + 1);
+    LP_TRY(lp_survey_read(survey, without, sequence, last, error));
+    LP_TRY(lp_survey_read(survey, with, sequence, last + 1, error));
     for (int p = 0; p < points; p++) {
         double time = survey->dataset->time[last] + lp_survey_lag(survey, p, points);
         double *row = change + (size_t)p * (size_t)survey->classes;

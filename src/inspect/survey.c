@@ -23,14 +23,16 @@ void lp_survey_clear(lp_survey *survey)
 static void begin(const lp_survey *survey, lapse_session *session, int64_t sequence)
 {
     lapse_session_clear(session);
-    lp_decoder_set_sequence(&session->decoder, survey->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0);
+    session->sequence = survey->id_map.columns.sequences_known ? (int32_t)sequence + 1 : 0;
 }
 
-void lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end)
+lapse_status lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end,
+                            lapse_error *error)
 {
     begin(survey, session, sequence);
     for (uint64_t i = survey->dataset->start[sequence]; i < end; i++)
-        lp_session_add_row(session, &survey->id_map.columns, survey->dataset->time[i], i);
+        LP_TRY(lp_session_add_row(session, &survey->id_map.columns, survey->dataset->time[i], i, error));
+    return LAPSE_OK;
 }
 
 double lp_survey_lag(const lp_survey *survey, int point, int points)
@@ -130,7 +132,7 @@ static lapse_status read_sequence(lp_survey *survey, const uint8_t *split, lp_sp
     for (uint64_t i = d->start[sequence]; i < d->start[sequence + 1]; i++) {
         if (is_case(survey, split, wanted, sequence, i))
             LP_TRY(add_case(survey, sequence, i, error));
-        lp_session_add_row(survey->session, &survey->id_map.columns, d->time[i], i);
+        LP_TRY(lp_session_add_row(survey->session, &survey->id_map.columns, d->time[i], i, error));
     }
     return LAPSE_OK;
 }
@@ -172,6 +174,7 @@ static lapse_status fill(lp_survey *survey, const char *name, int64_t max_cases,
     LP_TRY(lp_id_map_init(&survey->id_map, model, survey->dataset, error));
     LP_TRY(find_lags(survey, error));
     LP_TRY(lapse_session_new(model, &survey->session, error));
+    LP_TRY(lp_session_hold(survey->session, error));
     survey->classes = lapse_model_target_size(model, survey->target);
     survey->probabilities = lp_alloc((size_t)survey->classes, sizeof *survey->probabilities);
     survey->weights = lp_alloc((size_t)model->config.context, sizeof *survey->weights);

@@ -46,7 +46,8 @@ lapse_status lp_survey_make(lp_survey *survey, const lapse_model *model, const l
 void lp_survey_clear(lp_survey *survey);
 
 /* Fills a session with the events of a sequence before event `end` of the dataset. */
-void lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end);
+lapse_status lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end,
+                            lapse_error *error);
 
 /* The lag of a point of a logarithmic scale from shortest to longest. */
 double lp_survey_lag(const lp_survey *survey, int point, int points);

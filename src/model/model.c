@@ -102,6 +102,8 @@ void lapse_model_free(lapse_model *model)
 {
     if (!model || __atomic_fetch_sub(&model->sharers, 1, __ATOMIC_ACQ_REL) > 0)
         return;
+    if (model->program)
+        model->program_free(model->program);
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);
     lp_free(model->history);

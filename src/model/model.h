@@ -171,6 +171,9 @@ struct lapse_model {
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
     int sharers; /* objects that keep the model alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
+    void *program; /* what queries need besides (serve/program.h); set once, atomically, by the first query, after which parameters do
+                    * not change; owned */
+    void (*program_free)(void *program);
 };
 
 /* What a baseline is fitted to, and what defaults are chosen from: the training split. Some baselines choose a hyperparameter

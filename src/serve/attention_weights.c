@@ -66,7 +66,7 @@ static void add_scores(const keys *k, const float *query, const float *u, int ev
 static keys keys_of(const lp_run *run, const lp_value *value, bool transposed, int cols, int column)
 {
     const float *data = lp_run_data(run, value);
-    size_t stride = (size_t)value->cols;
+    size_t stride = (size_t)(transposed ? lp_run_cache_stride(run, value) : value->cols);
     keys k = {data, transposed ? stride : 1, transposed ? 1 : stride, cols};
     if (column < (transposed ? value->rows : value->cols))
         k.data += (size_t)column * k.by_column;

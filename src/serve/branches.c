@@ -17,20 +17,17 @@ static int branch_events(const lapse_model *model)
     return quarter < MOST_EVENTS ? quarter : MOST_EVENTS;
 }
 
-lp_branch_limits lp_branches_limits(const lapse_model *model, int branches)
-{
-    return (lp_branch_limits){.branches = lp_session_rows(model, branches), .events = branch_events(model)};
-}
-
 int64_t lp_branches_history(const lapse_model *model)
 {
     return model->config.context - branch_events(model);
 }
 
-lapse_status lp_branches_init(lp_branches *b, lapse_session *session, lapse_error *error)
+lapse_status lp_branches_init(lp_branches *b, lapse_session *session, int count, lapse_error *error)
 {
-    size_t branches = (size_t)session->limits.branches, events = branches * (size_t)session->limits.events;
+    int most = lp_output_rows(session->model, count);
+    size_t branches = (size_t)most, events = branches * (size_t)branch_events(session->model);
     *b = (lp_branches){.session = session};
+    LP_TRY(lp_branch_rows_init(&b->rows, session->decoder->program, most, branch_events(session->model), error));
     b->length = lp_alloc(branches, sizeof *b->length);
     b->times = lp_alloc(events, sizeof *b->times);
     b->types = lp_alloc(events, sizeof *b->types);
@@ -50,6 +47,7 @@ lapse_status lp_branches_init(lp_branches *b, lapse_session *session, lapse_erro
 
 void lp_branches_clear(lp_branches *b)
 {
+    lp_branch_rows_clear(&b->rows);
     lp_free(b->length);
     lp_free(b->times);
     lp_free(b->types);
@@ -71,7 +69,7 @@ void lp_branches_reset(lp_branches *b, int branch)
 /* The index of a branch's newest event in times, types and gaps; -1: it is the history's last. */
 static int64_t newest(const lp_branches *b, int branch)
 {
-    return b->length[branch] > 0 ? (int64_t)branch * b->session->limits.events + b->length[branch] - 1 : -1;
+    return b->length[branch] > 0 ? (int64_t)branch * b->rows.events + b->length[branch] - 1 : -1;
 }
 
 static double last_time(const lp_branches *b, int branch)
@@ -85,9 +83,10 @@ static lapse_status query_window(lp_branches *b, int row, int branch, double *pr
 {
     lapse_session *session = b->session;
     lp_session_mark mark = lp_session_mark_of(session);
-    size_t first = (size_t)branch * (size_t)session->limits.events;
+    size_t first = (size_t)branch * (size_t)b->rows.events;
+    LP_TRY(lp_session_reserve(session, session->count + b->length[branch], error));
     for (int32_t i = 0; i < b->length[branch]; i++)
-        lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL);
+        LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
     lapse_status status = lp_session_branch(session, b->row_time[row], row, probabilities, error);
     lp_session_return(session, mark);
     return status;
@@ -116,8 +115,8 @@ static lapse_status query_rows(lp_branches *b, int count, const int32_t *branch,
                              .type = b->row_type,
                              .gap = gaps ? b->row_gap : NULL,
                              .time = b->row_time};
-    if (session->decoder.incremental)
-        return lp_session_branches(session, &query, probabilities, error);
+    if (session->decoder->program->incremental)
+        return lp_session_branches(session, &b->rows, &query, probabilities, error);
     for (int i = 0; i < count; i++)
         LP_TRY(query_window(b, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
     return LAPSE_OK;
@@ -133,27 +132,27 @@ lapse_status lp_branches_types(lp_branches *b, int count, const int32_t *branch,
 lapse_status lp_branches_laws(lp_branches *b, int count, const int32_t *branch, lapse_error *error)
 {
     const lapse_session *session = b->session;
-    size_t width = (size_t)session->decoder.samples * (size_t)lp_network_time(&session->model->network)->cols;
+    size_t width = (size_t)session->decoder->program->samples * (size_t)lp_network_time(&session->model->network)->cols;
     for (int i = 0; i < count; i++)
         b->row_time[i] = last_time(b, branch[i]);
     LP_TRY(query_rows(b, count, branch, NULL, error));
-    bool finite = lp_all_finite(session->time_outputs, (size_t)count * width);
+    bool finite = lp_all_finite(session->decoder->answer.time_outputs, (size_t)count * width);
     return finite ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
 }
 
 lp_next_time lp_branches_law(const lp_branches *b, int row)
 {
     const lapse_session *session = b->session;
-    int samples = session->decoder.samples;
+    int samples = session->decoder->program->samples;
     size_t width = (size_t)samples * (size_t)lp_network_time(&session->model->network)->cols;
-    return lp_time_law_of(session->model, b->row_time[row], session->time_outputs + (size_t)row * width, samples,
-                          session->time_memory);
+    return lp_time_law_of(session->model, b->row_time[row], session->decoder->answer.time_outputs + (size_t)row * width, samples,
+                          session->decoder->answer.time_memory);
 }
 
 bool lp_branches_has_space(const lp_branches *b, int branch)
 {
     const lapse_session *session = b->session;
-    return b->length[branch] < session->limits.events &&
+    return b->length[branch] < b->rows.events &&
            session->count + b->length[branch] < session->model->config.context;
 }
 
@@ -167,13 +166,13 @@ void lp_branches_add(lp_branches *b, int branch, int32_t type)
     b->gaps[at] = lp_model_standardize_gap(&b->session->model->config.gap, time - before);
 }
 
-void lp_branches_commit(lp_branches *b, int branch, int32_t type)
+lapse_status lp_branches_commit(lp_branches *b, int branch, int32_t type, lapse_error *error)
 {
     lapse_session *session = b->session;
-    size_t first = (size_t)branch * (size_t)session->limits.events;
+    size_t first = (size_t)branch * (size_t)b->rows.events;
     for (int32_t i = 0; i < b->length[branch]; i++)
-        lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL);
-    lp_session_add(session, b->query_time[branch], type, NULL);
-    lp_session_keep(session, lp_branches_history(session->model));
+        LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
+    LP_TRY(lp_session_add(session, b->query_time[branch], type, NULL, error));
     lp_branches_reset(b, branch);
+    return lp_session_keep(session, lp_branches_history(session->model), error);
 }

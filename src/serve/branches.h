@@ -10,9 +10,10 @@
 #include "serve/session.h"
 
 typedef struct lp_branches {
-    lapse_session *session; /* of lp_session_new with the limits of lp_branches_limits */
+    lapse_session *session; /* holds a decoder */
+    lp_branch_rows rows;    /* of up to rows.branches branches of rows.events events */
     int32_t *length;        /* [branches]: events of each after the history */
-    double *times;          /* [branches x limits.events] */
+    double *times;          /* [branches x rows.events] */
     int32_t *types;         /* the same, as are gaps */
     float *gaps;
     double *query_time; /* [branches]: of the newest query */
@@ -22,14 +23,12 @@ typedef struct lp_branches {
     float *row_gap;
 } lp_branches;
 
-/* The limits of a session for up to `branches` branches. */
-lp_branch_limits lp_branches_limits(const lapse_model *model, int branches);
-
 /* Events of a history that leave space in the context for those of a branch. */
 int64_t lp_branches_history(const lapse_model *model);
 
-/* The session outlives the branches. After an error there is nothing to clear. */
-lapse_status lp_branches_init(lp_branches *branches, lapse_session *session, lapse_error *error);
+/* For up to `count` branches, or fewer where a model has many classes. The session outlives the branches. After an error there is
+ * nothing to clear. */
+lapse_status lp_branches_init(lp_branches *branches, lapse_session *session, int count, lapse_error *error);
 void lp_branches_clear(lp_branches *branches);
 
 /* Takes a branch back to the history. */
@@ -52,6 +51,6 @@ void lp_branches_add(lp_branches *branches, int branch, int32_t type);
 
 /* Appends the events of a branch to the session's history, and then one of this type at the time of the branch's newest query. The
  * branch starts from there; others are reset before they are queried again. */
-void lp_branches_commit(lp_branches *branches, int branch, int32_t type);
+lapse_status lp_branches_commit(lp_branches *branches, int branch, int32_t type, lapse_error *error);
 
 #endif

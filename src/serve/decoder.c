@@ -1,9 +1,7 @@
-/* decoder.c: incremental decoding. The graph's nodes are ordered by what they depend on, so that each part of the work is a range
- * of nodes: parameters alone (run once), one event alone, earlier events through attention, the query. */
+/* decoder.c: incremental decoding. */
 #include "serve/decoder.h"
 
 #include "base/assert.h"
-#include "graph/hoist.h"
 #include "serve/attention_weights.h"
 
 #include <string.h>
@@ -11,297 +9,76 @@
 /* Bytes of a field's value, of either type. */
 enum { FIELD_SIZE = sizeof(float) };
 
-/* Elements of all tables that replace products with parameters (graph/hoist.h), at most. */
-enum { HOISTED_ELEMENTS = 1 << 20 };
-
-/* --------------------------------------------------------------------------------------- cached matrices ----- */
-
-/* Whether a cached matrix has an event per column rather than per row. */
-static bool is_transposed(const lp_value *matrix)
-{
-    return matrix->rows_of == LP_ROWS_FIXED;
-}
-
-/* Columns of an event. */
-static int event_cols(const lp_value *matrix)
-{
-    return is_transposed(matrix) ? matrix->rows : matrix->cols;
-}
-
-/* Elements of a cached matrix, with the padding that kernels read and do not use. The newest rows of branches are computed behind
- * those of the history. */
-static size_t matrix_size(const lp_decoder *decoder, const lp_value *matrix)
-{
-    size_t rows = (size_t)decoder->capacity + (size_t)decoder->limits.branches;
-    if (is_transposed(matrix))
-        rows = (size_t)matrix->rows;
-    size_t size = rows * (size_t)matrix->cols + LP_CACHE_PADDING;
-    return (size + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING * LP_CACHE_PADDING;
-}
-
-/* Moves `events` events, from event `count` on, to the front. */
-static void drop_events(const lp_value *matrix, float *data, int64_t count, int64_t events)
-{
-    size_t width = is_transposed(matrix) ? 1 : (size_t)matrix->cols; /* adjacent elements of an event */
-    size_t stride = (size_t)matrix->cols;
-    for (int row = 0; row < (is_transposed(matrix) ? matrix->rows : 1); row++)
-        memmove(data + (size_t)row * stride, data + (size_t)row * stride + (size_t)count * width,
-                (size_t)events * width * sizeof *data);
-}
-
-static void add_cached(lp_decoder *decoder, lp_value *value)
-{
-    bool listed = !value;
-    for (int i = 0; i < decoder->cached_count; i++)
-        listed |= decoder->cached[i] == value;
-    if (listed)
-        return;
-    value->retained = true;
-    decoder->cached[decoder->cached_count++] = value;
-}
-
-/* Grows the list to hold every value of the graph. */
-static lapse_status reserve_cached(lp_decoder *decoder, lapse_error *error)
-{
-    size_t count = (size_t)decoder->network.graph.value_count;
-    lp_value **cached = lp_grow(decoder->cached, count, sizeof *cached);
-    if (!cached)
-        return lp_fail_memory(error, "a session", count * sizeof *cached);
-    decoder->cached = cached;
-    return LAPSE_OK;
-}
-
-static void list_cached(lp_decoder *decoder)
-{
-    const lp_decode_state *decode = decoder->network.decode;
-    for (int i = 0; decode && i < decode->cache_count; i++) {
-        const lp_kv_cache *cache = &decode->caches[i];
-        add_cached(decoder, cache->basis_transposed);
-        add_cached(decoder, cache->basis);
-        add_cached(decoder, cache->key);
-        add_cached(decoder, cache->value);
-    }
-}
-
-/* ------------------------------------------------------------------------------------- order of the nodes ---- */
-
-/* When a node runs: for a query; for each event after attention to others; for each event alone; once. */
-typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_EVENTS, STAGE_ONCE, STAGE_COUNT } stage;
-
-static int node_index(const lp_graph *graph, const lp_node *node)
-{
-    int i = 0;
-    while (i < graph->node_count && graph->nodes[i] != node)
-        i++;
-    return i;
-}
-
-/* Marks the nodes that depend on parameters alone, and retains their outputs that other nodes read. */
-static void mark_constant(const lp_graph *graph, stage *stages)
-{
-    for (int i = 0; i < graph->node_count; i++) {
-        const lp_node *node = graph->nodes[i];
-        stages[i] = node->outputs[0] && lp_value_is_constant(node->outputs[0]) ? STAGE_ONCE : STAGE_QUERY;
-        for (int k = 0; stages[i] != STAGE_ONCE && k < node->op->input_count; k++)
-            if (node->inputs[k] && node->inputs[k]->producer && lp_value_is_constant(node->inputs[k]))
-                node->inputs[k]->retained = true;
-    }
-}
-
-static void mark_producer(const lp_graph *graph, const lp_value *value, stage *stages)
-{
-    int producer = value && value->producer ? node_index(graph, value->producer) : graph->node_count;
-    if (producer < graph->node_count && stages[producer] == STAGE_QUERY)
-        stages[producer] = STAGE_ROWS;
-}
-
-/* Marks the nodes whose outputs are stored in the cache, and those that these depend on. */
-static void mark_rows(const lp_decoder *decoder, stage *stages)
-{
-    const lp_graph *graph = &decoder->network.graph;
-    for (int i = 0; i < decoder->cached_count; i++)
-        mark_producer(graph, decoder->cached[i], stages);
-    for (int i = graph->node_count - 1; i >= 0; i--)
-        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++)
-            mark_producer(graph, graph->nodes[i]->inputs[k], stages);
-}
-
-/* Marks the subset that depends on one event only, not on attention outputs: computed once per event. */
-static void mark_events(const lp_graph *graph, stage *stages)
-{
-    for (int i = 0; i < graph->node_count; i++) {
-        const lp_node *node = graph->nodes[i];
-        bool alone = stages[i] == STAGE_ROWS && node->op->id != LP_OP_ATTENTION_CACHED;
-        for (int k = 0; alone && k < node->op->input_count; k++) {
-            const lp_node *producer = node->inputs[k] ? node->inputs[k]->producer : NULL;
-            alone = !producer || stages[node_index(graph, producer)] >= STAGE_EVENTS;
-        }
-        if (alone)
-            stages[i] = STAGE_EVENTS;
-    }
-}
-
-/* Caches the outputs of the nodes marked by mark_events that later nodes read, so that only the later ones run again. */
-static void cache_events(lp_decoder *decoder, const stage *stages)
-{
-    lp_graph *graph = &decoder->network.graph;
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++) {
-            lp_value *value = graph->nodes[i]->inputs[k];
-            if (value && value->producer && stages[node_index(graph, value->producer)] == STAGE_EVENTS)
-                add_cached(decoder, lp_cache_rows(graph, value));
-        }
-}
-
-/* Sorts the nodes by stage, stably. */
-static lapse_status order_nodes(lp_decoder *decoder, lapse_error *error)
-{
-    lp_graph *graph = &decoder->network.graph;
-    size_t count = (size_t)graph->node_count;
-    stage *stages = lp_alloc(count, sizeof *stages);
-    lp_node **old = lp_alloc(count, sizeof *old);
-    if (stages && old) {
-        int done = 0, ends[STAGE_COUNT];
-        mark_constant(graph, stages);
-        mark_rows(decoder, stages);
-        mark_events(graph, stages);
-        if (decoder->event_rows_stay)
-            cache_events(decoder, stages);
-        memcpy(old, graph->nodes, count * sizeof *old);
-        for (int wanted = STAGE_ONCE; wanted >= STAGE_QUERY; wanted--) {
-            for (size_t i = 0; i < count; i++)
-                if ((int)stages[i] == wanted)
-                    graph->nodes[done++] = old[i];
-            ends[wanted] = done;
-        }
-        decoder->constant_nodes = ends[STAGE_ONCE];
-        decoder->event_nodes = ends[STAGE_EVENTS];
-        decoder->cached_nodes = ends[STAGE_ROWS];
-    }
-    lapse_status status = stages && old ? LAPSE_OK : lp_fail_memory(error, "a session", count * sizeof *old);
-    lp_free(stages);
-    lp_free(old);
-    return status;
-}
-
 /* --------------------------------------------------------------------------------------------- allocation ---- */
 
-/* Tokens of a run, at most. */
-static size_t most_tokens(const lp_decoder *decoder)
+static lapse_status fail_memory(lapse_error *error, size_t size)
 {
-    int context = decoder->model->config.context, branches = decoder->limits.branches;
-    return (size_t)(context > branches ? context : branches);
+    return lp_fail_memory(error, "a query", size);
 }
 
 /* Elements of the branches' rows of a cached matrix. */
-static size_t branch_size(const lp_decoder *decoder, const lp_value *matrix)
+static size_t branch_size(const lp_branch_rows *rows, const lp_value *matrix)
 {
-    return (size_t)decoder->limits.branches * (size_t)(decoder->limits.events + 1) * (size_t)event_cols(matrix);
+    return (size_t)rows->branches * (size_t)(rows->events + 1) * (size_t)lp_cached_cols(matrix);
 }
 
-static lapse_status make_branches(lp_decoder *decoder, lapse_error *error)
+lapse_status lp_branch_rows_init(lp_branch_rows *rows, const lp_program *program, int branches, int events,
+                                 lapse_error *error)
 {
-    size_t branches = (size_t)decoder->limits.branches;
-    for (int i = 0; i < decoder->cached_count; i++)
-        decoder->branch_sample_size += branch_size(decoder, decoder->cached[i]);
-    size_t elements = (size_t)decoder->samples * decoder->branch_sample_size;
-    decoder->branch_cache = lp_alloc(elements, sizeof *decoder->branch_cache);
-    decoder->branch_rows = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->branch_rows);
-    decoder->target_position = lp_alloc(branches, sizeof *decoder->target_position);
-    if (!decoder->branch_cache || !decoder->branch_rows || !decoder->target_position)
-        return lp_fail_memory(error, "a session", elements * sizeof *decoder->branch_cache);
-    for (size_t i = 0; i < branches; i++)
-        decoder->target_position[i] = (int32_t)i;
-    return LAPSE_OK;
+    *rows = (lp_branch_rows){.branches = branches, .events = events};
+    for (int i = 0; i < program->cached_count; i++)
+        rows->sample_size += branch_size(rows, program->cached[i]);
+    size_t elements = (size_t)program->samples * rows->sample_size;
+    rows->data = lp_alloc(elements, sizeof *rows->data);
+    return rows->data ? LAPSE_OK : fail_memory(error, elements * sizeof *rows->data);
 }
 
-static lapse_status make_buffers(lp_decoder *decoder, lapse_error *error)
+void lp_branch_rows_clear(lp_branch_rows *rows)
 {
-    size_t context = (size_t)decoder->model->config.context, tokens = most_tokens(decoder);
-    for (int i = 0; i < decoder->cached_count; i++)
-        decoder->sample_size += matrix_size(decoder, decoder->cached[i]);
-    decoder->cache = lp_alloc((size_t)decoder->samples * decoder->sample_size, sizeof *decoder->cache);
-    decoder->inputs = lp_alloc((size_t)decoder->network.graph.input_count, sizeof *decoder->inputs);
+    lp_free(rows->data);
+    *rows = (lp_branch_rows){0};
+}
+
+static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
+{
+    const lp_program *program = decoder->program;
+    size_t tokens = lp_program_tokens(program), rows = (size_t)program->rows, cached = 0;
+    size_t slots = (size_t)program->network.graph.input_count;
+    for (int i = 0; program->incremental && i < program->cached_count; i++)
+        cached += rows * (size_t)lp_cached_cols(program->cached[i]);
+    decoder->work = program->backend->buffer_new(program->backend->context, program->plan.work_size);
+    decoder->scratch = program->backend->buffer_new(program->backend->context, program->plan.scratch_size);
+    decoder->inputs = lp_alloc(slots, sizeof *decoder->inputs);
+    decoder->history_rows = lp_alloc(slots, sizeof *decoder->history_rows);
+    decoder->branch_slots = lp_alloc(slots, sizeof *decoder->branch_slots);
     decoder->position = lp_alloc(tokens, sizeof *decoder->position);
     decoder->position_from_end = lp_alloc(tokens, sizeof *decoder->position_from_end);
     decoder->time = lp_alloc(tokens, sizeof *decoder->time);
     decoder->query_time = lp_alloc(tokens, sizeof *decoder->query_time);
     decoder->sequence_id = lp_alloc(tokens, sizeof *decoder->sequence_id);
     decoder->gap = lp_alloc(tokens * LP_GAP_COLUMNS, sizeof *decoder->gap);
-    decoder->attention_scores = lp_alloc(context, sizeof *decoder->attention_scores);
-    if (decoder->attention_scores && decoder->gap && decoder->sequence_id && decoder->cache && decoder->inputs &&
-        decoder->position && decoder->position_from_end && decoder->time && decoder->query_time)
-        return make_branches(decoder, error);
-    return lp_fail_memory(error, "a session", (size_t)decoder->samples * decoder->sample_size * sizeof *decoder->cache);
-}
-
-static lapse_status make_plan(lp_decoder *decoder, lapse_error *error)
-{
-    int64_t context = decoder->model->config.context;
-    lp_extent largest = {.pairs = context * (context + 1) / 2, .longest = (int)context};
-    largest.rows[LP_ROWS_TOKENS] = (int64_t)most_tokens(decoder);
-    largest.rows[LP_ROWS_PAST] = context;
-    largest.rows[LP_ROWS_TARGETS] = decoder->limits.branches;
-    LP_TRY(lp_plan_make(&decoder->plan, &decoder->network.graph, &largest, decoder->backend->real_size, error));
-    decoder->work = decoder->backend->buffer_new(decoder->backend->context, decoder->plan.work_size);
-    decoder->scratch = decoder->backend->buffer_new(decoder->backend->context, decoder->plan.scratch_size);
-    if (!decoder->work || !decoder->scratch)
-        return lp_fail_memory(error, "a session", decoder->plan.work_size + decoder->plan.scratch_size);
+    decoder->target_position = lp_alloc(rows, sizeof *decoder->target_position);
+    decoder->attention_scores = lp_alloc((size_t)program->model->config.context, sizeof *decoder->attention_scores);
+    decoder->fresh = lp_alloc(cached, sizeof *decoder->fresh);
+    if (!decoder->work || !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
+        !decoder->position || !decoder->position_from_end || !decoder->time || !decoder->query_time ||
+        !decoder->sequence_id || !decoder->gap || !decoder->target_position || !decoder->attention_scores ||
+        !decoder->fresh)
+        return fail_memory(error, program->plan.work_size + program->plan.scratch_size + cached * sizeof(float));
+    memcpy(decoder->inputs, program->inputs, slots * sizeof *decoder->inputs);
+    for (size_t i = 0; i < rows; i++)
+        decoder->target_position[i] = (int32_t)i;
     return LAPSE_OK;
 }
 
-static void run_constant(lp_decoder *decoder)
+void lp_decoder_free(lp_decoder *decoder)
 {
-    lp_run run = {.plan = &decoder->plan,
-                  .work = decoder->work,
-                  .scratch = decoder->scratch,
-                  .inputs = decoder->inputs,
-                  .parameters = decoder->model->parameters,
-                  .end_node = decoder->constant_nodes};
-    if (decoder->constant_nodes > 0)
-        decoder->backend->run(decoder->backend->context, &run);
-}
-
-static lapse_status make(lp_decoder *decoder, lapse_error *error)
-{
-    const lp_model_config *config = &decoder->model->config;
-    decoder->incremental = config->row->incremental && config->row->incremental(config);
-    if (decoder->incremental)
-        LP_TRY(lp_network_build_decoder(&decoder->network, config, (int)decoder->capacity, error));
-    else
-        LP_TRY(lp_network_build_evaluation(&decoder->network, config, true, error));
-    const lp_decode_state *decode = decoder->network.decode;
-    decoder->samples = lp_network_samples(&decoder->network);
-    decoder->rows_stay = decode && decode->cache_count == 1 && !decode->positional;
-    decoder->event_rows_stay = decode && decode->cache_count > 1 && !decode->positional;
-    LP_TRY(reserve_cached(decoder, error));
-    list_cached(decoder);
-    LP_TRY(lp_graph_hoist(&decoder->network.graph, HOISTED_ELEMENTS, error));
-    LP_TRY(reserve_cached(decoder, error));
-    LP_TRY(order_nodes(decoder, error));
-    LP_TRY(make_buffers(decoder, error));
-    LP_TRY(make_plan(decoder, error));
-    run_constant(decoder);
-    return LAPSE_OK;
-}
-
-lapse_status lp_decoder_init(lp_decoder *decoder, const lapse_model *model, int64_t capacity, lp_branch_limits limits,
-                             lapse_error *error)
-{
-    *decoder = (lp_decoder){.model = model, .capacity = capacity, .limits = limits, .backend = lp_backend_find("cpu")};
-    lapse_status status = make(decoder, error);
-    if (status != LAPSE_OK)
-        lp_decoder_clear(decoder);
-    return status;
-}
-
-void lp_decoder_clear(lp_decoder *decoder)
-{
-    if (!decoder->backend)
-        return;
-    decoder->backend->buffer_free(decoder->backend->context, decoder->work);
-    decoder->backend->buffer_free(decoder->backend->context, decoder->scratch);
+    const lp_backend *backend = decoder->program->backend;
+    backend->buffer_free(backend->context, decoder->work);
+    backend->buffer_free(backend->context, decoder->scratch);
     lp_free(decoder->inputs);
+    lp_free(decoder->history_rows);
+    lp_free(decoder->branch_slots);
     lp_free(decoder->position);
     lp_free(decoder->position_from_end);
     lp_free(decoder->time);
@@ -309,82 +86,83 @@ void lp_decoder_clear(lp_decoder *decoder)
     lp_free(decoder->sequence_id);
     lp_free(decoder->gap);
     lp_free(decoder->target_position);
-    lp_free(decoder->branch_cache);
-    lp_free(decoder->branch_rows);
     lp_free(decoder->attention_scores);
-    lp_free(decoder->cache);
-    lp_free(decoder->cached);
-    lp_graph_clear(&decoder->network.graph);
-    *decoder = (lp_decoder){0};
+    lp_free(decoder->fresh);
+    lp_branch_rows_clear(&decoder->at_times);
+    lp_answer_clear(&decoder->answer);
+    lp_free(decoder);
 }
 
-void lp_decoder_reset(lp_decoder *decoder)
+/* A lock that is held for a few instructions. */
+static void lock(lp_program *program)
 {
-    decoder->first = decoder->event_final = decoder->final = 0;
-}
-
-void lp_decoder_set_sequence(lp_decoder *decoder, int32_t sequence)
-{
-    if (!decoder->sequence_id || decoder->sequence_id[0] == sequence)
-        return;
-    for (size_t i = 0; i < most_tokens(decoder); i++)
-        decoder->sequence_id[i] = sequence;
-}
-
-void lp_decoder_drop(lp_decoder *decoder, int64_t count)
-{
-    int64_t left = decoder->event_final - count;
-    if (!(decoder->rows_stay || decoder->event_rows_stay) || left <= 0) {
-        lp_decoder_reset(decoder);
-        return;
+    while (__atomic_test_and_set(&program->lock, __ATOMIC_ACQUIRE)) {
     }
-    float *data = decoder->cache;
-    for (int sample = 0; sample < decoder->samples; sample++)
-        for (int i = 0; i < decoder->cached_count; i++) {
-            drop_events(decoder->cached[i], data, count, left);
-            data += matrix_size(decoder, decoder->cached[i]);
-        }
-    bool seen = count > decoder->first && !decoder->rows_stay; /* deeper rows have attended to events that are gone */
-    decoder->first = decoder->first > count ? decoder->first - count : 0;
-    decoder->event_final = left;
-    decoder->final = decoder->final > count && !seen ? decoder->final - count : 0;
 }
 
-lp_decoder_mark lp_decoder_mark_of(const lp_decoder *decoder)
+static void unlock(lp_program *program)
 {
-    return (lp_decoder_mark){decoder->first, decoder->final, decoder->event_final};
+    __atomic_clear(&program->lock, __ATOMIC_RELEASE);
 }
 
-void lp_decoder_return(lp_decoder *decoder, lp_decoder_mark mark)
+static lapse_status make_decoder(lp_program *program, lp_decoder **decoder, lapse_error *error)
 {
-    bool moved = decoder->first != mark.first;
-    if (moved && !decoder->rows_stay)
-        decoder->final = mark.first;
-    if (moved && !decoder->rows_stay && !decoder->event_rows_stay)
-        decoder->event_final = mark.first;
-    decoder->final = decoder->final < mark.final ? decoder->final : mark.final;
-    decoder->event_final = decoder->event_final < mark.event_final ? decoder->event_final : mark.event_final;
-    decoder->first = mark.first;
+    lp_decoder *made = lp_alloc(1, sizeof *made);
+    if (!made)
+        return fail_memory(error, sizeof *made);
+    made->program = program;
+    lapse_status status = lp_answer_init(&made->answer, program, error);
+    if (status == LAPSE_OK && lp_model_is_network(&program->model->config))
+        status = make_network(made, error);
+    if (status != LAPSE_OK) {
+        lp_decoder_free(made);
+        return status;
+    }
+    *decoder = made;
+    return LAPSE_OK;
+}
+
+lapse_status lp_decoder_borrow(const lapse_model *model, lp_decoder **decoder, lapse_error *error)
+{
+    lp_program *program;
+    LP_TRY(lp_program_of(model, &program, error));
+    lock(program);
+    lp_decoder *idle = program->idle;
+    if (idle)
+        program->idle = idle->next;
+    unlock(program);
+    *decoder = idle;
+    return idle ? LAPSE_OK : make_decoder(program, decoder, error);
+}
+
+void lp_decoder_return(lp_decoder *decoder)
+{
+    lp_program *program = decoder->program;
+    lock(program);
+    decoder->next = program->idle;
+    program->idle = decoder;
+    unlock(program);
 }
 
 /* ------------------------------------------------------------------------------------------------ queries ---- */
 
 /* Finds the first event whose rows must be computed, after the window may have moved. */
-static void find_valid_rows(lp_decoder *decoder, const lp_history *history, double time)
+static void find_valid_rows(const lp_program *program, lp_row_cache *cache, const lp_history *history, double time)
 {
-    const lp_model_config *config = &decoder->model->config;
+    const lp_model_config *config = &program->model->config;
     int64_t first = history->count > config->context ? history->count - config->context : 0;
-    bool moved = first != decoder->first;
-    if (!decoder->incremental || (moved && !decoder->rows_stay) || decoder->final < first)
-        decoder->final = first;
-    if (!decoder->incremental || (moved && !decoder->rows_stay && !decoder->event_rows_stay) ||
-        decoder->event_final < decoder->final)
-        decoder->event_final = decoder->final;
-    decoder->first = first;
-    if (decoder->event_final > first)
+    bool moved = first != cache->first;
+    if (!program->incremental || (moved && !program->rows_stay) || cache->final < first)
+        cache->final = first;
+    if (!program->incremental || (moved && !program->rows_stay && !program->event_rows_stay) ||
+        cache->event_final < cache->final)
+        cache->event_final = cache->final;
+    cache->first = first;
+    if (cache->event_final > first)
         return;
+    cache->base = first;
     double last = lp_model_target_known(config) ? time : history->times[history->count - 1];
-    decoder->origin = decoder->incremental ? history->times[first] : last;
+    cache->origin = program->incremental ? history->times[first] : last;
 }
 
 /* Feeds the arrays that feed and feed_branches fill, and the event types. */
@@ -401,17 +179,19 @@ static void feed_arrays(lp_decoder *decoder, const int32_t *types)
 }
 
 /* Feeds `tokens` events from `first` on; `time` is the query time of the newest event. */
-static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, int tokens, double time)
+static void feed(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, int64_t first, int tokens,
+                 double time)
 {
-    const lp_model_config *config = &decoder->model->config;
+    const lp_model_config *config = &decoder->program->model->config;
     bool known = lp_model_target_known(config);
     for (int t = 0; t < tokens; t++) {
         int64_t event = first + t;
         double next = event + 1 < history->count ? history->times[event + 1] : time;
-        decoder->position[t] = (int32_t)(event - decoder->first);
+        decoder->position[t] = (int32_t)(event - cache->first);
         decoder->position_from_end[t] = (int32_t)(history->count - 1 - event);
-        decoder->time[t] = history->times[event] - decoder->origin;
-        decoder->query_time[t] = (known ? next : history->times[event]) - decoder->origin;
+        decoder->time[t] = history->times[event] - cache->origin;
+        decoder->query_time[t] = (known ? next : history->times[event]) - cache->origin;
+        decoder->sequence_id[t] = history->sequence;
         if (history->gaps)
             lp_gap_row(history->gaps[event], decoder->gap + (size_t)t * LP_GAP_COLUMNS);
     }
@@ -420,150 +200,196 @@ static void feed(lp_decoder *decoder, const lp_history *history, int64_t first, 
         decoder->inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }
 
-/* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cache of one parameter sample. */
-static void run_nodes(lp_decoder *decoder, lp_run *run, int sample, int skip, int stop)
+/* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cached rows of one parameter sample. */
+static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *run, int sample, int skip, int stop)
 {
     int32_t number = sample, target_position = run->rows[LP_ROWS_TOKENS] - 1;
-    float *data = decoder->cache + (size_t)sample * decoder->sample_size;
-    float *branch_data = decoder->branch_cache + (size_t)sample * decoder->branch_sample_size;
     decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &number;
-    decoder->inputs[LP_FEED_TARGET_POSITION] = run->branches ? decoder->target_position : &target_position;
-    for (int i = 0; i < decoder->cached_count; i++) {
-        const lp_value *matrix = decoder->cached[i];
-        decoder->branch_rows[matrix->slot] = branch_data;
-        branch_data += branch_size(decoder, matrix);
-        decoder->inputs[matrix->slot] = is_transposed(matrix)
-                                            ? data + decoder->first
-                                            : data + (decoder->first + run->rows[LP_ROWS_PAST]) * matrix->cols;
-        data += matrix_size(decoder, matrix);
-    }
+    decoder->inputs[LP_FEED_TARGET_POSITION] = &target_position;
+    if (cache->data)
+        lp_row_cache_feed(cache, decoder->program, sample, run->rows[LP_ROWS_PAST], decoder->inputs);
     run->first_node = skip;
     run->end_node = stop;
-    decoder->backend->run(decoder->backend->context, run);
+    decoder->program->backend->run(decoder->program->backend->context, run);
 }
 
 /* Runs some of the nodes for all events before the newest, from `from` on. */
-static void fill_cache(lp_decoder *decoder, const lp_history *history, lp_run *run, int64_t from, int skip, int stop)
+static void fill_cache(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, lp_run *run,
+                       int64_t from, int skip, int stop)
 {
     int tokens = (int)(history->count - 1 - from);
     int32_t segment[] = {0, tokens};
     if (tokens < 1 || skip == stop)
         return;
+    LP_ASSERT(from >= cache->first);
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
-    run->rows[LP_ROWS_PAST] = (int)(from - decoder->first);
-    feed(decoder, history, from, tokens, 0);
-    for (int sample = 0; sample < decoder->samples; sample++)
-        run_nodes(decoder, run, sample, skip, stop);
+    run->rows[LP_ROWS_PAST] = (int)(from - cache->first);
+    feed(decoder, cache, history, from, tokens, 0);
+    for (int sample = 0; sample < decoder->program->samples; sample++)
+        run_nodes(decoder, cache, run, sample, skip, stop);
     run->segment = NULL;
 }
 
-static void predict(lp_decoder *decoder, lp_run *run, int sample, lp_on_output on_output, void *context)
+static void begin_run(const lp_decoder *decoder, const lp_row_cache *cache, lp_run *run)
 {
-    const lp_network *network = &decoder->network;
-    run_nodes(decoder, run, sample, decoder->constant_nodes, 0);
+    const lp_program *program = decoder->program;
+    *run = (lp_run){.plan = &program->plan,
+                    .work = decoder->work,
+                    .scratch = decoder->scratch,
+                    .inputs = decoder->inputs,
+                    .parameters = program->model->parameters,
+                    .rows = {[LP_ROWS_TARGETS] = 1},
+                    .segments = 1,
+                    .cache_stride = lp_row_cache_stride(cache->capacity)};
+}
+
+/* Brings the cache up to date: what is left to compute is the newest event, or the whole window. */
+static lapse_status update_cache(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
+                                 lp_run *run, lapse_error *error)
+{
+    const lp_program *program = decoder->program;
+    find_valid_rows(program, cache, history, time);
+    if (program->incremental)
+        LP_TRY(lp_row_cache_reserve(cache, program, history->count, error));
+    begin_run(decoder, cache, run);
+    if (program->incremental) {
+        bool together = cache->event_final == cache->final;
+        fill_cache(decoder, cache, history, run, cache->event_final, program->constant_nodes,
+                   together ? program->cached_nodes : program->event_nodes);
+        if (!together)
+            fill_cache(decoder, cache, history, run, cache->final, program->event_nodes, program->cached_nodes);
+        cache->event_final = cache->final = history->count - 1;
+    }
+    LP_ASSERT(cache->first <= cache->final && cache->final <= cache->event_final);
+    LP_ASSERT(cache->event_final < history->count); /* the newest event has no rows that stay */
+    run->rows[LP_ROWS_PAST] = (int)(cache->final - cache->first);
+    return LAPSE_OK;
+}
+
+/* Brings the cache up to date and feeds what is left to compute. */
+static lapse_status begin_query(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
+                                lp_run *run, int32_t segment[2], lapse_error *error)
+{
+    LP_TRY(update_cache(decoder, cache, history, time, run, error));
+    int tokens = (int)(history->count - cache->final);
+    segment[0] = 0;
+    segment[1] = tokens;
+    run->segment = segment;
+    run->rows[LP_ROWS_TOKENS] = tokens;
+    feed(decoder, cache, history, cache->final, tokens, time);
+    return LAPSE_OK;
+}
+
+/* Adds the outputs of a run to the answer. */
+static void add_outputs(lp_decoder *decoder, const lp_run *run)
+{
+    const lp_network *network = &decoder->program->network;
     const lp_value *time = lp_network_time(network);
     lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL,
                           .time = time ? lp_run_data(run, time) : NULL};
     for (int t = 0; t < LP_TARGET_COUNT; t++)
         outcome.logits[t] = network->logits[t] ? lp_run_data(run, network->logits[t]) : NULL;
-    on_output(context, &outcome);
+    lp_answer_add(&decoder->answer, decoder->program, &outcome);
 }
 
-/* Brings the cache up to date: what is left to compute is the newest event, or the whole window. */
-static void update_cache(lp_decoder *decoder, const lp_history *history, double time, lp_run *run)
-{
-    find_valid_rows(decoder, history, time);
-    *run = (lp_run){.plan = &decoder->plan,
-                    .work = decoder->work,
-                    .scratch = decoder->scratch,
-                    .inputs = decoder->inputs,
-                    .parameters = decoder->model->parameters,
-                    .rows = {[LP_ROWS_TARGETS] = 1},
-                    .segments = 1};
-    if (decoder->incremental) {
-        bool together = decoder->event_final == decoder->final;
-        fill_cache(decoder, history, run, decoder->event_final, decoder->constant_nodes,
-                   together ? decoder->cached_nodes : decoder->event_nodes);
-        if (!together)
-            fill_cache(decoder, history, run, decoder->final, decoder->event_nodes, decoder->cached_nodes);
-        decoder->event_final = decoder->final = history->count - 1;
-    }
-    LP_ASSERT(decoder->first <= decoder->final && decoder->final <= decoder->event_final);
-    LP_ASSERT(decoder->event_final < history->count); /* the newest event has no rows that stay */
-    run->rows[LP_ROWS_PAST] = (int)(decoder->final - decoder->first);
-}
-
-/* Brings the cache up to date and feeds what is left to compute. */
-static void begin_query(lp_decoder *decoder, const lp_history *history, double time, lp_run *run, int32_t segment[2])
-{
-    update_cache(decoder, history, time, run);
-    int tokens = (int)(history->count - decoder->final);
-    segment[0] = 0;
-    segment[1] = tokens;
-    run->segment = segment;
-    run->rows[LP_ROWS_TOKENS] = tokens;
-    feed(decoder, history, decoder->final, tokens, time);
-}
-
-void lp_decoder_query(lp_decoder *decoder, const lp_history *history, double time, lp_on_output on_output,
-                      void *context)
+lapse_status lp_decoder_query(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
+                              lapse_error *error)
 {
     lp_run run;
     int32_t segment[2];
-    begin_query(decoder, history, time, &run, segment);
-    for (int sample = 0; sample < decoder->samples; sample++)
-        predict(decoder, &run, sample, on_output, context);
+    LP_TRY(begin_query(decoder, cache, history, time, &run, segment, error));
+    for (int sample = 0; sample < decoder->program->samples; sample++) {
+        run_nodes(decoder, cache, &run, sample, decoder->program->constant_nodes, 0);
+        add_outputs(decoder, &run);
+    }
+    return LAPSE_OK;
 }
 
-static void feed_branches(lp_decoder *decoder, const lp_branch_query *query)
+/* ------------------------------------------------------------------------------------------------ branches --- */
+
+static void feed_branches(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history,
+                          const lp_branch_query *query)
 {
-    bool known = lp_model_target_known(&decoder->model->config);
+    bool known = lp_model_target_known(&decoder->program->model->config);
     for (int i = 0; i < query->count; i++) {
-        decoder->position[i] = (int32_t)(decoder->final - decoder->first) + query->length[i];
+        decoder->position[i] = (int32_t)(cache->final - cache->first) + query->length[i];
         decoder->position_from_end[i] = 0;
-        decoder->time[i] = query->event_time[i] - decoder->origin;
-        decoder->query_time[i] = (known ? query->time[i] : query->event_time[i]) - decoder->origin;
+        decoder->time[i] = query->event_time[i] - cache->origin;
+        decoder->query_time[i] = (known ? query->time[i] : query->event_time[i]) - cache->origin;
+        decoder->sequence_id[i] = history->sequence;
         if (query->gap)
             lp_gap_row(query->gap[i], decoder->gap + (size_t)i * LP_GAP_COLUMNS);
     }
     feed_arrays(decoder, query->type);
 }
 
-void lp_decoder_query_branches(lp_decoder *decoder, const lp_history *history, const lp_branch_query *query,
-                               lp_on_output on_output, void *context)
+/* Sets the slots of a run whose rows are the newest of branches: the history's rows, those of the branches, and memory for the new
+ * ones. */
+static void feed_branch_rows(lp_decoder *decoder, const lp_row_cache *cache, const lp_branch_rows *rows, int sample)
 {
+    const lp_program *program = decoder->program;
+    float *data = rows->data + (size_t)sample * rows->sample_size, *fresh = decoder->fresh;
+    lp_row_cache_feed(cache, program, sample, 0, decoder->history_rows);
+    for (int i = 0; i < program->cached_count; i++) {
+        const lp_value *matrix = program->cached[i];
+        decoder->branch_slots[matrix->slot] = data;
+        decoder->inputs[matrix->slot] = lp_cached_transposed(matrix) ? decoder->history_rows[matrix->slot] : fresh;
+        data += branch_size(rows, matrix);
+        fresh += (size_t)program->rows * (size_t)lp_cached_cols(matrix);
+    }
+}
+
+lapse_status lp_decoder_query_branches(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history,
+                                       lp_branch_rows *rows, const lp_branch_query *query, lapse_error *error)
+{
+    const lp_program *program = decoder->program;
     lp_run run;
     int32_t segment[] = {0, query->count};
     lp_run_branches branches = {.branch = query->branch,
                                 .length = query->length,
-                                .capacity = decoder->limits.events + 1,
-                                .rows = decoder->branch_rows};
-    LP_ASSERT(decoder->incremental && query->count <= decoder->limits.branches);
-    update_cache(decoder, history, history->times[history->count - 1], &run);
+                                .capacity = rows->events + 1,
+                                .rows = decoder->branch_slots,
+                                .cached = decoder->history_rows};
+    LP_ASSERT(program->incremental && query->count <= rows->branches && query->count <= program->rows);
+    for (int i = 0; i < query->count; i++)
+        LP_ASSERT(query->branch[i] >= 0 && query->branch[i] < rows->branches && query->length[i] <= rows->events);
+    LP_TRY(update_cache(decoder, cache, history, history->times[history->count - 1], &run, error));
     run.branches = &branches;
     run.segment = segment;
     run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = query->count;
-    feed_branches(decoder, query);
-    for (int sample = 0; sample < decoder->samples; sample++)
-        predict(decoder, &run, sample, on_output, context);
+    run.first_node = program->constant_nodes;
+    run.end_node = 0;
+    feed_branches(decoder, cache, history, query);
+    for (int32_t sample = 0; sample < program->samples; sample++) {
+        decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
+        decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
+        feed_branch_rows(decoder, cache, rows, sample);
+        program->backend->run(program->backend->context, &run);
+        add_outputs(decoder, &run);
+    }
+    return LAPSE_OK;
 }
 
-void lp_decoder_attention(lp_decoder *decoder, const lp_history *history, double time, int block, int head,
-                          double *weights)
+/* ------------------------------------------------------------------------------------------------ attention -- */
+
+lapse_status lp_decoder_attention(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
+                                  int block, int head, double *weights, lapse_error *error)
 {
-    const lp_graph *graph = &decoder->network.graph;
+    const lp_program *program = decoder->program;
+    const lp_graph *graph = &program->network.graph;
     int index = lp_attention_node(graph, block), heads = graph->nodes[index]->attributes.heads;
     int first = head < 0 ? 0 : head, end = head < 0 ? heads : head + 1;
-    double factor = 1.0 / ((end - first) * decoder->samples);
+    double factor = 1.0 / ((end - first) * program->samples);
     lp_run run;
     int32_t segment[2];
-    begin_query(decoder, history, time, &run, segment);
-    for (int64_t i = 0; i < history->count - decoder->first; i++)
+    LP_TRY(begin_query(decoder, cache, history, time, &run, segment, error));
+    for (int64_t i = 0; i < history->count - cache->first; i++)
         weights[i] = 0;
-    for (int sample = 0; sample < decoder->samples; sample++) {
-        run_nodes(decoder, &run, sample, decoder->constant_nodes, index);
+    for (int sample = 0; sample < program->samples; sample++) {
+        run_nodes(decoder, cache, &run, sample, program->constant_nodes, index);
         for (int h = first; h < end; h++)
             lp_attention_add(graph->nodes[index], &run, h, factor, decoder->attention_scores, weights);
     }
+    return LAPSE_OK;
 }

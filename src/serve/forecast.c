@@ -71,11 +71,10 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
     *forecasts = (lapse_forecasts){0};
 }
 
-static lapse_session *read_sequence(const job *j, int thread, int64_t sequence)
+static lapse_status read_sequence(const job *j, int thread, int64_t sequence, lapse_error *error)
 {
-    lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
-    lp_session_keep(session, lp_branches_history(j->model));
-    return session;
+    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
+    return lp_session_keep(j->pool.sessions[thread], lp_branches_history(j->model), error);
 }
 
 /* Draws the type of the next event of a future and counts it. */
@@ -146,7 +145,7 @@ static lapse_status draw_alone(const job *j, worker *w, int64_t sequence, double
 {
     for (int full = 1; full > 0;) {
         int count = 1;
-        lp_branches_commit(&w->branches, number, (int32_t)w->futures[number].type);
+        LP_TRY(lp_branches_commit(&w->branches, number, (int32_t)w->futures[number].type, error));
         w->active[0] = number;
         LP_TRY(draw_times(w, end, &count, error));
         LP_TRY(draw_active(j, w, sequence, end, count, &number, &full, error));
@@ -175,7 +174,7 @@ static lapse_status draw_futures(const job *j, int thread, int64_t sequence, int
     *moved = full > 0;
     for (int i = 0; i < full; i++) {
         if (i > 0)
-            read_sequence(j, thread, sequence);
+            LP_TRY(read_sequence(j, thread, sequence, error));
         LP_TRY(draw_alone(j, w, sequence, end, w->full[i], error));
     }
     for (int i = 0; i < count; i++)
@@ -207,20 +206,21 @@ static lapse_status forecast_sequence(const job *j, int thread, int64_t sequence
 {
     const lapse_forecast_options *options = j->options;
     worker *w = &j->workers[thread];
-    lapse_session *session = read_sequence(j, thread, sequence);
+    lapse_session *session = j->pool.sessions[thread];
+    LP_TRY(read_sequence(j, thread, sequence, error));
     if (session->count == 0)
         return LAPSE_OK;
     double last = session->times[session->count - 1], now = fmax(last, options->now); /* last, if now is NaN */
     lp_next_time law;
     LP_TRY(lp_session_law(session, &law, error));
     law = lp_next_time_after(lp_next_time_copy(law, w->first_law), now - last);
-    int64_t limit = session->limits.branches < TOGETHER ? session->limits.branches : TOGETHER;
+    int64_t limit = w->branches.rows.branches;
     int64_t groups = (options->samples + limit - 1) / limit;
     bool moved = false;
     for (int64_t g = 0; g < groups; g++) {
         int64_t first = options->samples * g / groups, end = options->samples * (g + 1) / groups;
         if (moved)
-            read_sequence(j, thread, sequence);
+            LP_TRY(read_sequence(j, thread, sequence, error));
         LP_TRY(draw_futures(j, thread, sequence, first, (int)(end - first), now, &law, &moved, error));
     }
     finish(j, w, sequence);
@@ -258,14 +258,14 @@ static lapse_status check(const job *j, lapse_error *error)
 static lapse_status make_workers(job *j, lapse_error *error)
 {
     size_t types = (size_t)j->model->config.event_types, samples = (size_t)j->options->samples;
-    size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder.samples);
-    size_t branches = (size_t)j->pool.sessions[0]->limits.branches;
+    size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder->program->samples);
+    size_t branches = (size_t)lp_output_rows(j->model, TOGETHER);
     j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
     if (!j->workers)
         return lp_fail_memory(error, "a forecast", (size_t)j->pool.threads * sizeof *j->workers);
     for (int i = 0; i < j->pool.threads; i++) {
         worker *w = &j->workers[i];
-        LP_TRY(lp_branches_init(&w->branches, j->pool.sessions[i], error));
+        LP_TRY(lp_branches_init(&w->branches, j->pool.sessions[i], TOGETHER, error));
         w->probabilities = lp_alloc(branches * types, sizeof *w->probabilities);
         w->first_law = lp_alloc(law, sizeof *w->first_law);
         w->counts = lp_alloc(samples, sizeof *w->counts);
@@ -314,8 +314,7 @@ lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histo
     LP_REQUIRE(error, model, histories, options, forecasts);
     job j = {.model = model, .options = options, .out = forecasts};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
-                                lp_branches_limits(model, TOGETHER), error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
     lapse_status status = make_results(&j, error);
     if (status == LAPSE_OK)
         status = make_workers(&j, error);

@@ -75,10 +75,10 @@ static double log_add(double a, double b)
 }
 
 /* Scores the states that a thread has collected. */
-static lapse_status score_states(const job *j, worker *w, const lapse_session *session, lapse_error *error)
+static lapse_status score_states(const job *j, worker *w, lapse_error *error)
 {
     const lapse_model *model = j->model;
-    const lp_network *network = &session->decoder.network;
+    const lp_network *network = &model->network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
     const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
     int dims = model->config.dims, items = model->config.event_types;
@@ -123,7 +123,7 @@ static lapse_status predict(const job *j, worker *w, lapse_session *session, int
                                j->best + q * options->top, &j->counts[q], error);
     LP_TRY(lapse_session_state(session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
     w->query[w->cases++] = q;
-    return w->cases == CASES ? score_states(j, w, session, error) : LAPSE_OK;
+    return w->cases == CASES ? score_states(j, w, error) : LAPSE_OK;
 }
 
 static lapse_status predict_range(void *context, int64_t first, int64_t end, int thread, lapse_error *error)
@@ -137,10 +137,10 @@ static lapse_status predict_range(void *context, int64_t first, int64_t end, int
     for (int64_t q = first; q < end; q++) {
         const lapse_query *query = &j->queries[q];
         if (q == first || query->sequence != query[-1].sequence)
-            lp_session_pool_read(&j->pool, thread, query->sequence);
+            LP_TRY(lp_session_pool_read(&j->pool, thread, query->sequence, error));
         LP_TRY(predict(j, w, session, q, error));
     }
-    return w->cases ? score_states(j, w, session, error) : LAPSE_OK;
+    return w->cases ? score_states(j, w, error) : LAPSE_OK;
 }
 
 static lapse_status check(job *j, const lapse_dataset *histories, lapse_error *error)
@@ -204,8 +204,7 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
              .best = best,
              .counts = counts};
     LP_TRY(check(&j, histories, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
-                                lp_session_limits(model), error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
     lapse_status status = make_workers(&j, error);
     if (status == LAPSE_OK)
         status = lp_session_pool_run(&j.pool, query_count, predict_range, &j, error);

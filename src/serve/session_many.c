@@ -166,6 +166,8 @@ lapse_status lapse_session_sync(lapse_session *session, const lapse_event *event
         LP_REQUIRE(error, events);
     event_list list;
     lapse_status status = read_list(session, events, count, &list, error);
+    if (status == LAPSE_OK)
+        status = lp_session_reserve(session, count, error);
     if (status == LAPSE_OK) {
         size_t columns = (size_t)session->model->config.field_count;
         int64_t prefix = session->total == session->count ? common_prefix(session, &list) : 0;
@@ -173,8 +175,8 @@ lapse_status lapse_session_sync(lapse_session *session, const lapse_event *event
             lapse_session_clear(session);
             prefix = 0;
         }
-        for (int64_t i = prefix; i < count; i++)
-            lp_session_add(session, list.times[i], list.types[i], list.fields + (size_t)i * columns);
+        for (int64_t i = prefix; i < count && status == LAPSE_OK; i++)
+            status = lp_session_add(session, list.times[i], list.types[i], list.fields + (size_t)i * columns, error);
         if (reused)
             *reused = prefix;
     }

@@ -6,7 +6,7 @@
 enum { RANGES_PER_THREAD = 32 };
 
 lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *model, const lapse_dataset *dataset,
-                                  int threads, bool skip_unknown, lp_branch_limits limits, lapse_error *error)
+                                  int threads, bool skip_unknown, lapse_error *error)
 {
     const lp_backend *cpu = lp_backend_find("cpu");
     *pool = (lp_session_pool){.dataset = dataset};
@@ -19,8 +19,11 @@ lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *mode
     pool->sessions = lp_alloc((size_t)pool->threads, sizeof *pool->sessions);
     if (!pool->sessions)
         status = lp_fail_memory(error, "sessions", (size_t)pool->threads * sizeof *pool->sessions);
-    for (int i = 0; status == LAPSE_OK && i < pool->threads; i++)
-        status = lp_session_new(model, limits, &pool->sessions[i], error);
+    for (int i = 0; status == LAPSE_OK && i < pool->threads; i++) {
+        status = lapse_session_new(model, &pool->sessions[i], error);
+        if (status == LAPSE_OK)
+            status = lp_session_hold(pool->sessions[i], error);
+    }
     if (status != LAPSE_OK)
         lp_session_pool_close(pool);
     return status;
@@ -79,15 +82,15 @@ static bool is_known(const lapse_model *model, const lp_event_columns *columns, 
     return known;
 }
 
-lapse_session *lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence)
+lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, lapse_error *error)
 {
     const lp_event_columns *columns = &pool->id_map.columns;
     const lapse_dataset *dataset = pool->dataset;
     lapse_session *session = pool->sessions[thread];
     lapse_session_clear(session);
-    lp_decoder_set_sequence(&session->decoder, columns->sequences_known ? (int32_t)sequence + 1 : 0);
+    session->sequence = columns->sequences_known ? (int32_t)sequence + 1 : 0;
     for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
         if (is_known(session->model, columns, i))
-            lp_session_add_row(session, columns, dataset->time[i], i);
-    return session;
+            LP_TRY(lp_session_add_row(session, columns, dataset->time[i], i, error));
+    return LAPSE_OK;
 }

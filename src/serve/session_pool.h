@@ -16,10 +16,10 @@ typedef struct lp_session_pool {
     lapse_session **sessions; /* [threads]; owned */
 } lp_session_pool;
 
-/* threads: 0 is all cores. skip_unknown: events that the model does not know are left out; otherwise they are an error. limits: of the
- * sessions. The model and the dataset must outlive the pool. After an error the pool is closed. */
+/* threads: 0 is all cores. skip_unknown: events that the model does not know are left out; otherwise they are an error. The sessions
+ * hold decoders. The model and the dataset must outlive the pool. After an error the pool is closed. */
 lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *model, const lapse_dataset *dataset,
-                                  int threads, bool skip_unknown, lp_branch_limits limits, lapse_error *error);
+                                  int threads, bool skip_unknown, lapse_error *error);
 void lp_session_pool_close(lp_session_pool *pool);
 
 /* Answers queries first .. end-1 with the session of this thread. */
@@ -31,6 +31,6 @@ lapse_status lp_session_pool_run(const lp_session_pool *pool, int64_t count, lp_
                                  lapse_error *error);
 
 /* Clears the thread's session and appends the events of a sequence that the model knows. */
-lapse_session *lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence);
+lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, lapse_error *error);
 
 #endif

@@ -33,13 +33,8 @@ static lapse_status law_from(lapse_session *session, double *now, lp_next_time *
     return LAPSE_OK;
 }
 
-lapse_status lapse_session_when(lapse_session *session, const lapse_when *when, lapse_error *error)
+static lapse_status answer_when(lapse_session *session, const lapse_when *when, lapse_error *error)
 {
-    LP_REQUIRE(error, session, when);
-    if (when->probability_count > 0)
-        LP_REQUIRE(error, when->probabilities, when->quantiles);
-    if (when->time_count > 0)
-        LP_REQUIRE(error, when->times);
     lp_next_time law;
     double now = when->now;
     LP_TRY(law_from(session, &now, &law, error));
@@ -60,10 +55,21 @@ lapse_status lapse_session_when(lapse_session *session, const lapse_when *when, 
     return LAPSE_OK;
 }
 
-lapse_status lapse_session_within(lapse_session *session, double now, double until, double *probabilities,
-                                  lapse_error *error)
+lapse_status lapse_session_when(lapse_session *session, const lapse_when *when, lapse_error *error)
 {
-    LP_REQUIRE(error, session, probabilities);
+    LP_REQUIRE(error, session, when);
+    if (when->probability_count > 0)
+        LP_REQUIRE(error, when->probabilities, when->quantiles);
+    if (when->time_count > 0)
+        LP_REQUIRE(error, when->times);
+    LP_TRY(lp_session_hold(session, error));
+    lapse_status status = answer_when(session, when, error);
+    lp_session_release(session);
+    return status;
+}
+
+static lapse_status within(lapse_session *session, double now, double until, double *probabilities, lapse_error *error)
+{
     lp_next_time law;
     enum { NODES = LP_WITHIN_NODES };
     double start = now, time[NODES];
@@ -72,7 +78,7 @@ lapse_status lapse_session_within(lapse_session *session, double now, double unt
         return lp_fail(error, LAPSE_ERROR_INPUT, "the horizon, %.3f s, lies before now, %.3f s", until, start);
     if (!lp_model_predicts(&session->model->config, LP_TARGET_EVENT))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the model does not predict the event, but the action");
-    size_t types = (size_t)session->model->config.event_types, rows = (size_t)session->limits.branches;
+    size_t types = (size_t)session->model->config.event_types, rows = (size_t)lp_output_rows(session->model, NODES);
     double mass = lp_next_time_cdf(&law, until - start);
     for (int i = 0; i < NODES; i++)
         time[i] = fmin(start + lp_next_time_quantile(&law, mass * (i + 0.5) / NODES), until);
@@ -91,6 +97,16 @@ lapse_status lapse_session_within(lapse_session *session, double now, double unt
     return status;
 }
 
+lapse_status lapse_session_within(lapse_session *session, double now, double until, double *probabilities,
+                                  lapse_error *error)
+{
+    LP_REQUIRE(error, session, probabilities);
+    LP_TRY(lp_session_hold(session, error));
+    lapse_status status = within(session, now, until, probabilities, error);
+    lp_session_release(session);
+    return status;
+}
+
 int64_t lp_draw_type(const double *probabilities, int64_t count, lp_random *random)
 {
     double u = lp_random_uniform(random), sum = 0;
@@ -100,10 +116,9 @@ int64_t lp_draw_type(const double *probabilities, int64_t count, lp_random *rand
     return k;
 }
 
-lapse_status lapse_session_sample(lapse_session *session, double now, uint64_t seed, uint64_t draw, double *time,
-                                  int64_t *event, lapse_error *error)
+static lapse_status sample(lapse_session *session, double now, uint64_t seed, uint64_t draw, double *time,
+                           int64_t *event, lapse_error *error)
 {
-    LP_REQUIRE(error, session, time, event);
     lp_next_time law;
     double start = now;
     LP_TRY(law_from(session, &start, &law, error));
@@ -123,5 +138,15 @@ lapse_status lapse_session_sample(lapse_session *session, double now, uint64_t s
     if (status == LAPSE_OK)
         *event = lp_draw_type(probabilities, (int64_t)types, &random);
     lp_free(probabilities);
+    return status;
+}
+
+lapse_status lapse_session_sample(lapse_session *session, double now, uint64_t seed, uint64_t draw, double *time,
+                                  int64_t *event, lapse_error *error)
+{
+    LP_REQUIRE(error, session, time, event);
+    LP_TRY(lp_session_hold(session, error));
+    lapse_status status = sample(session, now, seed, draw, time, event, error);
+    lp_session_release(session);
     return status;
 }

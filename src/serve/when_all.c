@@ -26,7 +26,8 @@ static void fill_unknown(double *out, int64_t count)
 static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_error *error)
 {
     const lapse_when_options *options = j->options;
-    lapse_session *session = lp_session_pool_read(&j->pool, thread, sequence);
+    lapse_session *session = j->pool.sessions[thread];
+    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
     double *until = j->until + thread * options->horizon_count;
     int64_t p = options->probability_count, h = options->horizon_count, types = j->model->config.event_types;
     double *type_within = j->type_within ? j->type_within + sequence * h * types : NULL;
@@ -86,8 +87,7 @@ lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histo
              .within = within,
              .type_within = type_within};
     LP_TRY(check(&j, error));
-    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown,
-                                lp_session_limits(model), error));
+    LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
     size_t numbers = (size_t)j.pool.threads * (size_t)options->horizon_count;
     j.until = lp_alloc(numbers, sizeof *j.until);
     lapse_status status = j.until ? LAPSE_OK : lp_fail_memory(error, "predictions", numbers * sizeof *j.until);

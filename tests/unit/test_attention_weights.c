@@ -151,6 +151,7 @@ static void nothing_is_allocated(void **state)
     double weights[16];
     assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
     append(session, 0);
+    assert_int_equal(lapse_session_attention(session, 2e9, 1, 1, weights, NULL), LAPSE_OK);
     lp_memory_fail_at(1);
     lapse_status status = lapse_session_attention(session, 2e9, 1, 1, weights, NULL);
     lp_memory_fail_at(0);

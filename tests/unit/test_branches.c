@@ -33,7 +33,7 @@ static void read_line(lapse_session *session, const line *l)
 {
     lapse_session_clear(session);
     for (int i = 0; i < l->count; i++)
-        lp_session_add(session, l->times[i], l->types[i], NULL);
+        assert_int_equal(lp_session_add(session, l->times[i], l->types[i], NULL, NULL), LAPSE_OK);
 }
 
 /* One session for each branch; all of its window is computed anew. */
@@ -65,9 +65,11 @@ static void grow(const lapse_model *model, uint64_t seed, const char *what)
     lapse_session *session = NULL, *plain = NULL;
     lp_branches branches;
     line lines[BRANCHES], history = {0};
-    assert_int_equal(lp_session_new(model, lp_branches_limits(model, BRANCHES), &session, NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
     assert_int_equal(lapse_session_new(model, &plain, NULL), LAPSE_OK);
-    assert_int_equal(lp_branches_init(&branches, session, NULL), LAPSE_OK);
+    assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
+    assert_int_equal(lp_session_hold(plain, NULL), LAPSE_OK);
+    assert_int_equal(lp_branches_init(&branches, session, BRANCHES, NULL), LAPSE_OK);
     int events = 1 + (int)lp_random_below(&random, (uint32_t)lp_branches_history(model));
     for (int i = 0; i < events; i++)
         add(&history, 1.5e9 + 10 * i + lp_random_uniform(&random), (int32_t)lp_random_below(&random, TYPES));
@@ -101,7 +103,7 @@ static void grow(const lapse_model *model, uint64_t seed, const char *what)
     /* The events of a branch become part of the history. */
     double time = lines[3].times[lines[3].count - 1] + 2, out[TYPES];
     assert_int_equal(lp_branches_types(&branches, 1, &(int32_t){3}, &time, out, NULL), LAPSE_OK);
-    lp_branches_commit(&branches, 3, 1);
+    assert_int_equal(lp_branches_commit(&branches, 3, 1, NULL), LAPSE_OK);
     add(&lines[3], time, 1);
     int64_t kept = lp_branches_history(model);
     line last = {0};
@@ -195,7 +197,7 @@ static void long_futures(void **state)
         for (int f = 0; f < FUTURES; f++) {
             lapse_session_clear(session);
             for (uint64_t i = dataset->start[s]; i < dataset->start[s + 1]; i++)
-                lp_session_add(session, dataset->time[i], dataset->type[i], NULL);
+                assert_int_equal(lp_session_add(session, dataset->time[i], dataset->type[i], NULL, NULL), LAPSE_OK);
             double time = session->times[session->count - 1], end = time + options.horizon;
             for (uint64_t draw = 0;; draw++) {
                 int64_t type;
@@ -204,7 +206,7 @@ static void long_futures(void **state)
                 if (time > end)
                     break;
                 drawn += 1.0 / FUTURES;
-                lp_session_add(session, time, (int32_t)type, NULL);
+                assert_int_equal(lp_session_add(session, time, (int32_t)type, NULL, NULL), LAPSE_OK);
             }
         }
     }

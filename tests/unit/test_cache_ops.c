@@ -309,7 +309,8 @@ static void check_branches(const branched *b, size_t real_size, const lp_kernel 
     for (int i = 0; i < 3; i++)
         if (node->inputs[cached[i].input])
             rows[node->inputs[cached[i].input]->slot] = branch_rows(b, cached[i].part, real_size);
-    lp_run_branches branches = {.branch = b->branch, .length = b->length, .capacity = ROWS, .rows = rows};
+    lp_run_branches branches = {
+        .branch = b->branch, .length = b->length, .capacity = ROWS, .rows = rows, .cached = r.blocks};
     run_graph(&r, NOW, s->past, real_size, kernels, &branches, out, time_out);
     for (int part = 0; part < 2; part++) {
         int cols = part ? s->heads * s->extra : s->heads * s->cols;

@@ -148,8 +148,9 @@ static void learn(const renewal *r, bool censoring, double *above, double *chanc
     lapse_session *session;
     lp_next_time law;
     assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+    assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
     for (int i = 0; i < 3; i++)
-        lp_session_add(session, BEGIN + 3000 * i, i % 2, NULL);
+        assert_int_equal(lp_session_add(session, BEGIN + 3000 * i, i % 2, NULL, NULL), LAPSE_OK);
     assert_int_equal(lp_session_law(session, &law, NULL), LAPSE_OK);
     lp_random random = lp_random_start(2, LP_PURPOSE_TEST, 1);
     enum { DRAWS = 20000 };

@@ -118,7 +118,7 @@ static void surveys(void **state)
     for (int64_t i = 0; i < survey.case_count; i++) {
         const lp_survey_case *c = &survey.cases[i];
         double p[8], weights[256];
-        lp_survey_read(&survey, session, c->sequence, (uint64_t)c->event);
+        assert_int_equal(lp_survey_read(&survey, session, c->sequence, (uint64_t)c->event, NULL), LAPSE_OK);
         assert_int_equal(lapse_session_predict(session, d->time[c->event], p, NULL), LAPSE_OK);
         assert_int_equal(lapse_session_attention(session, d->time[c->event], 1, -1, weights, NULL), LAPSE_OK);
         assert_true(fabs(p[c->target] - c->target_probability) < 1e-6 && fabs(p[c->predicted] - c->confidence) < 1e-6);
@@ -263,7 +263,7 @@ static void times(void **state)
             strlen(lapse_dataset_sequence_name(d, s)) == strcspn(name, ":"))
             sequence = s;
     assert_true(sequence >= 0);
-    lp_survey_read(&about.survey, about.survey.session, sequence, d->start[sequence + 1]);
+    assert_int_equal(lp_survey_read(&about.survey, about.survey.session, sequence, d->start[sequence + 1], NULL), LAPSE_OK);
     for (int p = 0; p < curve->count; p++) {
         double last = d->time[d->start[sequence + 1] - 1], at = last + curve->points[p].x, cdf;
         lapse_when when = {.now = last, .times = &at, .time_count = 1, .cdf = &cdf};

@@ -40,7 +40,7 @@ static void begin_sequence(lapse_session *session, int64_t sequence)
 {
     lapse_session_clear(session);
     if (session->model->config.row->sequence_input)
-        lp_decoder_set_sequence(&session->decoder, (int32_t)sequence + 1);
+        session->sequence = (int32_t)sequence + 1;
 }
 
 /* Calls check for each model and task, losses of a recommender, networks with and without the gap input, and those that

@@ -69,11 +69,12 @@ static void session_and_evaluation_agree(void **state)
         lapse_session *session;
         small_evaluate(&evaluator, model, dataset);
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
         for (int64_t c = 0; c < evaluator.case_count; c++) {
             const lp_time_case *one = &evaluator.time.cases[c];
             lapse_session_clear(session);
             for (int64_t i = (int64_t)dataset->start[one->sequence]; i < one->event; i++)
-                lp_session_add(session, dataset->time[i], dataset->type[i], NULL);
+                assert_int_equal(lp_session_add(session, dataset->time[i], dataset->type[i], NULL, NULL), LAPSE_OK);
             lp_next_time law;
             assert_int_equal(lp_session_law(session, &law, NULL), LAPSE_OK);
             double nll = -lp_next_time_log_density(&law, fmax(one->gap, model->config.when_floor));
@@ -327,7 +328,7 @@ static void learns_renewal_processes(void **state)
         lapse_session *session;
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         for (int i = 0; i < 4; i++)
-            lp_session_add(session, other->time[i], other->type[i], NULL);
+            assert_int_equal(lp_session_add(session, other->time[i], other->type[i], NULL, NULL), LAPSE_OK);
         double silence = 20000, span = 20000, cdf, last = other->time[3], until = last + silence + span;
         lapse_when when = {.now = last + silence, .times = &until, .time_count = 1, .cdf = &cdf};
         assert_int_equal(lapse_session_when(session, &when, NULL), LAPSE_OK);
@@ -407,13 +408,14 @@ static void session_returns(void **state)
         lapse_session *session;
         double before[8], after[8];
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
         for (int64_t i = 0; i < 6; i++)
-            lp_session_add(session, 100.0 * (double)i, (int32_t)(i % 5), NULL);
+            assert_int_equal(lp_session_add(session, 100.0 * (double)i, (int32_t)(i % 5), NULL, NULL), LAPSE_OK);
         assert_int_equal(lp_session_probabilities(session, 700, before, NULL), LAPSE_OK);
         lp_session_mark mark = lp_session_mark_of(session);
         for (int k = 0; k < 3; k++) {
             lp_next_time law;
-            lp_session_add(session, 600 + 50.5 * k, 1, NULL);
+            assert_int_equal(lp_session_add(session, 600 + 50.5 * k, 1, NULL, NULL), LAPSE_OK);
             assert_int_equal(lp_session_law(session, &law, NULL), LAPSE_OK);
         }
         lp_session_return(session, mark);

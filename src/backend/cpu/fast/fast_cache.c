@@ -30,7 +30,8 @@ void LP_FAST(cache_append)(const lp_node *node, const lp_run *run)
     if (run->branches)
         append_rows(run, node->outputs[0], INPUT(0), rows, cols);
     else
-        fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST], node->outputs[0]->cols);
+        fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST],
+                       lp_run_cache_stride(run, node->outputs[0]));
 }
 
 /* Time queries of head `number` from row `from` on, reflected by their query times. */
@@ -45,6 +46,14 @@ static matrix reflected_queries(const lp_node *node, const lp_run *run, int numb
         fast_reflect(query + (size_t)r * stride, query_time + (size_t)(from + r) * extra,
                      transposed + (size_t)r * extra, extra / 2, false);
     return (matrix){transposed, extra, false};
+}
+
+/* Row 0 of a matrix of cached rows. */
+static const float *cached_rows(const lp_node *node, const lp_run *run, int input)
+{
+    const lp_value *value = node->inputs[input];
+    return run->branches ? run->branches->cached[value->slot]
+                         : INPUT(input) - (size_t)run->rows[LP_ROWS_PAST] * value->cols;
 }
 
 /* A tile of rows of one head. */
@@ -68,9 +77,9 @@ static void score(const cached_tile *t, matrix query, int input, int column, int
 {
     const lp_node *node = t->node;
     const lp_run *run = t->run;
-    const lp_value *keys = node->inputs[input];
+    int stride = lp_run_cache_stride(run, node->inputs[input]);
     float scale = (float)node->attributes.scale;
-    matrix transposed = {INPUT(input) + (size_t)column * keys->cols, keys->cols, false};
+    matrix transposed = {INPUT(input) + (size_t)column * stride, stride, false};
     fast_product(t->count, fast_padded(t->cached), cols, scale, query, transposed, add, t->scores, t->wide);
 }
 
@@ -107,7 +116,7 @@ static void time_outputs(const cached_tile *t, int number)
     int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
     const float *query_time = INPUT(6);
     float *out = OUTPUT(1) + (size_t)t->from * stride + (size_t)number * extra;
-    sum_rows(t, INPUT(5) - (size_t)run->rows[LP_ROWS_PAST] * extra, node->inputs[4], extra, 0, extra, out, stride);
+    sum_rows(t, cached_rows(node, run, 5), node->inputs[4], extra, 0, extra, out, stride);
     for (int r = 0; query_time && r < t->count; r++)
         fast_reflect(out + (size_t)r * stride, query_time + (size_t)(t->from + r) * extra, out + (size_t)r * stride,
                      extra / 2, false);
@@ -145,7 +154,7 @@ static void cached_block(const lp_node *node, const lp_run *run, int number, int
     for (int r = 0; r < t.count; r++)
         fast_softmax(t.scores + (size_t)r * t.wide, run->branches ? cached + own_keys(&t, r) : past + from + r + 1,
                      cached);
-    sum_rows(&t, INPUT(2) - (size_t)past * width, node->inputs[2], width, column, cols,
+    sum_rows(&t, cached_rows(node, run, 2), node->inputs[2], width, column, cols,
              OUTPUT(0) + (size_t)from * all + at, all);
     if (node->inputs[5])
         time_outputs(&t, number);

@@ -14,7 +14,8 @@ void LP_REFERENCE(cache_append)(const lp_node *node, const lp_run *run)
                (size_t)cols * sizeof *x);
     for (int t = 0; !run->branches && t < rows; t++)
         for (int c = 0; c < cols; c++)
-            cache[(size_t)c * node->outputs[0]->cols + (size_t)(past + t)] = x[(size_t)t * cols + c];
+            cache[(size_t)c * lp_run_cache_stride(run, node->outputs[0]) + (size_t)(past + t)] =
+                x[(size_t)t * cols + c];
 }
 
 /* a [count] . column i of b [count x stride] */
@@ -53,9 +54,10 @@ typedef struct cached_row {
 static void score(const lp_node *node, const lp_run *run, const cached_row *r, const real *query, int input, int column,
                   int count, bool add)
 {
-    const real *transposed = (const real *)INPUT(input) + column * (size_t)node->inputs[input]->cols;
+    size_t stride = (size_t)lp_run_cache_stride(run, node->inputs[input]);
+    const real *transposed = (const real *)INPUT(input) + column * stride;
     for (int i = 0; i < r->cached; i++)
-        r->scores[i] = (add ? r->scores[i] : 0) + dot(query, transposed, (size_t)node->inputs[input]->cols, i, count);
+        r->scores[i] = (add ? r->scores[i] : 0) + dot(query, transposed, stride, i, count);
     int cols = node->inputs[input]->rows;
     const real *rows = r->own ? lp_run_branch_rows(run, node->inputs[input], cols, r->q, 0) : NULL;
     for (int i = 0; i < r->own; i++) {
@@ -75,10 +77,18 @@ static void sum_rows(const cached_row *r, real sum, const real *cached, const re
         add_scaled(out, r->scores[r->cached + i] / sum, rows + (size_t)i * stride, count);
 }
 
+/* Row 0 of a matrix of cached rows. */
+static const real *cached_rows(const lp_node *node, const lp_run *run, int input)
+{
+    const lp_value *value = node->inputs[input];
+    return run->branches ? run->branches->cached[value->slot]
+                         : (const real *)INPUT(input) - (ptrdiff_t)run->rows[LP_ROWS_PAST] * value->cols;
+}
+
 static void cached_query(const lp_node *node, const lp_run *run, int number, int q)
 {
     const real *query = INPUT(0), *time_query = INPUT(3), *query_time = INPUT(6); /* [T x H*d], [T x H*E] */
-    const real *value = INPUT(2), *basis = INPUT(5);                              /* cached, from row `past` on */
+    bool basis = node->inputs[5] != NULL;
     int all = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
     bool branched = run->branches != NULL;
     cached_row r = {.q = q,
@@ -107,12 +117,12 @@ static void cached_query(const lp_node *node, const lp_run *run, int number, int
     for (int i = 0; i < r.cached + r.own; i++)
         sum += r.scores[i] = (real)exp((double)(r.scores[i] - largest));
     const real *rows = branched ? lp_run_branch_rows(run, node->inputs[2], r.width, q, 0) : NULL;
-    sum_rows(&r, sum, value - (ptrdiff_t)past * r.width + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
+    sum_rows(&r, sum, cached_rows(node, run, 2) + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
              out);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
-    sum_rows(&r, sum, basis - (ptrdiff_t)past * extra,
+    sum_rows(&r, sum, cached_rows(node, run, 5),
              branched ? lp_run_branch_rows(run, node->inputs[4], extra, q, 0) : NULL, extra, extra, time_out);
     if (query_time)
         reflect(time_out, query_time + (size_t)q * extra, time_out, extra);
