@@ -13,9 +13,10 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
   set(wrappers "")
   foreach(source ${LAPSE_EMULATED_SOURCES})
     get_filename_component(name ${source} NAME_WE)
-    file(CONFIGURE OUTPUT emulated/${name}.cpp CONTENT "#include \"${source}\"\n")
+    file(CONFIGURE OUTPUT emulated/${name}.cpp CONTENT "#include \"backend/cuda/${name}.cu\"\n")
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
+  set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_backend.cpp APPEND PROPERTY COMPILE_DEFINITIONS ${LAPSE_INTERFACE})
   add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/assert.c src/base/error.c
     src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
@@ -25,7 +26,6 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_reduction_kernel.cpp ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_outer.cpp
     ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_rules.cpp tests/emulate/emulate.cpp tests/emulate/emulate_reduction.cpp)
   foreach(emulated lapse_cuda_emulated lapse_reduction_emulated)
-    target_compile_definitions(${emulated} PRIVATE ${LAPSE_INTERFACE})
     target_include_directories(${emulated} PRIVATE include src tests tests/emulate)
     target_compile_options(${emulated} PRIVATE -O2 -g1 -Wall -Wextra -Wno-unknown-pragmas -fno-exceptions $<$<COMPILE_LANGUAGE:CXX>:-fno-rtti>
       -ffp-contract=off -U_FORTIFY_SOURCE # fibers jump between stacks
