@@ -66,9 +66,13 @@ static bool acquire(run *u)
             if (u->asked[i].subjects[j].name)
                 name_index(u, u->asked[i].subjects[j].name);
     int64_t position;
-    srv_cache_acquire(&u->worker->server->cache, u->names, u->name_count, u->entries, &position);
-    for (int i = 0; i < u->count; i++)
+    srv_catalogue *catalogue;
+    srv_cache_acquire(&u->worker->server->cache, u->names, u->name_count, u->entries, &position, &catalogue);
+    for (int i = 0; i < u->count; i++) {
         u->asked[i].position = position;
+        u->asked[i].catalogue = srv_catalogue_take(catalogue);
+    }
+    srv_catalogue_drop(catalogue);
     return true;
 }
 
@@ -153,7 +157,7 @@ static void answer_requests(srv_worker *w, srv_request *list)
     run u = {.worker = w};
     for (srv_request *r = list; r; r = r->next) {
         srv_asked *a = &u.asked[u.count++];
-        *a = (srv_asked){.request = r, .now = r->time};
+        *a = (srv_asked){.request = r, .now = r->time, .rank = r->route->body == srv_rank_members};
         if (!srv_ask_subjects(a))
             fail_problem(a);
     }

@@ -157,7 +157,8 @@ static void apply_pending(srv_cached *entry)
     clear_pending(entry);
 }
 
-void srv_cache_acquire(srv_cache *cache, const char *const *names, int count, srv_cached **entries, int64_t *position)
+void srv_cache_acquire(srv_cache *cache, const char *const *names, int count, srv_cached **entries, int64_t *position,
+                       srv_catalogue **catalogue)
 {
     pthread_mutex_lock(&cache->mutex);
     for (int i = 0; i < count; i++) {
@@ -175,6 +176,7 @@ void srv_cache_acquire(srv_cache *cache, const char *const *names, int count, sr
         apply_pending(entry);
     }
     *position = cache->position;
+    *catalogue = srv_catalogue_take(cache->catalogue);
     pthread_mutex_unlock(&cache->mutex);
 }
 
@@ -256,6 +258,16 @@ void srv_cache_drop(srv_cache *cache, const char *name, int64_t position)
     pthread_mutex_unlock(&cache->mutex);
 }
 
+void srv_cache_renew(srv_cache *cache, srv_catalogue *catalogue, int64_t position)
+{
+    pthread_mutex_lock(&cache->mutex);
+    srv_catalogue *before = cache->catalogue;
+    cache->catalogue = catalogue;
+    cache->position = position;
+    pthread_mutex_unlock(&cache->mutex);
+    srv_catalogue_drop(before);
+}
+
 void srv_cache_drop_model(srv_cache *cache, const srv_model *model)
 {
     pthread_mutex_lock(&cache->mutex);
@@ -272,5 +284,6 @@ void srv_cache_drop_model(srv_cache *cache, const srv_model *model)
 void srv_cache_clear(srv_cache *cache)
 {
     srv_cache_drop(cache, NULL, 0);
+    srv_catalogue_drop(cache->catalogue);
     free(cache->buckets);
 }

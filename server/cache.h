@@ -5,6 +5,7 @@
 #ifndef SERVER_CACHE_H
 #define SERVER_CACHE_H
 
+#include "item_catalogue.h"
 #include "models.h"
 #include "store.h"
 
@@ -48,6 +49,7 @@ typedef struct srv_cache {
     srv_cached *oldest, *newest;
     int64_t count, bytes, limit;
     int64_t position; /* that all readers see */
+    srv_catalogue *catalogue; /* of this position; a reference */
     atomic_llong hits, misses, evictions;
 } srv_cache;
 
@@ -55,14 +57,17 @@ bool srv_cache_new(srv_cache *cache, int64_t limit);
 void srv_cache_clear(srv_cache *cache); /* everything, at the end */
 
 /* Acquires entries. entries[i] is NULL where another thread owns it: then the caller reads the store at *position itself. An
- * entry that is not loaded must be, at *position, before it is released. */
-void srv_cache_acquire(srv_cache *cache, const char *const *names, int count, srv_cached **entries, int64_t *position);
+ * entry that is not loaded must be, at *position, before it is released. *catalogue is a reference. */
+void srv_cache_acquire(srv_cache *cache, const char *const *names, int count, srv_cached **entries, int64_t *position,
+                       srv_catalogue **catalogue);
 void srv_cache_release(srv_cache *cache, srv_cached *entry);
 
 /* Events that have been committed, and the position after them. */
 void srv_cache_push(srv_cache *cache, const srv_new_event *events, int64_t count, int64_t position);
 /* Drops a history (NULL: all), and moves the position. */
 void srv_cache_drop(srv_cache *cache, const char *name, int64_t position);
+/* Replaces the catalogue, whose reference the cache takes over, and moves the position. */
+void srv_cache_renew(srv_cache *cache, srv_catalogue *catalogue, int64_t position);
 /* Frees the sessions of models that are not wanted any more, except in entries that are in use. */
 void srv_cache_drop_model(srv_cache *cache, const srv_model *model);
 

@@ -5,12 +5,27 @@
 #include "arrivals.h"
 #include "http.h"
 
-enum { COMMIT_REQUESTS = 512 };
+enum { COMMIT_REQUESTS = 512, POPULAR_SECONDS = 60 };
+
+/* The list of popular events follows them: when there is none, and once a minute. */
+static void update_popular(srv_server *server, double *newest)
+{
+    srv_catalogue *catalogue = NULL;
+    bool written;
+    int64_t position;
+    if (server->cache.catalogue->popular_count > 0 && srv_clock() - *newest < POPULAR_SECONDS)
+        return;
+    *newest = srv_clock();
+    if (srv_popular_update(&server->store, &written, &position) && written &&
+        srv_catalogue_read(&server->store, position, &catalogue))
+        srv_cache_renew(&server->cache, catalogue, position);
+}
 
 void *srv_committing_thread(void *context)
 {
     srv_server *server = context;
     srv_request *list;
+    double popular = 0;
     while ((list = srv_queue_take(&server->queues[SRV_COMMIT], COMMIT_REQUESTS)) != NULL) {
         while (list) {
             srv_request *group[COMMIT_REQUESTS];
@@ -26,6 +41,8 @@ void *srv_committing_thread(void *context)
                 group[0]->route->handle(group[0]);
             for (int i = 0; i < count; i++)
                 srv_http_resume(group[i]);
+            if (events)
+                update_popular(server, &popular);
         }
     }
     return NULL;

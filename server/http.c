@@ -141,7 +141,15 @@ static enum MHD_Result dispatch(srv_request *r, struct MHD_Connection *connectio
     return MHD_YES;
 }
 
-static srv_request *begin_request(srv_server *server, const char *path, const char *method)
+static enum MHD_Result on_argument(void *context, enum MHD_ValueKind kind, const char *name, const char *value)
+{
+    (void)kind;
+    srv_route_argument(context, name, value);
+    return MHD_YES;
+}
+
+static srv_request *begin_request(srv_server *server, struct MHD_Connection *connection, const char *path,
+                                  const char *method)
 {
     srv_request *r = calloc(1, sizeof *r);
     if (!r)
@@ -152,6 +160,7 @@ static srv_request *begin_request(srv_server *server, const char *path, const ch
     r->time = srv_now();
     r->type = "application/json";
     srv_route_find(r, method, path);
+    MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, on_argument, r);
     return r;
 }
 
@@ -161,7 +170,7 @@ static enum MHD_Result on_request(void *context, struct MHD_Connection *connecti
     (void)version;
     srv_request *r = *slot;
     if (!r) {
-        *slot = r = begin_request(context, url, method);
+        *slot = r = begin_request(context, connection, url, method);
         return r ? MHD_YES : MHD_NO;
     }
     if (*size > 0) {

@@ -8,25 +8,44 @@
 enum { PREDICTIONS_MAX = 2000000 };
 
 /* clang-format off */
+#define SUBJECT_MEMBERS \
+    {.name = "history", .types = SRV_STRING | SRV_ARRAY, .element = SRV_STRING, .most = SRV_SUBJECTS_MAX, \
+     .help = "name of a stored history, or several"}, \
+    {.name = "events", .types = SRV_ARRAY, .element = SRV_OBJECT | SRV_ARRAY, .members = srv_event_members, \
+     .most = SRV_EVENTS_MAX, .help = "instead: the history of a new user, or an array of such histories"}, \
+    {.name = "at", .types = SRV_STRING | SRV_NUMBER | SRV_ARRAY, .element = SRV_STRING | SRV_NUMBER, \
+     .most = SRV_TIMES_MAX, \
+     .help = "query times: unix seconds, ISO 8601, now (default), +1h after the last event, sweeps 1h..30d/20"}, \
+    {.name = "target", .types = SRV_STRING, .help = "event or action; default: the first that the model predicts"}
+
 const srv_member srv_predict_members[] = {
-    {.name = "history", .types = SRV_STRING | SRV_ARRAY, .element = SRV_STRING, .most = SRV_SUBJECTS_MAX,
-     .help = "name of a stored history, or several"},
-    {.name = "events", .types = SRV_ARRAY, .element = SRV_OBJECT | SRV_ARRAY, .members = srv_event_members,
-     .most = SRV_EVENTS_MAX, .help = "instead: the history of a new user, or an array of such histories"},
-    {.name = "at", .types = SRV_STRING | SRV_NUMBER | SRV_ARRAY, .element = SRV_STRING | SRV_NUMBER,
-     .most = SRV_TIMES_MAX,
-     .help = "query times: unix seconds, ISO 8601, now (default), +1h after the last event, sweeps 1h..30d/20"},
-    {.name = "target", .types = SRV_STRING, .help = "event or action; default: the first that the model predicts"},
+    SUBJECT_MEMBERS,
     {.name = "top", .types = SRV_WHOLE, .low = 0, .high = SRV_TOP_MAX, .help = "predictions of each answer (10); 0: all"},
     {.name = "unseen", .types = SRV_BOOL, .help = "without the event types of the history (false)"},
+    {.name = "filter", .types = SRV_STRING, .most = 4096, .help = "expression over catalogue fields: items for which it is true"},
+    {.name = "boost", .types = SRV_STRING, .most = 4096, .help = "expression over catalogue fields, added to the score"},
+    {.name = "only", .types = SRV_ARRAY, .element = SRV_STRING, .most = SRV_TOP_MAX, .help = "no other event types than these"},
+    {.name = "exclude", .types = SRV_ARRAY, .element = SRV_STRING, .most = SRV_TOP_MAX, .help = "none of these event types"},
+    {.name = "strict", .types = SRV_BOOL, .help = "fewer predictions, rather than filling up with popular events (false)"},
     {0},
 };
+
+const srv_member srv_rank_members[] = {
+    SUBJECT_MEMBERS,
+    {.name = "candidates", .types = SRV_ARRAY, .element = SRV_STRING, .most = SRV_TOP_MAX, .required = true,
+     .help = "event types or items to put in order"},
+    {.name = "boost", .types = SRV_STRING, .most = 4096, .help = "expression over catalogue fields, added to the score"},
+    {0},
+};
+
+static const char *const sources[] = {"model", "popular", "unknown", NULL};
 
 static const srv_member prediction_members[] = {
     {.name = "event", .types = SRV_STRING, .required = true, .help = "event type, item or action"},
     {.name = "score", .types = SRV_NUMBER | SRV_NULL, .required = true, .help = "the model's score"},
     {.name = "probability", .types = SRV_NUMBER | SRV_NULL, .required = true, .help = "that the next event is this one"},
-    {.name = "source", .types = SRV_STRING, .required = true, .help = "model"},
+    {.name = "source", .types = SRV_STRING, .required = true, .choices = sources,
+     .help = "model; popular: fills up; unknown: a candidate that the model does not know"},
     {0},
 };
 
@@ -151,6 +170,51 @@ srv_view *srv_ask_view(srv_asked *a, srv_model *model)
     return NULL;
 }
 
+/* The ids of names; NULL: there is no such member. Names that the model does not know are left out. */
+static bool read_ids(const json_t *names, const lapse_model *model, int64_t **ids, int64_t *count)
+{
+    size_t i;
+    json_t *name;
+    *count = 0;
+    if (!names)
+        return true;
+    *ids = malloc((json_array_size(names) + 1) * sizeof **ids);
+    json_array_foreach (names, i, name) {
+        int64_t id = *ids ? lapse_model_event_type_find(model, json_string_value(name)) : -1;
+        if (id >= 0)
+            (*ids)[(*count)++] = id;
+    }
+    return *ids != NULL;
+}
+
+static bool read_filter(srv_asked *a, srv_view *v)
+{
+    const json_t *json = a->request->json, *only = json_object_get(json, a->rank ? "candidates" : "only"),
+                 *exclude = json_object_get(json, "exclude");
+    srv_problem *problem = &a->request->problem;
+    const lapse_model *model = v->model->model;
+    lapse_item_filter *f = &v->filter;
+    if (!read_ids(only, model, &v->only, &f->only_count) || !read_ids(exclude, model, &v->exclude, &f->exclude_count))
+        return srv_refuse(problem, 503, NULL, "out of memory");
+    f->unseen = json_is_true(json_object_get(json, "unseen"));
+    f->only = v->only;
+    f->exclude = v->exclude;
+    const char *filter = json_string_value(json_object_get(json, "filter")),
+               *boost = json_string_value(json_object_get(json, "boost"));
+    if ((filter || boost || !a->rank) && !srv_catalogue_select(a->catalogue, v->model, filter, boost, &v->selection, problem))
+        return false;
+    if (v->selection) {
+        f->only_set = a->rank ? NULL : v->selection->only;
+        f->offset = v->selection->offset;
+    }
+    v->nothing = only && f->only_count == 0;
+    v->filtered = f->unseen || only || exclude || f->only_set || f->offset;
+    if (v->filtered && strcmp(v->target, "event") != 0 && (only || exclude || filter || boost || f->unseen))
+        return srv_refuse(problem, 400, "target", "filters are about the target event");
+    v->filtered = v->filtered && strcmp(v->target, "event") == 0;
+    return true;
+}
+
 static bool add_view(srv_asked *a, srv_model *model)
 {
     srv_request *r = a->request;
@@ -165,10 +229,7 @@ static bool add_view(srv_asked *a, srv_model *model)
         v->target = lapse_model_target(model->model, i);
     if (!v->target)
         return srv_refuse(&r->problem, 400, "target", "the model does not predict the target '%.40s'", target);
-    v->filter.unseen = v->filtered = json_is_true(json_object_get(r->json, "unseen"));
-    if (v->filtered && strcmp(v->target, "event") != 0)
-        return srv_refuse(&r->problem, 400, "unseen", "filters are about the target event");
-    return true;
+    return read_filter(a, v);
 }
 
 static void ask(srv_asked *a, srv_subject *s, const srv_when *when, int64_t *used)
@@ -187,7 +248,7 @@ static void ask(srv_asked *a, srv_subject *s, const srv_when *when, int64_t *use
         q->problem = "the model knows no event of this history";
     else if (!(q->at >= s->last))
         q->problem = "the query time is before the last event";
-    q->count = q->problem ? -1 : 0;
+    q->count = q->problem || view->nothing ? -1 : 0;
 }
 
 bool srv_ask_questions(srv_asked *a)
@@ -196,7 +257,8 @@ bool srv_ask_questions(srv_asked *a)
     srv_times times = {0};
     const json_t *top = json_object_get(r->json, "top");
     int64_t most = 0, used = 0;
-    a->top = top ? json_integer_value(top) : SRV_TOP_DEFAULT;
+    a->top = top ? json_integer_value(top) : a->rank ? 0 : SRV_TOP_DEFAULT;
+    a->strict = json_is_true(json_object_get(r->json, "strict"));
     bool good = srv_times_read(json_object_get(r->json, "at"), "at", a->now, &times, &r->problem);
     for (int i = 0; good && i < a->subject_count; i++) {
         good = add_view(a, a->subjects[i].model);
@@ -221,10 +283,65 @@ bool srv_ask_questions(srv_asked *a)
 
 /* ------------------------------------------------------------------------------------------- responses ------- */
 
+static void write_prediction(srv_text *out, const char *event, double score, double probability, const char *source)
+{
+    srv_text_open(out, '{');
+    srv_text_member(out, "event", event);
+    srv_text_member_number(out, "score", score);
+    srv_text_member_number(out, "probability", probability);
+    srv_text_member(out, "source", source);
+    srv_text_close(out, '}');
+}
+
+static bool in_array(const json_t *array, const char *name)
+{
+    for (size_t i = 0; i < json_array_size(array); i++)
+        if (strcmp(json_string_value(json_array_get(array, i)), name) == 0)
+            return true;
+    return false;
+}
+
+/* Whether a popular event may fill up an answer. */
+static bool may_fill(const srv_asked *a, const srv_view *v, const srv_question *q, const char *name)
+{
+    const json_t *json = a->request->json, *only = json_object_get(json, "only");
+    int64_t id = lapse_model_event_type_find(v->model->model, name);
+    if ((only && !in_array(only, name)) || in_array(json_object_get(json, "exclude"), name))
+        return false;
+    if (v->selection && (id < 0 || !(v->selection->only[id / 64] >> (id % 64) & 1)))
+        return false;
+    for (int64_t i = 0; v->filter.unseen && i < q->subject->events->count; i++)
+        if (strcmp(q->subject->events->items[i].text + q->subject->events->items[i].name, name) == 0)
+            return false;
+    for (int64_t k = 0; k < q->count; k++)
+        if (q->best[k].item == id)
+            return false;
+    return true;
+}
+
+/* Popular events after the predictions; of candidates, those that the model does not know. */
+static void fill_up(srv_text *out, const srv_asked *a, const srv_view *v, const srv_question *q)
+{
+    const json_t *candidates = json_object_get(a->request->json, "candidates");
+    for (size_t i = 0; a->rank && i < json_array_size(candidates); i++) {
+        const char *name = json_string_value(json_array_get(candidates, i));
+        if (q->count < 0 || lapse_model_event_type_find(v->model->model, name) < 0)
+            write_prediction(out, name, NAN, NAN, "unknown");
+    }
+    if (a->rank || a->strict || strcmp(v->target, "event") != 0)
+        return;
+    int64_t filled = q->count > 0 ? q->count : 0;
+    for (int i = 0; i < a->catalogue->popular_count && filled < q->top; i++)
+        if (may_fill(a, v, q, a->catalogue->popular[i])) {
+            write_prediction(out, a->catalogue->popular[i], NAN, NAN, "popular");
+            filled++;
+        }
+}
+
 static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
 {
     const srv_subject *s = q->subject;
-    const char *target = srv_ask_view(a, s->model)->target;
+    const srv_view *view = srv_ask_view(a, s->model);
     srv_text_open(out, '{');
     srv_text_name(out, "history");
     if (s->name)
@@ -237,14 +354,10 @@ static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
     srv_text_member(out, "model", s->model->fingerprint_text);
     srv_text_name(out, "predictions");
     srv_text_open(out, '[');
-    for (int64_t k = 0; k < q->count; k++) {
-        srv_text_open(out, '{');
-        srv_text_member(out, "event", lapse_model_target_name(s->model->model, target, q->best[k].item));
-        srv_text_member_number(out, "score", q->best[k].score);
-        srv_text_member_number(out, "probability", q->best[k].probability);
-        srv_text_member(out, "source", "model");
-        srv_text_close(out, '}');
-    }
+    for (int64_t k = 0; k < q->count; k++)
+        write_prediction(out, lapse_model_target_name(s->model->model, view->target, q->best[k].item), q->best[k].score,
+                         q->best[k].probability, "model");
+    fill_up(out, a, view, q);
     srv_text_close(out, ']');
     if (q->problem)
         srv_text_member(out, "problem", q->problem);
@@ -269,6 +382,12 @@ void srv_ask_clear(srv_asked *a)
 {
     for (int i = 0; i < a->subject_count; i++)
         srv_subject_close(&a->subjects[i]);
+    for (int i = 0; i < a->view_count; i++) {
+        srv_selection_drop(a->views[i].selection);
+        free(a->views[i].only);
+        free(a->views[i].exclude);
+    }
+    srv_catalogue_drop(a->catalogue);
     free(a->subjects);
     free(a->questions);
     free(a->best);

@@ -21,7 +21,9 @@ typedef struct srv_view {
     srv_model *model;
     const char *target;
     lapse_item_filter filter;
-    bool filtered;
+    bool filtered, nothing; /* nothing: the filter allows no item of the model */
+    srv_selection *selection; /* a reference; NULL: none */
+    int64_t *only, *exclude; /* owned */
 } srv_view;
 
 typedef struct srv_asked {
@@ -33,12 +35,15 @@ typedef struct srv_asked {
     srv_question *questions;
     int question_count;
     lapse_recommendation *best;
+    srv_catalogue *catalogue; /* a reference */
+    bool rank;        /* POST /v1/rank: candidates are ordered */
+    bool strict;      /* fewer predictions rather than popular events */
     int64_t top;      /* as requested; 0: all */
     int64_t position; /* of the log, that the answers are about */
     double now;       /* what "now" means */
 } srv_asked;
 
-extern const srv_member srv_predict_members[], srv_predict_response[];
+extern const srv_member srv_predict_members[], srv_rank_members[], srv_predict_response[];
 
 /* Reads histories and events: subjects without sessions. Sets the problem of the request on failure. */
 bool srv_ask_subjects(srv_asked *asked);

@@ -243,3 +243,10 @@ void srv_schema_write(srv_text *text, const srv_member *members, bool open)
     write_members(text, members, open);
     srv_text_close(text, '}');
 }
+
+void srv_schema_write_values(srv_text *text, const srv_member *member)
+{
+    srv_member named = *member;
+    named.name = "schema";
+    write_member(text, &named, false);
+}

@@ -50,4 +50,7 @@ bool srv_schema_check(const json_t *object, const srv_member *members, srv_probl
 /* Writes the JSON Schema of an object. Responses have no limits on names: further members may be added (`open`). */
 void srv_schema_write(srv_text *text, const srv_member *members, bool open);
 
+/* "schema":{...} of the value of one member. */
+void srv_schema_write_values(srv_text *text, const srv_member *member);
+
 #endif

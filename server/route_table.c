@@ -1,6 +1,7 @@
 /* route_table.c: the routes of the server: one row each. The table dispatches and checks requests, and is printed as
  * /openapi.json. */
 #include "arrivals.h"
+#include "stored_changes.h"
 #include "questions.h"
 #include "routes.h"
 
@@ -42,7 +43,21 @@ const srv_route srv_routes[] = {
     {"GET", "/openapi.json", SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0, NULL},
     {"POST", "/v1/predict", SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
      srv_predict_response, SRV_BODY_LIMIT, NULL},
+    {"POST", "/v1/rank", SRV_ANSWER, NULL, "Put candidates in order", srv_rank_members, srv_predict_response,
+     SRV_BODY_LIMIT, NULL},
     {"POST", "/v1/events", SRV_COMMIT, NULL, "Store events: one, an array, or one per line", srv_event_members,
      srv_events_response, SRV_EVENTS_BODY, srv_events_parse},
+    {"GET", "/v1/histories/{name}", SRV_COMMIT, srv_handle_history, "The events of a history", srv_page_members,
+     srv_history_response, 0, NULL},
+    {"DELETE", "/v1/histories/{name}", SRV_COMMIT, srv_handle_erase, "Erase a history, in backups too", NULL,
+     srv_position_response, 0, NULL},
+    {"POST", "/v1/histories/merge", SRV_COMMIT, srv_handle_merge, "Merge a history into another", srv_merge_members,
+     srv_position_response, SRV_BODY_LIMIT, NULL},
+    {"GET", "/v1/items", SRV_COMMIT, srv_handle_items, "The catalogue", srv_item_search_members, srv_items_response, 0,
+     NULL},
+    {"PUT", "/v1/items", SRV_COMMIT, srv_handle_put_items, "Replace items of the catalogue", srv_items_members,
+     srv_position_response, SRV_EVENTS_BODY, NULL},
+    {"PATCH", "/v1/items", SRV_COMMIT, srv_handle_put_items, "Change fields of items; null removes one",
+     srv_items_members, srv_position_response, SRV_EVENTS_BODY, NULL},
     {0},
 };

@@ -64,8 +64,31 @@ void srv_route_find(srv_request *r, const char *method, const char *path)
         srv_fail(r, 404, NULL, "there is no such path; /openapi.json lists all");
 }
 
+void srv_route_argument(srv_request *r, const char *name, const char *value)
+{
+    const srv_member *m = r->route && r->route->limit == 0 ? r->route->body : NULL;
+    char *end;
+    while (m && m->name && strcmp(m->name, name) != 0)
+        m++;
+    if (!r->json)
+        r->json = json_object();
+    double number = value && *value ? strtod(value, &end) : 0;
+    json_t *json = json_string(value ? value : "");
+    if (m && m->name && !(m->types & SRV_STRING) && value && *value && !*end) {
+        json_decref(json);
+        json = (double)(int64_t)number == number ? json_integer((json_int_t)number) : json_real(number);
+    }
+    if (r->status == 0 && (!m || json_object_set_new(r->json, name, json) != 0))
+        srv_fail(r, 400, name, "unknown or repeated argument, or one that is not UTF-8");
+}
+
 void srv_route_parse(srv_request *r)
 {
+    if (r->route->limit == 0) {
+        if (r->route->body && !srv_schema_check(r->json ? r->json : (r->json = json_object()), r->route->body, &r->problem))
+            srv_fail_problem(r);
+        return;
+    }
     if (r->route->parse) {
         r->route->parse(r);
         return;
@@ -127,7 +150,8 @@ static void write_operation(srv_text *text, const srv_route *route)
     srv_text_name(text, method);
     srv_text_open(text, '{');
     srv_text_member(text, "summary", route->summary);
-    if (strchr(route->path, '{')) {
+    const srv_member *arguments = route->limit == 0 ? route->body : NULL;
+    if (strchr(route->path, '{') || arguments) {
         srv_text_name(text, "parameters");
         srv_text_open(text, '[');
         for (const char *at = strchr(route->path, '{'); at; at = strchr(at + 1, '{')) {
@@ -136,9 +160,17 @@ static void write_operation(srv_text *text, const srv_route *route)
             srv_text_format(text, "\"%.*s\"", (int)strcspn(at + 1, "}"), at + 1);
             srv_text_add(text, ",\"in\":\"path\",\"required\":true,\"schema\":{\"type\":\"string\"}}");
         }
+        for (const srv_member *m = arguments; m && m->name; m++) {
+            const srv_member one[] = {*m, {0}};
+            srv_text_open(text, '{');
+            srv_text_member(text, "name", m->name);
+            srv_text_member(text, "in", "query");
+            srv_schema_write_values(text, one);
+            srv_text_close(text, '}');
+        }
         srv_text_close(text, ']');
     }
-    if (route->body) {
+    if (route->body && !arguments) {
         srv_text_name(text, "requestBody");
         srv_text_open(text, '{');
         srv_text_member_bool(text, "required", true);

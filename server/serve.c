@@ -93,7 +93,9 @@ static bool open_store(srv_server *server, threads *t)
         return fail("--store", message);
     if (!engine->shared && !lock_file(t, place))
         return false;
-    if (!srv_store_open(&server->store, place, true) || !srv_store_position(&server->store, &server->cache.position))
+    if (!srv_store_open(&server->store, place, true) ||
+        !srv_store_position(&server->store, &server->cache.position) ||
+        !srv_catalogue_read(&server->store, server->cache.position, &server->cache.catalogue))
         return fail("--store", server->store.message);
     return true;
 }

@@ -256,7 +256,8 @@ bool srv_store_erase(srv_store *store, const char *name, bool *found, int64_t *p
                              (srv_value[]){SRV_W(r.parts[i])}, 1, read_part, &r) &&
                change(store, statements, (srv_value[]){SRV_W(r.parts[i])}, 1);
     if (good && *found) {
-        good = srv_store_commit(store, *position, srv_now(), "erase", root.name);
+        good = srv_store_commit(store, *position, srv_now(), "erase", NULL) &&
+               (!store->engine->after_erase || run(store, store->engine->after_erase));
     } else {
         srv_store_rollback(store);
     }
@@ -276,7 +277,7 @@ bool srv_store_merge(srv_store *store, const char *from, const char *into, int64
     if (good && a.id != b.id)
         good = srv_store_run(store, "UPDATE histories SET into_history = $1, into_position = $2 WHERE history = $3",
                              (srv_value[]){SRV_W(b.id), SRV_W(*position), SRV_W(a.id)}, 3, NULL, NULL) &&
-               srv_store_commit(store, *position, srv_now(), "merge", from);
+               srv_store_commit(store, *position, srv_now(), "merge", NULL);
     else
         srv_store_rollback(store);
     free(a.name);

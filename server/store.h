@@ -51,6 +51,7 @@ typedef struct srv_engine {
     bool (*backup)(srv_connection *connection, const char *path, char message[512]); /* NULL: the database has its own */
     const char *const *schema; /* statements that create it, NULL-terminated */
     const char *lock;          /* reads the position, and keeps other servers from writing until the commit */
+    const char *after_erase; /* removes what was erased from the log of the database; NULL: nothing to do */
     bool shared;               /* several servers may use it at once */
 } srv_engine;
 

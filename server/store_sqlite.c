@@ -30,7 +30,9 @@ static const char *const schema[] = {
     "CREATE TABLE IF NOT EXISTS histories(history INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT NOT NULL UNIQUE, "
     "into_history INTEGER, into_position INTEGER, trimmed INTEGER NOT NULL DEFAULT 0)",
     "CREATE INDEX IF NOT EXISTS merged ON histories(into_history) WHERE into_history IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS names(name_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE)",
+    "CREATE TABLE IF NOT EXISTS names(name_id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, uses INTEGER NOT NULL "
+    "DEFAULT 0)",
+    "CREATE TABLE IF NOT EXISTS popular(position INTEGER PRIMARY KEY, names TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS events(history INTEGER NOT NULL, id TEXT NOT NULL, position INTEGER NOT NULL, time NOT "
     "NULL, event INTEGER NOT NULL, fields TEXT, answer TEXT, PRIMARY KEY(history, id)) WITHOUT ROWID",
     "CREATE INDEX IF NOT EXISTS attributed ON events(position) WHERE answer IS NOT NULL",
@@ -85,7 +87,7 @@ static bool open_database(const char *place, srv_connection **out, char message[
     sqlite3_busy_timeout(c->database, 10000);
     static const char *const settings[] = {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
                                            "PRAGMA wal_autocheckpoint = 8000", "PRAGMA cache_size = -32768",
-                                           "PRAGMA temp_store = MEMORY"};
+                                           "PRAGMA temp_store = MEMORY", "PRAGMA secure_delete = ON"};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (sqlite3_exec(c->database, settings[i], NULL, NULL, NULL) != SQLITE_OK) {
             snprintf(message, 512, "%.400s: %s", place, sqlite3_errmsg(c->database));
@@ -257,6 +259,9 @@ static bool insert(srv_connection *c, srv_new_event *events, int64_t count, int6
                     "$6, $7) ON CONFLICT DO NOTHING", values, 7, NULL, NULL, message))
             return false;
         e->duplicate = sqlite3_changes(c->database) == 0;
+        if (!e->duplicate && !run(c, "UPDATE names SET uses = uses + 1 WHERE name_id = $1",
+                                  (srv_value[]){SRV_W(name)}, 1, NULL, NULL, message))
+            return false;
         e->position = e->duplicate ? 0 : position++;
         e->root = strcmp(e->history, history->root) == 0 ? NULL : strdup(history->root);
     }
@@ -284,5 +289,6 @@ const srv_engine srv_engine_sqlite = {
     .insert = insert,
     .backup = backup,
     .schema = schema,
+    .after_erase = "PRAGMA wal_checkpoint(TRUNCATE)",
     .lock = "SELECT value FROM meta WHERE name = 'position'",
 };

@@ -213,6 +213,93 @@ def test_forms_and_errors_of_events():
 
 
 @test
+def test_histories_are_read_merged_and_erased():
+    store = data.path("erased.db")
+    with Server(TOOL, data.path("shop.safetensors"), "--store", store) as server:
+        for i in range(5):
+            append(server, {"history": "visitor", "time": 100 + i, "event": "view tent", "id": str(i), "fields": {"n": i}})
+            append(server, {"history": "customer", "time": 102.5 + i, "event": "view kibble", "id": f"c{i}"})
+        page = server.good("/v1/histories/visitor?limit=2&offset=1", None, "GET")
+        equal([e["id"] for e in page["events"]], ["1", "2"])
+        equal((page["count"], page["next"], page["events"][0]["fields"]), (5, 3, {"n": 1}))
+        equal(server.get("/v1/histories/visitor?limit=x")[0], 400)
+        equal(server.get("/v1/histories/visitor?what=1")[0], 400)
+        server.good("/v1/histories/merge", {"from": "visitor", "into": "customer"})
+        merged = server.good("/v1/histories/visitor", None, "GET")
+        equal((merged["history"], [e["time"] for e in merged["events"]]),
+              ("customer", [100, 101, 102, 102.5, 103, 103.5, 104, 104.5, 105.5, 106.5]))
+        append(server, {"history": "visitor", "time": 200, "event": "view tent", "id": "new"})
+        answers = server.good("/v1/predict", {"history": ["visitor", "customer"], "at": 300, "top": 0})["answers"]
+        equal([a["events"] for a in answers], [11, 11])
+        equal(answers[0]["predictions"], answers[1]["predictions"])
+        append(server, {"history": "other", "time": 1, "event": "view tent", "id": "kept"})
+        equal(server.call("DELETE", "/v1/histories/visitor")[0], 200)
+        for name in ("visitor", "customer"):
+            equal(server.get(f"/v1/histories/{name}")[0], 404)
+        equal(server.call("DELETE", "/v1/histories/visitor")[0], 404)
+        check("no history" in server.good("/v1/predict", {"history": "customer"})["answers"][0]["problem"], "erased")
+        equal(server.good("/v1/histories/other", None, "GET")["count"], 1)
+        server.stop()
+    for suffix in ("", "-wal"):
+        if os.path.exists(store + suffix):
+            check(b"visitor" not in open(store + suffix, "rb").read(), f"the name is still in the store{suffix}")
+
+
+@test
+def test_catalogue_filters_and_popular_events():
+    histories = data.histories("items.csv")
+    with Server(TOOL, data.path("items.safetensors")) as server:
+        append(server, events_of(histories))
+        name = next(iter(histories))
+        everything = server.good("/v1/predict", {"history": name, "at": "+1h", "top": 0})["answers"][0]["predictions"]
+        names = [p["event"] for p in everything]
+        price = {n: i % 40 for i, n in enumerate(sorted(names))}
+        items = [{"name": n, "fields": {"category": "toys" if i % 3 else "books", "price": price[n], "brand": f"b{i % 5}"}}
+                 for i, n in enumerate(sorted(names))]
+        server.good("/v1/items", {"items": items}, "PUT")
+        fields = {i["name"]: i["fields"] for i in items}
+
+        def predicted(**more):
+            answer = server.good("/v1/predict", {"history": name, "at": "+1h", "strict": True, **more})["answers"][0]
+            return [p["event"] for p in answer["predictions"]]
+
+        toys = 'category == "toys" and price < 20 and not brand in ["b1", "b2"]'
+        allowed = [n for n in names if fields[n]["category"] == "toys" and fields[n]["price"] < 20
+                   and fields[n]["brand"] not in ("b1", "b2")]
+        equal(predicted(filter=toys, top=0), allowed, "filter")
+        equal(predicted(filter=toys), allowed[:10], "filter before the top-k")
+        equal(predicted(filter="price * 2 - 1 >= 77 or item == '" + names[5] + "'", top=0),
+              [n for n in names if price[n] >= 39 or n == names[5]])
+        equal(predicted(filter="missing == null", top=3), names[:3])
+        equal(predicted(filter="missing < 3 or missing > 3"), [])
+        equal(predicted(only=names[7:12] + ["never seen"]), names[7:12])
+        equal(predicted(exclude=names[:4], top=2), names[4:6])
+        boosted = sorted(everything, key=lambda p: -(p["score"] + 100 * (fields[p["event"]]["category"] == "books")))
+        equal(predicted(boost="100 * (category == 'books')", top=5), [p["event"] for p in boosted[:5]])
+        ranked = server.good("/v1/rank", {"history": name, "at": "+1h", "candidates": [names[9], names[2], "new", names[4]]})
+        equal([(p["event"], p["source"]) for p in ranked["answers"][0]["predictions"]],
+              [(names[2], "model"), (names[4], "model"), (names[9], "model"), ("new", "unknown")])
+        server.good("/v1/items", {"items": [{"name": names[0], "available": False}]}, "PATCH")
+        equal(predicted(top=2), names[1:3], "unavailable")
+        page = server.good("/v1/items?search=BOOKS&limit=3", None, "GET")
+        equal([i["name"] for i in page["items"]], [i["name"] for i in items if i["fields"]["category"] == "books"][:3])
+        kept = server.good("/v1/items?search=" + names[0], None, "GET")["items"]
+        check({"name": names[0], "fields": fields[names[0]], "available": False} in kept, str(kept))
+        answer = server.good("/v1/predict", {"history": "nobody", "top": 5, "exclude": names[:1]})["answers"][0]
+        counts = {}
+        for event in events_of(histories):
+            counts[event["event"]] = counts.get(event["event"], 0) + 1
+        popular = [n for n in sorted(counts, key=lambda n: (-counts[n], n)) if n != names[0]][:5]
+        equal([(p["event"], p["source"]) for p in answer["predictions"]], [(n, "popular") for n in popular])
+        equal(server.good("/v1/predict", {"history": "nobody", "strict": True})["answers"][0]["predictions"], [])
+        for text, words in (("price <", "missing"), ("(price", ")"), ("price in 3", "list"), ("a b", "operator"),
+                            ("'x", "end"), ("(" * 100, "deep"), ("not " * 100 + "a", "deep")):
+            status, problem = server.post("/v1/predict", {"history": name, "filter": text})
+            equal((status, problem["field"]), (400, "filter"), text)
+            check(words in problem["detail"], problem["detail"])
+
+
+@test
 def test_kill_loses_nothing_acknowledged():
     """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
     store, acknowledged, stopping = data.path("killed.db"), [], threading.Event()
