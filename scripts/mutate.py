@@ -1,17 +1,19 @@
 #!/usr/bin/env python3
 """mutate.py: changes the source in one place at a time and runs the tests that enter it; lists the changes that no test sees.
 
-    scripts/mutate.py [--count N] [--seed S] [--changed] [--jobs J] [--only PATH] [--build-only] [--built]
+    scripts/mutate.py [--count N] [--seed S] [--changed] [--jobs J] [--only PATH] [--folder NAME] [--build-only]
+                      [--built]
 
 --count N      number of changes (default: 100)
 --seed S       seed that chooses them (default: the time); the first line of the output has it
 --changed      only lines that differ from main
 --jobs J       tests that run at once (default: the number of cores)
 --only PATH    only files whose path begins with this
+--folder NAME  where the copy and its build are (default: build-mutate)
 --build-only   ends after the build
 --built        takes the build of an earlier call, also on a machine without a compiler
 
-The files of src and cli are changed, but not GPU kernels, in a copy: build-mutate/tree. mutate_source.py says what changes. One build
+The files of src and cli are changed, but not GPU kernels, in a copy. mutate_source.py says what changes. One build
 has all of them, and an environment variable chooses one. Each test runs once without a change; so it is known how long it takes and
 which places it enters. Then each change is judged by the tests that enter its place, the shortest first, until one fails: unit tests,
 commands, the Python package and failure injection as `./run test quick` runs them, but no emulated GPU kernels.
@@ -35,8 +37,7 @@ import mutate_run
 import mutate_source
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
-FOLDER = os.path.join(ROOT, "build-mutate")
-TREE, BUILD, PLAN = (os.path.join(FOLDER, name) for name in ("tree", "build", "plan.json"))
+FOLDER = TREE = BUILD = PLAN = ""  # set by main
 EQUIVALENT = "tests/mutate/equivalent.txt"
 
 
@@ -214,9 +215,13 @@ def main():
     parser.add_argument("--only", default="")
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--built", action="store_true")
+    parser.add_argument("--folder", default="build-mutate")
     options = parser.parse_args()
     if options.count < 1 or options.jobs < 1:
         parser.error("--count and --jobs are at least 1")
+    global FOLDER, TREE, BUILD, PLAN
+    FOLDER = os.path.join(ROOT, options.folder)
+    TREE, BUILD, PLAN = (os.path.join(FOLDER, name) for name in ("tree", "build", "plan.json"))
     os.makedirs(FOLDER, exist_ok=True)
     begin = time.monotonic()
     if options.built:

@@ -233,6 +233,7 @@ static void recency_summed_again(void **state)
                 last = fmax(last, dataset->time[e]);
             }
         double least = recency_loss(dataset, split, chosen);
+        assert_true(chosen <= 2 * (last - first));
         for (int i = 0; i < 24; i++)
             if (recency_loss(dataset, split, ldexp(2 * (last - first), -i)) < least - 1e-9)
                 fail_msg("seed %d: half-life %g is better than %g", seed, ldexp(2 * (last - first), -i), chosen);

@@ -113,6 +113,25 @@ static void short_buffers_are_not_exceeded(void **state)
     }
 }
 
+/* A model for one task alone decides the task; a task that is given stays. */
+static void models_of_one_task_choose_it(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    small_set(&options, "model", "transrec");
+    assert_int_equal(options.model.task, LP_TASK_CLASSIFY);
+    assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
+    assert_int_equal(options.model.task, LP_TASK_RECOMMEND);
+    options = small_train_options();
+    assert_int_equal(lapse_train_options_set(&options, "model", "transrec", NULL), LAPSE_OK);
+    assert_int_equal(lapse_train_options_set(&options, "task", "classify", NULL), LAPSE_OK);
+    lapse_error error = {0};
+    assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_ERROR_USAGE);
+    assert_string_equal(error.message, "the model 'transrec' cannot be trained for the task classify");
+    lapse_dataset_close(dataset);
+}
+
 static void check_option_error(const lapse_dataset *dataset, const lapse_train_options *options, const char *message)
 {
     lapse_error error = {0};
@@ -448,6 +467,7 @@ int main(void)
         cmocka_unit_test(values_out_of_range),
         cmocka_unit_test(every_row_of_the_table),
         cmocka_unit_test(short_buffers_are_not_exceeded),
+        cmocka_unit_test(models_of_one_task_choose_it),
         cmocka_unit_test(options_that_contradict),
         cmocka_unit_test(defaults_come_from_the_data),
         cmocka_unit_test(odd_datasets),

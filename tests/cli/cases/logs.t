@@ -48,6 +48,12 @@ $ printf 'userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n1,1029,3.0,12607
 | events     3 events in 2 sequences, 2 event types
 | span       1996-06-21T11:11:33Z to 2009-12-14T02:52:59Z, 13.5 years
 | wrote      ratings.lapse in N s, N MB/s
+# Where not every name has a type, names are whole.
+$ printf 'user,:token,a:token,time\n1,2,3,5\n1,3,4,6\n' >whole.csv; lapse import whole.csv -o whole.lapse --event a:token --sequence user --time time | head -4
+| read       2 rows, 41 bytes from whole.csv
+| sequence   user
+| time       time; unix seconds
+| event      a:token
 $ printf 'user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n186\t302\t891717742\n196\t302\t881250950\n' >ml.inter; lapse import ml.inter -o ml.lapse
 | read       3 rows, 98 bytes from ml.inter
 | sequence   user_id, found by name
