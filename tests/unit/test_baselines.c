@@ -271,11 +271,18 @@ static void recency_in_sessions(void **state)
         assert_int_equal(lapse_train(dataset, &options, NULL, NULL, &model, NULL), LAPSE_OK);
         lapse_session *session = NULL;
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
-        assert_int_equal(lapse_session_append(session, 20, "a", NULL), LAPSE_OK);
-        double got[TYPES], wanted[TYPES];
-        assert_int_equal(lapse_session_predict(session, 33, got, NULL), LAPSE_OK);
-        model->config.row->predict(model, &(lp_query){NULL, 0, known ? 33 : 20}, wanted);
+        double got[TYPES], wanted[TYPES], other[TYPES], first = dataset->time[0], last = dataset->time[0];
+        for (int64_t e = 0; e < dataset->event_count; e++) {
+            first = fmin(first, dataset->time[e]);
+            last = fmax(last, dataset->time[e]);
+        }
+        double then = first + (last - first) / 2, at = last;
+        assert_int_equal(lapse_session_append(session, then, "a", NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_predict(session, at, got, NULL), LAPSE_OK);
+        model->config.row->predict(model, &(lp_query){NULL, 0, known ? at : then}, wanted);
+        model->config.row->predict(model, &(lp_query){NULL, 0, known ? then : at}, other);
         assert_memory_equal(got, wanted, sizeof got);
+        assert_memory_not_equal(got, other, sizeof got);
         lapse_session_free(session);
         lapse_model_free(model);
     }

@@ -7,11 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-#define GOLDEN "tests/golden/figures.svg"
+#include "support/golden_text.h"
 
 static lp_figures figures;
 
@@ -143,24 +140,7 @@ static void drawings_are_as_recorded(void **state)
     make();
     draw(&svg);
     assert_false(figures.failed || svg.failed);
-    size_t size = svg.text.size;
-    const char *drawn = svg.text.data;
-    if (getenv("LAPSE_TEST_RECORD")) {
-        FILE *file = fopen(GOLDEN, "wb");
-        assert_non_null(file);
-        assert_int_equal(fwrite(drawn, 1, size, file), size);
-        fclose(file);
-    }
-    FILE *file = fopen(GOLDEN, "rb");
-    assert_non_null(file);
-    int line = 1;
-    for (size_t i = 0; i < size; i++) {
-        if (getc(file) != (unsigned char)drawn[i])
-            fail_msg(GOLDEN ":%d differs: %.80s", line, drawn + i);
-        line += drawn[i] == '\n';
-    }
-    assert_int_equal(getc(file), EOF);
-    fclose(file);
+    golden_text_check("tests/golden/figures.svg", svg.text.data, svg.text.size);
     lp_svg_clear(&svg);
     lp_figures_clear(&figures);
 }
