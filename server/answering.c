@@ -4,9 +4,11 @@
  * position of the log, brings their sessions up to date, asks all questions of one model together, and writes the responses. */
 #include "answering.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "explaining.h"
 #include "http.h"
 
 enum { RUN_REQUESTS = 64 };
@@ -49,6 +51,39 @@ static int name_index(run *u, const char *name)
     return u->slots[slot] = u->name_count++;
 }
 
+/* The position, the catalogue and the models of another time. */
+static bool pin(run *u, srv_asked *a)
+{
+    srv_worker *w = u->worker;
+    srv_problem *problem = &a->request->problem;
+    const json_t *as_of = json_object_get(a->json, "as_of");
+    if (as_of && !a->pinned) {
+        double time;
+        if (!srv_time_read(as_of, "as_of", a->now, &time, problem))
+            return false;
+        if (time > a->now)
+            return srv_refuse(problem, 400, "as_of", "as_of is in the future");
+        if (!srv_store_position_at(&w->store, time, &a->position))
+            return srv_refuse(problem, 503, NULL, "%s", w->store.message);
+        a->pinned = true;
+        a->now = a->model_time = time;
+    }
+    if (!a->pinned || a->position >= a->catalogue->position)
+        return true;
+    srv_catalogue_drop(a->catalogue);
+    a->catalogue = NULL;
+    return srv_catalogue_read(&w->store, a->position, &a->catalogue) ||
+           srv_refuse(problem, 503, NULL, "%s", w->store.message);
+}
+
+static srv_model *find_model(run *u, const srv_asked *a, const char *name)
+{
+    srv_registry *registry = &u->worker->server->registry;
+    if (!a->pinned)
+        return srv_registry_pick(registry, name);
+    return srv_registry_find(registry, isnan(a->model_time) ? a->models[0] : srv_registry_at(registry, name, a->model_time));
+}
+
 static bool acquire(run *u)
 {
     size_t total = 0;
@@ -63,13 +98,14 @@ static bool acquire(run *u)
     memset(u->slots, 0xFF, (size_t)u->slot_count * sizeof *u->slots);
     for (int i = 0; i < u->count; i++)
         for (int j = 0; alive(&u->asked[i]) && j < u->asked[i].subject_count; j++)
-            if (u->asked[i].subjects[j].name)
+            if (u->asked[i].subjects[j].name && !u->asked[i].pinned && !json_object_get(u->asked[i].json, "as_of"))
                 name_index(u, u->asked[i].subjects[j].name);
     int64_t position;
     srv_catalogue *catalogue;
     srv_cache_acquire(&u->worker->server->cache, u->names, u->name_count, u->entries, &position, &catalogue);
     for (int i = 0; i < u->count; i++) {
-        u->asked[i].position = position;
+        if (!u->asked[i].pinned)
+            u->asked[i].position = position;
         u->asked[i].catalogue = srv_catalogue_take(catalogue);
     }
     srv_catalogue_drop(catalogue);
@@ -79,15 +115,31 @@ static bool acquire(run *u)
 static void open_subjects(run *u, srv_asked *a)
 {
     lapse_error error;
+    uint64_t found = 0;
+    bool replay = a->request->route->body == srv_replay_members;
+    if (!pin(u, a)) {
+        fail_problem(a);
+        return;
+    }
     for (int i = 0; i < a->subject_count; i++) {
         srv_subject *s = &a->subjects[i];
-        srv_cached *entry = s->name ? u->entries[name_index(u, s->name)] : NULL;
-        s->model = srv_server_model(u->worker->server, s->name);
+        srv_cached *entry = s->name && !a->pinned ? u->entries[name_index(u, s->name)] : NULL;
+        s->model = find_model(u, a, s->name);
+        if (!s->model) {
+            srv_fail(a->request, 410, NULL, "the model of that time is gone: its file was changed or removed");
+            return;
+        }
         if (!srv_subject_open(u->worker, s, entry, a->position, &error)) {
             srv_fail_error(a->request, NULL, &error);
             return;
         }
+        found = found * 31 + (s->found ? 2 : 1);
+        if (a->pinned && s->trimmed > a->position)
+            found = 0;
     }
+    if (replay && found != a->found)
+        srv_fail(a->request, 410, NULL, "events of that answer were erased");
+    a->found = found;
 }
 
 /* ------------------------------------------------------------------------------------------- questions ------- */
@@ -157,8 +209,8 @@ static void answer_requests(srv_worker *w, srv_request *list)
     run u = {.worker = w};
     for (srv_request *r = list; r; r = r->next) {
         srv_asked *a = &u.asked[u.count++];
-        *a = (srv_asked){.request = r, .now = r->time, .rank = r->route->body == srv_rank_members};
-        if (!srv_ask_subjects(a))
+        *a = (srv_asked){.request = r, .now = r->time};
+        if (!srv_ask_begin(a) || !srv_ask_subjects(a))
             fail_problem(a);
     }
     bool whole = acquire(&u);
@@ -172,9 +224,12 @@ static void answer_requests(srv_worker *w, srv_request *list)
             fail_problem(a);
     }
     ask_all(&u);
-    for (int i = 0; i < u.count; i++)
+    for (int i = 0; i < u.count; i++) {
+        if (alive(&u.asked[i]) && u.asked[i].explain)
+            srv_explain(w, &u.asked[i]);
         if (alive(&u.asked[i]))
             srv_ask_write(&u.asked[i]);
+    }
     for (int i = 0; whole && i < u.name_count; i++)
         if (u.entries[i])
             srv_cache_release(&w->server->cache, u.entries[i]);

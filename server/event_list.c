@@ -202,8 +202,8 @@ static void clear_model_events(model_events *m)
     free(m->json);
 }
 
-lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, lapse_session *session,
-                             int64_t *known, double *last, lapse_error *error)
+lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, int64_t context,
+                             lapse_session *session, int64_t *known, double *last, lapse_error *error)
 {
     lapse_field field;
     int columns = 0;
@@ -234,6 +234,8 @@ lapse_status srv_events_sync(const srv_events *events, const lapse_model *model,
             *last = e->time;
         }
         *known = m.count;
+        if (m.count > context)
+            lapse_session_clear(session);
         status = lapse_session_sync(session, m.events, m.count, NULL, error);
     } else {
         *error = (lapse_error){.status = status, .message = "out of memory"};

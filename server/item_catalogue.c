@@ -39,6 +39,11 @@ static void read_popular(void *context, const srv_value *columns)
     json_decref(names);
 }
 
+static void read_position(void *context, const srv_value *columns)
+{
+    *(int64_t *)context = columns[0].whole;
+}
+
 bool srv_catalogue_read(srv_store *store, int64_t position, srv_catalogue **out)
 {
     srv_catalogue *c = calloc(1, sizeof *c);
@@ -56,6 +61,9 @@ bool srv_catalogue_read(srv_store *store, int64_t position, srv_catalogue **out)
                       (srv_value[]){SRV_W(position)}, 1, read_item, &r) &&
         srv_store_run(store, "SELECT names FROM popular WHERE position <= $1 ORDER BY position DESC LIMIT 1",
                       (srv_value[]){SRV_W(position)}, 1, read_popular, &r);
+    good = good &&
+           srv_store_run(store, "SELECT coalesce(max(position), 0) FROM changes WHERE kind = 'catalogue' AND position <= $1",
+                         (srv_value[]){SRV_W(position)}, 1, read_position, &c->position);
     if (good && !r.failed) {
         *out = c;
         return true;

@@ -19,6 +19,7 @@ typedef struct srv_selection {
 
 typedef struct srv_catalogue {
     atomic_int references;
+    int64_t position; /* of the newest change in it */
     json_t *items;   /* name -> {"fields": {...}, "available": bool}; owned */
     char **popular;  /* names of events, the most frequent first; owned */
     int popular_count;

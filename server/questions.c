@@ -16,6 +16,9 @@ enum { PREDICTIONS_MAX = 2000000 };
     {.name = "at", .types = SRV_STRING | SRV_NUMBER | SRV_ARRAY, .element = SRV_STRING | SRV_NUMBER, \
      .most = SRV_TIMES_MAX, \
      .help = "query times: unix seconds, ISO 8601, now (default), +1h after the last event, sweeps 1h..30d/20"}, \
+    {.name = "as_of", .types = SRV_STRING | SRV_NUMBER, \
+     .help = "answer as it was at this time: the events that had arrived, and the model of that time"}, \
+    {.name = "explain", .types = SRV_BOOL, .help = "the events that mattered for the first prediction (false)"}, \
     {.name = "target", .types = SRV_STRING, .help = "event or action; default: the first that the model predicts"}
 
 const srv_member srv_predict_members[] = {
@@ -38,6 +41,20 @@ const srv_member srv_rank_members[] = {
     {0},
 };
 
+const srv_member srv_replay_members[] = {
+    {.name = "answer", .types = SRV_STRING, .required = true, .most = 1 << 17, .help = "the token of an answer"},
+    {0},
+};
+
+static const srv_member reason_members[] = {
+    {.name = "time", .types = SRV_NUMBER, .required = true},
+    {.name = "event", .types = SRV_STRING, .required = true},
+    {.name = "attention", .types = SRV_NUMBER | SRV_NULL, .required = true, .help = "weight of the last block, mean over heads"},
+    {.name = "influence", .types = SRV_NUMBER | SRV_NULL, .required = true,
+     .help = "score of the first prediction, less its score without the event"},
+    {0},
+};
+
 static const char *const sources[] = {"model", "popular", "unknown", NULL};
 
 static const srv_member prediction_members[] = {
@@ -57,6 +74,8 @@ static const srv_member answer_members[] = {
     {.name = "model", .types = SRV_STRING, .required = true, .help = "fingerprint of the model"},
     {.name = "predictions", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = prediction_members, .required = true},
     {.name = "problem", .types = SRV_STRING, .help = "why there are no predictions"},
+    {.name = "reasons", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = reason_members,
+     .help = "of explain: events by attention, the highest first"},
     {0},
 };
 
@@ -64,9 +83,42 @@ const srv_member srv_predict_response[] = {
     {.name = "answers", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = answer_members, .required = true,
      .help = "one for each history and time"},
     {.name = "target", .types = SRV_STRING, .required = true},
+    {.name = "answer", .types = SRV_STRING | SRV_NULL, .required = true,
+     .help = "token for POST /v1/replay and for events; null: the request is too long for one"},
     {0},
 };
 /* clang-format on */
+
+bool srv_ask_begin(srv_asked *a)
+{
+    srv_request *r = a->request;
+    a->model_time = NAN;
+    if (r->route->body != srv_replay_members) {
+        a->json = json_incref(r->json);
+        a->body = r->body.data;
+        a->body_size = r->body.size;
+        a->rank = r->route->body == srv_rank_members;
+        return true;
+    }
+    srv_token token;
+    const char *text = json_string_value(json_object_get(r->json, "answer"));
+    if (!srv_token_read(text, &token, &a->token))
+        return srv_refuse(&r->problem, 400, "answer", "this is not the token of an answer");
+    a->json = json_loadb(token.body, token.body_size, 0, NULL);
+    a->rank = token.route == 1;
+    if (!srv_schema_check(a->json, a->rank ? srv_rank_members : srv_predict_members, &r->problem))
+        return false;
+    a->body = token.body;
+    a->body_size = token.body_size;
+    a->pinned = true;
+    a->position = token.position;
+    a->now = token.now;
+    a->found = token.found;
+    a->model_count = token.model_count;
+    memcpy(a->models, token.models, sizeof a->models);
+    a->model_time = token.model_count > 1 ? token.now : NAN;
+    return true;
+}
 
 /* ------------------------------------------------------------------------------------------- subjects -------- */
 
@@ -132,8 +184,8 @@ static bool inline_subjects(srv_asked *a, const json_t *events)
 
 bool srv_ask_subjects(srv_asked *a)
 {
-    const json_t *history = json_object_get(a->request->json, "history"),
-                 *events = json_object_get(a->request->json, "events");
+    const json_t *history = json_object_get(a->json, "history"),
+                 *events = json_object_get(a->json, "events");
     srv_problem *problem = &a->request->problem;
     if (history && events)
         return srv_refuse(problem, 400, "events", "a request has history or events, not both");
@@ -189,7 +241,7 @@ static bool read_ids(const json_t *names, const lapse_model *model, int64_t **id
 
 static bool read_filter(srv_asked *a, srv_view *v)
 {
-    const json_t *json = a->request->json, *only = json_object_get(json, a->rank ? "candidates" : "only"),
+    const json_t *json = a->json, *only = json_object_get(json, a->rank ? "candidates" : "only"),
                  *exclude = json_object_get(json, "exclude");
     srv_problem *problem = &a->request->problem;
     const lapse_model *model = v->model->model;
@@ -218,7 +270,7 @@ static bool read_filter(srv_asked *a, srv_view *v)
 static bool add_view(srv_asked *a, srv_model *model)
 {
     srv_request *r = a->request;
-    const char *target = json_string_value(json_object_get(r->json, "target"));
+    const char *target = json_string_value(json_object_get(a->json, "target"));
     if (srv_ask_view(a, model))
         return true;
     if (a->view_count == (int)(sizeof a->views / sizeof *a->views))
@@ -255,11 +307,12 @@ bool srv_ask_questions(srv_asked *a)
 {
     srv_request *r = a->request;
     srv_times times = {0};
-    const json_t *top = json_object_get(r->json, "top");
+    const json_t *top = json_object_get(a->json, "top");
     int64_t most = 0, used = 0;
     a->top = top ? json_integer_value(top) : a->rank ? 0 : SRV_TOP_DEFAULT;
-    a->strict = json_is_true(json_object_get(r->json, "strict"));
-    bool good = srv_times_read(json_object_get(r->json, "at"), "at", a->now, &times, &r->problem);
+    a->explain = json_is_true(json_object_get(a->json, "explain"));
+    a->strict = json_is_true(json_object_get(a->json, "strict"));
+    bool good = srv_times_read(json_object_get(a->json, "at"), "at", a->now, &times, &r->problem);
     for (int i = 0; good && i < a->subject_count; i++) {
         good = add_view(a, a->subjects[i].model);
         int64_t classes = good ? lapse_model_target_size(a->subjects[i].model->model,
@@ -304,7 +357,7 @@ static bool in_array(const json_t *array, const char *name)
 /* Whether a popular event may fill up an answer. */
 static bool may_fill(const srv_asked *a, const srv_view *v, const srv_question *q, const char *name)
 {
-    const json_t *json = a->request->json, *only = json_object_get(json, "only");
+    const json_t *json = a->json, *only = json_object_get(json, "only");
     int64_t id = lapse_model_event_type_find(v->model->model, name);
     if ((only && !in_array(only, name)) || in_array(json_object_get(json, "exclude"), name))
         return false;
@@ -322,7 +375,7 @@ static bool may_fill(const srv_asked *a, const srv_view *v, const srv_question *
 /* Popular events after the predictions; of candidates, those that the model does not know. */
 static void fill_up(srv_text *out, const srv_asked *a, const srv_view *v, const srv_question *q)
 {
-    const json_t *candidates = json_object_get(a->request->json, "candidates");
+    const json_t *candidates = json_object_get(a->json, "candidates");
     for (size_t i = 0; a->rank && i < json_array_size(candidates); i++) {
         const char *name = json_string_value(json_array_get(candidates, i));
         if (q->count < 0 || lapse_model_event_type_find(v->model->model, name) < 0)
@@ -361,7 +414,37 @@ static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
     srv_text_close(out, ']');
     if (q->problem)
         srv_text_member(out, "problem", q->problem);
+    if (a->explain) {
+        srv_text_name(out, "reasons");
+        srv_text_open(out, '[');
+        for (int i = 0; i < q->reason_count; i++) {
+            srv_text_open(out, '{');
+            srv_text_member_number(out, "time", q->reasons[i].time);
+            srv_text_member(out, "event", q->reasons[i].event);
+            srv_text_member_number(out, "attention", q->reasons[i].attention);
+            srv_text_member_number(out, "influence", q->reasons[i].influence);
+            srv_text_close(out, '}');
+        }
+        srv_text_close(out, ']');
+    }
     srv_text_close(out, '}');
+}
+
+static void write_token(srv_asked *a)
+{
+    srv_text *out = &a->request->out;
+    srv_token token = {.route = a->rank, .position = a->position, .now = a->now, .found = a->found,
+                       .model_count = a->view_count, .body = a->body, .body_size = a->body_size};
+    for (int i = 0; i < a->view_count; i++)
+        token.models[i] = a->views[i].model->fingerprint;
+    srv_text_name(out, "answer");
+    if (a->body_size > SRV_TOKEN_BODY) {
+        srv_text_add(out, "null");
+        return;
+    }
+    srv_text_bytes(out, "\"", 1);
+    srv_token_write(out, &token);
+    srv_text_bytes(out, "\"", 1);
 }
 
 void srv_ask_write(srv_asked *a)
@@ -374,6 +457,7 @@ void srv_ask_write(srv_asked *a)
         write_answer(out, a, &a->questions[i]);
     srv_text_close(out, ']');
     srv_text_member(out, "target", a->views[0].target);
+    write_token(a);
     srv_text_close(out, '}');
     a->request->status = 200;
 }
@@ -388,6 +472,10 @@ void srv_ask_clear(srv_asked *a)
         free(a->views[i].exclude);
     }
     srv_catalogue_drop(a->catalogue);
+    for (int i = 0; i < a->question_count; i++)
+        free(a->questions[i].reasons);
+    json_decref(a->json);
+    srv_text_clear(&a->token);
     free(a->subjects);
     free(a->questions);
     free(a->best);

@@ -2,6 +2,7 @@
  * /openapi.json. */
 #include "arrivals.h"
 #include "stored_changes.h"
+#include "model_routes.h"
 #include "questions.h"
 #include "routes.h"
 
@@ -44,6 +45,14 @@ const srv_route srv_routes[] = {
     {"POST", "/v1/predict", SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
      srv_predict_response, SRV_BODY_LIMIT, NULL},
     {"POST", "/v1/rank", SRV_ANSWER, NULL, "Put candidates in order", srv_rank_members, srv_predict_response,
+     SRV_BODY_LIMIT, NULL},
+    {"POST", "/v1/replay", SRV_ANSWER, NULL, "An old answer again, byte for byte", srv_replay_members,
+     srv_predict_response, SRV_BODY_LIMIT, NULL},
+    {"GET", "/v1/models", SRV_LOAD, srv_handle_models, "Models, aliases and split", NULL, srv_models_response, 0, NULL},
+    {"POST", "/v1/models", SRV_LOAD, srv_handle_load, "Load a model, or load it again", srv_model_members,
+     srv_models_response, SRV_BODY_LIMIT, NULL},
+    {"DELETE", "/v1/models/{name}", SRV_LOAD, srv_handle_unload, "Unload a model", NULL, srv_models_response, 0, NULL},
+    {"PUT", "/v1/aliases", SRV_LOAD, srv_handle_aliases, "Which models answer", srv_alias_members, srv_models_response,
      SRV_BODY_LIMIT, NULL},
     {"POST", "/v1/events", SRV_COMMIT, NULL, "Store events: one, an array, or one per line", srv_event_members,
      srv_events_response, SRV_EVENTS_BODY, srv_events_parse},

@@ -14,15 +14,16 @@
 #include "answering.h"
 #include "committing.h"
 #include "http.h"
+#include "model_routes.h"
 
 enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
 
 /* What srv_run starts besides the server's members. */
 typedef struct threads {
-    pthread_t answering[256], committing;
+    pthread_t answering[256], committing, loading;
     srv_worker workers[256];
     int count;    /* answering threads that run */
-    bool commits; /* the committing thread runs */
+    bool commits, loads; /* the committing and the loading thread run */
     int lock;     /* of the store's file; -1: none */
     char temporary[64];
 } threads;
@@ -32,12 +33,6 @@ void srv_options_default(srv_options *options)
     memset(options, 0, sizeof *options);
     options->listen = "127.0.0.1:8080";
     options->memory = 1e9;
-}
-
-srv_model *srv_server_model(srv_server *server, const char *history)
-{
-    (void)history;
-    return srv_model_take(server->model);
 }
 
 static void pause_milliseconds(long milliseconds)
@@ -119,7 +114,8 @@ static bool start_threads(srv_server *server, threads *t)
         }
     }
     t->commits = pthread_create(&t->committing, NULL, srv_committing_thread, server) == 0;
-    return t->commits || fail("--threads", "the system refuses more threads");
+    t->loads = pthread_create(&t->loading, NULL, srv_loading_thread, server) == 0;
+    return (t->commits && t->loads) || fail("--threads", "the system refuses more threads");
 }
 
 static void stop(srv_server *server, threads *t)
@@ -132,6 +128,8 @@ static void stop(srv_server *server, threads *t)
     }
     if (t->commits)
         pthread_join(t->committing, NULL);
+    if (t->loads)
+        pthread_join(t->loading, NULL);
     if (server->http)
         srv_http_stop(server->http);
     srv_cache_clear(&server->cache);
@@ -144,7 +142,7 @@ static void stop(srv_server *server, threads *t)
     }
     if (t->temporary[0])
         unlink(t->temporary);
-    srv_model_drop(server->model);
+    srv_registry_clear(&server->registry);
 }
 
 static bool start(srv_server *server, threads *t)
@@ -153,9 +151,11 @@ static bool start(srv_server *server, threads *t)
     char address[320];
     if (!srv_cache_new(&server->cache, (int64_t)server->options.memory))
         return fail("serve", "out of memory");
-    if (!srv_model_load(server->options.model, &server->model, &error))
+    if (!open_store(server, t))
+        return false;
+    if (!srv_registry_new(&server->registry, server->options.model, server->options.store, &error))
         return fail(server->options.model, error.message);
-    if (!open_store(server, t) || !start_threads(server, t) ||
+    if (!start_threads(server, t) ||
         !srv_http_start(server, &server->http, address, sizeof address))
         return false;
     printf("ready in %.0f ms: http://%s/\n", (srv_clock() - server->begun) * 1e3, address);
@@ -176,11 +176,13 @@ int srv_run(const srv_options *options)
         sigemptyset(&signals);
         sigaddset(&signals, SIGTERM);
         sigaddset(&signals, SIGINT);
+        sigaddset(&signals, SIGHUP);
         pthread_sigmask(SIG_BLOCK, &signals, NULL); /* inherited by all threads */
         signal(SIGPIPE, SIG_IGN);
         if (start(server, t)) {
-            while (sigwait(&signals, &number) != 0)
-                ;
+            while (sigwait(&signals, &number) != 0 || number == SIGHUP)
+                if (number == SIGHUP)
+                    srv_models_reload(server);
             drain(server);
             status = 0;
         }

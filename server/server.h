@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 
 #include "cache.h"
+#include "registry.h"
 #include "request_schema.h"
 #include "serve.h"
 #include "text_buffer.h"
@@ -23,6 +24,7 @@ typedef enum srv_stage {
     SRV_AT_ONCE, /* by the thread that read it: no waiting, no computing */
     SRV_ANSWER,  /* by the answering threads, many in one run of the network */
     SRV_COMMIT,  /* by the thread that writes to the store: events of many requests in one transaction */
+    SRV_LOAD,    /* by a thread that may take long: models */
     SRV_STAGES
 } srv_stage;
 
@@ -80,7 +82,7 @@ typedef struct srv_queue {
 
 struct srv_server {
     srv_options options;
-    srv_model *model;
+    srv_registry registry;
     srv_store store; /* of the committing thread */
     srv_cache cache;
     srv_queue queues[SRV_STAGES];
@@ -89,9 +91,6 @@ struct srv_server {
     double begun;
     struct srv_http *http;
 };
-
-/* A reference to the model that answers about a history; NULL: events of a request. */
-srv_model *srv_server_model(srv_server *server, const char *history);
 
 /* Puts a request into a queue; false if the queue is full or closed. Takes up to `most` requests, as a list; NULL: closed. */
 bool srv_queue_put(srv_queue *queue, srv_request *request);

@@ -38,7 +38,7 @@ static bool create_schema(srv_store *store)
     for (int i = 0; store->engine->schema[i]; i++)
         if (!run(store, store->engine->schema[i]))
             return false;
-    if (!run(store, "BEGIN") ||
+    if (!run(store, store->engine->begin) ||
         !srv_store_run(store, "SELECT value FROM meta WHERE name = 'version'", NULL, 0, read_whole, &version))
         return false;
     if (version > SRV_SCHEMA_VERSION) {
@@ -98,7 +98,7 @@ void srv_store_rollback(srv_store *store)
 bool srv_store_begin(srv_store *store, int64_t *next)
 {
     int64_t position = -1;
-    if (!run(store, "BEGIN"))
+    if (!run(store, store->engine->begin))
         return false;
     if (!srv_store_run(store, store->engine->lock, NULL, 0, read_whole, &position) || position < 0) {
         srv_store_rollback(store);

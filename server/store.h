@@ -50,6 +50,7 @@ typedef struct srv_engine {
     bool (*insert)(srv_connection *connection, srv_new_event *events, int64_t count, int64_t first, char message[512]);
     bool (*backup)(srv_connection *connection, const char *path, char message[512]); /* NULL: the database has its own */
     const char *const *schema; /* statements that create it, NULL-terminated */
+    const char *begin; /* of a transaction that writes */
     const char *lock;          /* reads the position, and keeps other servers from writing until the commit */
     const char *after_erase; /* removes what was erased from the log of the database; NULL: nothing to do */
     bool shared;               /* several servers may use it at once */

@@ -40,6 +40,8 @@ static const char *const schema[] = {
     "CREATE TABLE IF NOT EXISTS changes(position INTEGER PRIMARY KEY, kind TEXT NOT NULL, name TEXT)",
     "CREATE TABLE IF NOT EXISTS items(name TEXT NOT NULL, position INTEGER NOT NULL, fields TEXT, PRIMARY KEY(name, "
     "position)) WITHOUT ROWID",
+    "CREATE TABLE IF NOT EXISTS model_states(time INTEGER PRIMARY KEY, state TEXT NOT NULL)",
+    "CREATE TABLE IF NOT EXISTS model_files(fingerprint TEXT PRIMARY KEY, path TEXT NOT NULL) WITHOUT ROWID",
     "CREATE TABLE IF NOT EXISTS backups(path TEXT PRIMARY KEY) WITHOUT ROWID",
     NULL,
 };
@@ -289,6 +291,7 @@ const srv_engine srv_engine_sqlite = {
     .insert = insert,
     .backup = backup,
     .schema = schema,
+    .begin = "BEGIN IMMEDIATE",
     .after_erase = "PRAGMA wal_checkpoint(TRUNCATE)",
     .lock = "SELECT value FROM meta WHERE name = 'position'",
 };

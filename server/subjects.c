@@ -102,7 +102,7 @@ static bool load(srv_worker *w, srv_cached *entry, int64_t position, lapse_error
     srv_events_clear(&entry->events);
     bool good = srv_store_read(&w->store, entry->name, position, &entry->events, &stored);
     entry->alias = stored.root && strcmp(stored.root, entry->name) != 0;
-    entry->known = stored.found;
+    entry->known = entry->events.count > 0;
     entry->trimmed = stored.trimmed;
     free(stored.root);
     for (int i = 0; i < SRV_CACHED_SESSIONS; i++)
@@ -124,7 +124,7 @@ static bool open_cached(srv_worker *w, srv_subject *s, srv_cached *entry, int64_
     srv_cached_session *session = find_session(entry, s->model, error);
     if (!session)
         return false;
-    if (!session->current && srv_events_sync(&entry->events, s->model->model, session->session, &session->known,
+    if (!session->current && srv_events_sync(&entry->events, s->model->model, s->model->context, session->session, &session->known,
                                              &session->last, error) != LAPSE_OK)
         return false;
     session->current = true;
@@ -143,7 +143,7 @@ bool srv_subject_open(srv_worker *w, srv_subject *s, srv_cached *entry, int64_t 
     if (s->name) {
         srv_stored stored;
         bool good = srv_store_read(&w->store, s->name, position, &s->own, &stored);
-        s->found = stored.found;
+        s->found = s->own.count > 0;
         s->trimmed = stored.trimmed;
         free(stored.root);
         if (!good) {
@@ -155,7 +155,7 @@ bool srv_subject_open(srv_worker *w, srv_subject *s, srv_cached *entry, int64_t 
     s->events = &s->own;
     s->session = srv_scratch_take(w, s->model, error);
     return s->session &&
-           srv_events_sync(&s->own, s->model->model, s->session, &s->known, &s->last, error) == LAPSE_OK;
+           srv_events_sync(&s->own, s->model->model, s->model->context, s->session, &s->known, &s->last, error) == LAPSE_OK;
 }
 
 void srv_subject_close(srv_subject *s)

@@ -299,6 +299,127 @@ def test_catalogue_filters_and_popular_events():
             check(words in problem["detail"], problem["detail"])
 
 
+def train_other(name, seed, events="items.lapse", task="recommend"):
+    data.run("train", events, "-o", name, "--task", task, "--epochs", "1", "--dims", "16", "--heads", "1", "--seed", str(seed))
+
+
+@test
+def test_answers_are_replayed_after_everything():
+    import shutil
+    store, folder = data.path("replay.db"), data.path("replay")
+    os.mkdir(folder)
+    shutil.copy(data.path("items.safetensors"), folder + "/first.safetensors")
+    train_other(folder + "/second.safetensors", 7)
+    histories = data.histories("items.csv")
+    old = []
+
+    def ask(server, path, body):
+        status, _, raw = server.raw("POST", path, json.dumps(body))
+        equal(status, 200, raw)
+        old.append((json.loads(raw)["answer"], raw))
+
+    def replay_all(server, what):
+        for token, raw in old:
+            status, _, again = server.raw("POST", "/v1/replay", json.dumps({"answer": token}))
+            equal((status, again), (200, raw), what)
+
+    with Server(TOOL, folder + "/first.safetensors", "--store", store) as server:
+        names = list(histories)
+        for i, event in enumerate(events_of(histories)):
+            append(server, event)
+            if i % 7 == 0:
+                ask(server, "/v1/predict", {"history": [event["history"], names[3]], "at": ["+2h", "now"], "top": 4})
+            if i % 31 == 0:
+                ask(server, "/v1/predict", {"history": event["history"], "at": "+1h", "filter": "price > 3", "unseen": True})
+                ask(server, "/v1/rank", {"history": names[1], "at": "+1h", "candidates": [event["event"], "x"]})
+                server.good("/v1/items", {"items": [{"name": event["event"], "fields": {"price": i % 9}}]}, "PATCH")
+        ask(server, "/v1/predict", {"events": histories[names[0]], "at": "+1h", "explain": True})
+        check(len(json.loads(old[-1][1])["answers"][0]["reasons"]) > 3, "reasons")
+        replay_all(server, "at once")
+        moment = time.time()
+        before = server.good("/v1/predict", {"history": names[2], "at": "+1h"})["answers"]
+        time.sleep(0.01)
+        append(server, {"history": names[2], "time": 5, "event": histories[names[2]][0]["event"], "id": "late"})
+        append(server, {"history": names[2], "time": 1999999999, "event": histories[names[2]][0]["event"], "id": "new"})
+        server.good("/v1/models", {"name": "second"})
+        server.good("/v1/aliases", {"aliases": {"live": "second"}}, "PUT")
+        after = server.good("/v1/predict", {"history": names[2], "at": "+1h"})["answers"]
+        check(after[0]["model"] != before[0]["model"] and after[0]["events"] == before[0]["events"] + 2, "the model changed")
+        equal(server.good("/v1/predict", {"history": names[2], "at": "+1h", "as_of": moment})["answers"], before, "as_of")
+        equal(server.post("/v1/predict", {"history": names[2], "as_of": moment + 1e6})[0], 400)
+        replay_all(server, "after late events and a swap")
+        server.stop(signal.SIGKILL)
+    with Server(TOOL, folder + "/second.safetensors", "--store", store) as server:
+        replay_all(server, "after a restart with another model")
+        equal(server.post("/v1/replay", {"answer": old[0][0][:-3] + "AAA"})[0], 400, "a damaged token")
+        server.call("DELETE", f"/v1/histories/{names[3]}")
+        token = next(t for t, raw in old if names[3].encode() + b'"' in raw and json.loads(raw)["answers"][-1]["events"])
+        status, problem = server.post("/v1/replay", {"answer": token})
+        check(status == 410 and "erased" in problem["detail"], str(problem))
+    os.remove(folder + "/first.safetensors")
+    with Server(TOOL, folder + "/second.safetensors", "--store", store) as server:
+        token = json.loads(old[-1][1])["answer"]
+        status, problem = server.post("/v1/replay", {"answer": token})
+        check(status == 410 and "model" in problem["detail"], str(problem))
+
+
+@test
+def test_models_are_swapped_under_load():
+    import shutil
+    folder = data.path("swap")
+    os.mkdir(folder)
+    shutil.copy(data.path("items.safetensors"), folder + "/a.safetensors")
+    train_other(folder + "/b.safetensors", 5)
+    histories = list(data.histories("items.csv").values())[:8]
+    with Server(TOOL, folder + "/a.safetensors") as server:
+        server.good("/v1/models", {"name": "b"})
+        status, problem = server.post("/v1/models", {"name": "../a"})
+        equal(status, 400)
+        open(folder + "/broken.safetensors", "w").write("no model")
+        status, problem = server.post("/v1/models", {"name": "broken"})
+        check(status == 400 and "broken.safetensors" in problem["detail"], str(problem))
+        expected, answers, failures, stopping = {}, [], [], threading.Event()
+        body = {"events": histories, "at": "+1h", "top": 3}
+        for name in "ab":
+            server.good("/v1/aliases", {"aliases": {"live": name}}, "PUT")
+            value = server.good("/v1/predict", body)["answers"]
+            expected[value[0]["model"]] = value
+        equal(len(expected), 2)
+
+        def client():
+            connection = server.connect()
+            while not stopping.is_set():
+                connection.request("POST", "/v1/predict", json.dumps(body))
+                response = connection.getresponse()
+                value = json.loads(response.read())
+                if response.status != 200 or expected[value["answers"][0]["model"]] != value["answers"]:
+                    failures.append(value)
+                answers.append(value["answers"][0]["model"])
+
+        threads = [threading.Thread(target=client) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for i in range(50):
+            if i % 2:
+                server.good("/v1/models", {"name": "a"})
+            server.good("/v1/aliases", {"aliases": {"live": "ab"[i % 2]}}, "PUT")
+        server.process.send_signal(signal.SIGHUP)
+        time.sleep(0.2)
+        stopping.set()
+        for thread in threads:
+            thread.join()
+        equal(failures[:1], [])
+        equal(set(answers), set(expected))
+        value = server.good("/v1/aliases", {"aliases": {"live": "a", "canary": "b"}, "split": {"live": 70, "canary": 30}}, "PUT")
+        equal(value["split"], {"live": 70, "canary": 30})
+        names = [f"h{i}" for i in range(200)]
+        append(server, [dict(histories[0][0], history=name) for name in names])
+        models = [a["model"] for a in server.good("/v1/predict", {"history": names, "at": "+1h", "top": 1})["answers"]]
+        check(30 < sum(m == models[0] for m in models) < 170, "the split")
+        equal(server.call("DELETE", "/v1/models/b")[0], 409)
+        equal(server.call("PUT", "/v1/aliases", {"aliases": {"canary": "b"}})[0], 400)
+
+
 @test
 def test_kill_loses_nothing_acknowledged():
     """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
