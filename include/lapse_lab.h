@@ -720,7 +720,8 @@ void lapse_bench_options_default(lapse_bench_options *options);
 
 /* Runs a benchmark. First compares the gradients of one step on a small batch with the reference kernels in double. If
  * the root mean square error of a parameter's gradient exceeds 1e-4 (tf32: 5e-2, bf16: 2e-1) of the gradient's root mean
- * square, or of a tenth of the median parameter's, the call returns LAPSE_ERROR_INTERNAL without timing. */
+ * square, or of a tenth of the median parameter's, and eight times the change that rounding every result makes, the call
+ * returns LAPSE_ERROR_INTERNAL without timing. */
 lapse_status lapse_bench(const lapse_bench_options *options, lapse_bench_report *report, lapse_error *error);
 void lapse_bench_report_clear(lapse_bench_report *report);
 
