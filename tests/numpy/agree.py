@@ -1,8 +1,8 @@
-"""agree.py: trains small models of every architecture and compares `lapse predict` with forward.py. run.sh calls it.
+"""agree.py: trains small models of every architecture and compares `lapse predict` with docs/forward_pass.py. run.sh calls it.
 
     agree.py LAPSE EMPTY-FOLDER
 
-The lists of models, encodings and other choices come from the tool: a model or an encoding that forward.py does not have fails.
+The lists of models, encodings and other choices come from the tool: a model or an encoding that docs/forward_pass.py does not have fails.
 Histories have the lengths at which a window changes: one event, less than the context, the context, one more, and lengths at
 which a session moves its buffers. Some events have equal times.
 """
@@ -17,8 +17,14 @@ import sys
 
 import numpy as np
 
-import forward
+from rules import check_file, require
 
+DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
+sys.path.insert(0, DOCS)
+import forward_pass as page  # noqa: E402
+
+MODELS = {**page.NETWORKS, **page.BASELINES}
+ATTENTION = ("attention", "sasrec")  # models whose attention weights add up to 1
 TOLERANCE = 1e-5
 CONTEXT = 8
 LENGTHS = (1, 2, CONTEXT - 1, CONTEXT, CONTEXT + 1, 2 * CONTEXT, 2 * CONTEXT + 1, 5 * CONTEXT + 3)
@@ -50,7 +56,7 @@ VARIANTS = {
     "markov": [["--order", "2"], ["--order", "3", "--context", "1"]],
 }
 
-PAGES = [os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs", page) for page in ("model.md", "when.md")]
+PAGES = [os.path.join(DOCS, name) for name in ("model.md", "when.md")]
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
 OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
@@ -67,8 +73,8 @@ OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sa
 def documented_names():
     """Names in backquotes on the pages. `.bias` after `x.weight` is x.bias."""
     found = []
-    for page in PAGES:
-        with open(page, encoding="utf-8") as file:
+    for path in PAGES:
+        with open(path, encoding="utf-8") as file:
             found += re.findall(r"`([^`\n]+)`", file.read())
     names = set(found)
     for before, name in zip(found, found[1:]):
@@ -83,12 +89,12 @@ def documented(model):
     is_network = "fields" in model.metadata
     required = ALWAYS + (OF_NETWORKS if is_network else []) + OF_MODEL.get(model.metadata["model"], [])
     for key in required:
-        forward.require(key in model.metadata, f"the metadata has no '{key}'")
+        require(key in model.metadata, f"the metadata has no '{key}'")
     parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>", "lstm": "<l>", "gru": "<l>", "horizontal": "<h>", "join": "<h>"}
     tensors = {re.sub(r"^(block|time\.flow|markov|lstm|gru|horizontal|join)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
                for name in model.tensors}
     for name in (re.sub(r"\bfield\.\d+\.", "field.<y>.", name) for name in tensors | set(model.metadata)):
-        forward.require(name in names, f"docs/model.md does not describe '{name}'")
+        require(name in names, f"docs/model.md does not describe '{name}'")
 
 
 class Sessions:
@@ -210,7 +216,8 @@ class Suite:
 
     def train(self, dataset, name, *options):
         self.lapse("train", dataset, "-o", name, *TRAIN, *options)
-        model = forward.Model(self.path(name))
+        model = page.Model(self.path(name))
+        check_file(self.path(name), model)
         documented(model)
         return model
 
@@ -222,19 +229,19 @@ class Suite:
         """One model: all histories at all query times."""
         model = self.train("shop.lapse", name, *options)
         answers = self.predict(name, "history.csv")
-        forward.require([a["sequence"] for a in answers] == [h[0] for h in self.histories], "other sequences in the output")
+        require([a["sequence"] for a in answers] == [h[0] for h in self.histories], "other sequences in the output")
         seen = []
         for (sequence, events, times), given in zip(self.histories, answers):
             for at, answer in zip(AT, given["predictions"]):
                 when = times[-1] + SECONDS[at] if at in SECONDS else 1940630400.0
-                forward.require(abs(answer["time"] - when) < 2e-3, f"{sequence}: query time {answer['time']}, not {when}")
-                expected = forward.predict(model, events, times, when)
+                require(abs(answer["time"] - when) < 2e-3, f"{sequence}: query time {answer['time']}, not {when}")
+                expected = page.predict(model, events, times, when)
                 member = "item" if model.metadata["task"] == "recommend" else "event"
                 found = {top[member]: top["probability"] for top in answer["top"]}
-                forward.require(set(found) == set(model.names), f"{sequence} {at}: not all event types are in the output")
+                require(set(found) == set(model.names), f"{sequence} {at}: not all event types are in the output")
                 difference = max(abs(found[event] - p) for event, p in zip(model.names, expected))
                 self.largest = max(self.largest, difference)
-                forward.require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
+                require(difference <= TOLERANCE, f"{sequence} {at}: probabilities differ by {difference:.2g}")
                 seen.append(expected)
         self.agree_on_attention(name, model)
         self.depends_on_inputs(model, np.array(seen).reshape(len(LENGTHS), len(AT), -1))
@@ -242,23 +249,23 @@ class Suite:
 
     def agree_on_attention(self, name, model):
         """The attention weights of all blocks and heads, for every history at three query times, with and without cached rows.
-        A model whose weights forward.py does not have must have none."""
+        A model whose weights docs/forward_pass.py does not have must have none."""
         if not self.library:
             return
         sessions = Sessions(self.library, self.path(name))
-        if model.metadata["model"] not in forward.ATTENTION:
-            forward.require(sessions.c.lapse_model_attention_blocks(sessions.model) == 0, "forward.py has no attention weights of it")
+        if model.metadata["model"] not in ATTENTION:
+            require(sessions.c.lapse_model_attention_blocks(sessions.model) == 0, "docs/forward_pass.py has no attention weights of it")
             sessions.close()
             return
         self.compared_weights += 1
         for sequence, events, times in self.histories:
             for lag, cached in itertools.product((0, 2400, 604800), (False, True)):
-                expected = forward.attention_weights(model, events, times, times[-1] + lag)
+                expected = page.attention_weights(model, events, times, times[-1] + lag)
                 found = sessions.weights(events, times, times[-1] + lag, cached)
-                forward.require(found.shape == expected.shape, f"{sequence}: weights {found.shape}, not {expected.shape}")
+                require(found.shape == expected.shape, f"{sequence}: weights {found.shape}, not {expected.shape}")
                 difference = np.abs(found - expected).max()
                 self.largest_weight = max(self.largest_weight, difference)
-                forward.require(difference <= TOLERANCE, f"{sequence} +{lag} s: weights differ by {difference:.2g}")
+                require(difference <= TOLERANCE, f"{sequence} +{lag} s: weights differ by {difference:.2g}")
         sessions.close()
 
     def agree_when(self, name, *options):
@@ -267,17 +274,17 @@ class Suite:
         self.agree_on_attention(name, model)
         answers = json.loads(self.lapse("predict", name, "history.csv", "--when", "--now", "1970-01-01", "--json"))["sequences"]
         for (sequence, events, times), given in zip(self.histories, answers):
-            forward.require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
+            require(abs(given["from"] - times[-1]) < 2e-3, f"{sequence}: from {given['from']}, not {times[-1]}")
             for member, probability in (("low", 0.1), ("median", 0.5), ("high", 0.9)):
-                expected = forward.quantile(model, events, times, probability)
+                expected = page.quantile(model, events, times, probability)
                 span = expected - times[-1]
                 difference = abs(given[member] - expected)
-                forward.require(difference <= 5 * TOLERANCE * span + 2e-3,
+                require(difference <= 5 * TOLERANCE * span + 2e-3,
                                 f"{sequence}: {member} is {given[member]}, not {expected}")
 
     def agree_with_model(self, name, model, *options):
         """One model of the tool's table, which must have a forward pass here."""
-        forward.require(model in forward.MODELS, f"forward.py has no forward pass of the model '{model}'")
+        require(model in MODELS, f"docs/forward_pass.py has no forward pass of the model '{model}'")
         trained = self.agree(name, "--model", model, *SMALL, *options)
         if "fields" in trained.metadata and model not in self.networks:
             self.networks.append(model)
@@ -285,19 +292,19 @@ class Suite:
     def agree_with_users(self, name, model):
         """A model with user vectors: the sequences of the training data have theirs, also in sessions of several queries."""
         trained = self.train("shop.lapse", name, "--model", model, *SMALL)
-        forward.require(np.abs(trained.double("user.embedding")[0]).max() == 0, "the unknown user has a vector")
+        require(np.abs(trained.double("user.embedding")[0]).max() == 0, "the unknown user has a vector")
         learned = np.abs(trained.double("user.embedding")[1:]).max(axis=1) > 0  # users with an event to predict in training
-        forward.require(learned.mean() > 0.5, "most users have no vector")
+        require(learned.mean() > 0.5, "most users have no vector")
         with open(self.path("shop.csv"), newline="") as file:
             rows = list(csv.DictReader(file))
         answers = json.loads(self.lapse("predict", name, "shop.lapse", "--at", "+1h", "--top", "0", "--json"))["sequences"]
         for user, given in enumerate(answers[:20]):
             past = [row for row in rows if row["user"] == given["sequence"]]
             events, answer = [row["action"] + " " + row["item"] for row in past], given["predictions"][0]
-            expected = forward.predict(trained, events, [float(row["time"]) for row in past], answer["time"], user=user + 1)
+            expected = page.predict(trained, events, [float(row["time"]) for row in past], answer["time"], user=user + 1)
             found = {top["item"]: top["probability"] for top in answer["top"]}
             difference = max(abs(found[event] - p) for event, p in zip(trained.names, expected))
-            forward.require(difference <= TOLERANCE, f"{given['sequence']}: probabilities differ by {difference:.2g}")
+            require(difference <= TOLERANCE, f"{given['sequence']}: probabilities differ by {difference:.2g}")
 
     def prepare_fields(self):
         """The shop by items, with actions, a category that is sometimes empty, a number that is often missing and a number that
@@ -339,15 +346,15 @@ class Suite:
             fields = [[row["action"], row["location"], float(row["price"]) if row["price"] else None, float(row["rank"])]
                       for row in past]
             for answer in given["predictions"]:
-                forward.require([targets[t][0] for t in wanted] == [key for key in answer if key.startswith("top")],
+                require([targets[t][0] for t in wanted] == [key for key in answer if key.startswith("top")],
                                 "other targets in the output")
                 for target in wanted:
                     key, member, names = targets[target]
-                    expected = forward.predict(model, events, times, answer["time"], fields, target)
+                    expected = page.predict(model, events, times, answer["time"], fields, target)
                     found = {top[member]: top["probability"] for top in answer[key]}
                     difference = max(abs(found[value] - p) for value, p in zip(names, expected))
                     self.largest = max(self.largest, difference)
-                    forward.require(len(found) == len(expected) and difference <= TOLERANCE,
+                    require(len(found) == len(expected) and difference <= TOLERANCE,
                                     f"{past[0]['user']}, {target}: probabilities differ by {difference:.2g}")
 
     @staticmethod
@@ -359,8 +366,8 @@ class Suite:
         reads_time = known and (name == "recency" or "lags" in model.metadata)
         reads_history = name not in ("majority", "popularity")
         least = 1e-3 if name == "recency" else 0.01
-        forward.require(over_time > least if reads_time else over_time == 0, f"predictions change by {over_time:.2g} over time")
-        forward.require(over_histories > least if reads_history else over_histories == 0,
+        require(over_time > least if reads_time else over_time == 0, f"predictions change by {over_time:.2g} over time")
+        require(over_histories > least if reads_history else over_histories == 0,
                         f"predictions change by {over_histories:.2g} from history to history")
 
     def deterministic(self):
@@ -370,7 +377,7 @@ class Suite:
             self.lapse("train", "shop.lapse", "-o", "same.safetensors", *TRAIN, "--dims", "8", "--threads", threads)
             with open(self.path("same.safetensors"), "rb") as file:
                 files.append(file.read())
-        forward.require(files[0] == files[1], "equal runs wrote files that differ")
+        require(files[0] == files[1], "equal runs wrote files that differ")
 
     def refuses(self, name, change, complaint):
         """The tool refuses a file changed by change(bytes), with these words."""
@@ -381,7 +388,7 @@ class Suite:
         try:
             self.lapse("predict", "changed.safetensors", "history.csv", "--at", "+1h")
         except ValueError as error:
-            forward.require("ended with 1:" in str(error) and complaint in str(error), f"another message: {error}")
+            require("ended with 1:" in str(error) and complaint in str(error), f"another message: {error}")
         else:
             raise ValueError("the tool accepted the file")
 
@@ -395,8 +402,8 @@ def flipped(position):
 
 def check_models(suite):
     """Every model of the tool's table, with its variants, both tasks and both target times."""
-    suite.check("models without a forward pass", forward.require, set(suite.choices("model")) <= set(forward.MODELS),
-                f"forward.py has {sorted(forward.MODELS)}, the tool has {suite.choices('model')}")
+    suite.check("models without a forward pass", require, set(suite.choices("model")) <= set(MODELS),
+                f"docs/forward_pass.py has {sorted(MODELS)}, the tool has {suite.choices('model')}")
     for model in suite.choices("model"):
         for number, variant in enumerate([[], *VARIANTS.get(model, [])]):
             for task, target_time in itertools.product(suite.tasks(model), suite.choices("target-time")):
@@ -456,8 +463,8 @@ def check_item_vectors(suite):
     suite.lapse("pretrain", "shop.lapse", "-o", "items.safetensors", "--catalogue", "catalogue.csv", "--item", "item", "--dims",
                 "8", "--epochs", "1")
     model = suite.agree("cold.safetensors", *SMALL, "--task", "recommend", "--item-vectors", "items.safetensors")
-    forward.require(model.names[-1] == "view abacus", "the item of the catalogue is not the last one")
-    forward.require("train.item_vectors" in model.metadata, "the metadata has no 'train.item_vectors'")
+    require(model.names[-1] == "view abacus", "the item of the catalogue is not the last one")
+    require("train.item_vectors" in model.metadata, "the metadata has no 'train.item_vectors'")
 
 
 def check_fields(suite):
@@ -507,7 +514,7 @@ def check_when(suite):
     for number, options in enumerate(attention):
         suite.check(f"when {number}", suite.agree_when, f"when-{number}.safetensors", *SMALL, *options)
     # Every model with attention weights and every encoding: the last block and those before it, two heads.
-    pairs = [(model, encoding) for model in forward.ATTENTION for encoding in suite.encodings(model)]
+    pairs = [(model, encoding) for model in ATTENTION for encoding in suite.encodings(model)]
     for number, (model, encoding) in enumerate(pairs):
         suite.check(f"when {model} {encoding}", suite.agree_when, f"when-{model}-{encoding}.safetensors", *SMALL, "--model", model,
                     "--encoding", encoding, "--periods", "5", "--hidden", "6", "--blocks", str(2 + number % 2), "--heads", "2",

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# run.sh: trains small models of every architecture and compares `lapse predict` with an independent forward pass in NumPy,
-# written from docs/model.md.
+# run.sh: trains small models of every architecture and compares `lapse predict` with docs/forward_pass.py, the
+# forward pass of docs/model.md in NumPy.
 #
 #   tests/numpy/run.sh PATH-OF-LAPSE
 #
