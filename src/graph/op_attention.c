@@ -119,6 +119,9 @@ const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
 
 /* ---------------------------------------------------------------------------------------------- positions ---- */
 
+/* Attention from some rows of a window alone, for an evaluation with few targets in each (leave-one-out has one). The keys are the block's
+ * input, so no keys and values are computed, as in a decoder; with the projection mlp and with the time rows of --when they are, for all
+ * tokens. Where targets are many, keys and values that are computed once cost less, and the block attends from all tokens. */
 enum { POSITIONS = BASIS + 1 };
 
 static void attention_at_shape(lp_graph *graph, lp_node *node)

@@ -1,4 +1,5 @@
-/* input_layer.c: embeddings of events and fields, and the item vectors of a recommender. */
+/* input_layer.c: embeddings of events and fields, gaps, and the item vectors of a recommender. Only fields of past events are read, never
+ * those of a target. A gap belongs to its event and not to the window, so a decoder computes its part once per event. */
 #include "model/input_layer.h"
 
 #include "nn/layer.h"

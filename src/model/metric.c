@@ -1,4 +1,5 @@
-/* metric.c: the table of validation metrics. */
+/* metric.c: the table of validation metrics. The first of a task selects the saved epoch by default. For classes that is the log-loss:
+ * accuracy is constant where time changes probabilities but not the most probable event. */
 #include "model/metric.h"
 
 #include <math.h>

@@ -284,6 +284,14 @@ expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
     "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|zoneinfo' 2 | tail -n 1)"
 
+# ----------------------------------------------------------------------------------------------- the map ------
+
+expect "ARCHITECTURE.md: its statements are true" "30 statements checked, 0 false" "$(python3 tests/scripts/check_map.py | tail -n 3)"
+sed 's|`src/nn/attention_block.c`|`src/nn/attention_blocks.c`|; /^| `src\/bench` /d' ARCHITECTURE.md >"$work/page.md"
+expect "ARCHITECTURE.md: false statements are found" "false: every file that the page names exists: src/nn/attention_blocks.c
+false: the table of modules is that of check_modules.sh
+30 statements checked, 2 false" "$(python3 tests/scripts/check_map.py "$work/page.md")"
+
 # -------------------------------------------------------------------------------------------------- commit ------
 
 # commit_of FOLDER: what cmake/commit.cmake writes for this source folder, as "unknown", "HASH" or "HASH+".
