@@ -32,6 +32,12 @@ static void defaults(void *settings)
     srv_options_default(s);
     s->listen = from_environment("listen", s->listen);
     s->store = from_environment("store", s->store);
+    s->token_file = from_environment("token-file", s->token_file);
+    s->tls_cert = from_environment("tls-cert", s->tls_cert);
+    s->tls_key = from_environment("tls-key", s->tls_key);
+    s->insecure = from_environment("insecure", NULL) != NULL;
+    s->memory = strtod(from_environment("memory", "1e9"), NULL);
+    s->threads = (int)strtol(from_environment("threads", "0"), NULL, 10);
 }
 
 #else
@@ -64,6 +70,15 @@ static const cli_option options[] = {
      .help = "SQLite file of the histories, created if missing", .unset = "a temporary file"},
     {.name = "memory", .type = CLI_NUMBER, .offset = offsetof(srv_options, memory), .placeholder = "BYTES",
      .help = "histories with their sessions to keep in memory, in bytes"},
+    {.name = "token-file", .type = CLI_TEXT, .offset = offsetof(srv_options, token_file), .placeholder = "FILE",
+     .help = "lines of a right (read, write, admin) and a bearer token; required unless only this machine can connect",
+     .unset = "no token is needed", .file = CLI_INPUT_FILE},
+    {.name = "tls-cert", .type = CLI_TEXT, .offset = offsetof(srv_options, tls_cert), .placeholder = "FILE",
+     .help = "certificate chain in PEM, with --tls-key", .unset = "no TLS", .file = CLI_INPUT_FILE},
+    {.name = "tls-key", .type = CLI_TEXT, .offset = offsetof(srv_options, tls_key), .placeholder = "FILE",
+     .help = "its private key in PEM", .unset = "no TLS", .file = CLI_INPUT_FILE},
+    {.name = "insecure", .type = CLI_FLAG, .offset = offsetof(srv_options, insecure),
+     .help = "other machines may connect without TLS, as behind a proxy"},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(srv_options, threads), .placeholder = "N",
      .help = "threads that answer queries", .unset = "all cores"},
     {0},

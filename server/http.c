@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "metrics.h"
 #include "routes.h"
 
 enum {
@@ -76,8 +77,11 @@ static enum MHD_Result send_response(srv_request *r, struct MHD_Connection *conn
     if (!response)
         return MHD_NO;
     r->out = (srv_text){0};
+    srv_metrics_count(r);
     MHD_add_response_header(response, "Content-Type", r->type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (r->status == 401)
+        MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     if (r->status == 503)
         MHD_add_response_header(response, "Retry-After", "1");
     if (atomic_load(&r->server->draining))
@@ -160,6 +164,14 @@ static srv_request *begin_request(srv_server *server, struct MHD_Connection *con
     r->time = srv_now();
     r->type = "application/json";
     srv_route_find(r, method, path);
+    if (r->status == 0) {
+        srv_right right = srv_access_right(
+            &server->access, MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_AUTHORIZATION));
+        if (right < r->route->right)
+            srv_fail(r, right == SRV_OPEN ? 401 : 403, NULL, "%s",
+                     right == SRV_OPEN ? "the header Authorization: Bearer TOKEN is missing, or the token is unknown"
+                                       : "this token may not do that");
+    }
     MHD_get_connection_values(connection, MHD_GET_ARGUMENT_KIND, on_argument, r);
     return r;
 }
@@ -253,6 +265,36 @@ static int listen_at(const char *address, char *shown, size_t size)
     return handle;
 }
 
+/* Whether an address is of this machine alone. */
+static bool is_loopback(const char *address)
+{
+    return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0;
+}
+
+/* A file for the TLS library, which wants its text. */
+static bool read_file(const char *path, srv_text *text)
+{
+    char data[4096];
+    size_t got;
+    FILE *file = fopen(path, "rb");
+    while (file && (got = fread(data, 1, sizeof data, file)) > 0)
+        srv_text_bytes(text, data, got);
+    if (!file)
+        fprintf(stderr, "lapse: %s: %s\n", path, strerror(errno));
+    else
+        fclose(file);
+    return file && srv_text_string(text);
+}
+
+static bool check_exposure(const srv_options *o, const char *address)
+{
+    if (is_loopback(address) || (o->token_file && ((o->tls_cert && o->tls_key) || o->insecure)))
+        return true;
+    fprintf(stderr, "lapse: --listen %s: an address that other machines reach needs --token-file, and --tls-cert with "
+                    "--tls-key or --insecure\n", address);
+    return false;
+}
+
 bool srv_http_start(srv_server *server, srv_http **out, char *address, size_t address_size)
 {
     srv_http *http = calloc(1, sizeof *http);
@@ -260,17 +302,27 @@ bool srv_http_start(srv_server *server, srv_http **out, char *address, size_t ad
         return false;
     http->server = server;
     http->socket = listen_at(server->options.listen, address, address_size);
-    if (http->socket >= 0)
-        http->daemon = MHD_start_daemon(MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME, 0, NULL, NULL, on_request, server,
-                             MHD_OPTION_LISTEN_SOCKET, http->socket, MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS,
-                             MHD_OPTION_CONNECTION_LIMIT, (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                             (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                             MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_END);
+    const srv_options *o = &server->options;
+    srv_text key = {0}, certificate = {0};
+    bool tls = o->tls_cert && o->tls_key, good = http->socket >= 0 && check_exposure(o, address) &&
+               (!tls || (read_file(o->tls_key, &key) && read_file(o->tls_cert, &certificate)));
+    struct MHD_OptionItem extra[3] = {{tls ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, key.data},
+                                      {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate.data}, {MHD_OPTION_END, 0, NULL}};
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0u);
+    if (good)
+        http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, http->socket,
+                                        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+                                        (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                                        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
+                                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_ARRAY, extra,
+                                        MHD_OPTION_END);
+    srv_text_clear(&key);
+    srv_text_clear(&certificate);
     if (!http->daemon) {
-        if (http->socket >= 0) {
+        if (good)
             fprintf(stderr, "lapse: cannot start the HTTP server: %s\n", strerror(errno));
+        if (http->socket >= 0)
             close(http->socket);
-        }
         free(http);
         return false;
     }

@@ -2,6 +2,7 @@
  * /openapi.json. */
 #include "arrivals.h"
 #include "stored_changes.h"
+#include "metrics.h"
 #include "model_routes.h"
 #include "questions.h"
 #include "routes.h"
@@ -27,6 +28,13 @@ static void handle_openapi(srv_request *r)
     srv_openapi_write(&r->out);
 }
 
+static void handle_metrics(srv_request *r)
+{
+    r->status = 200;
+    r->type = "text/plain; version=0.0.4";
+    srv_metrics_write(r->server, &r->out);
+}
+
 static const srv_member status_members[] = {
     {.name = "status", .types = SRV_STRING, .required = true},
     {0},
@@ -39,34 +47,35 @@ static const srv_member document_members[] = {
 };
 
 const srv_route srv_routes[] = {
-    {"GET", "/healthz", SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0, NULL},
-    {"GET", "/readyz", SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0, NULL},
-    {"GET", "/openapi.json", SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0, NULL},
-    {"POST", "/v1/predict", SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
+    {"GET", "/healthz", SRV_OPEN, SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0, NULL},
+    {"GET", "/readyz", SRV_OPEN, SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0, NULL},
+    {"GET", "/openapi.json", SRV_OPEN, SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0, NULL},
+    {"GET", "/metrics", SRV_READ, SRV_AT_ONCE, handle_metrics, "Counters for Prometheus", NULL, NULL, 0, NULL},
+    {"POST", "/v1/predict", SRV_READ, SRV_ANSWER, NULL, "What comes next, at given times", srv_predict_members,
      srv_predict_response, SRV_BODY_LIMIT, NULL},
-    {"POST", "/v1/rank", SRV_ANSWER, NULL, "Put candidates in order", srv_rank_members, srv_predict_response,
+    {"POST", "/v1/rank", SRV_READ, SRV_ANSWER, NULL, "Put candidates in order", srv_rank_members, srv_predict_response,
      SRV_BODY_LIMIT, NULL},
-    {"POST", "/v1/replay", SRV_ANSWER, NULL, "An old answer again, byte for byte", srv_replay_members,
+    {"POST", "/v1/replay", SRV_READ, SRV_ANSWER, NULL, "An old answer again, byte for byte", srv_replay_members,
      srv_predict_response, SRV_BODY_LIMIT, NULL},
-    {"GET", "/v1/models", SRV_LOAD, srv_handle_models, "Models, aliases and split", NULL, srv_models_response, 0, NULL},
-    {"POST", "/v1/models", SRV_LOAD, srv_handle_load, "Load a model, or load it again", srv_model_members,
+    {"GET", "/v1/models", SRV_READ, SRV_LOAD, srv_handle_models, "Models, aliases and split", NULL, srv_models_response, 0, NULL},
+    {"POST", "/v1/models", SRV_ADMIN, SRV_LOAD, srv_handle_load, "Load a model, or load it again", srv_model_members,
      srv_models_response, SRV_BODY_LIMIT, NULL},
-    {"DELETE", "/v1/models/{name}", SRV_LOAD, srv_handle_unload, "Unload a model", NULL, srv_models_response, 0, NULL},
-    {"PUT", "/v1/aliases", SRV_LOAD, srv_handle_aliases, "Which models answer", srv_alias_members, srv_models_response,
+    {"DELETE", "/v1/models/{name}", SRV_ADMIN, SRV_LOAD, srv_handle_unload, "Unload a model", NULL, srv_models_response, 0, NULL},
+    {"PUT", "/v1/aliases", SRV_ADMIN, SRV_LOAD, srv_handle_aliases, "Which models answer", srv_alias_members, srv_models_response,
      SRV_BODY_LIMIT, NULL},
-    {"POST", "/v1/events", SRV_COMMIT, NULL, "Store events: one, an array, or one per line", srv_event_members,
+    {"POST", "/v1/events", SRV_WRITE, SRV_COMMIT, NULL, "Store events: one, an array, or one per line", srv_event_members,
      srv_events_response, SRV_EVENTS_BODY, srv_events_parse},
-    {"GET", "/v1/histories/{name}", SRV_COMMIT, srv_handle_history, "The events of a history", srv_page_members,
+    {"GET", "/v1/histories/{name}", SRV_READ, SRV_COMMIT, srv_handle_history, "The events of a history", srv_page_members,
      srv_history_response, 0, NULL},
-    {"DELETE", "/v1/histories/{name}", SRV_COMMIT, srv_handle_erase, "Erase a history, in backups too", NULL,
+    {"DELETE", "/v1/histories/{name}", SRV_ADMIN, SRV_COMMIT, srv_handle_erase, "Erase a history, in backups too", NULL,
      srv_position_response, 0, NULL},
-    {"POST", "/v1/histories/merge", SRV_COMMIT, srv_handle_merge, "Merge a history into another", srv_merge_members,
+    {"POST", "/v1/histories/merge", SRV_WRITE, SRV_COMMIT, srv_handle_merge, "Merge a history into another", srv_merge_members,
      srv_position_response, SRV_BODY_LIMIT, NULL},
-    {"GET", "/v1/items", SRV_COMMIT, srv_handle_items, "The catalogue", srv_item_search_members, srv_items_response, 0,
+    {"GET", "/v1/items", SRV_READ, SRV_COMMIT, srv_handle_items, "The catalogue", srv_item_search_members, srv_items_response, 0,
      NULL},
-    {"PUT", "/v1/items", SRV_COMMIT, srv_handle_put_items, "Replace items of the catalogue", srv_items_members,
+    {"PUT", "/v1/items", SRV_WRITE, SRV_COMMIT, srv_handle_put_items, "Replace items of the catalogue", srv_items_members,
      srv_position_response, SRV_EVENTS_BODY, NULL},
-    {"PATCH", "/v1/items", SRV_COMMIT, srv_handle_put_items, "Change fields of items; null removes one",
+    {"PATCH", "/v1/items", SRV_WRITE, SRV_COMMIT, srv_handle_put_items, "Change fields of items; null removes one",
      srv_items_members, srv_position_response, SRV_EVENTS_BODY, NULL},
     {0},
 };

@@ -127,7 +127,7 @@ static void write_content(srv_text *text, const char *type, const srv_member *me
     if (members)
         srv_schema_write(text, members, open);
     else
-        srv_text_add(text, "{\"type\":\"string\"}");
+        srv_text_add(text, "{\"type\":\"string\"}"); /* text */
     srv_text_close(text, '}');
     srv_text_close(text, '}');
 }

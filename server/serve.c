@@ -151,6 +151,8 @@ static bool start(srv_server *server, threads *t)
     char address[320];
     if (!srv_cache_new(&server->cache, (int64_t)server->options.memory))
         return fail("serve", "out of memory");
+    if (server->options.token_file && !srv_access_read(&server->access, server->options.token_file))
+        return false;
     if (!open_store(server, t))
         return false;
     if (!srv_registry_new(&server->registry, server->options.model, server->options.store, &error))
@@ -158,7 +160,8 @@ static bool start(srv_server *server, threads *t)
     if (!start_threads(server, t) ||
         !srv_http_start(server, &server->http, address, sizeof address))
         return false;
-    printf("ready in %.0f ms: http://%s/\n", (srv_clock() - server->begun) * 1e3, address);
+    printf("ready in %.0f ms: http%s://%s/\n", (srv_clock() - server->begun) * 1e3,
+           server->options.tls_cert ? "s" : "", address);
     fflush(stdout);
     return true;
 }

@@ -9,6 +9,8 @@ typedef struct srv_options {
     const char *model;  /* path of a model file */
     const char *listen; /* ADDRESS:PORT; port 0: any free port */
     const char *store;  /* FILE.db; NULL: histories are kept in a file that is deleted at the end */
+    const char *token_file, *tls_cert, *tls_key; /* NULL: none */
+    bool insecure;      /* other machines may connect without TLS */
     double memory;      /* bytes of cached histories */
     int threads;        /* that answer queries; 0: all cores */
 } srv_options;

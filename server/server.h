@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "access.h"
 #include "cache.h"
 #include "registry.h"
 #include "request_schema.h"
@@ -31,6 +32,7 @@ typedef enum srv_stage {
 /* A row of the table of routes. */
 typedef struct srv_route {
     const char *method, *path; /* {name} matches one segment */
+    srv_right right;           /* that it needs */
     srv_stage stage;
     void (*handle)(srv_request *request); /* NULL: by the stage itself */
     const char *summary;
@@ -83,6 +85,7 @@ typedef struct srv_queue {
 struct srv_server {
     srv_options options;
     srv_registry registry;
+    srv_access access;
     srv_store store; /* of the committing thread */
     srv_cache cache;
     srv_queue queues[SRV_STAGES];

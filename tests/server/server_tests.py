@@ -421,6 +421,75 @@ def test_models_are_swapped_under_load():
 
 
 @test
+def test_tokens_and_exposure():
+    tokens = data.path("tokens")
+    open(tokens, "w").write("# tokens\nread read-read-read-read\nwrite write-write-write\nadmin admin-admin-admin\n")
+    event = {"history": "a", "time": 1, "event": "view tent"}
+    with Server(TOOL, data.path("shop.safetensors"), "--token-file", tokens) as server:
+        for token, statuses in (("", (401, 401, 401)), ("read-read-read-rea", (401, 401, 401)),
+                                ("read-read-read-read", (200, 403, 403)), ("write-write-write", (200, 200, 403)),
+                                ("admin-admin-admin", (200, 200, 200))):
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            got = (server.post("/v1/predict", {"history": "a"}, headers=headers)[0],
+                   server.post("/v1/events", event, headers=headers)[0],
+                   server.call("PUT", "/v1/aliases", {"aliases": {"live": "shop"}}, headers=headers)[0])
+            equal(got, statuses, token)
+        equal(server.get("/healthz")[0], 200)
+    for arguments in ((), ("--token-file", tokens), ("--insecure",)):
+        done = subprocess.run([TOOL, "serve", data.path("shop.safetensors"), "--listen", "0.0.0.0:0", *arguments],
+                              capture_output=True, text=True, timeout=20)
+        check(done.returncode == 1 and "needs --token-file" in done.stderr, done.stderr)
+
+
+@test
+def test_metrics():
+    with Server(TOOL, data.path("shop.safetensors"), environment={"LAPSE_MEMORY": "20000"}) as server:
+        for i in range(50):
+            append(server, {"history": f"h{i}", "time": 1, "event": "view tent"})
+            server.good("/v1/predict", {"history": f"h{i}"})
+        server.get("/nothing")
+        values = dict(re.findall(r"^(\S+) (\S+)$", server.get("/metrics")[1], re.M))
+        equal(values['lapse_requests_total{method="POST",path="/v1/predict",status="2xx"}'], "50")
+        equal(values['lapse_requests_total{method="",path="",status="4xx"}'], "1")
+        equal(values['lapse_request_seconds_count{method="POST",path="/v1/events"}'], "50")
+        check(int(values["lapse_cache_bytes"]) <= 20000, values["lapse_cache_bytes"])
+        check(int(values["lapse_cache_evictions_total"]) > 30, values["lapse_cache_evictions_total"])
+
+
+@test
+def test_hostile_requests():
+    import random
+    import socket
+    draw = random.Random(3)
+    seeds = [b"POST /v1/predict HTTP/1.1\r\nHost: a\r\nContent-Length: 60\r\n\r\n"
+             b'{"history": "u1", "at": ["+1h", "1h..3d/5"], "filter": "a<3"}',
+             b"GET /v1/histories/%2e%2e%2f?limit=3&offset=%00 HTTP/1.1\r\nHost: a\r\n\r\n",
+             b'POST /v1/events HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n30\r\n{"history":"u","time":1,"event":"x"}\r\n0\r\n\r\n']
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        idle = [socket.create_connection((server.host, server.port)) for _ in range(200)]
+        for connection in idle[:100]:
+            connection.sendall(b"POST /v1/predict HTTP/1.1\r\nHost:")  # slow clients
+        for i in range(600):
+            data_sent = bytearray(draw.choice(seeds))
+            for _ in range(draw.randrange(6)):
+                data_sent[draw.randrange(len(data_sent))] = draw.randrange(256)
+            connection = socket.create_connection((server.host, server.port))
+            connection.settimeout(0.02)
+            try:
+                connection.sendall(bytes(data_sent))
+                connection.recv(100)
+            except OSError:
+                pass
+            connection.close()
+        equal(server.get("/healthz")[0], 200)
+        equal(server.good("/v1/predict", {"history": "a"})["answers"][0]["events"], 0)
+        for connection in idle:
+            connection.close()
+        status, text = server.stop()[::2]
+        equal((status, text), (0, ""))
+
+
+@test
 def test_kill_loses_nothing_acknowledged():
     """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
     store, acknowledged, stopping = data.path("killed.db"), [], threading.Event()
