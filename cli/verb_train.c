@@ -64,11 +64,16 @@ static void print_banner(const train_settings *s, const lapse_dataset *dataset, 
     cli_options_banner(verb, s);
 }
 
-/* The value of a training option, valid until the next call. */
-static const char *option_text(const lapse_train_options *options, const char *name)
+/* The value of a training option. */
+typedef struct option_words {
+    char text[4096];
+} option_words;
+
+static option_words option_of(const lapse_train_options *options, const char *name)
 {
-    static char text[4096];
-    return lapse_train_options_get(options, name, text, sizeof text);
+    option_words words = {""};
+    lapse_train_options_get(options, name, words.text, sizeof words.text);
+    return words;
 }
 
 static void print_argument(const char *text)
@@ -95,7 +100,7 @@ static void say_stopped(const train_settings *s, const cli_call *call, const lap
                  last->best_epoch, cli_metric(last->score_name, last->best_score).text, s->output);
     else
         cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
-    if (!*option_text(s->train.resolved, "checkpoint")) {
+    if (!*option_of(s->train.resolved, "checkpoint").text) {
         cli_note("it cannot be resumed, because checkpoints are disabled");
         return;
     }
@@ -129,7 +134,7 @@ static int check_output(const train_settings *s, const cli_verb *verb)
 
 static bool resumes(const train_settings *s)
 {
-    return strcmp(option_text(s->train.given, "resume"), "true") == 0;
+    return strcmp(option_of(s->train.given, "resume").text, "true") == 0;
 }
 
 static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log, lapse_model **model, outcome *out,
@@ -225,7 +230,7 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
     lapse_rank_options rank;
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
-    options.threads = rank.threads = (int)strtol(option_text(s->train.resolved, "threads"), NULL, 10);
+    options.threads = rank.threads = (int)strtol(option_of(s->train.resolved, "threads").text, NULL, 10);
     bool ranks = cli_is_recommender(model), compared = ranks && cli_comparisons_apply(model);
     lapse_status status = compared
                               ? lapse_rank_compare(model, dataset, &rank, &out->ranks, &out->comparisons.list[0], error)
@@ -269,8 +274,9 @@ static int choose_checkpoint(const train_settings *s)
 {
     lapse_error error;
     char path[4096];
-    const char *given = option_text(s->train.given, "checkpoint");
-    snprintf(path, sizeof path, "%s%s", *given ? given : s->output, *given ? "" : ".checkpoint");
+    if (*option_of(s->train.given, "checkpoint").text)
+        return CLI_DONE;
+    snprintf(path, sizeof path, "%s.checkpoint", s->output);
     if (lapse_train_options_set(s->train.given, "checkpoint", path, &error) != LAPSE_OK)
         return cli_error(&error);
     return CLI_DONE;
@@ -290,10 +296,11 @@ static lapse_status take_settings(const train_settings *s, const lapse_dataset *
 /* lapse_trainer_new has refused a file that is not a checkpoint. */
 static void note_checkpoint(const train_settings *s)
 {
-    const char *path = option_text(s->train.resolved, "checkpoint");
-    if (*path && access(path, F_OK) == 0 && lapse_train_options_apply(s->train.resolved, "checkpoint") && !resumes(s))
+    option_words path = option_of(s->train.resolved, "checkpoint");
+    if (*path.text && access(path.text, F_OK) == 0 && lapse_train_options_apply(s->train.resolved, "checkpoint") &&
+        !resumes(s))
         cli_note("%s is the checkpoint of an earlier run; this run starts anew (--resume continues that one)",
-                 option_text(s->train.resolved, "checkpoint"));
+                 path.text);
 }
 
 static int run(void *settings, const cli_call *call)
@@ -319,8 +326,8 @@ static int run(void *settings, const cli_call *call)
     if (status == LAPSE_OK) {
         s->train.resolved = lapse_trainer_options(trainer);
         cli_log log = {0};
-        result =
-            cli_log_open(&log, s->log, resumes(s) && access(option_text(s->train.resolved, "checkpoint"), F_OK) == 0);
+        result = cli_log_open(&log, s->log,
+                              resumes(s) && access(option_of(s->train.resolved, "checkpoint").text, F_OK) == 0);
         if (result == CLI_DONE) {
             note_checkpoint(s);
             print_banner(s, dataset, call->verb);

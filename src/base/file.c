@@ -167,17 +167,10 @@ static handle_path path_of_handle(int handle)
     return path;
 }
 
-static bool always_named;
-
-void lp_writer_name_always(bool always)
-{
-    always_named = always;
-}
-
 /* A file without a name, which vanishes if the process is killed; -1 where the file system or /proc does not support it. */
 static int open_unnamed(const char *path)
 {
-    int folder = always_named ? -1 : open_folder(path);
+    int folder = open_folder(path);
     if (folder < 0)
         return -1;
     int handle = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);

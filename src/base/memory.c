@@ -4,7 +4,6 @@
 #include "base/assert.h"
 
 #include <stdarg.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,33 +13,13 @@
 #include <malloc.h>
 #endif
 
-static _Atomic int64_t allocations;
-static _Atomic int64_t fail_at;
-
 /* Blocks of at least LARGE bytes ask for huge pages, which save TLB misses in large tables. */
 enum { LARGE_PAGE = 1 << 21, LARGE = 1 << 22, LARGE_FREED = 1 << 20 };
-
-/* Counts an allocation; true if lp_memory_fail_at makes it fail. */
-static bool must_fail(void)
-{
-    int64_t now = atomic_fetch_add(&allocations, 1) + 1;
-    return now == atomic_load(&fail_at);
-}
-
-void lp_memory_fail_at(int64_t n)
-{
-    atomic_store(&fail_at, n > 0 ? atomic_load(&allocations) + n : 0);
-}
-
-int64_t lp_memory_count(void)
-{
-    return atomic_load(&allocations);
-}
 
 void *lp_alloc_raw(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE || must_fail())
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE)
         return NULL;
     size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE, rounded = bytes ? (bytes + align - 1) / align * align : align;
     void *block = aligned_alloc(align, rounded);
@@ -53,7 +32,7 @@ void *lp_alloc_raw(size_t count, size_t size)
 void *lp_alloc_small_pages(size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN || must_fail())
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN)
         return NULL;
     return aligned_alloc(LP_ALIGN, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN);
 }
@@ -90,7 +69,7 @@ void *lp_alloc(size_t count, size_t size)
 void *lp_grow(void *block, size_t count, size_t size)
 {
     size_t bytes;
-    if (__builtin_mul_overflow(count, size, &bytes) || must_fail())
+    if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
     return realloc(block, bytes ? bytes : 1);
 }

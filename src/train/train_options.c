@@ -4,6 +4,7 @@
 #include "train/train_options.h"
 
 #include "backend/backend.h"
+#include "base/assert.h"
 #include "base/text.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
@@ -164,8 +165,8 @@ static void list_option(const lp_option *option)
     for (int i = 0; i < listed_count; i++)
         if (strcmp(listed[i]->name, option->name) == 0)
             return;
-    if (listed_count < LP_TRAIN_OPTION_LIMIT)
-        listed[listed_count++] = option;
+    LP_ASSERT(listed_count < LP_TRAIN_OPTION_LIMIT);
+    listed[listed_count++] = option;
 }
 
 static void list_table(const lp_option *table, const char *group)

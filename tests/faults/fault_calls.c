@@ -14,6 +14,8 @@
 #endif
 #include "fault.h"
 
+#include "base/file.h"
+
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
@@ -311,6 +313,13 @@ int open(const char *path, int flags, ...)
     return FAILS(FAULT_OPEN) ? -1 : next(path, flags, mode);
 }
 
+static bool always_named;
+
+void lp_writer_name_always(bool always)
+{
+    always_named = always;
+}
+
 int openat(int folder, const char *path, int flags, ...)
 {
     NEXT(openat);
@@ -318,6 +327,10 @@ int openat(int folder, const char *path, int flags, ...)
     va_start(arguments, flags);
     mode_t mode = mode_of(flags, arguments);
     va_end(arguments);
+    if (always_named && (flags & O_TMPFILE) == O_TMPFILE) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
     return FAILS(FAULT_OPEN) ? -1 : next(folder, path, flags, mode);
 }
 

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <dirent.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -24,6 +25,24 @@
 
 static char folder[200];
 static bool named; /* temporary files have names: always, or because the file system has no unnamed files */
+static bool always_named;
+
+void lp_writer_name_always(bool always)
+{
+    always_named = always;
+}
+
+/* openat, of a file system without unnamed files where all are named (-Wl,--wrap, cmake/tests.cmake). */
+int __real_openat(int handle, const char *path, int flags, ...);
+int __wrap_openat(int handle, const char *path, int flags, ...);
+
+int __wrap_openat(int handle, const char *path, int flags, ...)
+{
+    if (!always_named)
+        return __real_openat(handle, path, flags, 0666);
+    errno = EOPNOTSUPP;
+    return -1;
+}
 
 static int make_folder(void **state)
 {
