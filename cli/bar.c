@@ -10,6 +10,7 @@
 #include "console.h"
 
 #define REDRAW_SECONDS 0.1
+#define SHOW_AFTER_SECONDS 2
 #define ANNOUNCE_AFTER_SECONDS 3
 #define LONG_RUN_SECONDS 60
 #define BAR_MIN 8
@@ -184,6 +185,27 @@ void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
     } else if (bar->terminal && (progress->epoch_end || cli_clock() - bar->drawn >= REDRAW_SECONDS)) {
         draw(bar, progress);
     }
+}
+
+void cli_bar_fraction(cli_bar *bar, const char *what, double fraction, double seconds, double left)
+{
+    int quarter = (int)(4 * fraction);
+    double clock = cli_clock();
+    if (seconds < SHOW_AFTER_SECONDS || (bar->terminal ? clock - bar->drawn < REDRAW_SECONDS : quarter <= bar->quarter))
+        return;
+    bar->quarter = quarter;
+    bar->drawn = clock;
+    if (!bar->terminal) {
+        cli_note("%s, %s; %s left", what, cli_seconds(seconds).text, span(left).text);
+        return;
+    }
+    char line[384];
+    snprintf(line, sizeof line, "%.160s, %.0f %%, %s left, ends %s", what, 100 * fraction, span(left).text,
+             clock_in(left).text);
+    int width = cli_width(stderr) - 1;
+    fprintf(stderr, "\r%.*s\033[K", width > 0 ? width : 1, line);
+    fflush(stderr);
+    bar->open = true;
 }
 
 void cli_bar_end(cli_bar *bar)

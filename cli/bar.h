@@ -12,6 +12,7 @@ typedef struct cli_bar {
     bool open;         /* a line has been drawn and not ended */
     double drawn;      /* time of the last drawing, by cli_clock */
     bool announced;    /* a long run has been announced */
+    int quarter;       /* of cli_bar_fraction: the last one that has a line */
 } cli_bar;
 
 /* A validation metric as text: "accuracy 47.9 %", "log-loss 1.2164". */
@@ -19,6 +20,9 @@ cli_words cli_metric(const char *name, double value);
 
 cli_bar cli_bar_new(const char *label);
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress);
+/* Shows how far a computation other than training is, from two seconds on: on a terminal a line that is redrawn, otherwise a line for
+ * each quarter. what: "forecast: 12 of 80 histories"; left: seconds. */
+void cli_bar_fraction(cli_bar *bar, const char *what, double fraction, double seconds, double left);
 /* Ends the line and leaves it visible. */
 void cli_bar_end(cli_bar *bar);
 /* Erases the line. */

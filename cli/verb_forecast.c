@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "bar.h"
 #include "events.h"
 #include "json.h"
 #include "known.h"
@@ -23,8 +24,20 @@ typedef struct forecast {
     lapse_model *model;
     lapse_dataset *history;
     lapse_forecasts made;
-    int64_t top;
+    int64_t top, finished, drawn; /* event types to show; histories with all their futures; those with some */
+    cli_bar bar;
 } forecast;
+
+static bool on_progress(const lapse_forecast_progress *p, void *context)
+{
+    forecast *f = context;
+    char what[320];
+    snprintf(what, sizeof what, "forecast: %s of %s, %s of about %s events", cli_count(p->sequences).text,
+             cli_plural(p->sequence_count, "history", "histories").text, cli_count((int64_t)p->events).text,
+             cli_count((int64_t)p->events_expected).text);
+    cli_bar_fraction(&f->bar, what, p->seconds / (p->seconds + p->seconds_left), p->seconds, p->seconds_left);
+    return !cli_interrupted();
+}
 
 /* The types with the highest expected counts of a sequence. */
 static void best_types(const forecast *f, int64_t sequence, cli_choice *top)
@@ -55,7 +68,7 @@ static bool print_table(const forecast *f, cli_choice *top)
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
     for (int64_t i = 0; i < f->made.sequence_count; i++) {
-        if (f->made.samples[i] == 0)
+        if (f->made.samples[i] <= 0)
             continue;
         best_types(f, i, top);
         for (int64_t k = 0; k < f->top; k++) {
@@ -65,14 +78,18 @@ static bool print_table(const forecast *f, cli_choice *top)
             cli_table_add(&table, "%s", cli_percent(f->made.type_any[i * f->made.type_count + top[k].type], 1).text);
         }
     }
-    return cli_table_print(&table, stdout, 0);
+    bool whole = cli_table_print(&table, stdout, 0);
+    if (f->made.partial)
+        printf("partial: stopped with all futures of %s of %s histories\n", cli_count(f->finished).text,
+               cli_count(f->made.sequence_count).text);
+    return whole;
 }
 
 static void sequence_json(const forecast *f, cli_json *json, int64_t i, cli_choice *top)
 {
     cli_json_object(json, NULL);
     cli_json_text(json, "sequence", lapse_dataset_sequence_name(f->history, i));
-    cli_json_whole(json, "samples", f->made.samples[i]);
+    cli_json_whole(json, "samples", f->made.samples[i] > 0 ? f->made.samples[i] : 0);
     if (f->made.samples[i] > 0) {
         best_types(f, i, top);
         cli_json_number(json, "events", f->made.count[i], 9);
@@ -100,11 +117,47 @@ static void print_json(const forecast *f, cli_choice *top)
     cli_json_text(&json, "history", f->settings->history);
     cli_json_number(&json, "horizon_seconds", f->made.horizon, 15);
     cli_json_seed(&json, "seed", f->settings->forecast.seed);
+    cli_json_bool(&json, "partial", f->made.partial);
     cli_json_array(&json, "sequences");
     for (int64_t i = 0; i < f->made.sequence_count; i++)
         sequence_json(f, &json, i, top);
     cli_json_end(&json, ']');
     cli_json_end(&json, '}');
+}
+
+/* Reports histories without a forecast, futures that were cut, and a forecast that was stopped. Returns an exit status. */
+static int report(forecast *f)
+{
+    cli_unanswered none = {0};
+    for (int64_t i = 0; i < f->made.sequence_count; i++) {
+        cli_unanswered_add(&none, i, f->made.samples[i] != 0);
+        f->finished += f->made.samples[i] == f->settings->forecast.samples;
+        f->drawn += f->made.samples[i] > 0;
+    }
+    int result = cli_unanswered_report(&none, f->history);
+    if (result == CLI_DONE && f->made.cut > 0)
+        cli_note("%s cut at 100,000 events: the numbers of events are lower bounds",
+                 cli_plural(f->made.cut, "future was", "futures were").text);
+    if (result != CLI_DONE || !f->made.partial)
+        return result;
+    result = cli_interrupted() ? CLI_INTERRUPTED : CLI_FAILED;
+    cli_note("stopped%s with all futures of %s of %s; %s", result == CLI_FAILED ? " at --max-events" : "",
+             cli_count(f->finished).text, cli_plural(f->made.sequence_count, "history", "histories").text,
+             f->drawn > 0 ? "the result is partial, and says so" : "there is no result");
+    return result;
+}
+
+static int show(forecast *f)
+{
+    f->top = f->settings->top == 0 || f->settings->top > f->made.type_count ? f->made.type_count : f->settings->top;
+    cli_choice *top = calloc((size_t)f->top + 1, sizeof *top);
+    bool whole = top != NULL;
+    if (whole && f->settings->json)
+        print_json(f, top);
+    else if (whole)
+        whole = print_table(f, top);
+    free(top);
+    return whole ? CLI_DONE : cli_fail("out of memory");
 }
 
 static int compute(forecast_settings *s, forecast *f)
@@ -120,27 +173,24 @@ static int compute(forecast_settings *s, forecast *f)
     if (result != CLI_DONE)
         return result;
     s->forecast.skip_unknown = skip;
-    cli_unanswered none = {0};
+    s->forecast.on_progress = on_progress;
+    s->forecast.context = f;
     double begun = cli_clock();
-    if (lapse_forecast(f->model, f->history, &s->forecast, &f->made, &error) != LAPSE_OK)
+    f->bar = cli_bar_new(NULL);
+    cli_interrupt_watch();
+    lapse_status status = lapse_forecast(f->model, f->history, &s->forecast, &f->made, &error);
+    cli_interrupt_unwatch();
+    cli_bar_wipe(&f->bar);
+    if (status != LAPSE_OK)
         return cli_error(&error);
     int64_t futures = f->made.sequence_count * s->forecast.samples;
-    if (futures >= 100000)
+    if (futures >= 100000 && !f->made.partial)
         cli_note("drew %s futures in %.2f s", cli_count(futures).text, cli_clock() - begun);
-    for (int64_t i = 0; i < f->made.sequence_count; i++)
-        cli_unanswered_add(&none, i, f->made.samples[i] > 0);
-    result = cli_unanswered_report(&none, f->history);
-    if (result != CLI_DONE)
-        return result;
-    f->top = s->top == 0 || s->top > f->made.type_count ? f->made.type_count : s->top;
-    cli_choice *top = calloc((size_t)f->top + 1, sizeof *top);
-    bool whole = top != NULL;
-    if (whole && s->json)
-        print_json(f, top);
-    else if (whole)
-        whole = print_table(f, top);
-    free(top);
-    return whole ? CLI_DONE : cli_fail("out of memory");
+    int stopped = report(f);
+    if (f->drawn == 0)
+        return stopped;
+    result = show(f);
+    return result == CLI_DONE ? stopped : result;
 }
 
 static int run(void *settings, const cli_call *call)
@@ -186,6 +236,8 @@ static const cli_option options[] = {
      .help = "how far to look ahead, such as 30d", .required = true},
     {.name = "samples", .type = CLI_COUNT, .offset = offsetof(forecast_settings, forecast.samples), .placeholder = "N",
      .help = "futures to draw from each history"},
+    {.name = "max-events", .type = CLI_COUNT, .offset = offsetof(forecast_settings, forecast.max_events), .placeholder = "N",
+     .help = "events to draw for all futures, at most: a forecast that needs more by its estimate is not started; 0: no limit"},
     {.name = "now", .type = CLI_TEXT, .offset = offsetof(forecast_settings, now), .placeholder = "TIME",
      .help = "time up to which nothing has happened since the last event of each history: Unix seconds or ISO 8601. "
      "Histories that end later are forecast from their last event", .unset = "each history's last event"},
@@ -216,8 +268,9 @@ const cli_verb cli_verb_forecast = {
     .description =
         "Draws futures of each history event by event: a time, then an event type at this time, and again until the "
         "horizon. Prints the expected number of events, its 10 % and 90 % quantiles and the probability of at least "
-        "one, of all events and of the most frequent types. The model must be trained with --when, on data without "
-        "fields.",
+        "one, of all events and of the most frequent types. Ctrl-C stops it and prints the histories that are done, "
+        "marked as "
+        "partial. The model must be trained with --when, on data without fields.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

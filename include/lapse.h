@@ -564,6 +564,16 @@ void lapse_when_options_default(lapse_when_options *options);
 lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histories, const lapse_when_options *options,
                             double *start, double *quantiles, double *within, double *type_within, lapse_error *error);
 
+/* How far a forecast is. */
+typedef struct lapse_forecast_progress {
+    int64_t sequences, sequence_count; /* finished, and all */
+    double events, events_expected;    /* drawn so far; estimated for the whole forecast */
+    double seconds, seconds_left;      /* since the start; estimated until the end */
+} lapse_forecast_progress;
+
+/* Returns false to stop. Called first when something is drawn, then about ten times a second, by one thread at a time, which need not be the caller's. */
+typedef bool (*lapse_on_forecast)(const lapse_forecast_progress *progress, void *context);
+
 /* Futures of the sequences of a dataset, drawn event by event: a time, then a type at this time, appended, and again. */
 typedef struct lapse_forecast_options {
     double horizon;  /* seconds after now, above 0 */
@@ -572,12 +582,19 @@ typedef struct lapse_forecast_options {
     uint64_t seed;
     bool skip_unknown; /* as in lapse_predict_options */
     int threads;       /* 0: all cores; at most 4096; never changes the result */
+    /* Events of all futures, at most; 0: no limit. Their number is estimated from a few short futures. An estimate above the limit is
+     * an error before the start; a forecast that reaches the limit all the same stops and is partial. */
+    int64_t max_events;
+    lapse_on_forecast on_progress; /* NULL: none */
+    void *context;                 /* of on_progress */
 } lapse_forecast_options;
 
 typedef struct lapse_forecasts {
     int64_t sequence_count, type_count;
     double now, horizon;   /* of the options */
-    int64_t *samples;      /* [sequences]: futures drawn; 0: the model knows no event of the sequence */
+    bool partial;          /* stopped by on_progress or max_events: some sequences have fewer futures than requested */
+    int64_t cut;           /* futures that were cut at 100,000 events: their counts are lower bounds */
+    int64_t *samples;      /* [sequences]: futures drawn; 0: the model knows no event of the sequence; -1: stopped before it */
     double *count;         /* [sequences]: expected number of events */
     double *low, *high;    /* [sequences]: 10 % and 90 % quantile of the number of events */
     double *any;           /* [sequences]: probability of at least one event */
@@ -588,7 +605,7 @@ typedef struct lapse_forecasts {
 void lapse_forecast_options_default(lapse_forecast_options *options);
 
 /* Fills an uninitialized *forecasts. The model predicts times and event types, and reads no fields of events, which a
- * drawn event does not have. The same options give the same bits on any number of threads. */
+ * drawn event does not have. The same options give the same bits on any number of threads, unless the forecast is partial. */
 lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histories,
                             const lapse_forecast_options *options, lapse_forecasts *forecasts, lapse_error *error);
 void lapse_forecasts_clear(lapse_forecasts *forecasts);

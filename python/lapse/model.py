@@ -386,11 +386,13 @@ class Model:
         return Table(table)
 
     def forecast(self, histories: Any, horizon: Any = "7d", samples: int = 500, now: Optional[TimeLike] = None,
-                 seed: int = 1, skip_unknown: bool = False, threads: int = 0, **columns: Any) -> Table:
+                 seed: int = 1, skip_unknown: bool = False, threads: int = 0, max_events: int = 100_000_000,
+                 **columns: Any) -> Table:
         """The events of every history until a horizon, from futures drawn event by event (model with when=True).
 
         Columns: sequence, event, expected (number of events of this type), any (probability of at least one); a row for
-        each history and event type.
+        each history and event type. A forecast that needs more than `max_events` drawn events by its estimate is an error
+        (0: no limit); one that reaches them all the same warns, and has no rows of the histories that are left.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> timed.forecast(data, horizon="7d", samples=10).column_names
@@ -401,7 +403,11 @@ class Model:
         lib.lapse_forecast_options_default(options)
         options.horizon, options.samples, options.seed = _c.duration(horizon), samples, seed
         options.now = float("nan") if now is None else _c.seconds(now)
-        options.skip_unknown, options.threads = skip_unknown, threads
+        options.skip_unknown, options.threads, options.max_events = skip_unknown, threads, max_events
+        interrupts: List[BaseException] = []
+        callback = ffi.callback("lapse_on_forecast", lambda progress, context: not interrupts, error=False,
+                                onerror=lambda kind, error, trace: interrupts.append(error))
+        options.on_progress = callback
         call(lib.lapse_forecast, self._handle, dataset._handle, options, made)
         try:
             count, types = made.sequence_count, made.type_count
@@ -411,11 +417,16 @@ class Model:
             drawn = np.frombuffer(ffi.buffer(made.samples, count * np.dtype(np.int64).itemsize), np.int64).copy()
         finally:
             lib.lapse_forecasts_clear(made)
+        if interrupts:
+            raise interrupts[0]
         _report_unanswered(drawn == 0)
-        return Table({"sequence": Names(np.repeat(np.arange(count), types),
+        if (drawn < 0).any():
+            warnings.warn(f"stopped at max_events: {(drawn < 0).sum():,} of {count:,} histories have no forecast", stacklevel=2)
+        rows = np.repeat(drawn > 0, types)
+        return Table({"sequence": Names(np.repeat(np.arange(count), types)[rows],
                                         names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
-                      "event": Names(np.tile(np.arange(types), count), self.event_types),
-                      "expected": expected, "any": chance})
+                      "event": Names(np.tile(np.arange(types), count)[rows], self.event_types),
+                      "expected": expected[rows], "any": chance[rows]})
 
     def session(self) -> "Any":
         """A history that grows event by event.

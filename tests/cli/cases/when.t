@@ -39,6 +39,19 @@ $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --
 $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --json --seed 2 | grep -c '"any"'
 | 8
 
+# The number of events is estimated first; a forecast that is stopped says so.
+$ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,]+ events, .*;/N events, ...;/'
+| lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
+$ lapse forecast m.safetensors history.csv --horizon 900y >/dev/null 2>&1
+= 2
+$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 90d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
+  sed -n '3,$p' part.txt
+| partial: stopped with all futures of 0 of 2 histories
+! lapse: stopped with all futures of 0 of 2 histories; the result is partial, and says so
+$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 9000d --samples 1000000 --max-events 0 --threads 1
+! lapse: stopped with all futures of 0 of 2 histories; there is no result
+= 130
+
 # Mistakes.
 $ lapse train events.lapse -o plain.safetensors --epochs 1 --dims 4 --context 4 --periods 2 --threads 1 --no-eval >/dev/null 2>&1
 $ lapse predict plain.safetensors history.csv --when
