@@ -11,6 +11,7 @@
 #include "epoch_table.h"
 #include "events.h"
 #include "rank_table.h"
+#include "lookup.h"
 #include "score_table.h"
 #include "verb.h"
 
@@ -193,6 +194,17 @@ static bool print_text(const train_settings *s, const outcome *out)
     return good;
 }
 
+/* A run whose loss was not finite keeps the best epoch before. */
+static void warn_diverged(const train_settings *s, const lapse_model *model, const lapse_progress *last)
+{
+    const char *status = cli_model_property(model, "run.status");
+    if (status && strcmp(status, "diverged") == 0)
+        cli_note("training diverged after epoch %d: the loss is not finite. The best model so far (epoch %d) is saved "
+                 "in %s; try a "
+                 "smaller --learning-rate or a smaller --clip",
+                 last->epoch, last->best_epoch, s->output);
+}
+
 static void print_json(const train_settings *s, const outcome *out, const lapse_model *model, const cli_verb *verb)
 {
     cli_json json = {.file = stdout};
@@ -250,6 +262,7 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
 {
     lapse_error error;
     int result = CLI_DONE;
+    warn_diverged(s, model, &out->last);
     if (out->interrupted) {
         say_stopped(s, call, &out->last);
         result = CLI_INTERRUPTED;

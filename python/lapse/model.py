@@ -138,6 +138,16 @@ class Model:
         return _c.properties(lib.lapse_model_property, self._handle)
 
     @property
+    def status(self) -> str:
+        """How training ended: "complete", "stopped" (by Ctrl-C or on_epoch), or "diverged" after the best epoch. "" of
+        models that are not trained by epochs.
+
+        >>> model.status
+        'complete'
+        """
+        return self.properties.get("run.status", "")
+
+    @property
     def task(self) -> str:
         """The task: classify or recommend."""
         return self.properties.get("task", "classify")

@@ -6,6 +6,7 @@ import math
 import os
 import sys
 import time
+import warnings
 from typing import Any, Callable, Dict, Optional
 
 from . import _c
@@ -106,7 +107,7 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
 
     `data` is a Dataset, a table with the Arrow protocol or a path. `options` are those of `lapse train` by their names
     (`lapse.options()` lists them). `on_epoch` gets the row of each epoch, and stops training by returning False. Ctrl-C
-    stops training too, and the best model so far is returned. `like` is a model whose options are taken where none are
+    stops training too, and the best model so far is returned: its `status` is "stopped". `like` is a model whose options are taken where none are
     given.
 
     >>> model = lapse.train(data, task="classify", epochs=1, device="auto", progress=False)
@@ -132,4 +133,9 @@ def train(data: Any, on_epoch: Optional[Callable[[Row], Any]] = None, progress: 
     trained = Model(model[0], dataset)
     if watch.error is not None:
         raise watch.error
+    if trained.status == "diverged":
+        warnings.warn("training diverged: the loss is not finite; the model is that of the best epoch before. Try a smaller "
+                      "learning_rate or clip", stacklevel=2)
+    elif trained.status == "stopped" and not len(trained.history):
+        warnings.warn("training was stopped in its first epoch: the model has hardly learned", stacklevel=2)
     return trained

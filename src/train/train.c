@@ -13,6 +13,7 @@ typedef struct run_watch {
     int64_t events;      /* since the start */
     double epoch_end;    /* seconds from the start to the newest end of an epoch; 0: none yet */
     int64_t epoch_events;
+    const char *status; /* how the run ended: "complete", "stopped" by the caller, or "diverged" */
 } run_watch;
 
 /* Seconds of a whole epoch with its validation. In the first epoch the validation is not known. */
@@ -99,19 +100,25 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
             LP_TRY(lp_backend_check(trainer->backend, error));
-            if (!isfinite(state->loss))
+            if (!isfinite(state->loss)) {
+                watch->status = "diverged";
                 return diverged(trainer, error);
+            }
             LP_TRY(save_if_due(trainer, watch, false, error));
             go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
         }
-        if (!go_on)
+        if (!go_on) {
+            watch->status = "stopped";
             return save_if_due(trainer, watch, true, error);
+        }
         double loss = state->loss / (double)state->targets;
         lp_trainer_score(trainer);
         watch->epoch_end = lp_clock_seconds() - watch->start;
         watch->epoch_events = watch->events;
-        if (!report(trainer, watch, state->epoch, true, loss))
+        if (!report(trainer, watch, state->epoch, true, loss)) {
+            watch->status = lp_trainer_done(trainer) ? "complete" : "stopped";
             return save_if_due(trainer, watch, true, error);
+        }
     }
     return LAPSE_OK;
 }
@@ -158,7 +165,9 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
         LP_TRY(lp_checkpoint_load(trainer, settings->checkpoint, &found, error));
     run_watch watch = {.on_progress = on_progress, .context = context, .start = lp_clock_seconds()};
     watch.saved = watch.start;
+    watch.status = "complete";
     LP_TRY(run(trainer, &watch, error));
+    LP_TRY(lp_model_property_set(trainer->model, error, "run.status", "%s", watch.status));
     return finish(trainer, error);
 }
 

@@ -59,7 +59,7 @@ VARIANTS = {
 PAGES = [os.path.join(DOCS, name) for name in ("model.md", "when.md")]
 ALWAYS = ("checksum format format.version task model target_time event_types context seed split dataset.fingerprint source "
           "column.sequence column.time column.event").split()
-OF_NETWORKS = "dims dropout gap_input fields score.epoch train.learning_rate train.epochs".split()
+OF_NETWORKS = "dims dropout gap_input fields score.epoch run.status train.learning_rate train.epochs".split()
 OF_MODEL = {"attention": "encoding projection combine blocks heads".split(), "sasrec": ["encoding", "blocks", "heads"],
             "lstm": ["encoding", "layers"], "gru4rec": ["encoding", "layers"], "rnn-attention": ["encoding", "layers"],
             "caser": "encoding sequences conv_length conv_filters conv_vertical train.conv_targets".split(),

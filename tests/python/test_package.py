@@ -279,6 +279,10 @@ def test_epochs_are_reported_and_can_stop_training():
     assert all(np.isfinite(row["loss"]) for row in rows)
     assert len(small_model(epochs=5, on_epoch=lambda row: row["epoch"] < 2).history) == 2
 
+    assert model.status == "complete"
+    stopped = small_model(epochs=5, on_epoch=lambda row: row["epoch"] < 2)
+    assert stopped.status == "stopped" and lapse.Model.from_bytes(stopped.to_bytes()).status == "stopped"
+
     def fail(row):
         raise RuntimeError("no")
 
@@ -290,6 +294,19 @@ def test_training_like_a_model_takes_its_options():
     again = small_model(like=model)
     assert again.properties["encoding"] == "bochner" and again.to_bytes() == model.to_bytes()
     assert small_model(like=model, encoding="mercer").properties["encoding"] == "mercer"
+
+
+def test_an_interrupt_in_the_first_epoch_is_not_silent():
+    old = signal.signal(signal.SIGINT, signal.default_int_handler)
+    threading.Timer(0.2, lambda: signal.raise_signal(signal.SIGINT)).start()
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            model = lapse.train(shop(), epochs=3, dims=256, blocks=4, batch=1, threads=1, progress=False)
+        assert model.status == "stopped" and len(model.history) == 0
+        assert ["first epoch" in str(w.message) for w in caught] == [True]
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def test_options_are_those_of_the_table():

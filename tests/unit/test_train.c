@@ -164,6 +164,7 @@ static void stopped_at_once(void **state)
     lapse_model *model = small_train(dataset, &options, stop_after, &stop);
     assert_int_equal(stop.calls, 1);
     assert_string_equal(lp_model_property_find(model, "score.epoch"), "0");
+    assert_string_equal(lp_model_property_find(model, "run.status"), "stopped");
     lapse_evaluate_options evaluate;
     lapse_evaluate_options_default(&evaluate);
     evaluate.split = "valid";
@@ -401,6 +402,7 @@ static void the_best_is_kept(void **state)
         char text[40];
         snprintf(text, sizeof text, "%d", best + 1);
         assert_string_equal(lp_model_property_find(model, "score.epoch"), text);
+        assert_string_equal(lp_model_property_find(model, "run.status"), "complete");
         assert_true(strtod(lp_model_property_find(model, "score.valid.log_loss"), NULL) == seen.scores[best]);
         /* And what is kept does score that. */
         lapse_evaluate_options evaluate;
@@ -533,6 +535,7 @@ static void training_that_diverges(void **state)
         assert_int_equal(status, LAPSE_OK);
         assert_int_equal(count.calls, 0);
         assert_string_equal(lp_model_property_find(model, "score.epoch"), "1");
+        assert_string_equal(lp_model_property_find(model, "run.status"), "diverged");
         for (size_t i = 0; i < model->network.graph.parameter_size; i++)
             assert_true(isfinite(model->parameters[i]));
         lapse_model_free(model);

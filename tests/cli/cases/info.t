@@ -171,6 +171,11 @@ $ lapse train data.bin -o net.bin --epochs 3 --dims 8 --batch 4 --seed 3 --threa
 | markov-2, test      0.4973    75.0 %
 | markov-3, test      0.4453    75.0 %
 | test split: 8 events in 1 sequence; intervals are 95 % bootstrap intervals over sequences
+$ lapse info net.bin | grep -E '^run'
+| run.status            complete
+$ timeout --preserve-status -s INT 2 lapse train data.bin -o cut.bin --epochs 100000 --patience 100000 --dims 8 --batch 4 --threads 1 >/dev/null 2>&1; \
+  lapse info cut.bin | grep -E '^run'
+| run.status            stopped
 $ lapse info net.bin | grep -E '^(dataset|source|version)' | sed -E 's/^(dataset.fingerprint +).*/\1F/'
 | dataset.fingerprint   F
 | source                events.csv
