@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "bar.h"
+#include "csv.h"
 #include "json.h"
 #include "table.h"
 
@@ -274,18 +275,6 @@ static bool print_text(FILE *file, const lapse_sweep *sweep, const cli_sweep_for
 
 /* --------------------------------------------------------------------------------------------------- CSV ----- */
 
-static void csv_text(FILE *file, const char *text)
-{
-    bool quoted = text[strcspn(text, ",\"\r\n")] != 0;
-    fputs(quoted ? "\"" : "", file);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    fputs(quoted ? "\"" : "", file);
-}
-
 static void csv_number(FILE *file, double value)
 {
     fputc(',', file);
@@ -293,11 +282,12 @@ static void csv_number(FILE *file, double value)
         fprintf(file, "%.9g", value);
 }
 
-static void csv_row(FILE *file, const lapse_sweep_info *info, const lapse_sweep_cell *row, bool times, bool scores)
+static void csv_row(FILE *file, const lapse_sweep_info *info, const lapse_sweep_cell *row, bool times, bool scores,
+                    bool safe)
 {
-    csv_text(file, row->row);
+    cli_csv_field(file, row->row, safe);
     fputc(',', file);
-    csv_text(file, row->config);
+    cli_csv_field(file, row->config, safe);
     fprintf(file, ",%d,%d,%d,%d", row->chosen, row->best, row->runs, row->diverged);
     csv_number(file, row->valid.mean);
     csv_number(file, row->valid.std);
@@ -328,7 +318,7 @@ static void print_csv(FILE *file, const lapse_sweep *sweep, const cli_sweep_form
     fputs(",difference,difference_low,difference_high,p,epochs", file);
     fputs(format->no_times ? "\n" : ",epoch_seconds,seconds,reach_seconds\n", file);
     for (int c = 0; format->cells ? lapse_sweep_cell_at(sweep, c, &row) : lapse_sweep_row(sweep, c, &row); c++)
-        csv_row(file, &info, &row, !format->no_times, row.chosen || format->test_scores);
+        csv_row(file, &info, &row, !format->no_times, row.chosen || format->test_scores, format->csv_safe);
 }
 
 /* -------------------------------------------------------------------------------------------------- JSON ----- */

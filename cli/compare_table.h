@@ -9,6 +9,7 @@ typedef struct cli_sweep_format {
     const char *name;  /* "text", "markdown", "csv" or "json" */
     const char *title; /* NULL: none */
     const char *data;  /* path */
+    bool csv_safe;     /* as cli_csv_field */
     bool no_times;     /* without seconds, which differ between equal runs */
     bool cells;        /* all cells of the grid with their validation scores */
     bool test_scores;  /* with the table's scores too */

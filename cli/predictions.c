@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "csv.h"
 #include "json.h"
 #include "table.h"
 
@@ -135,33 +136,19 @@ bool cli_predictions_table(const cli_predictions *p, FILE *file)
 
 /* ---- CSV ---- */
 
-void cli_csv_field(FILE *file, const char *text)
-{
-    bool quote = strpbrk(text, ",\"\r\n") != NULL || *text == ' ';
-    if (quote)
-        fputc('"', file);
-    for (; *text; text++) {
-        if (*text == '"')
-            fputc('"', file);
-        fputc(*text, file);
-    }
-    if (quote)
-        fputc('"', file);
-}
-
 static void print_csv_rows(const cli_predictions *p, const cli_target_predictions *t, int64_t sequence, int when,
                            FILE *file)
 {
     for (int64_t rank = 0; rank < count_at(p, t, sequence, when); rank++) {
         const lapse_recommendation *choice = choice_at(p, t, sequence, when, rank);
-        cli_csv_field(file, lapse_dataset_sequence_name(p->history, sequence));
+        cli_csv_field(file, lapse_dataset_sequence_name(p->history, sequence), p->csv_safe);
         fputc(',', file);
-        cli_csv_field(file, p->when.items[when].text);
+        cli_csv_field(file, p->when.items[when].text, p->csv_safe);
         fprintf(file, ",%.15g,", time_at(p, sequence, when));
         if (!events_only(p))
             fprintf(file, "%s,", t->target);
         fprintf(file, "%lld,", (long long)rank + 1);
-        cli_csv_field(file, name_of(p, t, choice));
+        cli_csv_field(file, name_of(p, t, choice), p->csv_safe);
         if (p->recommends)
             fprintf(file, ",%.9g", choice->score);
         fprintf(file, ",%.9g\n", choice->probability);

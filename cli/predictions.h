@@ -28,6 +28,7 @@ typedef struct cli_predictions {
     lapse_dataset *history;
     cli_when_list when;
     bool recommends; /* events are items with scores */
+    bool csv_safe;   /* as cli_csv_field */
     cli_target_predictions targets[2];
     int target_count;
     lapse_query *queries;
@@ -36,9 +37,6 @@ typedef struct cli_predictions {
     double *last;      /* [sequence]: time of the last event */
     cli_late *late;    /* [when] */
 } cli_predictions;
-
-/* Prints a field of a CSV file, quoted where needed. */
-void cli_csv_field(FILE *file, const char *text);
 
 /* Print all predictions. False: out of memory. */
 bool cli_predictions_table(const cli_predictions *p, FILE *file);

@@ -7,9 +7,9 @@
 
 #include "answers.h"
 #include "console.h"
+#include "csv.h"
 #include "json.h"
 #include "known.h"
-#include "predictions.h"
 #include "table.h"
 
 const double cli_quantile_levels[CLI_QUANTILES] = {0.1, 0.5, 0.9};
@@ -155,7 +155,7 @@ bool cli_times_csv(const cli_times *t, FILE *file)
         const double *q = t->quantiles + i * CLI_QUANTILES;
         if (isnan(t->start[i]))
             continue;
-        cli_csv_field(file, name_of(t, i));
+        cli_csv_field(file, name_of(t, i), t->csv_safe);
         fprintf(file, ",%.15g", t->start[i]);
         for (int k = 0; k < CLI_QUANTILES; k++)
             fprintf(file, isfinite(q[k]) ? ",%.15g" : ",never", q[k]);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "bar.h"
+#include "csv.h"
 #include "events.h"
 #include "helpers.h"
 #include "compare_table.h"
@@ -258,6 +259,8 @@ static const cli_option options[] = {
      .help = "all cells of the grid with their validation scores"},
     {.name = "test-scores", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.test_scores),
      .help = "the same with their test scores, on which nothing should be chosen", .advanced = true},
+    {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.csv_safe),
+     .help = CLI_CSV_SAFE_HELP},
     {.name = "no-times", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.no_times),
      .help = "leave out times, which differ between equal runs", .advanced = true},
     {0},

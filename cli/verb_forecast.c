@@ -5,18 +5,20 @@
 
 #include "answers.h"
 #include "bar.h"
+#include "csv.h"
 #include "events.h"
 #include "json.h"
 #include "known.h"
+#include "results.h"
 #include "table.h"
 #include "verb.h"
 
 typedef struct forecast_settings {
-    const char *model, *history, *horizon, *now, *unknown;
+    const char *model, *history, *horizon, *now, *unknown, *output;
     cli_columns columns;
     lapse_forecast_options forecast;
     int top;
-    bool json;
+    bool csv, csv_safe, json;
 } forecast_settings;
 
 typedef struct forecast {
@@ -25,6 +27,7 @@ typedef struct forecast {
     lapse_dataset *history;
     lapse_forecasts made;
     int64_t top, finished, drawn; /* event types to show; histories with all their futures; those with some */
+    cli_choice *best;             /* [top]: of the history that is printed */
     cli_bar bar;
 } forecast;
 
@@ -40,9 +43,9 @@ static bool on_progress(const lapse_forecast_progress *p, void *context)
 }
 
 /* The types with the highest expected counts of a sequence. */
-static void best_types(const forecast *f, int64_t sequence, cli_choice *top)
+static void best_types(const forecast *f, int64_t sequence)
 {
-    cli_choices_top(f->made.type_expected + sequence * f->made.type_count, f->made.type_count, top, f->top);
+    cli_choices_top(f->made.type_expected + sequence * f->made.type_count, f->made.type_count, f->best, f->top);
 }
 
 /* The cells of a history, which are empty after its first row. */
@@ -61,8 +64,9 @@ static void add_history(cli_table *table, const forecast *f, int64_t i, bool fir
     cli_table_add(table, "%s", first ? cli_percent(f->made.any[i], 1).text : "");
 }
 
-static bool print_table(const forecast *f, cli_choice *top)
+static bool print_table(const void *results, FILE *file)
 {
+    const forecast *f = results;
     cli_table table = {.align = "lrrrrlrr"};
     static const char *const headings[] = {"sequence", "events", "10 %", "90 %", "any", "type", "events", "any"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
@@ -70,38 +74,39 @@ static bool print_table(const forecast *f, cli_choice *top)
     for (int64_t i = 0; i < f->made.sequence_count; i++) {
         if (f->made.samples[i] <= 0)
             continue;
-        best_types(f, i, top);
+        best_types(f, i);
         for (int64_t k = 0; k < f->top; k++) {
             add_history(&table, f, i, k == 0);
-            cli_table_add(&table, "%s", lapse_model_event_type_name(f->model, top[k].type));
-            cli_table_add(&table, "%.3f", top[k].probability);
-            cli_table_add(&table, "%s", cli_percent(f->made.type_any[i * f->made.type_count + top[k].type], 1).text);
+            cli_table_add(&table, "%s", lapse_model_event_type_name(f->model, f->best[k].type));
+            cli_table_add(&table, "%.3f", f->best[k].probability);
+            cli_table_add(&table, "%s",
+                          cli_percent(f->made.type_any[i * f->made.type_count + f->best[k].type], 1).text);
         }
     }
-    bool whole = cli_table_print(&table, stdout, 0);
+    bool whole = cli_table_print(&table, file, 0);
     if (f->made.partial)
-        printf("partial: stopped with all futures of %s of %s histories\n", cli_count(f->finished).text,
-               cli_count(f->made.sequence_count).text);
+        fprintf(file, "partial: stopped with all futures of %s of %s histories\n", cli_count(f->finished).text,
+                cli_count(f->made.sequence_count).text);
     return whole;
 }
 
-static void sequence_json(const forecast *f, cli_json *json, int64_t i, cli_choice *top)
+static void sequence_json(const forecast *f, cli_json *json, int64_t i)
 {
     cli_json_object(json, NULL);
     cli_json_text(json, "sequence", lapse_dataset_sequence_name(f->history, i));
     cli_json_whole(json, "samples", f->made.samples[i] > 0 ? f->made.samples[i] : 0);
     if (f->made.samples[i] > 0) {
-        best_types(f, i, top);
+        best_types(f, i);
         cli_json_number(json, "events", f->made.count[i], 9);
-        cli_json_number(json, "low", f->made.low[i], 9);
-        cli_json_number(json, "high", f->made.high[i], 9);
+        cli_json_number(json, "p10", f->made.low[i], 9);
+        cli_json_number(json, "p90", f->made.high[i], 9);
         cli_json_number(json, "any", f->made.any[i], 9);
         cli_json_array(json, "types");
         for (int64_t k = 0; k < f->top; k++) {
             cli_json_object(json, NULL);
-            cli_json_text(json, "event", lapse_model_event_type_name(f->model, top[k].type));
-            cli_json_number(json, "events", top[k].probability, 9);
-            cli_json_number(json, "any", f->made.type_any[i * f->made.type_count + top[k].type], 9);
+            cli_json_text(json, "event", lapse_model_event_type_name(f->model, f->best[k].type));
+            cli_json_number(json, "events", f->best[k].probability, 9);
+            cli_json_number(json, "any", f->made.type_any[i * f->made.type_count + f->best[k].type], 9);
             cli_json_end(json, '}');
         }
         cli_json_end(json, ']');
@@ -109,9 +114,36 @@ static void sequence_json(const forecast *f, cli_json *json, int64_t i, cli_choi
     cli_json_end(json, '}');
 }
 
-static void print_json(const forecast *f, cli_choice *top)
+/* A row for each type shown. A history that a stopped forecast did not reach has one row, with 0 samples and empty cells. */
+static bool print_csv(const void *results, FILE *file)
 {
-    cli_json json = {.file = stdout};
+    const forecast *f = results;
+    fputs("sequence,samples,events,events_p10,events_p90,any,rank,event,event_events,event_any\n", file);
+    for (int64_t i = 0; i < f->made.sequence_count; i++) {
+        const char *name = lapse_dataset_sequence_name(f->history, i);
+        if (f->made.samples[i] < 0) {
+            cli_csv_field(file, name, f->settings->csv_safe);
+            fputs(",0,,,,,,,,\n", file);
+        }
+        if (f->made.samples[i] <= 0)
+            continue;
+        best_types(f, i);
+        for (int64_t k = 0; k < f->top; k++) {
+            cli_csv_field(file, name, f->settings->csv_safe);
+            fprintf(file, ",%lld,%.9g,%.9g,%.9g,%.9g,%lld,", (long long)f->made.samples[i], f->made.count[i],
+                    f->made.low[i], f->made.high[i], f->made.any[i], (long long)k + 1);
+            cli_csv_field(file, lapse_model_event_type_name(f->model, f->best[k].type), f->settings->csv_safe);
+            fprintf(file, ",%.9g,%.9g\n", f->best[k].probability,
+                    f->made.type_any[i * f->made.type_count + f->best[k].type]);
+        }
+    }
+    return true;
+}
+
+static bool print_json(const void *results, FILE *file)
+{
+    const forecast *f = results;
+    cli_json json = {.file = file};
     cli_json_object(&json, NULL);
     cli_json_text(&json, "model", f->settings->model);
     cli_json_text(&json, "history", f->settings->history);
@@ -120,9 +152,10 @@ static void print_json(const forecast *f, cli_choice *top)
     cli_json_bool(&json, "partial", f->made.partial);
     cli_json_array(&json, "sequences");
     for (int64_t i = 0; i < f->made.sequence_count; i++)
-        sequence_json(f, &json, i, top);
+        sequence_json(f, &json, i);
     cli_json_end(&json, ']');
     cli_json_end(&json, '}');
+    return true;
 }
 
 /* Reports histories without a forecast, futures that were cut, and a forecast that was stopped. Returns an exit status. */
@@ -149,15 +182,17 @@ static int report(forecast *f)
 
 static int show(forecast *f)
 {
-    f->top = f->settings->top == 0 || f->settings->top > f->made.type_count ? f->made.type_count : f->settings->top;
-    cli_choice *top = calloc((size_t)f->top + 1, sizeof *top);
-    bool whole = top != NULL;
-    if (whole && f->settings->json)
-        print_json(f, top);
-    else if (whole)
-        whole = print_table(f, top);
-    free(top);
-    return whole ? CLI_DONE : cli_fail("out of memory");
+    const forecast_settings *s = f->settings;
+    f->top = s->top == 0 || s->top > f->made.type_count ? f->made.type_count : s->top;
+    f->best = calloc((size_t)f->top + 1, sizeof *f->best);
+    int result = f->best ? cli_results_write(s->output,
+                                             s->json  ? print_json
+                                             : s->csv ? print_csv
+                                                      : print_table,
+                                             f)
+                         : cli_fail("out of memory");
+    free(f->best);
+    return result;
 }
 
 static int compute(forecast_settings *s, forecast *f)
@@ -198,6 +233,9 @@ static int run(void *settings, const cli_call *call)
     forecast_settings *s = settings;
     forecast f = {.settings = s};
     lapse_error error;
+    s->csv |= s->csv_safe;
+    if (s->json && s->csv)
+        return cli_usage(call->verb, "--json and --csv are mutually exclusive");
     if (lapse_duration_parse(s->horizon, &s->forecast.horizon, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--horizon %s: %s", s->horizon, error.message);
     if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &s->forecast.now, &error) != LAPSE_OK)
@@ -247,6 +285,11 @@ static const cli_option options[] = {
      .help = "random seed of the futures"},
     {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(forecast_settings, unknown), .placeholder = "ACTION",
      .help = "events that the model does not know: stop with an error, or skip them", .choices = unknown_names},
+    {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(forecast_settings, output),
+     .placeholder = "FILE", .help = "file to write, replaced atomically", .unset = "standard output",
+     .file = CLI_OUTPUT_FILE},
+    {.name = "csv", .type = CLI_FLAG, .offset = offsetof(forecast_settings, csv), .help = "CSV output: one event type per row"},
+    {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(forecast_settings, csv_safe), .help = CLI_CSV_SAFE_HELP},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(forecast_settings, json), .help = "JSON output: one object"},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(forecast_settings, forecast.threads),
      .placeholder = "N", .help = "CPU threads; does not change the result", .unset = "all cores"},
@@ -258,6 +301,7 @@ static const cli_text_options text = {.offset = offsetof(forecast_settings, colu
 
 static const char *const examples[] = {
     "lapse forecast shop.safetensors customers.csv --horizon 30d --samples 500",
+    "lapse forecast shop.safetensors customers.csv --horizon 30d --top 1 --csv -o expected.csv",
     "lapse forecast shop.safetensors customers.csv --horizon 7d --now '2026-11-15T08:00:00Z' --json",
     NULL,
 };

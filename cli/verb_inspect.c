@@ -2,6 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "csv.h"
 #include "events.h"
 #include "verb.h"
 #include "lapse_lab.h"
@@ -95,6 +96,7 @@ static const cli_argument arguments[] = {
 static const cli_option options[] = {
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(inspect_settings, output), .placeholder = "FILE",
      .file = CLI_OUTPUT_FILE, .help = "report as one HTML page; - is standard output", .unset = "none"},
+    {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(inspect_settings, options.csv_safe), .help = CLI_CSV_SAFE_HELP},
     {.name = "figures", .type = CLI_TEXT, .offset = offsetof(inspect_settings, options.figures), .placeholder = "DIR",
      .help = "folder for each figure as SVG, created if it is missing", .unset = "none"},
     {.name = "log", .type = CLI_TEXT, .offset = offsetof(inspect_settings, options.log), .placeholder = "FILE",

@@ -5,10 +5,12 @@
 #include <string.h>
 #include <time.h>
 
+#include "csv.h"
 #include "events.h"
 #include "known.h"
 #include "lookup.h"
 #include "predictions.h"
+#include "results.h"
 #include "times.h"
 #include "verb.h"
 #include "lapse_lab.h"
@@ -19,7 +21,7 @@ typedef struct predict_settings {
     cli_list at;
     int top, threads;
     const char *unknown;
-    bool unseen, csv, json;
+    bool unseen, csv, csv_safe, json;
     bool when;
     const char *within, *now;
 } predict_settings;
@@ -174,52 +176,41 @@ static int compute(predict_settings *s, cli_predictions *p)
     return result;
 }
 
-static bool print_predictions(const predict_settings *s, const void *results, FILE *file)
+static bool print_predictions_json(const void *results, FILE *file)
 {
-    const cli_predictions *p = results;
-    return s->json  ? cli_predictions_json(p, file)
-           : s->csv ? cli_predictions_csv(p, file)
-                    : cli_predictions_table(p, file);
+    return cli_predictions_json(results, file);
 }
 
-static bool print_times(const predict_settings *s, const void *results, FILE *file)
+static bool print_predictions_csv(const void *results, FILE *file)
 {
-    const cli_times *times = results;
-    return s->json ? cli_times_list(times, file) : s->csv ? cli_times_csv(times, file) : cli_times_table(times, file);
+    return cli_predictions_csv(results, file);
 }
 
-typedef bool (*print_results)(const predict_settings *s, const void *results, FILE *file);
-
-/* Writes to the file of --output, which is replaced as a whole or not at all. */
-static int write_file(const predict_settings *s, const void *results, print_results print)
+static bool print_predictions(const void *results, FILE *file)
 {
-    char *text = NULL;
-    size_t size = 0;
-    lapse_error error;
-    FILE *memory = open_memstream(&text, &size);
-    bool whole = memory && print(s, results, memory);
-    if (memory)
-        whole = fclose(memory) == 0 && whole;
-    int result = CLI_DONE;
-    if (!whole)
-        result = cli_fail("out of memory");
-    else if (lapse_file_write(s->output, text, size, &error) != LAPSE_OK)
-        result = cli_error(&error);
-    free(text);
-    return result;
+    return cli_predictions_table(results, file);
 }
 
-static int show(const predict_settings *s, const void *results, print_results print)
+static bool print_times_json(const void *results, FILE *file)
 {
-    if (s->output)
-        return write_file(s, results, print);
-    return print(s, results, stdout) ? CLI_DONE : cli_fail("out of memory");
+    return cli_times_list(results, file);
+}
+
+static bool print_times_csv(const void *results, FILE *file)
+{
+    return cli_times_csv(results, file);
+}
+
+static bool print_times(const void *results, FILE *file)
+{
+    return cli_times_table(results, file);
 }
 
 /* --when: the time of the next event. now: NaN: from each history's last event on. */
 static int run_when(predict_settings *s, const cli_verb *verb)
 {
-    cli_times times = {.model_file = s->model, .history_file = s->history, .top = s->top, .no_types = s->csv};
+    cli_times times = {
+        .model_file = s->model, .history_file = s->history, .top = s->top, .no_types = s->csv, .csv_safe = s->csv_safe};
     lapse_error error;
     double now = (double)time(NULL);
     if (s->within && cli_horizons_parse(&times.within, s->within, &error) != LAPSE_OK)
@@ -238,7 +229,11 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE)
         result = cli_times_report(&times);
     if (result == CLI_DONE)
-        result = show(s, &times, print_times);
+        result = cli_results_write(s->output,
+                                   s->json  ? print_times_json
+                                   : s->csv ? print_times_csv
+                                            : print_times,
+                                   &times);
     cli_times_clear(&times);
     return result;
 }
@@ -250,6 +245,8 @@ static int run(void *settings, const cli_call *call)
     memset(&p, 0, sizeof p);
     p.model_file = s->model;
     p.history_file = s->history;
+    p.csv_safe = s->csv_safe;
+    s->csv |= s->csv_safe;
     if (s->json && s->csv)
         return cli_usage(call->verb, "--json and --csv are mutually exclusive");
     if (s->when && s->at.count > 0)
@@ -265,7 +262,11 @@ static int run(void *settings, const cli_call *call)
     if (result == CLI_DONE)
         result = compute(s, &p);
     if (result == CLI_DONE)
-        result = show(s, &p, print_predictions);
+        result = cli_results_write(s->output,
+                                   s->json  ? print_predictions_json
+                                   : s->csv ? print_predictions_csv
+                                            : print_predictions,
+                                   &p);
     cli_when_clear(&p.when);
     for (int t = 0; t < p.target_count; t++) {
         free(p.targets[t].choices);
@@ -325,6 +326,7 @@ static const cli_option options[] = {
      .placeholder = "FILE", .help = "file to write, replaced atomically", .unset = "standard output",
      .file = CLI_OUTPUT_FILE},
     {.name = "csv", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "CSV output: one prediction per row"},
+    {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv_safe), .help = CLI_CSV_SAFE_HELP},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(predict_settings, json), .help = "JSON output: one object"},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(predict_settings, threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},

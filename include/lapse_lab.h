@@ -589,6 +589,7 @@ typedef struct lapse_inspect_options {
     int sequence_count;
     const char *log;     /* log file of the training run (lapse train --log), for clock times; NULL: none */
     const char *figures; /* folder where each figure is written as SVG, created if it is missing; NULL: none */
+    bool csv_safe;       /* text cells of CSV get an apostrophe where a spreadsheet would run them as formulas */
     int bootstrap;       /* resamples for the intervals of the scores; 0: none */
     int threads;         /* 0: all cores; never changes the result */
 } lapse_inspect_options;

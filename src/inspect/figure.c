@@ -135,22 +135,20 @@ const char **lp_figure_names(lp_figures *figures, lp_figure_axis *axis, int coun
 
 /* --------------------------------------------------------------------------------------------------- CSV ------ */
 
-static bool add_text(lp_buffer *out, const char *text)
+static bool add_text(lp_buffer *out, const char *text, bool safe)
 {
-    bool quoted = strpbrk(text, ",\"\r\n") != NULL;
-    if (!quoted)
-        return lp_buffer_add(out, text, strlen(text));
-    bool good = lp_buffer_add(out, "\"", 1);
+    bool guard = safe && *text && strchr("=+-@\t\r\n", *text), quoted = strpbrk(text, ",\"\r\n") != NULL;
+    bool good = (!quoted || lp_buffer_add(out, "\"", 1)) && (!guard || lp_buffer_add(out, "'", 1));
     for (; good && *text; text++)
         good = lp_buffer_add(out, *text == '"' ? "\"\"" : text, *text == '"' ? 2 : 1);
-    return good && lp_buffer_add(out, "\"", 1);
+    return good && (!quoted || lp_buffer_add(out, "\"", 1));
 }
 
-static bool add_value(lp_buffer *out, const lp_figure_axis *axis, double value)
+static bool add_value(lp_buffer *out, const lp_figure_axis *axis, double value, bool safe)
 {
     int index = (int)value;
     if (axis->type == LP_AXIS_NAMES && index >= 0 && index < axis->name_count)
-        return add_text(out, axis->names[index]);
+        return add_text(out, axis->names[index], safe);
     return isnan(value) ? true : lp_buffer_print(out, "%.9g", value);
 }
 
@@ -170,22 +168,22 @@ static double row_value(const lp_figure *figure, int row)
     return y->type == LP_AXIS_NAMES ? row : y->to - (row + 0.5) / figure->grid.rows * (y->to - y->from);
 }
 
-static bool grid_csv(const lp_figure *figure, lp_buffer *out)
+static bool grid_csv(const lp_figure *figure, bool safe, lp_buffer *out)
 {
     bool good = lp_buffer_print(out, "%s,%s,value\n", figure->y.column, figure->x.column);
     for (int row = 0; good && row < figure->grid.rows; row++)
         for (int column = 0; good && column < figure->grid.cols; column++)
-            good = add_value(out, &figure->y, row_value(figure, row)) && lp_buffer_add(out, ",", 1) &&
-                   add_value(out, &figure->x, column_value(figure, column)) &&
+            good = add_value(out, &figure->y, row_value(figure, row), safe) && lp_buffer_add(out, ",", 1) &&
+                   add_value(out, &figure->x, column_value(figure, column), safe) &&
                    lp_buffer_print(out, ",%.9g\n",
                                    figure->grid.values[(size_t)row * (size_t)figure->grid.cols + (size_t)column]);
     return good;
 }
 
-bool lp_figure_csv(const lp_figure *figure, lp_buffer *out)
+bool lp_figure_csv(const lp_figure *figure, bool safe, lp_buffer *out)
 {
     bool intervals = false;
-    bool good = figure->grid.rows == 0 || grid_csv(figure, out);
+    bool good = figure->grid.rows == 0 || grid_csv(figure, safe, out);
     if (!figure->series)
         return good;
     for (const lp_series *s = figure->series; s; s = s->next)
@@ -197,8 +195,9 @@ bool lp_figure_csv(const lp_figure *figure, lp_buffer *out)
     for (const lp_series *s = figure->series; good && s; s = s->next)
         for (int i = 0; good && i < s->count; i++) {
             const lp_point *p = &s->points[i];
-            good = add_text(out, s->name) && lp_buffer_add(out, ",", 1) && add_value(out, &figure->x, p->x) &&
-                   lp_buffer_add(out, ",", 1) && add_value(out, &figure->y, p->y);
+            good = add_text(out, s->name, safe) && lp_buffer_add(out, ",", 1) &&
+                   add_value(out, &figure->x, p->x, safe) && lp_buffer_add(out, ",", 1) &&
+                   add_value(out, &figure->y, p->y, safe);
             if (good && intervals)
                 good =
                     isnan(p->low) ? lp_buffer_add(out, ",,", 2) : lp_buffer_print(out, ",%.9g,%.9g", p->low, p->high);

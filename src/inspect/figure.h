@@ -113,7 +113,8 @@ double *lp_figure_grid(lp_figures *figures, lp_figure *figure, int rows, int col
 /* Names of an axis, all NULL at first; NULL after a failure. */
 const char **lp_figure_names(lp_figures *figures, lp_figure_axis *axis, int count);
 
-/* Appends the numbers as CSV with a header; false: out of memory. */
-bool lp_figure_csv(const lp_figure *figure, lp_buffer *out);
+/* Appends the numbers as CSV with a header; false: out of memory. safe: names that a spreadsheet would run as formulas, which begin with
+ * =, +, -, @, a tab or a line break, get an apostrophe before them. */
+bool lp_figure_csv(const lp_figure *figure, bool safe, lp_buffer *out);
 
 #endif

@@ -178,7 +178,7 @@ static void add_section(page *p, const lp_inspection *about, const lp_figures *f
 }
 
 /* The numbers of all figures, for the script. */
-static void add_data(page *p, const lp_figures *figures)
+static void add_data(page *p, const lp_figures *figures, bool csv_safe)
 {
     const char *comma = "";
     raw(p, "<script type=\"application/json\" id=\"data\">{\"csv\":{");
@@ -189,7 +189,7 @@ static void add_data(page *p, const lp_figures *figures)
         raw(p, comma);
         p->failed |= !lp_json_add(p->out, f->id);
         raw(p, ":");
-        p->failed |= !lp_figure_csv(f, &csv) || !lp_buffer_add(&csv, "", 1) || !lp_json_add(p->out, csv.data);
+        p->failed |= !lp_figure_csv(f, csv_safe, &csv) || !lp_buffer_add(&csv, "", 1) || !lp_json_add(p->out, csv.data);
         lp_buffer_clear(&csv);
         comma = ",\n";
     }
@@ -235,7 +235,7 @@ bool lp_report_add(const lp_inspection *about, const lp_figures *figures, lp_buf
     for (int i = 0; i < SECTIONS; i++)
         add_section(&p, about, figures, &sections[i]);
     raw(&p, "</main>\n");
-    add_data(&p, figures);
+    add_data(&p, figures, about->options->csv_safe);
     raw(&p, "</body>\n</html>\n");
     return !p.failed;
 }

@@ -33,7 +33,7 @@ static lapse_spectrum known_spectrum(void)
 static void assert_csv(const lp_figure *figure, const char *begin)
 {
     lp_buffer text = {0};
-    assert_true(lp_figure_csv(figure, &text) && lp_buffer_add(&text, "", 1));
+    assert_true(lp_figure_csv(figure, false, &text) && lp_buffer_add(&text, "", 1));
     if (strncmp(text.data, begin, strlen(begin)) != 0)
         fail_msg("%s: the numbers are\n%.400s\nnot\n%s", figure->id, text.data, begin);
     lp_buffer_clear(&text);

@@ -388,6 +388,9 @@ $ lapse predict --help
 |   -o, --output FILE         file to write, replaced atomically (default:
 |                             standard output)
 |   --csv                     CSV output: one prediction per row
+|   --csv-safe                CSV whose text cells are not run as formulas by
+|                             spreadsheets: an apostrophe before =, +, -, @, tab
+|                             and line breaks
 |   --json                    JSON output: one object
 |   --threads N               CPU threads (default: all cores)
 |

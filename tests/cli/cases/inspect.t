@@ -17,6 +17,9 @@ $ lapse inspect --help
 | Options:
 |   -o, --output FILE         report as one HTML page; - is standard output
 |                             (default: none)
+|   --csv-safe                CSV whose text cells are not run as formulas by
+|                             spreadsheets: an apostrophe before =, +, -, @, tab
+|                             and line breaks
 |   --figures DIR             folder for each figure as SVG, created if it is
 |                             missing (default: none)
 |   --log FILE                log file of the training run (`lapse train --log`):

@@ -405,6 +405,21 @@ $ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
 | "a ""b"", c",+1h,3601,1,cart,0.614035088
 | x^Ay,+1h,3601,1,cart,0.614035088
 | ZoM-CM-+,+1h,3601,1,cart,0.614035088
+$ printf 'user,time,event\n=1+1,1,view\n+1,1,view\n-1,1,view\n@x,1,view\n\tx,1,view\n"=a,""b",1,view\nx=1,1,view\n' >formulas.csv
+$ lapse predict m.safetensors formulas.csv --at 3601 --top 1 --csv-safe | cut -d, -f1,2 | LC_ALL=C cat -T
+| sequence,at
+| '=1+1,3601
+| '+1,3601
+| '-1,3601
+| '@x,3601
+| '^Ix,3601
+| "'=a,""b"
+| x=1,3601
+$ lapse predict m.safetensors formulas.csv --at +1h --top 1 --csv-safe | sed -n '2,3p'
+| '=1+1,'+1h,3601,1,cart,0.614035088
+| '+1,'+1h,3601,1,cart,0.614035088
+$ lapse predict m.safetensors formulas.csv --at 3601 --top 1 --csv | sed -n 2p
+| =1+1,3601,3601,1,cart,0.614035088
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --json | grep '"sequence"'
 |       "sequence": "a \"b\", c",
 |       "sequence": "x\u0001y",

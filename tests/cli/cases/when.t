@@ -39,6 +39,28 @@ $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --
 $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --json --seed 2 | grep -c '"any"'
 | 8
 
+# Forecasts as CSV, to a file.
+$ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --csv -o out.csv; cut -d, -f1,2,7,8 out.csv
+| sequence,samples,rank,event
+| max,20,1,cart
+| nora,20,1,cart
+$ sed 's/^max/=max/' history.csv >formulas.csv; lapse forecast m.safetensors formulas.csv --horizon 30d --samples 20 --top 1 --csv-safe | cut -d, -f1
+| sequence
+| '=max
+| nora
+$ lapse predict m.safetensors formulas.csv --when --csv-safe | cut -d, -f1
+| sequence
+| '=max
+| nora
+$ lapse forecast m.safetensors history.csv --horizon 30d --csv --json
+! lapse: --json and --csv are mutually exclusive
+! lapse: see `lapse forecast --help`
+= 2
+$ lapse forecast m.safetensors history.csv --horizon 30d -o m.safetensors
+! lapse: --output m.safetensors would overwrite MODEL m.safetensors
+! lapse: see `lapse forecast --help`
+= 2
+
 # The number of events is estimated first; a forecast that is stopped says so.
 $ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,]+ events, .*;/N events, ...;/'
 | lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
