@@ -9,8 +9,10 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <xxhash.h>
 
 /* ----------------------------------------------------------------------------------------------- writing ----- */
 
@@ -52,7 +54,31 @@ static bool add_groups(lp_buffer *out, const lp_run_record *record)
             good = lp_buffer_print(out, ",") && add_number(out, group->sums[m]);
         good = good && lp_buffer_print(out, "]");
     }
-    return good && lp_buffer_print(out, "]}\n");
+    return good && lp_buffer_print(out, "],\n");
+}
+
+/* The last line of a record: the checksum of all bytes before it. So a number that was changed does not become a result. */
+enum { CHECKSUM_SIZE = 32 };
+
+static void checksum_line(const char *text, size_t size, char line[CHECKSUM_SIZE + 1])
+{
+    snprintf(line, CHECKSUM_SIZE + 1, "\"checksum\": \"%016llx\"}\n", (unsigned long long)XXH3_64bits(text, size));
+}
+
+static bool add_checksum(lp_buffer *out)
+{
+    char line[CHECKSUM_SIZE + 1];
+    checksum_line(out->data, out->size, line);
+    return lp_buffer_add(out, line, CHECKSUM_SIZE);
+}
+
+static bool is_intact(const char *text, size_t size)
+{
+    char line[CHECKSUM_SIZE + 1];
+    if (size < CHECKSUM_SIZE)
+        return false;
+    checksum_line(text, size - CHECKSUM_SIZE, line);
+    return memcmp(text + size - CHECKSUM_SIZE, line, CHECKSUM_SIZE) == 0;
 }
 
 static bool add_record(lp_buffer *out, const lp_run_record *record, const char *key, const char *name)
@@ -86,7 +112,7 @@ lapse_status lp_run_record_save(const lp_run_record *record, const char *key, co
     lp_buffer out = {0};
     lp_writer writer = {0};
     bool made = add_record(&out, record, key, name) && add_means(&out, record) && add_curve(&out, record) &&
-                add_groups(&out, record);
+                add_groups(&out, record) && add_checksum(&out);
     lapse_status status =
         made ? lp_writer_open(&writer, path, error) : lp_fail_memory(error, "a run's record", out.size);
     if (status == LAPSE_OK)
@@ -305,6 +331,12 @@ lapse_status lp_run_record_load(lp_run_record *record, const char *key, const ch
     lp_map map;
     LP_TRY(lp_map_open(&map, path, error));
     lapse_status status = lp_run_record_parse(record, key, path, map.data, map.size, error);
+    if (status == LAPSE_OK && !is_intact(map.data, map.size)) {
+        lp_run_record_clear(record);
+        status =
+            lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                       "the record of a run was changed: its checksum is another; delete it to train the run again");
+    }
     lp_map_close(&map);
     *found = status == LAPSE_OK;
     return status;
