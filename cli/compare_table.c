@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "bar.h"
-#include "csv.h"
+#include "csv_cell.h"
 #include "json.h"
 #include "table.h"
 

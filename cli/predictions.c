@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "console.h"
-#include "csv.h"
+#include "csv_cell.h"
 #include "json.h"
 #include "table.h"
 

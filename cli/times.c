@@ -7,7 +7,7 @@
 
 #include "answers.h"
 #include "console.h"
-#include "csv.h"
+#include "csv_cell.h"
 #include "json.h"
 #include "known.h"
 #include "table.h"

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "bar.h"
-#include "csv.h"
+#include "csv_cell.h"
 #include "events.h"
 #include "helpers.h"
 #include "compare_table.h"

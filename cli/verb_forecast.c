@@ -5,7 +5,7 @@
 
 #include "answers.h"
 #include "bar.h"
-#include "csv.h"
+#include "csv_cell.h"
 #include "events.h"
 #include "json.h"
 #include "known.h"

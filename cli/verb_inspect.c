@@ -2,7 +2,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "csv.h"
+#include "csv_cell.h"
 #include "events.h"
 #include "verb.h"
 #include "lapse_lab.h"

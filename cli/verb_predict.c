@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "csv.h"
+#include "csv_cell.h"
 #include "events.h"
 #include "known.h"
 #include "lookup.h"

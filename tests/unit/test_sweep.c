@@ -566,49 +566,40 @@ static void times_to_a_score_are_measured(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* ------------------------------------------------------------------------------------------------ records ---- */
-
 static void damaged_records_are_refused(void **state)
 {
     (void)state;
     lapse_dataset *dataset = small_train_data(9);
     char keep[512], path[LP_SWEEP_PATH];
+    lp_run_record record;
+    bool found;
     snprintf(keep, sizeof keep, "keep=%s", small_path("runs"));
     const char *const settings[] = {"models=attention", "seeds=1", keep, NULL};
     lapse_sweep *sweep = run_of(dataset, settings);
     lp_buffer text = small_file_read(lp_sweep_path(sweep, &sweep->runs[0], path));
     assert_memory_equal(text.data + text.size - 2, "}\n", 2); /* without its last character it is whole */
     for (size_t cut = 0; cut < text.size - 1; cut += 1 + text.size / 40) {
-        lp_run_record record;
         lapse_error error = {0};
         char *part = malloc(cut + 1);
         memcpy(part, text.data, cut);
         assert_int_equal(lp_run_record_parse(&record, sweep->runs[0].key, path, part, cut, &error), LAPSE_ERROR_FORMAT);
-        assert_string_equal(error.file, path);
-        assert_non_null(strstr(error.message, "delete it"));
+        assert_true(strcmp(error.file, path) == 0 && strstr(error.message, "delete it"));
         free(part);
     }
-    lp_run_record record;
     assert_int_equal(lp_run_record_parse(&record, "other", path, text.data, text.size, NULL), LAPSE_ERROR_FORMAT);
     assert_int_equal(lp_run_record_parse(&record, sweep->runs[0].key, path, text.data, text.size, NULL), LAPSE_OK);
     assert_int_equal(record.cases, sweep->runs[0].record.cases);
     lp_run_record_clear(&record);
-    lp_buffer_clear(&text);
-    lp_buffer whole = small_file_read(path);
-    for (size_t at = 0; at < whole.size; at += 1 + whole.size / 60) { /* one character is another: no result of it */
-        bool found;
-        lp_buffer changed = small_file_read(path);
-        changed.data[at] ^= 1;
-        small_file_write(path, changed.data, changed.size);
+    for (size_t at = 0; at < text.size; at += 1 + text.size / 60) {
+        text.data[at] ^= 1; /* one character is another */
+        small_file_write(path, text.data, text.size);
         assert_int_equal(lp_run_record_load(&record, sweep->runs[0].key, path, &found, NULL), LAPSE_ERROR_FORMAT);
-        assert_false(found);
-        small_file_write(path, whole.data, whole.size);
-        lp_buffer_clear(&changed);
+        text.data[at] ^= 1;
     }
-    lp_buffer_clear(&whole);
+    lp_buffer_clear(&text);
     assert_int_equal(truncate(path, 20), 0);
-    lapse_sweep_plan *plan = plan_of(settings);
     lapse_sweep *again = NULL;
+    lapse_sweep_plan *plan = plan_of(settings);
     assert_int_equal(lapse_sweep_new(dataset, plan, &again, NULL), LAPSE_ERROR_FORMAT);
     lapse_sweep_plan_free(plan);
     lapse_sweep_free(sweep);

@@ -1,5 +1,5 @@
-/* csv.c: see csv.h. */
-#include "csv.h"
+/* csv_cell.c: see csv_cell.h. */
+#include "csv_cell.h"
 
 #include <string.h>
 

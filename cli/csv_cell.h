@@ -1,6 +1,6 @@
-/* csv.h: cells of CSV output. */
-#ifndef CLI_CSV_H
-#define CLI_CSV_H
+/* csv_cell.h: cells of CSV output. */
+#ifndef CLI_CSV_CELL_H
+#define CLI_CSV_CELL_H
 
 #include <stdbool.h>
 #include <stdio.h>
