@@ -128,7 +128,7 @@ static void draw(lp_svg *svg)
     }
     lp_svg_print(svg, "<!--\n");
     for (const lp_figure *f = figures.first; f; f = f->next)
-        assert_true(lp_figure_csv(f, &svg->text));
+        assert_true(lp_figure_csv(f, false, &svg->text));
     lp_svg_print(svg, "-->\n");
     lp_svg_close(svg);
 }
