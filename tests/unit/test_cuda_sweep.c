@@ -328,6 +328,50 @@ static void test_sweep(void **state)
     assert_true(refused <= count / 3 + 2); /* otherwise the draws test little */
 }
 
+/* Widths that no tile of attention holds: of the basis, and on a real device of a head. */
+static void test_wide(void **state)
+{
+    (void)state;
+    small_skip_under_tools();
+    static const struct wide {
+        const char *precision;
+        int dims, heads, periods, context;
+        bool when;
+    } cases[] = {{"bf16", 8, 2, 150, 6, true}, {"fp32", 6, 1, 150, 6, false},   {"tf32", 6, 3, 150, 6, true},
+                 {"fp32", 300, 1, 16, 50, false}, {"bf16", 1100, 1, 3, 200, false}, {"bf16", 2048, 1, 16, 200, false},
+                 {"fp32", 2048, 1, 16, 50, false}, {"tf32", 2048, 2, 16, 50, false}};
+    size_t count = test_device_emulated() ? (size_t)small_effort(3, 1) : sizeof cases / sizeof *cases;
+    lapse_dataset *dataset = small_train_data(4);
+    for (size_t i = 0; i < count; i++) {
+        lapse_train_options options = small_train_options();
+        lapse_error error = {0};
+        lp_trainer trainer;
+        double worst = 0;
+        small_set(&options, "device", "cuda");
+        small_set(&options, "precision", cases[i].precision);
+        small_set(&options, "encoding", "mercer");
+        small_set_number(&options, "heads", cases[i].heads);
+        small_set_number(&options, "periods", cases[i].periods);
+        small_set(&options, "harmonics", "5");
+        options.model.dims = cases[i].dims;
+        options.model.context = cases[i].context;
+        options.model.dropout = 0.2;
+        options.model.when = cases[i].when;
+        options.run.shards = 1;
+        options.run.clip = 0;
+        lapse_status status = lp_trainer_init(&trainer, dataset, &options, &error);
+        if (status == LAPSE_OK) {
+            status = lp_bench_check_step(&trainer, &worst, &error);
+            lp_trainer_clear(&trainer);
+        }
+        if (status != LAPSE_OK)
+            fail_msg("%s, %d dims, %d heads: %s", cases[i].precision, cases[i].dims, cases[i].heads, error.message);
+        if (getenv("LAPSE_TEST_PRINT"))
+            print_message("%s, %d dims, %d heads: error %.1e\n", cases[i].precision, cases[i].dims, cases[i].heads, worst);
+    }
+    lapse_dataset_close(dataset);
+}
+
 static int find_device(void **state)
 {
     (void)state;
@@ -337,6 +381,6 @@ static int find_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_sweep)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_wide), cmocka_unit_test(test_sweep)};
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

@@ -167,7 +167,8 @@ template <lp_precision precision> __device__ static __forceinline__ float attent
 }
 
 /* sum[j] += left b_j^T at one k-step; b_j: the 8 rows from 8 j on, `offset` floats from b's addresses. more: the same for
- * a second sum and left operand. */
+ * a second sum and left operand. In fp32 each product is added by ordinary additions: tensor cores truncate sums, so that those of
+ * wide heads would all be too small, and the dscores of a row, which are differences of them, would consist of that error. */
 template <lp_precision precision, int tiles, typename... more>
 __device__ static __forceinline__ void attention_multiply(tile_address b, int stride, int offset,
                                                           float (&sum)[tiles][4], const float (&left)[4],
@@ -178,8 +179,15 @@ __device__ static __forceinline__ void attention_multiply(tile_address b, int st
         float right[4];
         tile_ldmatrix(right, b, offset + 8 * j * stride);
         auto multiply = [&](float(&to)[tiles][4], const float(&by)[4]) {
-            attention_mma<precision>(to[j], by, right[0], right[1]);
-            attention_mma<precision>(to[j + 1], by, right[2], right[3]);
+            constexpr bool exact = precision == LP_PRECISION_FP32;
+            float one[4] = {}, two[4] = {};
+            attention_mma<precision>(exact ? one : to[j], by, right[0], right[1]);
+            attention_mma<precision>(exact ? two : to[j + 1], by, right[2], right[3]);
+#pragma unroll
+            for (int i = 0; i < (exact ? 4 : 0); i++) {
+                to[j][i] += one[i];
+                to[j + 1][i] += two[i];
+            }
         };
         multiply(sum, left);
         if constexpr (sizeof...(second) > 0)

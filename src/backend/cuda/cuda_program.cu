@@ -5,6 +5,7 @@
  * copying it to a common address would delay the start of every step.
  */
 #include "backend/cuda/cuda_adam.h"
+#include "backend/cuda/cuda_attention_wide.h"
 #include "backend/cuda/cuda_upload.h"
 #include "backend/cuda/cuda_fused.h"
 #include "backend/cuda/cuda_linear.h"
@@ -257,7 +258,8 @@ static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage)
     } else {
         for (int p = 0; p < stage->count; p++) {
             lp_node node = node_of(&stage->parts[p]);
-            lp_cuda_kernel_of (&node)(&node, run);
+            lp_cuda_kernel wide = lp_cuda_attention_wide_of(&node, run->run->precision == LP_PRECISION_BF16);
+            (wide ? wide : lp_cuda_kernel_of(&node))(&node, run);
         }
     }
     lp_cuda_copies_after(stage, run);
