@@ -10,7 +10,8 @@ static const char *const roles[] = {"sequence", "time", "event"};
 
 static const char *const *time_unit_names(void)
 {
-    static const char *const names[] = {"auto", "s", "ms", "us", "ns", "iso", "mdy", "dmy", NULL};
+    static const char *const names[] = {"auto", "s",    "ms",      "us",    "ns",       "iso", "mdy",
+                                        "dmy",  "text", "compact", "excel", "relative", NULL};
     return names;
 }
 
@@ -42,7 +43,8 @@ static const cli_option rows[] = {
      .help = "split column, with the values train, valid and test", .unset = "none", .advanced = true},
     {.name = "time-unit", .type = CLI_CHOICE, AT(import.time_unit), .placeholder = "UNIT",
      .help = "timestamp format: s, ms, us and ns are Unix time, iso is ISO 8601, mdy and dmy are dates such as 11/15/2026 and "
-     "15/11/2026, auto detects it", .choices = time_unit_names, .advanced = true},
+     "15/11/2026, text is 15 Nov 2026, compact is 20261115, excel is day numbers of spreadsheets, relative is numbers since a start of "
+     "their own, auto detects it", .choices = time_unit_names, .advanced = true},
     {.name = "timezone", .type = CLI_TEXT, AT(import.timezone), .placeholder = "ZONE",
      .help = "time zone of timestamps without one: a name such as Europe/Berlin, or an offset such as +02:00",
      .unset = "UTC", .advanced = true},

@@ -10,6 +10,7 @@
 
 #include "console.h"
 #include "lookup.h"
+#include "import_question.h"
 
 /* A dataset file begins with these bytes (docs/dataset.md). A safetensors file begins with the header size (8 bytes,
  * little-endian) and the header's opening brace. */
@@ -95,44 +96,14 @@ static bool name_fields(const lapse_model *model, lapse_import_options *import, 
     return true;
 }
 
-/* An error in the header: a missing column, or a column that cannot be detected. */
-static bool is_header_error(lapse_status status, const lapse_error *error)
+/* A column that is not given is the one of the training data if the file has it; otherwise it is found by its values and name. So
+ * is what the values leave open about times. */
+static void prefer_columns(const lapse_model *model, lapse_import_options *import)
 {
-    return (status == LAPSE_ERROR_INPUT || status == LAPSE_ERROR_USAGE || status == LAPSE_ERROR_UNKNOWN) &&
-           error->line <= 1;
-}
-
-/* A column that is not given is the one of the training data if the file has it, otherwise it is detected by name (a split
- * column is left out). The combinations are tried in turn, with the fewest other columns first: a header error occurs
- * before any row is read. Standard input can be read only once. */
-static lapse_status read_for_model(const lapse_import_options *import, const lapse_model *model,
-                                   lapse_dataset **dataset, lapse_import_report *report, lapse_error *error)
-{
-    enum { SPLIT = 1, SEQUENCE = 2, TIME = 4, EVENT = 8 };
-    static const int others[] = {0, 1, 2, 4, 8, 3, 5, 9, 6, 10, 12, 7, 11, 13, 14, 15};
-    lapse_status first = LAPSE_OK;
-    for (size_t i = 0; i < sizeof others / sizeof *others; i++) {
-        lapse_import_options attempt = *import;
-        lapse_error failure;
-        if (!attempt.split && !(others[i] & SPLIT))
-            attempt.split = cli_model_property(model, "column.split");
-        if (!attempt.sequence && !(others[i] & SEQUENCE))
-            attempt.sequence = cli_model_property(model, "column.sequence");
-        if (!attempt.time && !(others[i] & TIME))
-            attempt.time = cli_model_property(model, "column.time");
-        if (!attempt.event && !(others[i] & EVENT))
-            attempt.event = cli_model_property(model, "column.event");
-        lapse_status status = lapse_dataset_read(&attempt, dataset, report, &failure);
-        if (status == LAPSE_OK)
-            return LAPSE_OK;
-        if (i == 0 || !is_header_error(status, &failure)) {
-            first = status;
-            *error = failure;
-        }
-        if (!is_header_error(status, &failure) || strcmp(import->input, "-") == 0)
-            return status;
-    }
-    return first;
+    static const char *const names[] = {"column.sequence", "column.time", "column.event"};
+    for (int role = 0; role < 3; role++)
+        import->preferred[role] = cli_model_property(model, names[role]);
+    import->preferred_split = cli_model_property(model, "column.split");
 }
 
 /* ---- messages ---- */
@@ -198,7 +169,7 @@ static void print_bad_rows(const lapse_import_report *report)
 static int open_text(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
 {
     lapse_import_options import;
-    lapse_import_report report;
+    lapse_import_report report = {0};
     lapse_error error;
     lapse_status status;
     field_columns fields = {NULL, NULL, 0, 0};
@@ -210,12 +181,16 @@ static int open_text(const char *path, cli_columns *columns, const lapse_model *
         free(fields.numbers);
         return cli_fail("out of memory");
     }
-    status = model ? read_for_model(&import, model, dataset, &report, &error)
-                   : lapse_dataset_read(&import, dataset, &report, &error);
+    if (model)
+        prefer_columns(model, &import);
+    status = lapse_dataset_read(&import, dataset, &report, &error);
     free(fields.categories);
     free(fields.numbers);
-    if (status != LAPSE_OK)
-        return cli_error(&error);
+    if (status != LAPSE_OK) {
+        int result = cli_error(&error);
+        cli_question_print(&report);
+        return result;
+    }
     print_bad_rows(&report);
     if (!model || !columns_equal(*dataset, model))
         print_columns(path, *dataset, &report);

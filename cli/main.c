@@ -8,6 +8,7 @@
 
 #include "lookup.h"
 #include "paths.h"
+#include "import_question.h"
 #include "verb.h"
 
 /* clang-format off */
@@ -110,8 +111,10 @@ int main(int argc, char **argv)
         status = cli_usage(NULL, "the first argument must be a verb, not '%s'", argv[1]);
     else if ((call.verb = cli_verb_find(argv[1])) == NULL)
         status = CLI_USAGE;
-    else
+    else {
+        cli_question_command(&call);
         status = run_verb(&call);
+    }
     /* A full disk or a closed pipe is reported only by the flush; output that is lost is a failure. */
     if (fflush(stdout) != 0)
         return cli_fail("cannot write to standard output: %s", strerror(errno));

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "column_options.h"
+#include "import_question.h"
 #include "verb.h"
 
 typedef struct import_settings {
@@ -177,7 +178,7 @@ static int run(void *settings, const cli_call *call)
 {
     import_settings *s = settings;
     lapse_dataset *dataset = NULL;
-    lapse_import_report report;
+    lapse_import_report report = {0};
     lapse_error error;
     double start = cli_clock();
     (void)call;
@@ -187,7 +188,9 @@ static int run(void *settings, const cli_call *call)
         status = lapse_dataset_save(dataset, s->output, &error);
     if (status != LAPSE_OK) {
         lapse_dataset_close(dataset);
-        return cli_error(&error);
+        int result = cli_error(&error);
+        cli_question_print(&report);
+        return result;
     }
     double seconds = cli_clock() - start;
     if (s->json)

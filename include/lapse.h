@@ -112,11 +112,13 @@ typedef struct lapse_import_options {
     /* Columns: a name, a 1-based number, in JSON Lines a key or the path of a nested one ("a.b"); NULL: found by its name
      * and the values of the first rows. */
     const char *sequence;  /* of the sequence (user) */
-    const char *time;      /* of the time */
+    const char *time;      /* of the time; "date,clock": the date and the time of day in two columns of text */
     const char *event;     /* of the event's name, or several ("action,item"), whose values are joined by a space */
     const char *split;     /* that contains train, valid or test; NULL: none */
     const char *delimiter; /* ",", "\t" or any one character; NULL: detected in the first line */
-    const char *time_unit; /* "auto"; "s", "ms", "us", "ns" (unix time); "iso"; "mdy", "dmy" (11/15/2026, 15/11/2026) */
+    const char *time_unit; /* "auto"; "s", "ms", "us", "ns" (unix time); "iso"; "mdy", "dmy" (11/15/2026, 15/11/2026);
+                            * "text" (15 Nov 2026), "compact" (20261115), "excel" (day numbers of spreadsheets), "relative"
+                            * (numbers since a start of their own) */
     const char *timezone;  /* of times without a zone, as in lapse_time_parse_zone; NULL: UTC */
     bool header;           /* the first line names the columns; otherwise columns are numbered */
     bool skip_bad_rows;    /* skip and count malformed rows, instead of failing at the first */
@@ -139,6 +141,15 @@ typedef struct lapse_import_options {
     /* Filters before sessions are cut, once each: the sequences are those of the source (users). */
     int64_t min_sequence_events; /* drop sequences with fewer events */
     int64_t min_users;           /* drop event types that fewer sequences have (applied after min_sequence_events) */
+
+    /* What to take, as above, where an option is NULL (time_unit: "auto") and the file has it: as at the training of a
+     * model. NULL: nothing. */
+    const char *preferred[3]; /* [lapse_column_role] */
+    const char *preferred_split, *preferred_unit;
+
+    const char *encoding; /* "utf-8", "utf-16le", "utf-16be", "windows-1252", "latin-1"; NULL: found */
+    bool basket; /* events of one sequence and time have no order (the items of an order): they are shuffled, the same way
+                  * each time */
 } lapse_import_options;
 
 /* The column of a role. Names are shortened to fit. */
@@ -146,6 +157,10 @@ typedef struct lapse_column_choice {
     char column[256];   /* its name; several are separated by commas */
     char runner_up[64]; /* the column that would be the next choice; "": none, or the column was given */
     bool given;         /* by an option, or by position without a header; otherwise found by its name and values */
+    bool found;         /* given by options.preferred */
+    bool close;         /* found, but not certain: then the import fails with a question */
+    char reason[120];   /* why: "named like a user; 24 values in 420 rows" */
+    char sample[64];    /* a value */
 } lapse_column_choice;
 
 typedef struct lapse_import_report {
@@ -173,6 +188,14 @@ typedef struct lapse_import_report {
     char timezone[64];     /* of local_rows: "UTC", "Europe/Berlin" */
     int64_t inactive_rows, inactive_sequences;     /* dropped by min_sequence_events */
     int64_t unpopular_rows, unpopular_event_types; /* dropped by min_users */
+
+    /* An import that fails because the columns or the order of dates are not certain sets these, `columns` and `ignored`. */
+    bool question;
+    const char *encoding;  /* of the text: a constant, as in the options; NULL for Arrow */
+    int64_t skipped_lines; /* before the header */
+    int64_t summary_rows;  /* the last rows, if they have neither a time nor a name, as totals do: left out */
+    char paste[512]; /* the options that would do, quoted for a shell: "--sequence 'Ticket ID' --time at --event status"; "": the
+                      * guess is not complete */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);

@@ -79,7 +79,7 @@ static bool zone(cursor *text, int *seconds)
 }
 
 /* seconds + value / 10^count, rounded once. */
-static double with_fraction(int64_t seconds, int64_t value, int count)
+double lp_time_with_fraction(int64_t seconds, int64_t value, int count)
 {
     if (value == 0)
         return (double)seconds;
@@ -197,7 +197,7 @@ const char *lp_timestamp_parse(const char *begin, const char *end, lp_date_order
     *local = LP_LOCAL_NONE;
     if (!zoned)
         seconds -= lp_zone_offset(local_zone, seconds, local);
-    double result = with_fraction(seconds, part, part_digits);
+    double result = lp_time_with_fraction(seconds, part, part_digits);
     if (result < LP_TIME_MIN || result > LP_TIME_MAX)
         return out_of_range;
     *time = result;

@@ -24,6 +24,9 @@ typedef enum lp_date_order {
 const char *lp_timestamp_parse(const char *begin, const char *end, lp_date_order order, const lp_zone *local_zone,
                                double *time, lp_local *local);
 
+/* seconds + value / 10^count with a count of at most 18, rounded once. */
+double lp_time_with_fraction(int64_t seconds, int64_t value, int count);
+
 /* Whether begin .. end looks like a date with the year first (four digits and a dash or slash) rather than a number. */
 bool lp_timestamp_is_date(const char *begin, const char *end);
 

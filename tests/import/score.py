@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Of each half: at least so many clear files right; at most so many wrong (of all kinds) and refused (of the clear and ambiguous).
-BAR = {"dev": {"right": 6, "wrong": 1, "refused": 40}, "held": {"right": 4, "wrong": 0, "refused": 41}}
+BAR = {"dev": {"right": 35, "wrong": 0, "refused": 5}, "held": {"right": 29, "wrong": 0, "refused": 8}}
 
 
 def run(tool, folder, arguments):

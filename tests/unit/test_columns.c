@@ -52,8 +52,8 @@ static void usual_headers(void **state)
         {"customer_id,order_purchase_timestamp,product_id\na,2017-10-02 10:56:33,x\n", "customer_id",
          "order_purchase_timestamp", "product_id", ""},
         {"userid,visitDate,page\na,2017-10-02,x\n", "userid", "visitDate", "page", ""},
-        /* A time of day is not a time. */
-        {"user,date,time,event\na,2017-10-02,10:56:33,x\n", "user", "date", "event", "time"},
+        /* A time of day belongs to its date. */
+        {"user,date,time,event\na,2017-10-02,10:56:33,x\n", "user", "date,time", "event", ""},
         /* Users before sessions; ids before names. */
         {"session_id,user,user_id,time,item,item_id\ns,u,a,1,n,x\n", "user_id", "time", "item_id",
          "session_id, user, item"},
@@ -84,7 +84,7 @@ static void the_choice_is_reported(void **state)
     assert_string_equal(report.ignored, "session_id, created_at, code, note");
     assert_int_equal(report.ignored_count, 4);
     assert_string_equal(report.format, "CSV");
-    assert_string_equal(report.time_unit, "unix seconds");
+    assert_string_equal(report.time_unit, "relative numbers");
     assert_int_equal(report.local_rows, 0);
     options.sequence = "session_id";
     options.event = "event,code";
@@ -124,20 +124,18 @@ static void values_decide_too(void **state)
         {"id,case,time,code,kind", "case", "kind", NULL},
         {"user,session,time,code,kind", "session", "kind", NULL},
         {"id,group,time,code,event", NULL, NULL,
-         "no column was recognized as the sequence ('id' has a different value in every row): select it with "
-         "--sequence; the columns are: id, group, time, code, event"},
-        {"x,user,time,code,what", NULL, NULL,
-         "no column was recognized as the event ('code' has a different value in every row): select it with --event; "
-         "the "
-         "columns are: x, user, time, code, what"},
-        {"user,group,time,code,event", "user", "event", NULL}, /* a name that says enough */
-        {"user,group,time,item,note", "user", "item", NULL},
+         "the columns are not certain: the sequence ('group' or 'id'); set --sequence group --time time --event event"},
+        {"x,user,time,code,what", "user", "what", NULL},
+        {"user,group,time,code,event", NULL, NULL,
+         "the columns are not certain: the sequence ('group' or 'user'); set --sequence group --time time --event event"},
+        {"user,group,time,item,note", NULL, NULL,
+         "the columns are not certain: the sequence ('note' or 'user'); set --sequence note --time time --event group"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lp_buffer text = {0};
         lp_buffer_print(&text, "%s\n", cases[i].header);
         for (int row = 0; row < 30; row++)
-            lp_buffer_print(&text, "i%d,u%d,%d,c%d,e%d\n", row, row % 3, row, row, row % 3);
+            lp_buffer_print(&text, "i%d,u%d,%d,c%d,e%d\n", row, row % 3, row, row, row / 3 % 3);
         lp_buffer_add(&text, "", 1);
         lapse_import_options options = defaults();
         if (cases[i].message) {
@@ -158,18 +156,16 @@ static void equally_good_columns_are_refused(void **state)
         const char *text, *message;
     } cases[] = {
         {"user,time,action,item\na,1,view,x\n",
-         "the columns 'action' and 'item' are equally good for the event: select one with --event action or --event "
-         "item, or both with --event action,item"},
+         "the columns are not certain: the event ('action' or 'item'); set --sequence user --time time --event action"},
         {"timestamp,visitorid,event,itemid\n1,a,view,x\n",
-         "the columns 'event' and 'itemid' are equally good for the event: select one with --event event or --event "
-         "itemid, or both with --event event,itemid"},
+         "the columns are not certain: the event ('event' or 'itemid'); set --sequence visitorid --time timestamp --event event"},
         {"user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x\n",
-         "the columns 'ship_date' and 'return_date' are equally good for the time: select one with --time"},
-        {"userId,user_id,time,item\na,b,1,x\n",
-         "the columns 'userId' and 'user_id' are equally good for the sequence: select one with --sequence"},
+         "the columns are not certain: the time ('ship_date' or 'return_date'); set --sequence user --time ship_date --event item"},
+        {"userId,user_id,time,item\na,b,1,x\nc,b,2,x\n",
+         "the columns are not certain: the sequence ('userId' or 'user_id'); set --sequence userId --time time --event item"},
         {"196,242,3,881250949\n186,302,3,891717742\n",
-         "no column was recognized as the sequence: select it with --sequence, or use --no-header if the first line is "
-         "data; the columns are: 196, 242, 3, 881250949"},
+         "the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set --sequence 1 --time 4 "
+         "--event 3 --no-header"},
     };
     lapse_import_options options = defaults();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

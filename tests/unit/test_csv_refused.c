@@ -27,7 +27,7 @@ typedef struct refusal {
     "' is not a time: expected unix seconds, milliseconds, microseconds or nanoseconds, or a date such as " \
     "2026-11-15T12:00:00Z"
 #define OTHER_UNIT(unit) "' has another magnitude than the other rows, which have " unit ": set --time-unit"
-#define UNCERTAIN "' may have the day or the month first: set --time-unit mdy (month first) or dmy (day first)"
+#define UNCERTAIN "dates may have the day or the month first; set --sequence user --time time --event event --time-unit dmy"
 #define AFTER_QUOTE "text follows the closing quote of a field; a quote inside a quoted field must be doubled"
 #define OPEN_QUOTE "a quoted field that begins in this line has no closing quote"
 
@@ -43,12 +43,12 @@ static void bad_rows_say_where_and_why(void **state)
         {HEAD "b,2,\r\n", 3, 3, "the name of the event is empty"},
         {HEAD "b,2,\"\"\n", 3, 3, "the name of the event is empty"},
         {HEAD "b,,x\n", 3, 2, "'' is not a time: it is empty"},
-        {HEAD "b,soon,x\n", 3, 2, "'soon' is not a time in unix seconds"},
-        {HEAD "b,nan,x\n", 3, 2, "'nan' is not a time in unix seconds"},
-        {HEAD "b,inf,x\n", 3, 2, "'inf' is not a time in unix seconds"},
-        {HEAD "b,0x1F,x\n", 3, 2, "'0x1F' is not a time in unix seconds"},
-        {HEAD "b,1e999,x\n", 3, 2, "'1e999' is not a time in unix seconds"},
-        {HEAD "b,2012-01-14T02:05:23Z,x\n", 3, 2, "'2012-01-14T02:05:23Z' is not a time in unix seconds"},
+        {HEAD "b,soon,x\n", 3, 2, "'soon' is not a number, as the other times are"},
+        {HEAD "b,nan,x\n", 3, 2, "'nan' is not a number, as the other times are"},
+        {HEAD "b,inf,x\n", 3, 2, "'inf' is not a number, as the other times are"},
+        {HEAD "b,0x1F,x\n", 3, 2, "'0x1F' is not a number, as the other times are"},
+        {HEAD "b,1e999,x\n", 3, 2, "'1e999' is not a number, as the other times are"},
+        {HEAD "b,2012-01-14T02:05:23Z,x\n", 3, 2, "'2012-01-14T02:05:23Z' is not a number, as the other times are"},
         {HEAD "b,-99999999999,x\n", 3, 2, "'-99999999999' lies outside the years 1 to 9999"},
         {HEAD "b,1326506723403,x\n", 3, 2, "'1326506723403" OTHER_UNIT("seconds")},
         {"user,time,event\na,1326506723403,x\nb,5,x\n", 3, 2, "'5" OTHER_UNIT("milliseconds")},
@@ -56,8 +56,8 @@ static void bad_rows_say_where_and_why(void **state)
         {"user,time,event\na,1326506723403000,x\nb,1326506723404,x\n", 3, 2,
          "'1326506723404" OTHER_UNIT("microseconds")},
         {"user,time,event\na,1326506723403000000,x\nb,then,x\n", 3, 2, "'then' is not a time in unix nanoseconds"},
-        {"user,time,event\na,03/01/2024,x\nb,04/01/2024,x\n", 2, 2, "'03/01/2024" UNCERTAIN},
-        {"user,time,event\na,03/25/2024,x\nb,25/03/2024,x\n", 2, 2, "'03/25/2024" UNCERTAIN},
+        {"user,time,event\na,03/01/2024,x\nb,04/01/2024,x\n", 1, 0, UNCERTAIN},
+        {"user,time,event\na,03/25/2024,x\nb,25/03/2024,x\n", 1, 0, UNCERTAIN},
         {"user,time,event\na,03/25/2024,x\nb,2024-03-26,x\n", 3, 2,
          "'2024-03-26' is not a date such as 11/15/2026 (month first)"},
         {"user,time,event\na,25.03.2024 25:00,x\n", 2, 2,
@@ -65,8 +65,8 @@ static void bad_rows_say_where_and_why(void **state)
         {"user,time,event\na,1326506723403,x\nb,then,x\n", 3, 2, "'then' is not a time in unix milliseconds"},
         {"user,time,event\na,2012-01-14T02:05:23Z,x\nb,5,x\n", 3, 2,
          "'5' is not a time in ISO 8601 such as 2026-11-15T12:00:00Z"},
-        {"user,time,event\na,2012-01-14T02:05:23+2,x\n", 2, 2,
-         "'2012-01-14T02:05:23+2' has a zone that is not Z, UTC or an offset such as +02:00"},
+        {"user,time,event\na,2012-01-14T02:05:23+25,x\n", 2, 2,
+         "'2012-01-14T02:05:23+25' has a zone that is not Z, UTC or an offset such as +02:00"},
         {"user,time,event\na,soon,x\n", 2, 2, "'soon" NOT_TIME},
         {"user,time,event\na,NaN,x\n", 2, 2, "'NaN" NOT_TIME},
         {"user,time,event\na,1e300,x\n", 2, 2, "'1e300' lies outside the years 1 to 9999"},
@@ -78,7 +78,7 @@ static void bad_rows_say_where_and_why(void **state)
         {HEAD "b,2,\"x", 3, 0, OPEN_QUOTE},
         {HEAD "b\xE4,2,x\n", 3, 1, "the name of the sequence is not valid UTF-8 text"},
         {HEAD "b,2,caf\xE9\n", 3, 3, "the name of the event is not valid UTF-8 text"},
-        {"user,time,event\n\"a\nb\",1,x\n\"c\n\nd\",soon,x\n", 4, 2, "'soon' is not a time in unix seconds"},
+        {"user,time,event\n\"a\nb\",1,x\n\"c\n\nd\",soon,x\n", 4, 2, "'soon' is not a number, as the other times are"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         lapse_import_options options = defaults();
@@ -110,8 +110,6 @@ static void structural_faults_always_stop(void **state)
          "no column was recognized as the sequence: select it with --sequence; the columns are: who, time, event"},
         {"user,moment,event\na,1,x\n", 1, 0,
          "no column was recognized as the time: select it with --time; the columns are: user, moment, event"},
-        {"user,time,what\na,1,x\n", 1, 0,
-         "no column was recognized as the event: select it with --event; the columns are: user, time, what"},
         {"user\na\n", 1, 0, "no column was recognized as the time: select it with --time; the columns are: user"},
         {"\"user\"x,time,event\na,1,x\n", 1, 1, AFTER_QUOTE},
         {"user,\"time,event\na,1,x\n", 1, 0, OPEN_QUOTE},
@@ -162,7 +160,7 @@ static void missing_columns_list_those_that_exist(void **state)
     options = defaults();
     options.header = false;
     refuse_with("a,1\n", 4, &options, LAPSE_ERROR_INPUT, 1, 0,
-                "the first row has only 2 fields, and no column is selected for the event (--event)");
+                "no column was recognized as the event: select it with --event; the columns are: 1, 2");
     /* Too many to fit the message. */
     lp_buffer wide = {0};
     for (int i = 1; i <= 100; i++)
@@ -187,7 +185,7 @@ static void wrong_options_are_refused(void **state)
     lapse_import_options options = defaults();
     options.time_unit = "days";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "time-unit is 'days'; it must be auto, s, ms, us, ns, iso, mdy or dmy");
+                "time-unit is 'days'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, excel or relative");
     options = defaults();
     options.delimiter = "ab";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
@@ -242,7 +240,7 @@ static void binary_files_are_refused(void **state)
     options.skip_bad_rows = false;
     refuse_with(text.data, text.size, &options, LAPSE_ERROR_INPUT, 1002, 0, BINARY);
     memcpy(text.data + 16, "a,n,x\n", 6);
-    refuse_with(text.data, text.size, &options, LAPSE_ERROR_INPUT, 2, 2, "'n' is not a time in unix seconds");
+    refuse_with(text.data, text.size, &options, LAPSE_ERROR_INPUT, 2, 2, "'n' is not a number, as the other times are");
     lp_buffer_clear(&text);
 }
 
@@ -323,11 +321,9 @@ static void hostile_files_are_refused(void **state)
     static const refusal cases[] = {
         {"empty.csv", 0, 0, "the file is empty: it must have a header and rows"},
         {"header_only.csv", 0, 0, "the file has a header but no rows"},
-        {"missing_column.csv", 1, 0,
-         "no column was recognized as the time: select it with --time; the columns are: customer, when exactly, event"},
         {"duplicate_header.csv", 1, 4, "the header names two columns 'user': columns 1 and 4"},
         {"bad_time.csv", 3, 2, "'yesterday' is not a time in unix seconds"},
-        {"nan.csv", 3, 2, "'NaN' is not a time in unix seconds"},
+        {"nan.csv", 3, 2, "'NaN' is not a number, as the other times are"},
         {"short_row.csv", 3, 0, "this row has 2 fields, but the header has 3"},
         {"many_columns.csv", 2, 0, "this row has 5001 fields, but the header has 3"},
         {"open_quote.csv", 3, 0, OPEN_QUOTE},
@@ -336,9 +332,6 @@ static void hostile_files_are_refused(void **state)
         {"binary.csv", 1, 0, BINARY},
         {"utf16.csv", 1, 0, "this is UTF-16 text: save it as UTF-8"},
         {"bare_return.csv", 1, 0, "lines end with a bare carriage return: save the file with line feeds"},
-        {"lying_bom.csv", 1, 0,
-         "no column was recognized as the sequence: select it with --sequence; the columns are: \xEF\xBB\xBFuser, "
-         "time, event"},
         {"truncated.csv.gz", 0, 0, "the gzip data is truncated"},
         {"damaged.csv.gz", 0, 0, "the gzip data is corrupt: invalid distances set"},
     };

@@ -194,7 +194,7 @@ static void properties_tell_where_it_came_from(void **state)
         {"column.time", "time"},
         {"column.event", "event"},
         {"column.split", "part"},
-        {"time.unit", "unix seconds"},
+        {"time.unit", "relative numbers"},
         {"delimiter", "comma"},
         {"header", "yes"},
         {"order", "sequence by first appearance, then time; ties keep the order of the source"},

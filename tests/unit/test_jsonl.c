@@ -177,8 +177,8 @@ static const refusal malformed[] = {
      "the sequence is missing: the object has no value for the key 'user'"},
     {"{\"user\":\"b\",\"time\":2}", 0, "the event is missing: the object has no value for the key 'event'"},
     {"{\"user\":\"b\",\"event\":\"y\"}", 0, "'' is not a time: it is empty"},
-    {"{\"user\":\"b\",\"time\":\"soon\",\"event\":\"y\"}", 21, "'soon' is not a time in unix seconds"},
-    {"{\"user\":\"b\",\"time\":true,\"event\":\"y\"}", 20, "'true' is not a time in unix seconds"},
+    {"{\"user\":\"b\",\"time\":\"soon\",\"event\":\"y\"}", 21, "'soon' is not a number, as the other times are"},
+    {"{\"user\":\"b\",\"time\":true,\"event\":\"y\"}", 20, "'true' is not a number, as the other times are"},
     {"{\"user\":\"b\",\"time\":2,\"event\":\"y\",\"price\":\"cheap\"}", 43,
      "'cheap' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null"},
     {"{\"user\":\"b\",\"time\":2,\"event\":\"y\",\"price\":-Infinity}", 42,
@@ -246,9 +246,7 @@ static void other_faults(void **state)
         {"{}\n", 1, 0, "no column was recognized as the sequence: select it with --sequence; the columns are: "},
         {"{\n  \"user\": 1\n}\n", 1, 2, ONE_LINE},
         {"{\"user\":1,\"time\":2,\"action\":3,\"item\":4}\n", 1, 0,
-         "the columns 'action' and 'item' are equally good for the event: select one with --event action or --event "
-         "item, "
-         "or both with --event action,item"},
+         "the columns are not certain: the event ('action' or 'item'); set --sequence user --time time --event action"},
         {"[{\"user\":1}]", 0, 0,
          "this is a JSON array, not CSV or JSON Lines: write one object per line: jq -c '.[]' FILE"},
         {"[]", 0, 0, "this is a JSON array, not CSV or JSON Lines: write one object per line: jq -c '.[]' FILE"},

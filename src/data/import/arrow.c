@@ -47,7 +47,7 @@ static lapse_status choose_columns(struct import *all, lapse_error *error)
     }
     if (status == LAPSE_OK && !lp_arrow_sample(&all->reader.sample, table, &all->reader.arena))
         status = lp_fail_memory(error, "the first rows", (size_t)width * sizeof(lp_arrow_values));
-    const lp_columns_input input = {.options = all->reader.options, .first = &names, .sample = &all->reader.sample};
+    const lp_columns_input input = {.options = all->reader.options, .first = &names, .sample = &all->reader.sample, .typed = true};
     if (status == LAPSE_OK)
         status = lp_columns_choose(&all->reader.columns, &all->reader.arena, &input, error);
     lp_csv_record_clear(&names);
@@ -78,7 +78,7 @@ static lapse_status use_columns(struct import *all, lapse_error *error)
     lp_arrow_kind kind = table->used[shared->time].type.kind;
     all->reader.time_type = kind == LP_ARROW_TIMESTAMP ? "timestamp" : kind == LP_ARROW_DATE ? "date" : NULL;
     if (!all->reader.time_type)
-        lp_time_detect(&all->reader.time, &all->reader.sample, columns->time);
+        lp_reader_set_time(&all->reader);
     return LAPSE_OK;
 }
 
@@ -223,7 +223,10 @@ static lapse_status import_stream(struct import *all, struct ArrowArrayStream *s
     LP_TRY(lp_arrow_table_open(&all->shared.table, stream, error));
     int64_t width = lp_arrow_table_width(&all->shared.table);
     LP_TRY(lp_arrow_table_begin(&all->shared.table, stream, lp_arrow_sample_rows(width), error));
-    LP_TRY(choose_columns(all, error));
+    lapse_status status = choose_columns(all, error);
+    if (status != LAPSE_OK)
+        lp_import_report_question(&all->reader, report);
+    LP_TRY(status);
     LP_TRY(use_columns(all, error));
     LP_TRY(lp_arrow_table_read(&all->shared.table, stream, error));
     LP_TRY(read_rows(all, threads, tuning, report, error));
@@ -264,13 +267,13 @@ lapse_status lp_arrow_import(struct ArrowArrayStream *stream, const lapse_import
                                : lp_fail_memory(error, "a dataset", sizeof *made);
     clear(&all);
     stream->release(stream);
+    if (report)
+        *report = made_report;
     if (status != LAPSE_OK) {
         lapse_dataset_close(made);
         return status;
     }
     *dataset = made;
-    if (report)
-        *report = made_report;
     return LAPSE_OK;
 }
 

@@ -3,6 +3,9 @@
 #include "data/import/columns.h"
 
 #include "base/text.h"
+#include "data/import/column_guess.h"
+#include "data/import/column_names.h"
+#include "data/import/column_values.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -30,15 +33,14 @@ struct chooser {
     lp_arena *arena;
     const lapse_import_options *options;
     const lp_sample *sample;
-    bool header, json;
+    bool header, json, typed;
     bool *taken, *used; /* [column]: by another role; as a field or split. Owned */
     const char *file;
     int64_t line;
     lapse_error *error;
 };
 
-/* "user, time, event", truncated to fit a message. */
-static const char *list(const lp_columns *columns, char *out, size_t size)
+const char *lp_columns_list(const lp_columns *columns, char *out, size_t size)
 {
     size_t used = 0;
     out[0] = 0;
@@ -105,83 +107,7 @@ static lapse_status fail_missing(const struct chooser *chooser, const struct rol
             role->noun, chooser->columns->count);
     return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
                       "there is no column '%s' for the %s; the columns are: %s", shown, role->noun,
-                      list(chooser->columns, names, sizeof names));
-}
-
-/* The first line of a file without a header: names that are numbers. */
-static bool looks_like_data(const lp_columns *columns)
-{
-    double number;
-    for (int64_t i = 0; i < columns->count; i++)
-        if (lp_number_parse(columns->name[i], columns->name[i] + strlen(columns->name[i]), &number))
-            return true;
-    return false;
-}
-
-static lapse_status fail_unrecognized(const struct chooser *chooser, const struct role *role, int64_t rejected)
-{
-    const lp_columns *columns = chooser->columns;
-    char names[240], shown[LP_EXCERPT_SIZE], why[160] = "";
-    if (rejected >= 0) {
-        const char *name = columns->name[rejected];
-        snprintf(why, sizeof why, " ('%s' %s)", lp_text_excerpt(name, name + strlen(name), shown),
-                 role == &guessed_roles[LAPSE_COLUMN_TIME] ? "has no times" : "has a different value in every row");
-    }
-    return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                      "no column was recognized as the %s%s: select it with %s%s; the columns are: %s", role->noun, why,
-                      role->option,
-                      chooser->line > 0 && !chooser->json && looks_like_data(columns)
-                          ? ", or use --no-header if the first line is data"
-                          : "",
-                      list(columns, names, sizeof names));
-}
-
-static lapse_status fail_tied(const struct chooser *chooser, const struct role *role, int64_t first, int64_t second)
-{
-    char a[LP_EXCERPT_SIZE], b[LP_EXCERPT_SIZE];
-    int64_t low = first < second ? first : second, high = first < second ? second : first;
-    const char *left = chooser->columns->name[low], *right = chooser->columns->name[high];
-    lp_text_excerpt(left, left + strlen(left), a);
-    lp_text_excerpt(right, right + strlen(right), b);
-    if (role == &guessed_roles[LAPSE_COLUMN_EVENT])
-        return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                          "the columns '%s' and '%s' are equally good for the event: select one with --event %s or "
-                          "--event %s, or both with --event %s,%s",
-                          a, b, a, b, a, b);
-    return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                      "the columns '%s' and '%s' are equally good for the %s: select one with %s", a, b, role->noun,
-                      role->option);
-}
-
-/* Default column: by usual names and values, or by position if there is no header. */
-static lapse_status find_default(const struct chooser *chooser, lapse_column_role number, int64_t *column)
-{
-    lp_columns *columns = chooser->columns;
-    const struct role *role = &guessed_roles[number];
-    lapse_column_choice *choice = &columns->choice[number];
-    if (!chooser->header && (int64_t)number < columns->count) {
-        *column = (int64_t)number;
-        choice->given = true;
-        return LAPSE_OK;
-    }
-    if (!chooser->header)
-        return lp_fail_at(chooser->error, LAPSE_ERROR_INPUT, chooser->file, chooser->line, 0,
-                          "the first row has only %" PRId64 " field%s, and no column is selected for the %s (%s)",
-                          columns->count, columns->count == 1 ? "" : "s", role->noun, role->option);
-    int64_t runner_up, tied, rejected;
-    if (!lp_column_guess(columns, chooser->sample, number, chooser->taken, chooser->used, column, &runner_up, &tied,
-                         &rejected))
-        return lp_fail_memory(chooser->error, "the columns", (size_t)columns->count);
-    if (*column < 0)
-        return fail_unrecognized(chooser, role, rejected);
-    if (tied >= 0)
-        return fail_tied(chooser, role, *column, tied);
-    char shown[LP_EXCERPT_SIZE];
-    if (runner_up >= 0)
-        snprintf(choice->runner_up, sizeof choice->runner_up, "%s",
-                 lp_text_excerpt(columns->name[runner_up], columns->name[runner_up] + strlen(columns->name[runner_up]),
-                                 shown));
-    return LAPSE_OK;
+                      lp_columns_list(chooser->columns, names, sizeof names));
 }
 
 /* A column that the options name. An optional one may be a key that the sample of a JSON Lines file does not have. */
@@ -202,44 +128,199 @@ static lapse_status find_given(const struct chooser *chooser, const struct role 
     return LAPSE_OK;
 }
 
-static lapse_status choose(const struct chooser *chooser, lapse_column_role number, const char *wanted, int64_t *column)
+static bool is_column(const struct chooser *chooser, const char *wanted)
 {
-    chooser->columns->choice[number].given = wanted != NULL;
-    if (wanted)
-        LP_TRY(find_given(chooser, &guessed_roles[number], wanted, false, column));
-    else
-        LP_TRY(find_default(chooser, number, column));
-    chooser->taken[*column] = true;
-    return LAPSE_OK;
+    return find(chooser, wanted, wanted + strlen(wanted)) >= 0;
 }
 
-/* One column, or several separated by commas. A name that contains a comma is tried first. */
-static lapse_status choose_events(const struct chooser *chooser, const char *wanted)
+/* The columns of a list that is separated by commas, in the arena. A name that contains a comma is tried first. */
+static lapse_status find_list(const struct chooser *chooser, lapse_column_role number, const char *wanted, int64_t **list,
+                              int64_t *count)
 {
-    lp_columns *columns = chooser->columns;
     int64_t parts = 1;
-    for (const char *at = wanted; at && *at; at++)
+    for (const char *at = wanted; *at; at++)
         parts += *at == ',';
-    columns->event = lp_arena_alloc(chooser->arena, (size_t)parts * sizeof *columns->event);
-    if (!columns->event)
-        return lp_fail_memory(chooser->error, "the columns", (size_t)parts * sizeof *columns->event);
-    columns->event_count = 1;
-    if (!wanted || find(chooser, wanted, wanted + strlen(wanted)) >= 0)
-        return choose(chooser, LAPSE_COLUMN_EVENT, wanted, columns->event);
-    columns->event_count = 0;
-    columns->choice[LAPSE_COLUMN_EVENT].given = true;
+    *count = 0;
+    *list = lp_arena_alloc(chooser->arena, (size_t)parts * sizeof **list);
+    if (!*list)
+        return lp_fail_memory(chooser->error, "the columns", (size_t)parts * sizeof **list);
+    if (is_column(chooser, wanted)) {
+        (*list)[(*count)++] = find(chooser, wanted, wanted + strlen(wanted));
+        return LAPSE_OK;
+    }
     for (const char *begin = wanted;;) {
         const char *end = strchr(begin, ',');
         const char *stop = end ? end : begin + strlen(begin), *first = begin, *last = stop;
         lp_text_trim(&first, &last);
         int64_t column = find(chooser, first, last);
         if (column < 0)
-            return fail_missing(chooser, &guessed_roles[LAPSE_COLUMN_EVENT], first, last);
-        columns->event[columns->event_count++] = column;
+            return fail_missing(chooser, &guessed_roles[number], first, last);
+        (*list)[(*count)++] = column;
         if (!end)
             return LAPSE_OK;
         begin = end + 1;
     }
+}
+
+/* The column or columns that the options name for a role, or else those that are preferred, if they exist; NULL: none. */
+static const char *wanted_of(const struct chooser *chooser, lapse_column_role role, bool *given)
+{
+    const lapse_import_options *options = chooser->options;
+    const char *const named[] = {options->sequence, options->time, options->event};
+    const char *preferred = options->preferred[role];
+    *given = named[role] != NULL;
+    if (named[role] || !preferred)
+        return named[role];
+    struct chooser quiet = *chooser;
+    int64_t *list, count;
+    quiet.error = NULL;
+    return find_list(&quiet, role, preferred, &list, &count) == LAPSE_OK ? preferred : NULL;
+}
+
+/* Chooses the columns that are given. */
+static lapse_status choose_given(const struct chooser *chooser, int64_t given[3])
+{
+    lp_columns *columns = chooser->columns;
+    for (int role = 0; role < 3; role++) {
+        int64_t *list, count;
+        const char *wanted = wanted_of(chooser, (lapse_column_role)role, &columns->choice[role].given);
+        given[role] = -1;
+        if (!wanted)
+            continue;
+        columns->choice[role].found = !columns->choice[role].given;
+        columns->choice[role].given = true;
+        LP_TRY(find_list(chooser, (lapse_column_role)role, wanted, &list, &count));
+        if (count > 1 + (role == LAPSE_COLUMN_TIME) && role != LAPSE_COLUMN_EVENT)
+            return fail_missing(chooser, &guessed_roles[role], wanted, wanted + strlen(wanted));
+        given[role] = list[0];
+        if (role == LAPSE_COLUMN_EVENT) {
+            columns->event = list;
+            columns->event_count = count;
+        } else if (role == LAPSE_COLUMN_TIME) {
+            columns->clock = count > 1 ? list[1] : -1;
+        }
+        for (int64_t i = 0; i < count; i++)
+            chooser->taken[list[i]] = true;
+    }
+    return LAPSE_OK;
+}
+
+/* Whether the first line has values, not names: numbers or dates in columns that have such values below. */
+static bool looks_like_data(const struct chooser *chooser)
+{
+    const lp_columns *columns = chooser->columns;
+    bool data = false;
+    for (int64_t i = 0; i < columns->count && chooser->sample->row_count > 0; i++) {
+        const char *name = columns->name[i], *end = name + strlen(name);
+        double number;
+        bool month_first, day_first;
+        for (int role = 0; role < 3; role++)
+            if (lp_column_name_match(name, (lapse_column_role)role).rank >= 0)
+                return false;
+        data = data || (name < end && (lp_number_parse(name, end, &number) || lp_timestamp_is_date(name, end) ||
+                                       lp_timestamp_is_year_last(name, end, &month_first, &day_first)));
+    }
+    return data;
+}
+
+/* Renames the columns by numbers, when the first line turns out to be data. */
+static lapse_status number_columns(const struct chooser *chooser)
+{
+    for (int64_t i = 0; i < chooser->columns->count; i++) {
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, i + 1);
+        chooser->columns->name[i] = lp_arena_text(chooser->arena, number);
+        if (!chooser->columns->name[i])
+            return lp_fail_memory(chooser->error, "the header", sizeof number);
+    }
+    return LAPSE_OK;
+}
+
+static void note_choice(const struct chooser *chooser, lapse_column_role role, const lp_role_guess *guess)
+{
+    lapse_column_choice *choice = &chooser->columns->choice[role];
+    char shown[LP_EXCERPT_SIZE];
+    const char *runner_up = guess->runner_up >= 0 ? chooser->columns->name[guess->runner_up] : NULL;
+    if (runner_up && !chooser->used[guess->runner_up] && !choice->given)
+        snprintf(choice->runner_up, sizeof choice->runner_up, "%s",
+                 lp_text_excerpt(runner_up, runner_up + strlen(runner_up), shown));
+    snprintf(choice->reason, sizeof choice->reason, "%s", guess->reason);
+    snprintf(choice->sample, sizeof choice->sample, "%s", guess->sample);
+    choice->close = guess->close && !choice->given;
+}
+
+/* Without a header and names, the roles are the first three columns, as far as the values agree. */
+static bool in_order(const int64_t given[3], const lp_column_guess *guess, int64_t rows)
+{
+    bool same = true;
+    for (int role = 0; role < 3; role++)
+        same = same && (given[role] >= 0 || guess->role[role].column == role ||
+                        (rows < 20 && role != LAPSE_COLUMN_TIME && guess->role[LAPSE_COLUMN_TIME].column == LAPSE_COLUMN_TIME));
+    return same;
+}
+
+static lapse_status use_guess(const struct chooser *chooser, const int64_t given[3], lp_column_guess *guess, bool *ask)
+{
+    lp_columns *columns = chooser->columns;
+    bool ordered = !chooser->header && in_order(given, guess, chooser->sample->row_count) && columns->count >= 3;
+    for (int role = 0; role < 3; role++) {
+        lp_role_guess *one = &guess->role[role];
+        if (given[role] < 0 && ordered) {
+            one->column = role;
+            one->close = false;
+            chooser->columns->choice[role].given = true;
+        }
+        note_choice(chooser, (lapse_column_role)role, one);
+        *ask = *ask || (given[role] < 0 && (one->close || one->column < 0));
+    }
+    columns->sequence = guess->role[LAPSE_COLUMN_SEQUENCE].column;
+    columns->time = guess->role[LAPSE_COLUMN_TIME].column;
+    if (given[LAPSE_COLUMN_TIME] < 0)
+        columns->clock = guess->clock;
+    if (given[LAPSE_COLUMN_EVENT] < 0) {
+        columns->event = lp_arena_alloc(chooser->arena, sizeof *columns->event);
+        if (!columns->event)
+            return lp_fail_memory(chooser->error, "the columns", sizeof *columns->event);
+        columns->event[0] = guess->role[LAPSE_COLUMN_EVENT].column;
+        columns->event_count = 1;
+    }
+    return LAPSE_OK;
+}
+
+/* The columns of the three roles: given, preferred, or found by their values and names. */
+static lapse_status choose_roles(struct chooser *chooser)
+{
+    lp_columns *columns = chooser->columns;
+    lp_column_guess guess;
+    lp_question question = {.file = chooser->file, .line = chooser->line, .options = chooser->options};
+    int64_t given[3];
+    bool automatic = !chooser->options->time_unit || strcmp(chooser->options->time_unit, "auto") == 0, ask = false;
+    columns->clock = -1;
+    LP_TRY(choose_given(chooser, given));
+    if (!(given[0] >= 0 && given[1] >= 0 && given[2] >= 0) && chooser->header && !chooser->json && !chooser->typed && chooser->line > 0 &&
+        looks_like_data(chooser)) {
+        question.no_header = ask = true;
+        chooser->header = false;
+        LP_TRY(number_columns(chooser));
+    }
+    const lp_guess_input input = {.columns = columns,
+                                  .sample = chooser->sample,
+                                  .given = {given[0], given[1], given[2]},
+                                  .taken = chooser->taken,
+                                  .used = chooser->used,
+                                  .named = chooser->header,
+                                  .clocks = !chooser->typed};
+    if (!lp_column_guess_roles(&input, &guess))
+        return lp_fail_memory(chooser->error, "the columns", (size_t)columns->count);
+    LP_TRY(use_guess(chooser, given, &guess, &ask));
+    question.numbered = !chooser->header;
+    columns->unit = automatic && columns->time >= 0 ? lp_time_look_at(chooser->sample, columns->time, chooser->sample->row_count).unit : LP_TIME_AUTO;
+    question.date_order = automatic && columns->unit == LP_TIME_UNCERTAIN && !chooser->options->preferred_unit;
+    if (ask || (question.date_order && !chooser->typed))
+        return lp_columns_ask(columns, &question, chooser->error);
+    columns->whole_sequence = lp_sample_has_zeros(chooser->sample, columns->sequence);
+    columns->whole_event = columns->event_count == 1 && lp_sample_has_zeros(chooser->sample, columns->event[0]);
+    return LAPSE_OK;
 }
 
 /* ------------------------------------------------------------------------------------------------ header ----- */
@@ -327,8 +408,8 @@ static lapse_status check_duplicates(const struct chooser *chooser)
 static lapse_status check_distinct(const struct chooser *chooser)
 {
     const lp_columns *columns = chooser->columns;
-    bool same =
-        columns->sequence == columns->time || columns->split == columns->time || columns->split == columns->sequence;
+    bool same = columns->sequence == columns->time || columns->split == columns->time || columns->split == columns->sequence ||
+                (columns->clock >= 0 && (columns->clock == columns->time || columns->clock == columns->sequence));
     for (int64_t i = 0; i < columns->event_count; i++)
         same = same || columns->event[i] == columns->time || columns->event[i] == columns->split ||
                columns->event[i] == columns->sequence;
@@ -377,7 +458,7 @@ static void mark_used(const struct chooser *chooser)
 {
     const lapse_import_options *options = chooser->options;
     for (int i = -2; i < options->category_count + options->number_count; i++) {
-        const char *wanted = i == -2                       ? options->split
+        const char *wanted = i == -2 ? (options->split ? options->split : options->preferred_split)
                              : i == -1                     ? options->action
                              : i < options->category_count ? options->categories[i]
                                                            : options->numbers[i - options->category_count];
@@ -387,51 +468,30 @@ static void mark_used(const struct chooser *chooser)
     }
 }
 
-/* Columns that are given for one role are not found for another. */
-static void mark_given(const struct chooser *chooser)
-{
-    const char *const given[] = {chooser->options->sequence, chooser->options->time, chooser->options->event};
-    for (int i = 0; i < 3; i++) {
-        int64_t column = given[i] ? find(chooser, given[i], given[i] + strlen(given[i])) : -1;
-        const char *part = column < 0 && i == LAPSE_COLUMN_EVENT ? given[i] : NULL;
-        while (part) {
-            const char *first = part, *last = part + strcspn(part, ",");
-            part = *last ? last + 1 : NULL;
-            lp_text_trim(&first, &last);
-            int64_t one = find(chooser, first, last);
-            if (one >= 0)
-                chooser->taken[one] = true;
-        }
-        if (column >= 0)
-            chooser->taken[column] = true;
-    }
-}
-
-static lapse_status choose_all(const struct chooser *chooser)
+static lapse_status choose_all(struct chooser *chooser)
 {
     lp_columns *columns = chooser->columns;
     const lapse_import_options *options = chooser->options;
     mark_used(chooser);
-    mark_given(chooser);
-    LP_TRY(choose(chooser, LAPSE_COLUMN_SEQUENCE, options->sequence, &columns->sequence));
-    LP_TRY(choose(chooser, LAPSE_COLUMN_TIME, options->time, &columns->time));
-    LP_TRY(choose_events(chooser, options->event));
+    LP_TRY(choose_roles(chooser));
     if (options->split)
         LP_TRY(find_given(chooser, &split_role, options->split, true, &columns->split));
+    else if (options->preferred_split && is_column(chooser, options->preferred_split))
+        LP_TRY(find_given(chooser, &split_role, options->preferred_split, true, &columns->split));
     LP_TRY(check_distinct(chooser));
     return choose_fields(chooser, options);
 }
 
-static void name_choices(lp_columns *columns)
+void lp_columns_name(lp_columns *columns)
 {
     char shown[LP_EXCERPT_SIZE];
-    const int64_t one[] = {columns->sequence, columns->time};
+    const int64_t one[] = {columns->sequence, columns->time, columns->clock};
     for (int role = 0; role < 3; role++) {
-        int64_t count = role == LAPSE_COLUMN_EVENT ? columns->event_count : 1;
+        int64_t count = role == LAPSE_COLUMN_EVENT ? columns->event_count : 1 + (role == LAPSE_COLUMN_TIME && columns->clock >= 0);
         const int64_t *column = role == LAPSE_COLUMN_EVENT ? columns->event : &one[role];
         char *out = columns->choice[role].column;
         size_t size = sizeof columns->choice[role].column, used = 0;
-        for (int64_t i = 0; i < count && used + LP_EXCERPT_SIZE + 2 < size; i++) {
+        for (int64_t i = 0; i < count && column[i] >= 0 && used + LP_EXCERPT_SIZE + 2 < size; i++) {
             const char *name = columns->name[column[i]];
             used += (size_t)snprintf(out + used, size - used, "%s%s", i ? "," : "",
                                      lp_text_excerpt(name, name + strlen(name), shown));
@@ -441,7 +501,7 @@ static void name_choices(lp_columns *columns)
 
 lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lp_columns_input *input, lapse_error *error)
 {
-    *columns = (lp_columns){.split = -1};
+    *columns = (lp_columns){.split = -1, .clock = -1};
     const lapse_import_options *options = input->options;
     size_t count = (size_t)input->first->count + EXTRA_COLUMNS;
     struct chooser chooser = {.columns = columns,
@@ -450,6 +510,7 @@ lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lp_co
                               .sample = input->sample,
                               .header = options->header,
                               .json = input->json,
+                              .typed = input->typed,
                               .taken = lp_alloc(count, sizeof *chooser.taken),
                               .used = lp_alloc(count, sizeof *chooser.used),
                               .file = input->file,
@@ -464,7 +525,7 @@ lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lp_co
     if (status == LAPSE_OK)
         status = choose_all(&chooser);
     if (status == LAPSE_OK)
-        name_choices(columns);
+        lp_columns_name(columns);
     lp_free(chooser.taken);
     lp_free(chooser.used);
     return status;
@@ -472,7 +533,7 @@ lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lp_co
 
 static bool has_role(const lp_columns *columns, int64_t column)
 {
-    bool found = column == columns->sequence || column == columns->time || column == columns->split;
+    bool found = column == columns->sequence || column == columns->time || column == columns->split || column == columns->clock;
     for (int64_t i = 0; i < columns->event_count; i++)
         found = found || columns->event[i] == column;
     for (int i = 0; i < columns->field_count; i++)

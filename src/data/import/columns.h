@@ -6,11 +6,13 @@
 #include "base/memory.h"
 #include "data/import/csv.h"
 #include "data/import/sample.h"
+#include "data/import/time_field.h"
 #include "data/dataset/dataset.h"
 
 typedef struct lp_columns {
     int64_t count; /* fields of every row */
     int64_t sequence, time;
+    int64_t clock;  /* the time of day of the dates in `time`; -1: none */
     int64_t split;  /* -1: none */
     int64_t *event; /* event_count of them; their values are joined by spaces */
     int64_t event_count;
@@ -18,7 +20,11 @@ typedef struct lp_columns {
     lapse_field_type field_type[LP_FIELD_LIMIT];
     int field_count;
     const char **name;             /* count; "1", "2", ... without a header */
+    bool whole_sequence, whole_event; /* its names are whole numbers, from which ".0" is cut */
+    lp_time_unit unit;             /* of the time column, as far as the sample tells; LP_TIME_AUTO if the options name one */
     lapse_column_choice choice[3]; /* [lapse_column_role] */
+    bool question;                 /* the choice failed because it is not certain */
+    char paste[512];               /* then the options that make it certain; "": there is no complete guess */
 } lp_columns;
 
 /* What columns are chosen from. */
@@ -27,6 +33,7 @@ typedef struct lp_columns_input {
     const lp_csv_record *first; /* names of the columns if options->header, otherwise the first row */
     const lp_sample *sample;
     bool json;        /* first has the keys of the sample; others may come later */
+    bool typed;       /* the table has typed columns and a schema: a time is one column */
     const char *file; /* for messages */
     int64_t line;     /* of first; 0: the source has no lines */
 } lp_columns_input;
@@ -34,15 +41,26 @@ typedef struct lp_columns_input {
 /* Selects the columns. columns points into the arena. */
 lapse_status lp_columns_choose(lp_columns *columns, lp_arena *arena, const lp_columns_input *input, lapse_error *error);
 
-/* Finds the column of a role by its name and its values: *column, and the next best one in *runner_up (-1: none). Columns
- * with taken[i] are left out, and those with used[i] (as a field or split) come last. *column is -1 if no name is usual;
- * then *rejected is a column whose name is usual but whose values are not, or -1. *tied is a column that is as good as
- * *column, or -1. False when out of memory. column_guess.c */
-bool lp_column_guess(const lp_columns *columns, const lp_sample *sample, lapse_column_role role, const bool *taken,
-                     const bool *used, int64_t *column, int64_t *runner_up, int64_t *tied, int64_t *rejected);
+/* "user, time, event", shortened to fit; returns out. */
+const char *lp_columns_list(const lp_columns *columns, char *out, size_t size);
+
+/* Writes the names of the columns that are chosen into columns->choice. */
+void lp_columns_name(lp_columns *columns);
 
 /* Names of the event columns, joined by commas; in the arena; NULL when out of memory. */
 const char *lp_columns_event_text(const lp_columns *columns, lp_arena *arena);
+
+/* Reports that the choice is not certain: fills columns->question and paste, and the error with a sentence that has both.
+ * column_question.c */
+typedef struct lp_question {
+    const char *file;
+    int64_t line;
+    bool no_header;    /* the first line is data: the columns are numbers */
+    bool date_order;   /* day and month cannot be told apart */
+    bool numbered;     /* columns are named by number */
+    const lapse_import_options *options;
+} lp_question;
+lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, lapse_error *error);
 
 /* The names of the columns without a role, into out, separated by commas and shortened to fit; returns their number. */
 int64_t lp_columns_ignored(const lp_columns *columns, char *out, size_t size);

@@ -46,7 +46,8 @@ static void add_source(description *d, const lp_reader_shared *shared)
     const char *slash = strrchr(shared->file, '/');
     add(d, "source", "%s", slash ? slash + 1 : shared->file);
     add(d, "column.sequence", "%s", columns->name[columns->sequence]);
-    add(d, "column.time", "%s", columns->name[columns->time]);
+    add(d, "column.time", "%s%s%s", columns->name[columns->time], columns->clock >= 0 ? "," : "",
+        columns->clock >= 0 ? columns->name[columns->clock] : "");
     const char *events = lp_columns_event_text(columns, &d->dataset->arena);
     d->failed = d->failed || !events;
     if (events)

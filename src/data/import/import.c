@@ -43,7 +43,9 @@ static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error 
     int index = option_index(text, lp_time_unit_names);
     if (index < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "time-unit is '%.40s'; it must be auto, s, ms, us, ns, iso, mdy or dmy", text);
+                       "time-unit is '%.40s'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, "
+                       "excel or relative",
+                       text);
     *unit = (lp_time_unit)index;
     return LAPSE_OK;
 }
@@ -188,6 +190,18 @@ void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_repor
              shared->options->timezone ? shared->options->timezone : "UTC");
 }
 
+void lp_import_report_question(const lp_reader_shared *shared, lapse_import_report *report)
+{
+    const lp_columns *columns = &shared->columns;
+    *report = (lapse_import_report){.question = columns->question, .format = shared->format};
+    if (!columns->question)
+        return;
+    memcpy(report->columns, columns->choice, sizeof report->columns);
+    memcpy(report->paste, columns->paste, sizeof report->paste);
+    report->ignored_count = lp_columns_ignored(columns, report->ignored, sizeof report->ignored);
+    report->time_unit = lp_time_unit_text(columns->unit);
+}
+
 void lp_import_report_local(const int64_t local[LP_LOCALS], lapse_import_report *report)
 {
     report->ambiguous_rows += local[LP_LOCAL_AMBIGUOUS];
@@ -285,16 +299,20 @@ static lapse_status begin_json(lp_reader_shared *shared, const char *text, size_
         first.end[i] = first.begin[i] + strlen(first.begin[i]);
         first.count++;
     }
-    const lp_columns_input input = {shared->options, &first, &shared->sample, true, shared->file, 1};
+    const lp_columns_input input = {.options = shared->options, .first = &first, .sample = &shared->sample, .json = true, .file = shared->file, .line = 1};
     if (status == LAPSE_OK)
         status = lp_columns_choose(&shared->columns, &shared->arena, &input, error);
     lp_csv_record_clear(&first);
     /* A column may be missing because the line that has it is malformed. */
-    if (status == LAPSE_ERROR_INPUT && (!shared->options->skip_bad_rows || names.count == 0))
+    if (status == LAPSE_ERROR_INPUT && (!shared->options->skip_bad_rows || names.count == 0)) {
+        bool question = shared->columns.question;
+        shared->columns.question = false;
         LP_TRY(find_malformed(shared, text, size, error));
+        shared->columns.question = question;
+    }
     LP_TRY(status);
     shared->have_columns = true;
-    lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
+    lp_reader_set_time(shared);
     return lp_json_keys_select(&shared->keys, &shared->columns) ? LAPSE_OK : lp_fail_memory(error, "the columns", size);
 }
 
@@ -427,6 +445,8 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
         status = read_rows(&workers, threads, tuning, &made_report, error);
     if (status == LAPSE_OK)
         status = make_dataset(&workers, threads, &made_report, made, error);
+    if (status != LAPSE_OK && report)
+        lp_import_report_question(&workers.shared, report);
     clear_workers(&workers);
     if (status != LAPSE_OK) {
         lapse_dataset_close(made);

@@ -16,6 +16,9 @@ lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *
 /* Puts the columns, and how they were read, into the report. */
 void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_report *report);
 
+/* After a failure: the question, if the import failed because of one; otherwise clears the report. */
+void lp_import_report_question(const lp_reader_shared *shared, lapse_import_report *report);
+
 /* Adds a worker's numbers of rows by the relation of their time to the zone. */
 void lp_import_report_local(const int64_t local[LP_LOCALS], lapse_import_report *report);
 

@@ -138,6 +138,8 @@ bool lp_json_keys_select(lp_json_keys *keys, const lp_columns *columns)
     used[columns->sequence] = used[columns->time] = true;
     if (columns->split >= 0)
         used[columns->split] = true;
+    if (columns->clock >= 0)
+        used[columns->clock] = true;
     for (int64_t i = 0; i < columns->event_count; i++)
         used[columns->event[i]] = true;
     for (int i = 0; i < columns->field_count; i++)

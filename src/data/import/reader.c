@@ -28,7 +28,23 @@ void lp_reader_clear(lp_reader *reader)
     lp_jsonl_clear(&reader->jsonl);
     lp_free(reader->present);
     lp_buffer_clear(&reader->joined);
+    lp_buffer_clear(&reader->when);
     lp_rows_clear(&reader->rows);
+}
+
+/* A unit that was used before serves where the values do not tell: days and months, numbers that are no unix times. */
+void lp_reader_set_time(lp_reader_shared *shared)
+{
+    lp_time_unit found = shared->columns.unit;
+    if (shared->time.unit != LP_TIME_AUTO)
+        return;
+    int preferred = shared->options->preferred_unit ? lp_name_index(shared->options->preferred_unit, lp_time_unit_names) : -1;
+    bool open = found == LP_TIME_UNCERTAIN || found == LP_TIME_RELATIVE || found == LP_TIME_AUTO;
+    if (preferred > 0 && open) {
+        shared->time.unit = (lp_time_unit)preferred;
+        return;
+    }
+    lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
 }
 
 /* ------------------------------------------------------------------------------------------------ failures --- */
@@ -142,6 +158,34 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
     *begin = reader->joined.size ? reader->joined.data : "";
     *end = *begin + reader->joined.size;
     return true;
+}
+
+/* The time: one field, or a date and a time of day joined by a space. False when out of memory. */
+static bool time_text(lp_reader *reader, const lp_csv_record *record, const char **begin, const char **end)
+{
+    const lp_columns *columns = &reader->shared->columns;
+    *begin = record->begin[columns->time];
+    *end = record->end[columns->time];
+    if (columns->clock < 0)
+        return true;
+    const char *clock = record->begin[columns->clock], *clock_end = record->end[columns->clock];
+    reader->when.size = 0;
+    bool good = lp_buffer_add(&reader->when, *begin, (size_t)(*end - *begin)) && lp_buffer_add(&reader->when, " ", 1) &&
+                lp_buffer_add(&reader->when, clock, (size_t)(clock_end - clock));
+    *begin = reader->when.data;
+    *end = *begin + reader->when.size;
+    return good;
+}
+
+/* The end of a whole number without ".0" behind it. */
+static const char *without_zero(const char *begin, const char *end)
+{
+    if (end - begin < 3 || end[-1] != '0' || end[-2] != '.')
+        return end;
+    for (const char *at = begin; at < end - 2; at++)
+        if (*at < '0' || *at > '9')
+            return end;
+    return end - 2;
 }
 
 /* Validates the fields of a row and parses its numbers. False: the row is malformed; *go_on says whether to continue. */
@@ -267,6 +311,10 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
     if (!lp_text_is_utf8(event, event_end))
         return bad_row(reader, position_of(reader, record, columns->event[0]), reader->line,
                        "the name of the event is not valid UTF-8 text");
+    if (columns->whole_sequence)
+        sequence_end = without_zero(sequence, sequence_end);
+    if (columns->whole_event)
+        event_end = without_zero(event, event_end);
     uint32_t split = 0;
     if (columns->split >= 0 && !lp_reader_split(record->begin[columns->split], record->end[columns->split], &split))
         return bad_row(reader, position_of(reader, record, columns->split), reader->line,
@@ -274,11 +322,13 @@ static bool read_row(lp_reader *reader, const lp_csv_record *record)
                        lp_text_excerpt(record->begin[columns->split], record->end[columns->split], shown));
     double time = 0;
     lp_local local;
-    const char *time_text = record->begin[columns->time], *time_end = record->end[columns->time];
-    const char *reason = lp_time_read(&reader->shared->time, time_text, time_end, &time, &local);
+    const char *when, *when_end;
+    if (!time_text(reader, record, &when, &when_end))
+        return fail_memory(reader);
+    const char *reason = lp_time_read(&reader->shared->time, when, when_end, &time, &local);
     if (reason)
         return bad_row(reader, position_of(reader, record, columns->time), reader->line, "'%s' %s",
-                       lp_text_excerpt(time_text, time_end, shown), reason);
+                       lp_text_excerpt(when, when_end, shown), reason);
     bool go_on;
     if (columns->field_count > 0 && !read_fields(reader, record, &go_on))
         return go_on;
@@ -325,11 +375,11 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         } else {
             lapse_error error = {0};
-            const lp_columns_input input = {shared->options, &first,       &shared->sample,
-                                            false,           shared->file, reader->line + 1};
+            const lp_columns_input input = {
+                .options = shared->options, .first = &first, .sample = &shared->sample, .file = shared->file, .line = reader->line + 1};
             lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, &input, &error);
             if (status == LAPSE_OK)
-                lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
+                lp_reader_set_time(shared);
             shared->have_columns = status == LAPSE_OK;
             good = status == LAPSE_OK ? init_columns(reader) && (shared->options->header || read_row(reader, &first))
                                       : fail(reader, status, error.column, "%s", error.message);

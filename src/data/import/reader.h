@@ -26,6 +26,9 @@ typedef struct lp_reader_shared {
     lp_arena arena; /* owns columns */
 } lp_reader_shared;
 
+/* Sets the format of times, once the columns are chosen. */
+void lp_reader_set_time(lp_reader_shared *shared);
+
 /* Parses the text of a number; NaN where it is empty or a usual word for a missing value. False: it is neither. */
 bool lp_reader_number(const char *begin, const char *end, double *number);
 #define LP_NOT_A_NUMBER \
@@ -53,6 +56,7 @@ typedef struct lp_reader {
     bool *present;                 /* owned; [column]: some object has it; if the text is JSON Lines */
     double number[LP_FIELD_LIMIT]; /* [field]: numbers of the current row */
     lp_buffer joined;              /* the event's name, if it has several columns */
+    lp_buffer when;                /* the time, if it has two columns */
     lp_import_rows rows;
     lp_pending_row pending[LP_PENDING_ROWS]; /* valid rows that are not yet in rows */
     int pending_count;

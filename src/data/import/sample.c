@@ -2,9 +2,6 @@
 #include "data/import/sample.h"
 
 #include "base/memory.h"
-#include "base/text.h"
-#include "base/timestamp.h"
-#include "data/dataset/intern.h"
 #include "data/import/csv.h"
 
 #include <string.h>
@@ -76,35 +73,5 @@ bool lp_sample_csv(lp_sample *sample, const char *text, size_t size, char delimi
             add_row(sample, &record);
     }
     lp_csv_record_clear(&record);
-    return good;
-}
-
-static bool looks_like_time(const char *begin, const char *end)
-{
-    double number;
-    bool month_first, day_first;
-    return lp_timestamp_is_date(begin, end) || lp_number_parse(begin, end, &number) ||
-           lp_timestamp_is_year_last(begin, end, &month_first, &day_first);
-}
-
-bool lp_sample_describe(const lp_sample *sample, int64_t column, lp_sample_column *described)
-{
-    lp_intern values = {0};
-    bool good = true;
-    *described = (lp_sample_column){0};
-    for (int64_t row = 0; good && row < sample->row_count && column < sample->column_count; row++) {
-        const char *begin = sample->begin[row * sample->column_count + column];
-        const char *end = sample->end[row * sample->column_count + column];
-        if (!begin || begin == end || memchr(begin, 0, (size_t)(end - begin)))
-            continue;
-        size_t size = (size_t)(end - begin);
-        bool added = false;
-        good = lp_intern_add(&values, begin, size, lp_intern_key(begin, size), &added) != LP_INTERN_NONE;
-        described->filled++;
-        described->different += added;
-        lp_text_trim(&begin, &end);
-        described->times += looks_like_time(begin, end);
-    }
-    lp_intern_clear(&values);
     return good;
 }

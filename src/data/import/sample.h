@@ -24,14 +24,4 @@ bool lp_sample_reserve(lp_sample *sample, int64_t column_count, int64_t *row_lim
 
 void lp_sample_clear(lp_sample *sample);
 
-/* Statistics of a column. */
-typedef struct lp_sample_column {
-    int64_t filled;    /* values that are not empty */
-    int64_t different; /* distinct values of these */
-    int64_t times;     /* values that look like a time */
-} lp_sample_column;
-
-/* False when out of memory. */
-bool lp_sample_describe(const lp_sample *sample, int64_t column, lp_sample_column *described);
-
 #endif

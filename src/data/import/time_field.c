@@ -2,8 +2,10 @@
 #include "data/import/time_field.h"
 
 #include "base/text.h"
+#include "data/import/time_text.h"
 
 #include <math.h>
+#include <string.h>
 
 /* A unit of unix time. The limits of magnitude put every unit's times into the years 1973 to 5138. */
 typedef struct number_unit {
@@ -21,13 +23,15 @@ static const number_unit number_units[] = {
     [LP_TIME_NANOSECONDS] = {1e9, INFINITY, "is not a time in unix nanoseconds", OTHERS("nanoseconds")},
 };
 
-const char *const lp_time_unit_names[] = {"auto", "s", "ms", "us", "ns", "iso", "mdy", "dmy", NULL};
+const char *const lp_time_unit_names[] = {"auto", "s",    "ms",      "us",    "ns",       "iso", "mdy",
+                                          "dmy",  "text", "compact", "excel", "relative", NULL};
 
 const char *lp_time_unit_text(lp_time_unit unit)
 {
-    static const char *const texts[LP_TIME_UNITS] = {"unknown",           "unix seconds",     "unix milliseconds",
-                                                     "unix microseconds", "unix nanoseconds", "ISO 8601",
-                                                     "month/day/year",    "day/month/year",   "unknown"};
+    static const char *const texts[LP_TIME_UNITS] = {
+        "unknown",        "unix seconds",       "unix milliseconds", "unix microseconds", "unix nanoseconds",
+        "ISO 8601",       "month/day/year",     "day/month/year",    "dates in words",    "dates as digits",
+        "Excel day numbers", "relative numbers", "day/month/year or month/day/year"};
     return texts[unit];
 }
 
@@ -81,19 +85,99 @@ static lp_date_order order_of(lp_time_unit unit)
                                        : LP_DATE_YEAR_FIRST;
 }
 
-/* The unit of one value, or LP_TIME_AUTO if it is not a time. */
-static lp_time_unit detect_one(const char *begin, const char *end)
+/* The unit of a date with the year last, of which perhaps only the beginning is right. */
+static lp_time_unit detect_numbers(const char *begin, const char *end)
 {
     bool month_first, day_first;
-    double number;
-    if (lp_timestamp_is_date(begin, end))
-        return LP_TIME_ISO;
-    if (lp_timestamp_is_year_last(begin, end, &month_first, &day_first))
-        return month_first ? LP_TIME_MONTH_FIRST : day_first ? LP_TIME_DAY_FIRST : LP_TIME_UNCERTAIN;
-    if (!lp_number_parse(begin, end, &number))
+    if (!lp_timestamp_is_year_last(begin, end, &month_first, &day_first))
         return LP_TIME_AUTO;
+    return month_first == day_first ? LP_TIME_UNCERTAIN : month_first ? LP_TIME_MONTH_FIRST : LP_TIME_DAY_FIRST;
+}
+
+/* The unit of one date, or LP_TIME_AUTO if it is none. */
+static lp_time_unit detect_date(const char *begin, const char *end, bool *clock)
+{
+    static const lp_time_unit units[] = {
+        [LP_SHAPE_CERTAIN] = LP_TIME_TEXT,       [LP_SHAPE_MONTH_FIRST] = LP_TIME_MONTH_FIRST,
+        [LP_SHAPE_DAY_FIRST] = LP_TIME_DAY_FIRST, [LP_SHAPE_EQUAL] = LP_TIME_UNCERTAIN,
+        [LP_SHAPE_UNCERTAIN] = LP_TIME_UNCERTAIN};
+    lp_time_parts parts;
+    double time;
+    lp_local local;
+    if (lp_timestamp_is_date(begin, end) && !lp_timestamp_parse(begin, end, LP_DATE_YEAR_FIRST, NULL, &time, &local)) {
+        *clock = end - begin > 10;
+        return LP_TIME_ISO;
+    }
+    lp_date_order order = LP_DATE_YEAR_FIRST;
+    bool read = !lp_time_parts_read(begin, end, &parts);
+    if (parts.shape == LP_SHAPE_UNCERTAIN)
+        order = LP_DATE_DAY_FIRST;
+    if (!read || lp_time_parts_resolve(&parts, order, NULL, &time, &local))
+        return lp_timestamp_is_date(begin, end) ? LP_TIME_ISO : detect_numbers(begin, end); /* its error is more precise */
+    *clock = parts.clock;
+    return units[parts.shape];
+}
+
+/* Excel writes days since 1899-12-30, with a decimal comma in some countries. */
+static bool read_serial(const char *begin, const char *end, double *number)
+{
+    char text[40];
+    const char *comma = memchr(begin, ',', (size_t)(end - begin));
+    if (!comma || end - begin >= (int)sizeof text)
+        return lp_number_parse(begin, end, number);
+    memcpy(text, begin, (size_t)(end - begin));
+    text[comma - begin] = '.';
+    return lp_number_parse(text, text + (end - begin), number);
+}
+
+/* The numbers of a column. */
+typedef struct number_column {
+    int64_t count, compact, short_dates, serial, fractions;
+    int64_t unit[LP_TIME_ISO]; /* [LP_TIME_SECONDS ..]: by magnitude */
+    lp_time_unit first_unit;
+    double first, last, most; /* smallest, largest value; largest magnitude */
+} number_column;
+
+enum { EXCEL_FIRST = 25569, EXCEL_LAST = 73051 }; /* the years 1970 to 2099 */
+static const double excel_epoch = 25569; /* 1970-01-01 */
+static const double least_unix = 1e8;    /* numbers below are not unix times: 1973 */
+
+static bool add_number(number_column *numbers, const char *begin, const char *end)
+{
+    double number;
+    if (!read_serial(begin, end, &number))
+        return false;
     lp_time_unit unit = unit_of(number);
-    return in_range(number / number_units[unit].per_second) ? unit : LP_TIME_AUTO;
+    if (!in_range(number / number_units[unit].per_second))
+        return false;
+    numbers->first = numbers->count == 0 || number < numbers->first ? number : numbers->first;
+    numbers->last = numbers->count == 0 || number > numbers->last ? number : numbers->last;
+    numbers->most = fabs(number) > numbers->most ? fabs(number) : numbers->most;
+    numbers->first_unit = numbers->count == 0 ? unit : numbers->first_unit;
+    numbers->count++;
+    numbers->unit[unit]++;
+    numbers->compact += lp_time_is_compact(begin, end);
+    numbers->short_dates += end - begin == 6;
+    numbers->serial += number >= EXCEL_FIRST && number <= EXCEL_LAST;
+    numbers->fractions += number != floor(number) && end - begin >= 8; /* 45294.5: 0.1 s takes four digits */
+    return true;
+}
+
+/* The unit of numbers as a whole: a single one says little. */
+static lp_time_unit unit_of_numbers(const number_column *numbers, int64_t *count)
+{
+    lp_time_unit best = numbers->first_unit;
+    *count = numbers->count;
+    if (numbers->compact == numbers->count && (numbers->short_dates == 0 || numbers->count >= 20))
+        return LP_TIME_COMPACT;
+    if (numbers->serial == numbers->count && numbers->fractions * 2 > numbers->count)
+        return LP_TIME_EXCEL;
+    if (numbers->most < least_unix)
+        return LP_TIME_RELATIVE;
+    for (lp_time_unit unit = LP_TIME_SECONDS; unit < LP_TIME_ISO; unit++)
+        best = numbers->unit[unit] > numbers->unit[best] ? unit : best;
+    *count = numbers->unit[best];
+    return best;
 }
 
 /* Counts dates with the year last as one unit: the order that all certain ones have. */
@@ -113,29 +197,59 @@ static void merge_dates(int64_t count[LP_TIME_UNITS], int64_t first[LP_TIME_UNIT
     first[order] = earliest;
 }
 
-void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t column)
+lp_time_look lp_time_look_at(const lp_sample *sample, int64_t column, int64_t rows)
 {
     int64_t count[LP_TIME_UNITS] = {0}, first[LP_TIME_UNITS];
-    if (format->unit != LP_TIME_AUTO || column >= sample->column_count)
-        return;
+    number_column numbers = {0};
+    lp_time_look look = {.unit = LP_TIME_AUTO};
     for (int i = 0; i < LP_TIME_UNITS; i++)
         first[i] = INT64_MAX;
-    for (int64_t row = 0; row < sample->row_count; row++) {
+    for (int64_t row = 0; column < sample->column_count && row < sample->row_count && row < rows; row++) {
         const char *begin = sample->begin[row * sample->column_count + column];
         const char *end = sample->end[row * sample->column_count + column];
+        bool clock = false;
         lp_text_trim(&begin, &end);
-        lp_time_unit unit = detect_one(begin, end);
+        if (begin == end)
+            continue;
+        look.filled++;
+        bool number_clock = end - begin <= 5 && lp_time_is_clock(begin, end); /* 8.15 */
+        look.clock_only += number_clock;
+        if (add_number(&numbers, begin, end)) {
+            first[LP_TIME_AUTO] = row < first[LP_TIME_AUTO] ? row : first[LP_TIME_AUTO];
+            continue;
+        }
+        lp_time_unit unit = detect_date(begin, end, &clock);
+        if (unit == LP_TIME_AUTO) {
+            look.clock_only += !number_clock && lp_time_is_clock(begin, end);
+            continue;
+        }
+        look.clocks += clock;
         count[unit]++;
         first[unit] = row < first[unit] ? row : first[unit];
     }
     merge_dates(count, first);
-    lp_time_unit best = LP_TIME_AUTO;
+    if (numbers.count > 0) {
+        int64_t of_unit;
+        lp_time_unit unit = unit_of_numbers(&numbers, &of_unit);
+        count[unit] = of_unit;
+        first[unit] = first[LP_TIME_AUTO];
+    }
     for (lp_time_unit unit = LP_TIME_SECONDS; unit < LP_TIME_UNITS; unit++)
-        if (count[unit] > 0 && (best == LP_TIME_AUTO || count[unit] > count[best] ||
-                                (count[unit] == count[best] && first[unit] < first[best])))
-            best = unit;
-    format->unit = best;
-    format->found = is_number(best);
+        if (count[unit] > 0 && (look.unit == LP_TIME_AUTO || count[unit] > count[look.unit] ||
+                                (count[unit] == count[look.unit] && first[unit] < first[look.unit])))
+            look.unit = unit;
+    look.times = look.unit == LP_TIME_AUTO ? 0 : count[look.unit];
+    if (is_number(look.unit) || look.unit >= LP_TIME_EXCEL)
+        look.clocks += look.unit == LP_TIME_UNCERTAIN ? 0 : look.times;
+    return look;
+}
+
+void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t column)
+{
+    if (format->unit != LP_TIME_AUTO || column >= sample->column_count)
+        return;
+    format->unit = lp_time_look_at(sample, column, sample->row_count).unit;
+    format->found = is_number(format->unit);
 }
 
 const char *lp_time_check(double time)
@@ -151,9 +265,11 @@ static const char *check_unit(lp_time_format *format, double number)
         const char *reason = lp_time_check(number / number_units[unit].per_second);
         if (reason)
             return reason;
-        format->unit = unit;
-        format->found = true;
+        format->unit = fabs(number) < least_unix ? LP_TIME_RELATIVE : unit;
+        format->found = format->unit == unit;
     }
+    if (format->unit == LP_TIME_RELATIVE || format->unit == LP_TIME_EXCEL)
+        return NULL;
     if (!is_number(format->unit))
         return "is a number, but the times are dates: set --time-unit";
     const number_unit *unit = &number_units[format->unit];
@@ -166,7 +282,12 @@ const char *lp_time_number(lp_time_format *format, double number, double *time)
     const char *reason = check_unit(format, number);
     if (reason)
         return reason;
-    *time = format->unit == LP_TIME_SECONDS ? number : number / number_units[format->unit].per_second;
+    if (format->unit == LP_TIME_EXCEL)
+        *time = round((number - excel_epoch) * 86400e3) / 1e3; /* cells have about a millisecond */
+    else
+        *time = format->unit <= LP_TIME_SECONDS || format->unit == LP_TIME_RELATIVE
+                    ? number
+                    : number / number_units[format->unit].per_second;
     return lp_time_check(*time);
 }
 
@@ -189,6 +310,15 @@ static const char *read_number(lp_time_format *format, const char *begin, const 
                                                 : number_units[format->unit].not_one;
 }
 
+/* The unit of one value, or LP_TIME_AUTO if it is not a time. */
+static lp_time_unit detect_one(const char *begin, const char *end)
+{
+    number_column numbers = {0};
+    bool clock;
+    int64_t count;
+    return add_number(&numbers, begin, end) ? unit_of_numbers(&numbers, &count) : detect_date(begin, end, &clock);
+}
+
 /* The first time of a file, where the sample had none. */
 static const char *read_first(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local)
 {
@@ -208,6 +338,19 @@ static const char *read_first(lp_time_format *format, const char *begin, const c
     return reason;
 }
 
+/* A date in another form than ISO 8601 and digits with the year last; `reason` says why it is not one of those. */
+static const char *read_text(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local,
+                             const char *reason)
+{
+    lp_time_parts parts;
+    const char *other = lp_time_parts_read(begin, end, &parts);
+    lp_date_order order = order_of(format->unit);
+    bool numbers = parts.shape > LP_SHAPE_CERTAIN;
+    if (other || (reason && numbers != (order != LP_DATE_YEAR_FIRST)))
+        return reason ? reason : other;
+    return lp_time_parts_resolve(&parts, order, format->zone, time, local);
+}
+
 const char *lp_time_read(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local)
 {
     *local = LP_LOCAL_NONE;
@@ -220,5 +363,14 @@ const char *lp_time_read(lp_time_format *format, const char *begin, const char *
         return read_first(format, begin, end, time, local);
     if (format->unit == LP_TIME_UNCERTAIN)
         return "may have the day or the month first: set --time-unit mdy (month first) or dmy (day first)";
-    return lp_timestamp_parse(begin, end, order_of(format->unit), format->zone, time, local);
+    if (format->unit == LP_TIME_EXCEL || format->unit == LP_TIME_RELATIVE) {
+        double number;
+        return read_serial(begin, end, &number) ? lp_time_number(format, number, time)
+               : format->unit == LP_TIME_EXCEL  ? "is not a day number of a spreadsheet"
+                                                : "is not a number, as the other times are";
+    }
+    if (format->unit == LP_TIME_TEXT || format->unit == LP_TIME_COMPACT)
+        return read_text(format, begin, end, time, local, NULL);
+    const char *reason = lp_timestamp_parse(begin, end, order_of(format->unit), format->zone, time, local);
+    return reason ? read_text(format, begin, end, time, local, reason) : NULL;
 }

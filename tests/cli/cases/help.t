@@ -106,8 +106,10 @@ $ lapse import --help
 |                             (default: none)
 |   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
 |                             iso is ISO 8601, mdy and dmy are dates such as
-|                             11/15/2026 and 15/11/2026, auto detects it (default:
-|                             auto)
+|                             11/15/2026 and 15/11/2026, text is 15 Nov 2026,
+|                             compact is 20261115, excel is day numbers of
+|                             spreadsheets, relative is numbers since a start of
+|                             their own, auto detects it (default: auto)
 |   --timezone ZONE           time zone of timestamps without one: a name such as
 |                             Europe/Berlin, or an offset such as +02:00 (default:
 |                             UTC)
@@ -441,7 +443,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
 | 96
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 46a47,88
+| 46a47,90
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -454,8 +456,10 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >                             (default: none)
 | >   --time-unit UNIT          timestamp format: s, ms, us and ns are Unix time,
 | >                             iso is ISO 8601, mdy and dmy are dates such as
-| >                             11/15/2026 and 15/11/2026, auto detects it (default:
-| >                             auto)
+| >                             11/15/2026 and 15/11/2026, text is 15 Nov 2026,
+| >                             compact is 20261115, excel is day numbers of
+| >                             spreadsheets, relative is numbers since a start of
+| >                             their own, auto detects it (default: auto)
 | >   --timezone ZONE           time zone of timestamps without one: a name such as
 | >                             Europe/Berlin, or an offset such as +02:00 (default:
 | >                             UTC)
@@ -484,7 +488,7 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 51,52d92
+| 51,52d94
 | < 
 | < `lapse eval --help all` shows every option, 16 more.
 = 1

@@ -2,7 +2,7 @@
 $ printf 'order_id,customer_id,order_date,sku,qty,price\n1,ann,2024-03-01,tea,1,3.5\n2,bob,2024-03-01,mug,1,8\n3,ann,2024-03-04,mug,2,8\n' >shop.csv; \
   lapse import shop.csv -o shop.lapse
 | read       3 rows, 123 bytes from shop.csv
-| sequence   customer_id, found by name
+| sequence   customer_id, found by name; runner-up: order_id
 | time       order_date, found by name; ISO 8601
 | event      sku, found by name
 | zone       3 timestamps without a zone, read as UTC
@@ -68,7 +68,7 @@ $ printf '%s\n' '{"ts":1709294400123456,"user":{"id":7,"name":"Ann"},"action":"v
 | read       3 rows, 224 bytes from log.jsonl
 | sequence   user.id, found by name; runner-up: user.name
 | time       ts, found by name; unix microseconds
-| event      action, found by name
+| event      action, found by name; runner-up: user.name
 | ignored    user.name, tags, price
 | events     3 events in 2 sequences, 3 event types
 | span       2024-03-01T12:00:00.123Z to 2024-03-01T13:00:00Z, 1 hour
@@ -95,7 +95,8 @@ $ gzip -c log.jsonl | lapse import - -o gzip.lapse --number price --json | grep 
 |     },
 |     "event": {
 |       "column": "action",
-|       "given": false
+|       "given": false,
+|       "runner_up": "user.name"
 |     }
 |   },
 |   "ignored": "user.name, tags",
@@ -116,7 +117,17 @@ $ gzip -c log.jsonl | lapse import - -o gzip.lapse --number price --json | grep 
 
 # Two columns that are equally good; --event or --action decides.
 $ printf 'timestamp,visitorid,event,itemid\n1433221332117,257597,view,355908\n1433224214164,992329,buy,248676\n' >retail.csv; lapse import retail.csv -o retail.lapse
-! lapse: retail.csv:1: the columns 'event' and 'itemid' are equally good for the event: select one with --event event or --event itemid, or both with --event event,itemid
+! lapse: retail.csv:1: the columns are not certain: the event ('event' or 'itemid'); set --sequence visitorid --time timestamp --event event
+!
+!   role      column     sample         runner-up  why
+!   sequence  visitorid  257597                    named like a user; 2 values in 2 rows
+!   time      timestamp  1433221332117             named like a time; unix milliseconds, sorted
+!   event     event      view           itemid     not certain: named like an event; 2 values in 2 rows
+!   others    itemid
+!
+! If this is right, paste:
+!
+!   lapse import retail.csv -o retail.lapse --sequence visitorid --time timestamp --event event
 = 1
 $ lapse import retail.csv -o retail.lapse --event event,itemid | grep event
 | event      event,itemid
@@ -141,7 +152,16 @@ $ printf 'user,time,event\na,2024-03-31 02:30,x\na,2024-10-27 02:30,y\n' >clocks
 
 # A row number is not a sequence; where it was taken for one, check warns.
 $ { echo id,time,event; for i in $(seq 30); do echo "$i,$i,view"; done; } >rows.csv; lapse import rows.csv -o rows.lapse
-! lapse: rows.csv:1: no column was recognized as the sequence ('id' has a different value in every row): select it with --sequence; the columns are: id, time, event
+! lapse: rows.csv:1: the columns are not certain: the sequence ('id' or 'event'); set --sequence id --time time --event event
+!
+!   role      column  sample  runner-up  why
+!   sequence  id      1       event      not certain: named like a user; 30 values in 30 rows
+!   time      time    1                  named like a time; relative numbers, sorted
+!   event     event   view               named like an event; 1 value in 30 rows
+!
+! If this is right, paste:
+!
+!   lapse import rows.csv -o rows.lapse --sequence id --time time --event event
 = 1
 $ lapse import rows.csv -o rows.lapse --sequence id >/dev/null; lapse check rows.lapse | grep -A5 single
 | warning  single-events         30 of 30 sequences (100.00 %)

@@ -366,8 +366,9 @@ $ sed '1s/user/customer/; s/$/,x/' history.csv | sed '1s/x$/item/' >more.csv; la
 | nora         1  view    49.2 %
 ! lapse: more.csv: columns: sequence 'customer', time 'time', event 'event'
 $ lapse predict m.safetensors renamed.csv --at +1h --top 1
-! lapse: renamed.csv:1: there is no column 'user' for the sequence; the columns are: customer, when, what
-= 1
+| sequence  rank  at +1h
+| max          1  buy     53.2 %
+! lapse: renamed.csv: columns: sequence 'customer', time 'when', event 'what'
 $ lapse predict m.safetensors renamed.csv --at +1h --top 1 --sequence customer --time when --event what
 | sequence  rank  at +1h
 | max          1  buy     53.2 %

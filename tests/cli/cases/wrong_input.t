@@ -4,18 +4,63 @@ $ try() { lapse import "$@" -o x.lapse; }; declare -f try >try.sh
 # Columns.
 $ . ./try.sh; printf 'who,when exactly,what\na,1,x\n' >a.csv; try a.csv
 ! lapse: a.csv:1: no column was recognized as the sequence: select it with --sequence; the columns are: who, when exactly, what
+!
+!   role      column        sample  runner-up  why
+!   sequence                                   no column looks like it
+!   time      when exactly  1                  named like a time; relative numbers
+!   event     what          x                  named like an event; 1 value in 1 row
+!   others    who
 = 1
 $ . ./try.sh; printf '196,242,3,881250949\n186,302,3,891717742\n' >a.csv; try a.csv
-! lapse: a.csv:1: no column was recognized as the sequence: select it with --sequence, or use --no-header if the first line is data; the columns are: 196, 242, 3, 881250949
+! lapse: a.csv:1: the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set --sequence 1 --time 4 --event 3 --no-header
+!
+!   role      column  sample     runner-up  why
+!   sequence  1       186        2          1 value in 1 row
+!   time      4       891717742  2          not certain: unix seconds
+!   event     3       3          2          not certain: 1 value in 1 row
+!   others    2
+!
+! If this is right, paste:
+!
+!   lapse import a.csv -o x.lapse --sequence 1 --time 4 --event 3 --no-header
 = 1
 $ . ./try.sh; printf 'user,time,action,item\na,1,view,tea\n' >a.csv; try a.csv
-! lapse: a.csv:1: the columns 'action' and 'item' are equally good for the event: select one with --event action or --event item, or both with --event action,item
+! lapse: a.csv:1: the columns are not certain: the event ('action' or 'item'); set --sequence user --time time --event action
+!
+!   role      column  sample  runner-up  why
+!   sequence  user    a                  named like a user; 1 value in 1 row
+!   time      time    1                  named like a time; relative numbers
+!   event     action  view    item       not certain: named like an event; 1 value in 1 row
+!   others    item
+!
+! If this is right, paste:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time time --event action
 = 1
 $ . ./try.sh; printf 'user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x\n' >a.csv; try a.csv
-! lapse: a.csv:1: the columns 'ship_date' and 'return_date' are equally good for the time: select one with --time
+! lapse: a.csv:1: the columns are not certain: the time ('ship_date' or 'return_date'); set --sequence user --time ship_date --event item
+!
+!   role      column     sample      runner-up    why
+!   sequence  user       a                        named like a user; 1 value in 1 row
+!   time      ship_date  2024-01-01  return_date  not certain: named like a time; ISO 8601
+!   event     item       x                        named like an event; 1 value in 1 row
+!   others    return_date
+!
+! If this is right, paste:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time ship_date --event item
 = 1
 $ . ./try.sh; { echo id,time,event; for i in $(seq 30); do echo "$i,$i,view"; done; } >a.csv; try a.csv
-! lapse: a.csv:1: no column was recognized as the sequence ('id' has a different value in every row): select it with --sequence; the columns are: id, time, event
+! lapse: a.csv:1: the columns are not certain: the sequence ('id' or 'event'); set --sequence id --time time --event event
+!
+!   role      column  sample  runner-up  why
+!   sequence  id      1       event      not certain: named like a user; 30 values in 30 rows
+!   time      time    1                  named like a time; relative numbers, sorted
+!   event     event   view               named like an event; 1 value in 30 rows
+!
+! If this is right, paste:
+!
+!   lapse import a.csv -o x.lapse --sequence id --time time --event event
 = 1
 $ . ./try.sh; printf 'user,date,event\na,noon,view\n' >a.csv; try a.csv
 ! lapse: a.csv:2:2: 'noon' is not a time: expected unix seconds, milliseconds, microseconds or nanoseconds, or a date such as 2026-11-15T12:00:00Z
@@ -23,7 +68,16 @@ $ . ./try.sh; printf 'user,date,event\na,noon,view\n' >a.csv; try a.csv
 
 # Times.
 $ . ./try.sh; printf 'user,time,event\na,03/01/2024,x\na,04/01/2024,y\n' >a.csv; try a.csv
-! lapse: a.csv:2:2: '03/01/2024' may have the day or the month first: set --time-unit mdy (month first) or dmy (day first)
+! lapse: a.csv:1: dates may have the day or the month first; set --sequence user --time time --event event --time-unit dmy
+!
+!   role      column  sample      runner-up  why
+!   sequence  user    a                      named like a user; 1 value in 2 rows
+!   time      time    03/01/2024             named like a time; day/month/year or month/day/year, sorted
+!   event     event   x                      named like an event; 2 values in 2 rows
+!
+! If this is right, paste:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time time --event event --time-unit dmy
 = 1
 $ . ./try.sh; printf 'user,time,event\na,1709294400,x\na,1709294400000,y\n' >a.csv; try a.csv
 ! lapse: a.csv:3:2: '1709294400000' has another magnitude than the other rows, which have seconds: set --time-unit
@@ -41,7 +95,7 @@ $ . ./try.sh; TZDIR=/nonexistent try events.csv --timezone Europe/Berlin
 ! lapse: the time zone database is missing: there is no folder /nonexistent; install the package tzdata, or set TZDIR to the folder of the database
 = 1
 $ . ./try.sh; try events.csv --time-unit days
-! lapse: --time-unit takes one of auto, s, ms, us, ns, iso, mdy, dmy, not 'days'
+! lapse: --time-unit takes one of auto, s, ms, us, ns, iso, mdy, dmy, text, compact, excel, relative, not 'days'
 ! lapse: see `lapse import --help`
 = 2
 

@@ -1,0 +1,128 @@
+/* column_question.c: the sentence of an import that asks instead of guessing, and the options that answer it. */
+#include "data/import/columns.h"
+
+#include "base/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct text {
+    char *out;
+    size_t size, used;
+} text;
+
+static void add(text *t, const char *part)
+{
+    size_t size = strlen(part);
+    if (t->used + size + 1 > t->size)
+        size = t->size - t->used - 1;
+    memcpy(t->out + t->used, part, size);
+    t->used += size;
+    t->out[t->used] = 0;
+}
+
+/* Quotes a word for a shell. */
+static void add_word(text *t, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.,:/@%+=";
+    if (*word && strspn(word, plain) == strlen(word)) {
+        add(t, word);
+        return;
+    }
+    add(t, "'");
+    for (const char *at = word; *at; at++) {
+        const char one[2] = {*at, 0};
+        add(t, *at == '\'' ? "'\\''" : one);
+    }
+    add(t, "'");
+}
+
+static bool is_printable(const char *name)
+{
+    for (const char *at = name; *at; at++)
+        if ((unsigned char)*at < 0x20 || *at == 0x7F)
+            return false;
+    return *name != 0 && strlen(name) < 120;
+}
+
+static void add_column(text *t, const lp_columns *columns, int64_t column)
+{
+    char number[24];
+    snprintf(number, sizeof number, "%" PRId64, column + 1);
+    add_word(t, is_printable(columns->name[column]) ? columns->name[column] : number);
+}
+
+static void write_options(lp_columns *columns, const lp_question *question)
+{
+    static const char *const names[] = {"--sequence ", " --time ", " --event "};
+    const int64_t first[] = {columns->sequence, columns->time, columns->event_count ? columns->event[0] : -1};
+    text t = {columns->paste, sizeof columns->paste, 0};
+    columns->paste[0] = 0;
+    for (int role = 0; role < 3; role++)
+        if (first[role] < 0)
+            return;
+    for (int role = 0; role < 3; role++) {
+        add(&t, names[role]);
+        for (int64_t i = 0; role == LAPSE_COLUMN_EVENT && i + 1 < columns->event_count; i++) {
+            add_column(&t, columns, columns->event[i]);
+            add(&t, ",");
+        }
+        add_column(&t, columns, role == LAPSE_COLUMN_EVENT ? columns->event[columns->event_count - 1] : first[role]);
+        if (role == LAPSE_COLUMN_TIME && columns->clock >= 0) {
+            add(&t, ",");
+            add_column(&t, columns, columns->clock);
+        }
+    }
+    if (question->no_header)
+        add(&t, " --no-header");
+    if (question->date_order)
+        add(&t, " --time-unit dmy");
+}
+
+static void add_doubts(text *t, const lp_columns *columns)
+{
+    static const char *const nouns[] = {"sequence", "time", "event"};
+    bool any = false;
+    for (int role = 0; role < 3; role++) {
+        const lapse_column_choice *choice = &columns->choice[role];
+        if (!choice->close)
+            continue;
+        add(t, any ? ", the " : "the ");
+        add(t, nouns[role]);
+        any = true;
+        add(t, " ('");
+        add(t, choice->column);
+        if (choice->runner_up[0]) {
+            add(t, "' or '");
+            add(t, choice->runner_up);
+        }
+        add(t, choice->runner_up[0] ? "')" : "'?)");
+    }
+}
+
+lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, lapse_error *error)
+{
+    static const char *const nouns[] = {"sequence", "time", "event"};
+    char what[320] = "", names[240], doubts[260] = "";
+    text t = {what, sizeof what, 0}, d = {doubts, sizeof doubts, 0};
+    lp_columns_name(columns);
+    write_options(columns, question);
+    columns->question = true;
+    for (int role = 0; role < 3; role++)
+        if (!columns->choice[role].column[0])
+            return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0,
+                              "no column was recognized as the %s: select it with --%s%s; the columns are: %s", nouns[role], nouns[role],
+                              question->no_header ? ", or use --no-header if the first line is data" : "",
+                              lp_columns_list(columns, names, sizeof names));
+    if (question->no_header)
+        add(&t, "the first line is data, not a header");
+    if (question->date_order)
+        add(&t, t.used ? "; dates may have the day or the month first" : "dates may have the day or the month first");
+    add_doubts(&d, columns);
+    if (doubts[0]) {
+        add(&t, t.used ? "; not certain: " : "the columns are not certain: ");
+        add(&t, doubts);
+    }
+    return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.180s", what, columns->paste);
+}
