@@ -43,13 +43,18 @@ static const cli_option rows[] = {
      .help = "split column, with the values train, valid and test", .unset = "none", .advanced = true},
     {.name = "time-unit", .type = CLI_CHOICE, AT(import.time_unit), .placeholder = "UNIT",
      .help = "timestamp format: s, ms, us and ns are Unix time, iso is ISO 8601, mdy and dmy are dates such as 11/15/2026 and "
-     "15/11/2026, text is 15 Nov 2026, compact is 20261115, excel is day numbers of spreadsheets, relative is numbers since a start of "
-     "their own, auto detects it", .choices = time_unit_names, .advanced = true},
+     "15/11/2026, text is 15 Nov 2026, compact is 20261115, excel is day numbers of spreadsheets, relative is numbers since "
+     "a start of their own, auto detects it", .choices = time_unit_names, .advanced = true},
     {.name = "timezone", .type = CLI_TEXT, AT(import.timezone), .placeholder = "ZONE",
      .help = "time zone of timestamps without one: a name such as Europe/Berlin, or an offset such as +02:00",
      .unset = "UTC", .advanced = true},
     {.name = "delimiter", .type = CLI_TEXT, AT(import.delimiter), .placeholder = "CHARACTER",
      .help = "field delimiter of CSV; \"tab\" is a tab", .unset = "detected in the first line", .advanced = true},
+    {.name = "text-encoding", .type = CLI_TEXT, AT(import.encoding), .placeholder = "NAME",
+     .help = "encoding: utf-8, utf-16le, utf-16be, windows-1252 or latin-1; also --encoding, except where that is "
+     "the time encoding", .unset = "found", .advanced = true},
+    {.name = "basket", .type = CLI_FLAG, AT(import.basket),
+     .help = "events of one sequence and time have no order, like the items of an order: shuffle them", .advanced = true},
     {.name = "no-header", .type = CLI_UNFLAG, AT(import.header),
      .help = "no header: the first line is data, and columns are given by number", .advanced = true},
     {.name = "bad-rows", .type = CLI_CHOICE, AT(bad_rows), .placeholder = "ACTION",
@@ -129,6 +134,17 @@ static void print_choice(FILE *file, const char *role, const lapse_column_choice
     }
 }
 
+static void print_text(FILE *file, const lapse_import_report *report)
+{
+    if (report->encoding && strcmp(report->encoding, "utf-8") != 0)
+        fprintf(file, "encoding   %s\n", report->encoding);
+    if (report->skipped_lines > 0)
+        fprintf(file, "skipped    %s before the header\n", cli_plural(report->skipped_lines, "line", "lines").text);
+    if (report->summary_rows > 0)
+        fprintf(file, "skipped    %s at the end, without a time and a name\n",
+                cli_plural(report->summary_rows, "row", "rows").text);
+}
+
 static void print_zone(FILE *file, const lapse_import_report *report)
 {
     fprintf(file, "zone       %s without a zone, read as ",
@@ -151,6 +167,7 @@ void cli_columns_print(FILE *file, const lapse_import_report *report)
             fprintf(file, "; %s", report->time_unit);
         fputc('\n', file);
     }
+    print_text(file, report);
     if (report->local_rows > 0)
         print_zone(file, report);
     if (report->ignored_count > 0) {
@@ -177,6 +194,10 @@ void cli_columns_json(cli_json *json, const lapse_import_report *report)
     cli_json_text(json, "ignored", report->ignored);
     cli_json_text(json, "time_unit", report->time_unit);
     cli_json_text(json, "timezone", report->timezone);
+    if (report->encoding)
+        cli_json_text(json, "encoding", report->encoding);
+    cli_json_whole(json, "skipped_lines", report->skipped_lines);
+    cli_json_whole(json, "summary_rows", report->summary_rows);
     cli_json_whole(json, "local_rows", report->local_rows);
     cli_json_whole(json, "ambiguous_rows", report->ambiguous_rows);
     cli_json_whole(json, "missing_rows", report->missing_rows);

@@ -14,6 +14,7 @@ typedef struct cli_columns {
     lapse_import_options import;
     cli_list categories, numbers;
     const char *bad_rows;
+    bool table; /* print the roles as a table, with reasons, samples and runners-up */
 } cli_columns;
 
 /* The rows; offsets are relative to a cli_columns. The first CLI_COLUMN_COUNT are columns whose default with a model is that of

@@ -96,6 +96,19 @@ static bool name_fields(const lapse_model *model, lapse_import_options *import, 
     return true;
 }
 
+/* The option for a property "time.unit" that values may leave open; NULL: they tell. */
+static const char *unit_name(const char *unit)
+{
+    static const char *const names[][2] = {
+        {"month/day/year", "mdy"},      {"day/month/year", "dmy"}, {"relative numbers", "relative"},
+        {"Excel day numbers", "excel"}, {"unix seconds", "s"},     {"unix milliseconds", "ms"},
+        {"unix microseconds", "us"},    {"unix nanoseconds", "ns"}};
+    for (size_t i = 0; unit && i < sizeof names / sizeof *names; i++)
+        if (strcmp(unit, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 /* A column that is not given is the one of the training data if the file has it; otherwise it is found by its values and name. So
  * is what the values leave open about times. */
 static void prefer_columns(const lapse_model *model, lapse_import_options *import)
@@ -104,6 +117,13 @@ static void prefer_columns(const lapse_model *model, lapse_import_options *impor
     for (int role = 0; role < 3; role++)
         import->preferred[role] = cli_model_property(model, names[role]);
     import->preferred_split = cli_model_property(model, "column.split");
+    import->preferred_unit = unit_name(cli_model_property(model, "time.unit"));
+    if (!import->timezone)
+        import->timezone = cli_model_property(model, "time.zone");
+    const char *delimiter = cli_model_property(model, "delimiter"), *basket = cli_model_property(model, "basket");
+    if (!import->delimiter && delimiter && strlen(delimiter) == 1 && !strchr(";|", *delimiter))
+        import->delimiter = delimiter; /* others are found */
+    import->basket = import->basket || (basket && strcmp(basket, "yes") == 0);
 }
 
 /* ---- messages ---- */
@@ -192,7 +212,9 @@ static int open_text(const char *path, cli_columns *columns, const lapse_model *
         return result;
     }
     print_bad_rows(&report);
-    if (!model || !columns_equal(*dataset, model))
+    if (columns->table)
+        cli_roles_print(stderr, &report);
+    else if (!model || !columns_equal(*dataset, model))
         print_columns(path, *dataset, &report);
     if (report.local_rows > 0)
         cli_note("%s without a zone, read as %s; --timezone sets another",

@@ -49,7 +49,8 @@ void cli_roles_print(FILE *file, const lapse_import_report *report)
         fprintf(file, "  %-8s  ", roles[role]);
         for (int c = 0; c < CELLS; c++)
             print_cell(file, (const char *)choice + cells[c].offset, widest(report, cells[c].title, cells[c].offset));
-        fprintf(file, "%s%s\n", choice->close ? "not certain: " : "", choice->column[0] ? choice->reason : "no column looks like it");
+        fprintf(file, "%s%s\n", choice->close ? "not certain: " : "",
+                choice->column[0] ? choice->reason : "no column looks like it");
     }
 }
 

@@ -449,6 +449,33 @@ static option_names names_of(const cli_verb *verb)
     return out;
 }
 
+/* Names that people know from other tools, for verbs that have no such option: another name of an option, or a hint. */
+static const struct {
+    const char *name, *option, *hint;
+} other_names[] = {
+    {"user", "sequence", NULL},
+    {"item", "event", NULL},
+    {"lr", "learning-rate", NULL},
+    {"batch-size", "batch", NULL},
+    {"tz", "timezone", NULL},
+    {"encoding", "text-encoding", NULL},
+    {"k", "top", NULL},
+    {"format", "json", "the formats are the table, --json, and --csv where there is one"},
+    {"limit", "top", "pass the output through head -n N"},
+    {"only", NULL, "filter the input: grep -E '^time|USER' FILE | lapse VERB ... -"},
+    {"quiet", NULL, "progress and notes go to standard error: add 2>/dev/null"},
+};
+
+enum { OTHER_NAMES = sizeof other_names / sizeof *other_names };
+
+static int other_name(const char *name, size_t length)
+{
+    for (int i = 0; i < OTHER_NAMES; i++)
+        if (strlen(other_names[i].name) == length && strncmp(other_names[i].name, name, length) == 0)
+            return i;
+    return -1;
+}
+
 /* The option of an argument such as --dims=32 or -o, or NULL. *text is the part after '=', or NULL. */
 static const cli_option *option_find(const cli_verb *verb, const char *argument, const char **text)
 {
@@ -456,7 +483,9 @@ static const cli_option *option_find(const cli_verb *verb, const char *argument,
     size_t length = strcspn(name, "=");
     *text = NULL;
     if (argument[1] == '-') {
-        int found = cli_name_find(names_of(verb).names, name, length);
+        int found = cli_name_find(names_of(verb).names, name, length), other = other_name(name, length);
+        if (found < 0 && other >= 0 && !other_names[other].hint)
+            found = cli_name_find(names_of(verb).names, other_names[other].option, strlen(other_names[other].option));
         *text = name[length] ? name + length + 1 : NULL;
         return found >= 0 ? &cli_verb_options(verb)[found] : NULL;
     }
@@ -471,8 +500,10 @@ static int unknown_option(const cli_verb *verb, const char *argument)
     char typed[64];
     const char *letters = argument[1] == '-' ? argument + 2 : argument + 1;
     snprintf(typed, sizeof typed, "%.*s", (int)strcspn(letters, "="), letters);
+    int length = (int)strcspn(argument, "="), other = other_name(typed, strlen(typed));
+    if (other >= 0 && other_names[other].hint)
+        return cli_usage(verb, "%s has no option %.*s; %s", verb->name, length, argument, other_names[other].hint);
     const char *near = cli_name_nearest(typed, names_of(verb).names);
-    int length = (int)strcspn(argument, "=");
     if (near)
         return cli_usage(verb, "%s has no option %.*s; did you mean --%s?", verb->name, length, argument, near);
     return cli_usage(verb, "%s has no option %.*s", verb->name, length, argument);

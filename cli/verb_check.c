@@ -86,6 +86,7 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     if (s->now && lapse_time_parse(s->now, &s->check.now, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--now: %s", error.message);
+    s->columns.table = !s->json;
     int result = cli_events_open(s->data, &s->columns, NULL, &dataset);
     if (result != CLI_DONE)
         return result;

@@ -124,8 +124,12 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
             cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     print_fields(file, dataset);
-    fprintf(file, "span       %s to %s, %s\n", cli_timestamp(all.first).text, cli_timestamp(all.last).text,
-            cli_duration(all.last - all.first).text);
+    if (strcmp(report->time_unit, "relative numbers") == 0)
+        fprintf(file, "span       %g to %g, since a start of their own; --time-unit s if they are unix times\n",
+                all.first, all.last);
+    else
+        fprintf(file, "span       %s to %s, %s\n", cli_timestamp(all.first).text, cli_timestamp(all.last).text,
+                cli_duration(all.last - all.first).text);
     fputs("wrote      ", file);
     cli_text_print(file, s->output);
     fprintf(file, " in %s, %.0f MB/s\n", cli_seconds(seconds).text, (double)report->bytes / 1e6 / seconds);

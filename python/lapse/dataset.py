@@ -15,7 +15,7 @@ FIELD_TYPES = ("action", "category", "number")
 
 # Options of an import by name, as in lapse_import_options; --time-unit is time_unit.
 IMPORT_OPTIONS = ("time_unit", "timezone", "delimiter", "header", "skip_bad_rows", "min_events", "min_count", "min_rounds",
-                  "min_sequence_events", "min_users", "session_gap", "deduplicate", "threads")
+                  "min_sequence_events", "min_users", "session_gap", "deduplicate", "encoding", "basket", "threads")
 
 
 def import_options(keeper: Keeper, given: Dict[str, Any]) -> Any:

@@ -7,7 +7,8 @@ FRUIT = ("apples", "bread", "butter", "cheese", "coffee", "eggs", "flour", "hone
 WARE = ("Hammer", "Zange", "Bohrer", "Schraube", "Dübel", "Säge", "Leim", "Pinsel", "Farbe", "Kelle", "Leiter", "Eimer")
 STATE = ("opened", "assigned", "waiting", "answered", "reopened", "escalated", "resolved", "closed")
 PAGES = ("/", "/about", "/cart", "/checkout", "/help", "/login", "/news", "/pricing", "/search", "/team", "/terms", "/tour")
-SONGS = ("Blue Train", "So What", "Naima", "Misty", "Caravan", "Nuages", "Cantaloupe", "Footprints", "Afro Blue", "Solar", "Tune Up", "Oleo")
+SONGS = ("Blue Train", "So What", "Naima", "Misty", "Caravan", "Nuages", "Cantaloupe", "Footprints", "Afro Blue", "Solar", "Tune Up",
+     "Oleo")
 EMAIL = ("ana@x.org", "bo@y.net", "cy@z.com", "di@x.org", "ed@y.net", "flo@z.com", "gus@x.org", "hal@y.net", "ida@z.com", "jo@x.org",
          "kim@y.net", "lea@z.com", "max@x.org", "nia@y.net", "oli@z.com", "pia@x.org", "quin@y.net", "rob@z.com", "sue@x.org", "tom@y.net",
          "uma@z.com", "vic@x.org", "wes@y.net", "xia@z.com")
@@ -33,13 +34,15 @@ case("french_shop", [("N° commande", row_number("C-%05d")), ("Client", user("CL
                      ("Ville", per_user("Orléans", "Nîmes", "Lyon"))],
      ["Client"], ["Date de commande"], ["Article"], delimiter=";", encoding="cp1252")
 case("spanish_shop", [("pedido", row_number()), ("cliente", user("%d")), ("fecha", when("%d-%m-%Y")), ("hora", when("%H:%M:%S")),
-                      ("producto", pick("pan", "leche", "queso", "azúcar", "piña", "jamón", "uvas", "vino")), ("precio", money(comma=True))],
+                      ("producto", pick("pan", "leche", "queso", "azúcar", "piña", "jamón", "uvas", "vino")), ("precio",
+                      money(comma=True))],
      ["cliente"], ["fecha,hora", "fecha hora", "fecha"], ["producto"], delimiter=";", encoding="latin-1")
 case("polish_shop", [("Klient", user("K-%d")), ("Data zamówienia", when("%Y-%m-%d %H:%M")), ("Produkt", pick("chleb", "mleko", "ser",
                      "masło", "jajka", "miód", "ryż", "kawa")), ("Ilość", count()), ("Cena", money(comma=True))],
      ["Klient"], ["Data zamówienia"], ["Produkt"], delimiter="\t", tick=60)
 case("dutch_orders", [("klantnummer", user("%d", 50000)), ("besteldatum", when("%d-%m-%Y %H:%M")), ("productgroep", pick("brood", "kaas",
-                      "vis", "vlees", "groente", "fruit", "bier", "wijn")), ("bedrag", money(comma=True)), ("filiaal", any_of("A", "B", "C"))],
+                      "vis", "vlees", "groente", "fruit", "bier", "wijn")), ("bedrag", money(comma=True)), ("filiaal", any_of("A", "B",
+                      "C"))],
      ["klantnummer"], ["besteldatum"], ["productgroep"], delimiter=";", tick=60)
 case("cosmetics_clicks", [("event_time", when("%Y-%m-%d %H:%M:%S UTC")), ("event_type", any_of("view", "cart", "purchase")),
                           ("product_id", item("58%05d")), ("category_id", item("14875800%02d")), ("brand", pick("runail", "irisk", "")),
@@ -87,13 +90,17 @@ case("tickets_dmy", [("Ticket ID", user("T-%d")), ("Changed At", when("%d/%m/%Y 
 case("helpdesk_log", [("Case ID", user("Case %d", 1, 1)), ("Activity", pick(*STATE)), ("Resource", any_of("Value 1", "Value 2")),
                       ("Complete Timestamp", when("%Y/%m/%d %H:%M:%S.000")), ("Variant", per_user("V1", "V2", "V3"))],
      ["Case ID"], ["Complete Timestamp"], ["Activity"])
-case("xes_csv", [("case:concept:name", user("%d", 173688)), ("concept:name", pick("A_SUBMITTED", "A_ACCEPTED", "O_SENT", "W_Call", "O_BACK")),
+case("xes_csv", [("case:concept:name", user("%d", 173688)), ("concept:name", pick("A_SUBMITTED", "A_ACCEPTED", "O_SENT", "W_Call",
+     "O_BACK")),
                  ("time:timestamp", when("%Y-%m-%dT%H:%M:%S.%{ms}+02:00", 2)), ("lifecycle:transition", any_of("START", "COMPLETE")),
                  ("org:resource", any_of("10910", "11180", ""))], ["case:concept:name"], ["time:timestamp"], ["concept:name"])
-case("jira_changes", [("Issue key", user("OPS-%d", 1, 1)), ("Field", any_of("status", "status", "assignee")), ("To", pick("Open", "In Progress",
-                      "Review", "Done", "Blocked")), ("Changed", when("%d/%b/%y %{I}:%M %p")), ("Author", any_of("ann", "bob", "cem", "dee"))],
+case("jira_changes", [("Issue key", user("OPS-%d", 1, 1)), ("Field", any_of("status", "status", "assignee")), ("To", pick("Open",
+     "In Progress",
+                      "Review", "Done", "Blocked")), ("Changed", when("%d/%b/%y %{I}:%M %p")), ("Author", any_of("ann", "bob", "cem",
+                      "dee"))],
      ["Issue key"], ["Changed"], ["To", "Field,To"], tick=60)
-case("incident_nl", [("Incident ID", user("IM%07d")), ("DateStamp", when("%d-%m-%Y %H:%M:%S")), ("IncidentActivity_Number", row_number("001A%07d")),
+case("incident_nl", [("Incident ID", user("IM%07d")), ("DateStamp", when("%d-%m-%Y %H:%M:%S")), ("IncidentActivity_Number",
+     row_number("001A%07d")),
                      ("IncidentActivity_Type", pick("Reassignment", "Update", "Closed", "Open", "Caused By", "Status Change")),
                      ("Assignment Group", any_of("TEAM0001", "TEAM0002", "TEAM0003")), ("KM number", per_user("KM1", "KM2"))],
      ["Incident ID"], ["DateStamp"], ["IncidentActivity_Type"], delimiter=";")
@@ -101,7 +108,8 @@ case("permit_two_times", [("dossier", user("D%d")), ("stap", pick("aanvraag", "t
                           ("event_time", when("%Y-%m-%dT%H:%M:%S")), ("processed_at", lambda r, rng: when("%Y-%m-%dT%H:%M:%S")(
                               dict(r, t=r["t"] + 3600 + int(9000 * rng.random())), rng))],
      ["dossier"], ["event_time"], ["stap"])
-case("github_events", [("id", row_number("%d", 2489651045)), ("type", pick("PushEvent", "IssuesEvent", "ForkEvent", "WatchEvent", "CreateEvent")),
+case("github_events", [("id", row_number("%d", 2489651045)), ("type", pick("PushEvent", "IssuesEvent", "ForkEvent", "WatchEvent",
+     "CreateEvent")),
                        ("actor", nested(id=user("%d"), login=user("dev%d"))), ("repo", nested(id=item("%d"), name=item("org/repo%d"))),
                        ("created_at", when("%Y-%m-%dT%H:%M:%SZ")), ("public", lambda r, rng: True)],
      ["actor.login", "actor.id"], ["created_at"], ["type", "repo.name"], form="jsonl")
@@ -111,32 +119,44 @@ case("mail_log", [("Message-ID", row_code(20)), ("From", per_user(*EMAIL)), ("Da
 # ---- logs ----
 case("apache_table", [("host", per_user(*HOSTS)), ("time", when("[%d/%b/%Y:%H:%M:%S +0100]", 1)), ("request", pick(*PAGES)),
                       ("status", any_of("200", "200", "404", "500")), ("bytes", count(100, 9000))], ["host"], ["time"], ["request"])
-case("apache_kaggle", [("IP", per_user(*HOSTS)), ("Time", when("[%d/%b/%Y:%H:%M:%S")), ("URL", pick(*["GET %s HTTP/1.1" % p for p in PAGES])),
+case("apache_kaggle", [("IP", per_user(*HOSTS)), ("Time", when("[%d/%b/%Y:%H:%M:%S")), ("URL",
+     pick(*["GET %s HTTP/1.1" % p for p in PAGES])),
                        ("Staus", any_of("200", "200", "302", "304"))], ["IP"], ["Time"], ["URL"])
 case("web_session_json", [("domain_userid", user_code()), ("domain_sessionid", visit("sess%d")), ("page_urlpath", pick(*PAGES)),
-                          ("collector_tstamp", when("%Y-%m-%d %H:%M:%S.%{ms}")), ("event_id", row_code()), ("event_name", constant("page_view")),
+                          ("collector_tstamp", when("%Y-%m-%d %H:%M:%S.%{ms}")), ("event_id", row_code()), ("event_name",
+                          constant("page_view")),
                           ("br_lang", per_user("de", "en", "fr"))], ["domain_userid"], ["collector_tstamp"], ["page_urlpath"], form="jsonl")
-case("ga_events", [("user_pseudo_id", user("%d.167", 1027)), ("event_timestamp", integer(1000000)), ("event_name", pick("page_view", "scroll",
-                   "click", "session_start", "first_visit", "purchase")), ("platform", constant("WEB")), ("geo", nested(country=per_user(*LAND)))],
+case("ga_events", [("user_pseudo_id", user("%d.167", 1027)), ("event_timestamp", integer(1000000)), ("event_name", pick("page_view",
+     "scroll",
+                   "click", "session_start", "first_visit", "purchase")), ("platform", constant("WEB")), ("geo",
+                   nested(country=per_user(*LAND)))],
      ["user_pseudo_id"], ["event_timestamp"], ["event_name"], form="jsonl")
-case("machine_errors", [("datetime", when("%Y-%m-%d %H:00:00")), ("machineID", user("%d", 1, 1)), ("errorID", pick("error1", "error2", "error3",
+case("machine_errors", [("datetime", when("%Y-%m-%d %H:00:00")), ("machineID", user("%d", 1, 1)), ("errorID", pick("error1", "error2",
+     "error3",
                         "error4", "error5"))], ["machineID"], ["datetime"], ["errorID"], tick=3600)
 case("machine_ts_ms", [("ts_ms", unix(1000)), ("machine", user("press-%d", 1, 1)), ("state", pick("run", "idle", "setup", "fault", "stop")),
                        ("temp", money(20, 90)), ("vibration", money(0, 3))], ["machine"], ["ts_ms"], ["state"])
-case("iot_nested", [("deviceId", user("dev-%d")), ("payload", nested(kind=pick("boot", "report", "alarm", "sleep", "update"), value=money())),
-                    ("meta", nested(receivedAt=integer(1000), fw=any_of("1.2", "1.3")))], ["deviceId"], ["meta.receivedAt"], ["payload.kind"],
+case("iot_nested", [("deviceId", user("dev-%d")), ("payload", nested(kind=pick("boot", "report", "alarm", "sleep", "update"),
+     value=money())),
+                    ("meta", nested(receivedAt=integer(1000), fw=any_of("1.2", "1.3")))], ["deviceId"], ["meta.receivedAt"],
+                    ["payload.kind"],
      form="jsonl")
-case("syslog_like", [("Timestamp", when("%b %{d} %Y %H:%M:%S")), ("Node", user("node%03d", 1, 1)), ("Component", pick("kernel", "sshd", "cron",
+case("syslog_like", [("Timestamp", when("%b %{d} %Y %H:%M:%S")), ("Node", user("node%03d", 1, 1)), ("Component", pick("kernel", "sshd",
+     "cron",
                      "systemd", "dhclient", "ntpd")), ("Level", any_of("INFO", "WARN", "ERROR")), ("Content", words)],
      ["Node"], ["Timestamp"], ["Component"])
-case("plc_french", [("Horodatage", when("%d/%m/%Y %H:%M:%S")), ("Automate", user("API-%d", 1, 1)), ("Alarme", pick("surchauffe", "arrêt", "pression",
+case("plc_french", [("Horodatage", when("%d/%m/%Y %H:%M:%S")), ("Automate", user("API-%d", 1, 1)), ("Alarme", pick("surchauffe", "arrêt",
+     "pression",
                     "niveau", "porte", "débit")), ("Durée", money(comma=True))], ["Automate"], ["Horodatage"], ["Alarme"], delimiter=";",
      encoding="utf-16")
-case("car_sharing", [("vehicle", user("B-XY %d")), ("start_datetime", when("%Y-%m-%dT%H:%M:%S+01:00", 1)), ("end_datetime", lambda r, rng: when(
-    "%Y-%m-%dT%H:%M:%S+01:00", 1)(dict(r, t=r["t"] + 600 + int(3000 * rng.random())), rng)), ("station", pick("Zoo", "Dom", "Hafen", "Markt",
+case("car_sharing", [("vehicle", user("B-XY %d")), ("start_datetime", when("%Y-%m-%dT%H:%M:%S+01:00", 1)), ("end_datetime", lambda r,
+     rng: when(
+    "%Y-%m-%dT%H:%M:%S+01:00", 1)(dict(r, t=r["t"] + 600 + int(3000 * rng.random())), rng)), ("station", pick("Zoo", "Dom", "Hafen",
+    "Markt",
                                                                                                    "Park", "Uni"))],
      ["vehicle"], ["start_datetime"], ["station"])
-case("access_cards", [("Card No", user("%d", 88000)), ("Event Time", when("%d-%b-%Y %H:%M:%S")), ("Door", pick("Main", "Garage", "Lab", "Roof",
+case("access_cards", [("Card No", user("%d", 88000)), ("Event Time", when("%d-%b-%Y %H:%M:%S")), ("Door", pick("Main", "Garage", "Lab",
+     "Roof",
                       "Server", "Store")), ("Direction", any_of("IN", "OUT"))], ["Card No"], ["Event Time"], ["Door", "Door,Direction"])
 case("auth_log_zone", [("username", user("u%d")), ("at", when("%Y-%m-%d %H:%M:%S CET", 1)), ("result", pick("login", "logout", "failure",
                        "locked", "reset")), ("ip", any_of(*HOSTS))], ["username"], ["at"], ["result"])
@@ -145,15 +165,18 @@ case("k8s_events", [("lastTimestamp", when("%Y-%m-%dT%H:%M:%SZ")), ("reason", pi
      ["involvedObject.name"], ["lastTimestamp"], ["reason"], form="pretty")
 case("epoch_decimal_ms", [("device", user("d%d")), ("epoch_ms", unix(1000, 3)), ("signal", pick("up", "down", "sync", "loss", "low"))],
      ["device"], ["epoch_ms"], ["signal"])
-case("epoch_us_pipe", [("probe", user("p%d")), ("stamp", unix(1000000)), ("code", pick("A1", "A2", "B1", "B2", "C1", "C2")), ("value", money())],
+case("epoch_us_pipe", [("probe", user("p%d")), ("stamp", unix(1000000)), ("code", pick("A1", "A2", "B1", "B2", "C1", "C2")), ("value",
+     money())],
      ["probe"], ["stamp"], ["code"], delimiter="|")
 case("epoch_ns", [("host", user("web%d", 1, 1)), ("ts", integer(1000000000)), ("endpoint", pick(*PAGES)), ("latency", money())],
      ["host"], ["ts"], ["endpoint"], form="jsonl")
 case("quoted_breaks", [("User", user("u%d")), ("Created", when(ISO)), ("Text", lambda r, rng: words(r, rng) + "\n" + words(r, rng)),
-                       ("Channel", pick("mail", "phone", "chat", "shop", "fax"))], ["User"], ["Created"], ["Channel"], quote=True, eol="\r\n")
+                       ("Channel", pick("mail", "phone", "chat", "shop", "fax"))], ["User"], ["Created"], ["Channel"], quote=True,
+                       eol="\r\n")
 
 # ---- media, games, learning ----
-case("lastfm", [("userid", user("user_%06d", 1, 1)), ("timestamp", when("%Y-%m-%dT%H:%M:%SZ")), ("artist_id", item("a%08d")), ("artist_name",
+case("lastfm", [("userid", user("user_%06d", 1, 1)), ("timestamp", when("%Y-%m-%dT%H:%M:%SZ")), ("artist_id", item("a%08d")),
+     ("artist_name",
                 pick("Coltrane", "Davis", "Monk", "Evans", "Hancock", "Shorter", "Mingus", "Rollins", "Getz", "Baker", "Blakey", "Silver")),
                 ("track_id", item("t%08d")), ("track_name", pick(*SONGS))], ["userid"], ["timestamp"],
      ["track_name", "track_id", "artist_name", "artist_id"], delimiter="\t")
@@ -163,13 +186,15 @@ case("streaming_history", [("ts", when("%Y-%m-%dT%H:%M:%SZ")), ("username", user
                            ("ms_played", count(1000, 90000)), ("master_metadata_track_name", pick(*SONGS)), ("reason_start",
                             any_of("trackdone", "fwdbtn", "clickrow")), ("shuffle", lambda r, rng: False)],
      ["username"], ["ts"], ["master_metadata_track_name"], form="json")
-case("listens_constant", [("event", constant("play")), ("user_name", user("u%d")), ("listened_at", integer()), ("item", nested(id=item("i%d"),
+case("listens_constant", [("event", constant("play")), ("user_name", user("u%d")), ("listened_at", integer()), ("item",
+     nested(id=item("i%d"),
                           title=pick(*SONGS)))], ["user_name"], ["listened_at"], ["item.id", "item.title"], form="jsonl")
 case("movielens_dat", [("user", user("%d", 1, 1)), ("movie", item("%d")), ("rating", any_of("3", "4", "5")), ("ts", unix())],
      ["1"], ["4"], ["2"], kind="ambiguous", header=False, delimiter=",")
 case("ratings_csv", [("userId", user("%d", 1, 1)), ("movieId", item("%d")), ("rating", any_of("3.0", "4.5", "5.0")), ("timestamp", unix())],
      ["userId"], ["timestamp"], ["movieId"])
-case("books_reviews", [("reviewerID", user("A%dXQ")), ("asin", item("B000%05d")), ("overall", any_of("3.0", "4.0", "5.0")), ("reviewText", words),
+case("books_reviews", [("reviewerID", user("A%dXQ")), ("asin", item("B000%05d")), ("overall", any_of("3.0", "4.0", "5.0")), ("reviewText",
+     words),
                        ("reviewTime", when("%m %{d}, %Y")), ("unixReviewTime", integer())], ["reviewerID"], ["unixReviewTime"], ["asin"],
      form="jsonl", tick=86400, mean=40000)
 case("chess_games", [("player", user("gm%d")), ("opening", pick("C20", "B01", "D10", "A45", "E60", "C42")), ("utc_date", when("%Y.%m.%d")),
@@ -178,7 +203,8 @@ case("chess_games", [("player", user("gm%d")), ("opening", pick("C20", "B01", "D
 case("game_telemetry", [("playerGuid", user_code(20)), ("eventName", pick("spawn", "kill", "death", "loot", "levelup", "quit")),
                         ("clientTime", when("%Y-%m-%dT%H:%M:%S.%{ms}Z")), ("map", any_of("dust", "mill", "port")), ("level", count(1, 40))],
      ["playerGuid"], ["clientTime"], ["eventName"], zip=True)
-case("game_purchases_ru", [("игрок", user("p%d")), ("время", when("%d.%m.%Y %H:%M:%S")), ("предмет", pick("меч", "щит", "лук", "зелье", "шлем",
+case("game_purchases_ru", [("игрок", user("p%d")), ("время", when("%d.%m.%Y %H:%M:%S")), ("предмет", pick("меч", "щит", "лук", "зелье",
+     "шлем",
                            "кольцо")), ("цена", money())], ["игрок"], ["время"], ["предмет"])
 case("duolingo_like", [("p_recall", money(0, 1)), ("timestamp", unix()), ("delta", count(10, 9999)), ("user_id", user("u:%d")),
                        ("learning_language", per_user("de", "fr", "es")), ("lexeme_id", item("%08d")), ("history_seen", count(1, 20))],
@@ -187,12 +213,14 @@ case("mooc_actions", [("ACTIONID", row_number("%d", 0)), ("USERID", user("%d", 0
                       lambda r, rng: "%.1f" % (r["t"] - 1704269700))], ["USERID"], ["TIMESTAMP"], ["TARGETID"], delimiter="\t",
      shift=1704269700)
 case("moodle_log", [("Time", when("%{d}/%m/%y, %H:%M:%S")), ("User full name", user("Student %d", 1, 1)), ("Affected user", constant("-")),
-                    ("Event context", any_of("Course: Algebra", "Forum: News", "Quiz: Week 1")), ("Component", pick("System", "Forum", "Quiz", "File")),
+                    ("Event context", any_of("Course: Algebra", "Forum: News", "Quiz: Week 1")), ("Component", pick("System", "Forum",
+                    "Quiz", "File")),
                     ("Event name", pick("Course viewed", "Quiz started", "Post created", "File viewed", "Quiz submitted", "User graded",
                      "Discussion viewed")), ("Origin", constant("web")), ("IP address", any_of(*HOSTS))],
      ["User full name"], ["Time"], ["Event name"])
 case("learning_assist", [("order_id", row_number("%d", 21000000)), ("user_id", user("%d", 60000)), ("skill_name", pick("Addition", "Area",
-                         "Median", "Percent", "Angles", "Ratio")), ("correct", any_of("0", "1")), ("start_time", when("%Y-%m-%d %H:%M:%S.%f")),
+                         "Median", "Percent", "Angles", "Ratio")), ("correct", any_of("0", "1")), ("start_time",
+                         when("%Y-%m-%d %H:%M:%S.%f")),
                          ("end_time", lambda r, rng: when("%Y-%m-%d %H:%M:%S.%f")(dict(r, t=r["t"] + 20 + int(90 * rng.random())), rng))],
      ["user_id"], ["start_time"], ["skill_name"], encoding="latin-1")
 case("library_loans_jp", [("利用者番号", user("R%d")), ("貸出日時", when("%Y/%m/%d %H:%M")), ("書名", pick("坊っちゃん", "こころ", "雪国", "羅生門", "舞姫",
@@ -204,19 +232,25 @@ case("tv_apps_zh", [("用户编号", user("U%d")), ("观看时间", when("%Y年%
 case("admissions", [("row_id", row_number()), ("subject_id", user("%d", 10006)), ("hadm_id", visit("1%d")), ("charttime", when(ISO)),
                     ("itemid", item("22%04d")), ("valuenum", money(0, 200)), ("valueuom", pick("mmHg", "bpm", "%"))],
      ["subject_id"], ["charttime"], ["itemid"])
-case("clinic_visits", [("Patient_ID", user("P%05d")), ("Birthdate", per_user("1950-02-03", "1961-05-06", "1972-07-28", "1980-09-10", "1999-12-24")),
+case("clinic_visits", [("Patient_ID", user("P%05d")), ("Birthdate", per_user("1950-02-03", "1961-05-06", "1972-07-28", "1980-09-10",
+     "1999-12-24")),
                        ("Visit_Date", when("%Y-%m-%d")), ("ICD10", pick("I10", "E11", "J45", "M54", "F32", "K21")), ("Physician",
                         any_of("Dr. A", "Dr. B", "Dr. C"))], ["Patient_ID"], ["Visit_Date"], ["ICD10"], tick=86400, mean=40000)
 case("prescriptions_de", [("Versichertennr", user("V%d")), ("Abgabedatum", when("%d.%m.%Y")), ("Wirkstoff", pick("Ibuprofen", "Ramipril",
-                          "Metformin", "Simvastatin", "Pantoprazol")), ("Packungen", count())], ["Versichertennr"], ["Abgabedatum"], ["Wirkstoff"],
+                          "Metformin", "Simvastatin", "Pantoprazol")), ("Packungen", count())], ["Versichertennr"], ["Abgabedatum"],
+                          ["Wirkstoff"],
      delimiter=";", tick=86400, mean=40000)
 case("sepsis_offset", [("Case ID", user("C%d")), ("Activity", pick("ER Triage", "Leucocytes", "CRP", "IV Liquid", "Release A",
-                       "LacticAcid")), ("Complete Timestamp", when("%Y/%m/%d %H:%M:%S.000+0100", 1)), ("Age", per_user("45", "60", "85", "30"))],
+                       "LacticAcid")), ("Complete Timestamp", when("%Y/%m/%d %H:%M:%S.000+0100", 1)), ("Age", per_user("45", "60", "85",
+                       "30"))],
      ["Case ID"], ["Complete Timestamp"], ["Activity"])
-case("hr_changes", [("employee no", user("E-%d")), ("effective", when("%B %{d}, %Y")), ("change", pick("hired", "promoted", "transfer", "raise",
-                    "leave", "return")), ("department", any_of("IT", "HR", "Sales"))], ["employee no"], ["effective"], ["change"], tick=86400,
+case("hr_changes", [("employee no", user("E-%d")), ("effective", when("%B %{d}, %Y")), ("change", pick("hired", "promoted", "transfer",
+     "raise",
+                    "leave", "return")), ("department", any_of("IT", "HR", "Sales"))], ["employee no"], ["effective"], ["change"],
+                    tick=86400,
      mean=50000)
-case("hotel_italian", [("Ospite", user("O%d")), ("Data", when("%d/%m/%Y")), ("Ora", when("%H.%M")), ("Servizio", pick("bar", "spa", "cena", "pranzo",
+case("hotel_italian", [("Ospite", user("O%d")), ("Data", when("%d/%m/%Y")), ("Ora", when("%H.%M")), ("Servizio", pick("bar", "spa",
+     "cena", "pranzo",
                        "lavanderia", "parcheggio")), ("Importo", money(comma=True))], ["Ospite"], ["Data,Ora", "Data Ora", "Data"],
      ["Servizio"], delimiter=";", encoding="utf-8-sig", tick=60)
 case("bike_trips", [("ride_id", row_code()), ("started_at", when(ISO)), ("ended_at", lambda r, rng: when(ISO)(dict(r, t=r["t"] + 300 + int(
@@ -224,24 +258,31 @@ case("bike_trips", [("ride_id", row_code()), ("started_at", when(ISO)), ("ended_
                                                                                                                    user("%d", 3300))],
      ["member_no"], ["started_at"], ["start_station_name"])
 case("checkins", [("user", user("%d", 0, 1)), ("check-in time", when("%Y-%m-%dT%H:%M:%SZ")), ("latitude", money(30, 60)), ("longitude",
-                  money(0, 90)), ("location id", item("%d", 22847))], ["user"], ["check-in time"], ["location id"], delimiter="\t", order="latest")
-case("foursquare", [("userId", user("%d")), ("venueId", item("4bf58dd8d%05d")), ("venueCategory", pick("Bar", "Gym", "Office", "Park", "Cafe",
+                  money(0, 90)), ("location id", item("%d", 22847))], ["user"], ["check-in time"], ["location id"], delimiter="\t",
+                  order="latest")
+case("foursquare", [("userId", user("%d")), ("venueId", item("4bf58dd8d%05d")), ("venueCategory", pick("Bar", "Gym", "Office", "Park",
+     "Cafe",
                     "Home")), ("timezoneOffset", constant("-240")), ("utcTimestamp", when("%a %b %d %H:%M:%S +0000 %Y"))],
      ["userId"], ["utcTimestamp"], ["venueId", "venueCategory"])
-case("ais_ports", [("MMSI", user("2110%05d")), ("# Timestamp", when("%d/%m/%Y %H:%M:%S")), ("Navigational status", pick("Under way", "Moored",
+case("ais_ports", [("MMSI", user("2110%05d")), ("# Timestamp", when("%d/%m/%Y %H:%M:%S")), ("Navigational status", pick("Under way",
+     "Moored",
                    "Anchored", "Fishing", "Aground")), ("SOG", money(0, 20)), ("COG", money(0, 360))], ["MMSI"], ["# Timestamp"],
      ["Navigational status"])
 case("weather_calls", [("caller", user("+4930%06d", 55000)), ("call_date", when("%d %b %Y")), ("call_time", when("%I:%M:%S %p")), ("line",
-                       pick("north", "south", "east", "west", "sea"))], ["caller"], ["call_date,call_time", "call_date call_time", "call_date"],
+                       pick("north", "south", "east", "west", "sea"))], ["caller"], ["call_date,call_time", "call_date call_time",
+                       "call_date"],
      ["line"])
 case("german_months", [("Mitglied", user("M-%d")), ("Eintrag vom", when("%{d}. %{de} %Y")), ("Kurs", pick("Yoga", "Boxen", "Tanz", "Judo",
                        "Schach"))], ["Mitglied"], ["Eintrag vom"], ["Kurs"], tick=86400, mean=50000)
-case("portuguese_app", [("usuário", user("u%d")), ("data_hora", when("%d/%m/%Y %H:%M:%S")), ("ação", pick("entrar", "sair", "comprar", "buscar",
+case("portuguese_app", [("usuário", user("u%d")), ("data_hora", when("%d/%m/%Y %H:%M:%S")), ("ação", pick("entrar", "sair", "comprar",
+     "buscar",
                         "avaliar")), ("dispositivo", per_user("celular", "tablet"))], ["usuário"], ["data_hora"], ["ação"], delimiter=";",
      encoding="latin-1")
-case("turkish_app", [("kullanıcı", user("k%d")), ("tarih", when("%d.%m.%Y %H:%M")), ("işlem", pick("giriş", "çıkış", "ödeme", "arama", "iade"))],
+case("turkish_app", [("kullanıcı", user("k%d")), ("tarih", when("%d.%m.%Y %H:%M")), ("işlem", pick("giriş", "çıkış", "ödeme", "arama",
+     "iade"))],
      ["kullanıcı"], ["tarih"], ["işlem"], delimiter=";", tick=60)
-case("swedish_loggar", [("anvandare", user("a%d")), ("tidpunkt", when("%Y-%m-%d %H:%M:%S")), ("handelse", pick("start", "paus", "klar", "fel",
+case("swedish_loggar", [("anvandare", user("a%d")), ("tidpunkt", when("%Y-%m-%d %H:%M:%S")), ("handelse", pick("start", "paus", "klar",
+     "fel",
                         "avbrott"))], ["anvandare"], ["tidpunkt"], ["handelse"], delimiter="|")
 
 # ---- apps ----
@@ -252,16 +293,20 @@ case("amplitude", [("$insert_id", row_code()), ("user_id", user("%d")), ("event_
                    ("event_time", when("%Y-%m-%d %H:%M:%S.%f")), ("server_upload_time", lambda r, rng: when("%Y-%m-%d %H:%M:%S.%f")(
                        dict(r, t=r["t"] + int(200 * rng.random())), rng)), ("country", per_user(*LAND)), ("uuid", row_code(20))],
      ["user_id"], ["event_time"], ["event_type"], form="jsonl")
-case("segment_wrap", [("anonymousId", user_code()), ("type", constant("track")), ("event", pick("Viewed", "Added", "Bought", "Left", "Rated")),
+case("segment_wrap", [("anonymousId", user_code()), ("type", constant("track")), ("event", pick("Viewed", "Added", "Bought", "Left",
+     "Rated")),
                       ("timestamp", when("%Y-%m-%dT%H:%M:%S.%{ms}Z")), ("messageId", row_code(20)), ("receivedAt", lambda r, rng: when(
                           "%Y-%m-%dT%H:%M:%S.%{ms}Z")(dict(r, t=r["t"] + 1 + int(30 * rng.random())), rng))],
      ["anonymousId"], ["timestamp"], ["event"], form="json", wrap="data")
-case("crash_reports", [("Report", row_number("CR%06d")), ("Install ID", user_code(16)), ("Occurred (UTC)", when("%Y-%m-%d %H:%M:%S")), ("Exception",
+case("crash_reports", [("Report", row_number("CR%06d")), ("Install ID", user_code(16)), ("Occurred (UTC)", when("%Y-%m-%d %H:%M:%S")),
+     ("Exception",
                        pick("NullPointer", "OutOfMemory", "Timeout", "IO", "Security")), ("App Version", any_of("1.0", "1.1", "2.0"))],
      ["Install ID"], ["Occurred (UTC)"], ["Exception"])
-case("chat_commands", [("chat", user("c%d")), ("sent", when("%d.%m.%y, %H:%M")), ("command", pick("/start", "/help", "/stop", "/buy", "/list",
+case("chat_commands", [("chat", user("c%d")), ("sent", when("%d.%m.%y, %H:%M")), ("command", pick("/start", "/help", "/stop", "/buy",
+     "/list",
                        "/info"))], ["chat"], ["sent"], ["command"], quote=True, tick=60)
-case("utf16_tab", [("Member ID", user("%d", 7000)), ("Timestamp", when("%m/%d/%Y %{I}:%M:%S %p")), ("Activity", pick("Login", "Search", "Café",
+case("utf16_tab", [("Member ID", user("%d", 7000)), ("Timestamp", when("%m/%d/%Y %{I}:%M:%S %p")), ("Activity", pick("Login", "Search",
+     "Café",
                    "Export", "Logout"))], ["Member ID"], ["Timestamp"], ["Activity"], delimiter="\t", encoding="utf-16")
 case("newsletter", [("subscriber", per_user(*EMAIL)), ("campaign", item("N%d")), ("action", pick("sent", "opened", "clicked", "bounced",
                     "unsubscribed")), ("action_at", when("%Y-%m-%dT%H:%MZ"))], ["subscriber"], ["action_at"], ["action"], tick=60)
@@ -269,9 +314,11 @@ case("relative_hours", [("run", user("run%d", 1, 1)), ("elapsed", lambda r, rng:
                         pick("load", "heat", "mix", "cool", "empty"))], ["run"], ["elapsed"], ["step"], kind="ambiguous", any_times=True)
 case("small_integers", [("patient", user("p%d")), ("day", lambda r, rng: "%d" % ((r["t"] - 1704269700) // 86400)), ("finding", pick("fever",
                         "cough", "rash", "pain"))], ["patient"], ["day"], ["finding"], kind="ambiguous", any_times=True, mean=20000)
-case("dates_uncertain", [("client", user("c%d")), ("visited", lambda r, rng: "%02d/%02d/2024" % (1 + r["i"] % 12, 1 + r["i"] // 40)), ("service",
+case("dates_uncertain", [("client", user("c%d")), ("visited", lambda r, rng: "%02d/%02d/2024" % (1 + r["i"] % 12, 1 + r["i"] // 40)),
+     ("service",
                          pick("cut", "wash", "color", "perm"))], ["client"], ["visited"], ["service"], kind="ambiguous", any_times=True)
-case("two_events", [("customer", user("c%d")), ("time", when(ISO)), ("channel", any_of("web", "store", "phone")), ("product", pick(*FRUIT))],
+case("two_events", [("customer", user("c%d")), ("time", when(ISO)), ("channel", any_of("web", "store", "phone")), ("product",
+     pick(*FRUIT))],
      ["customer"], ["time"], ["product", "channel,product"], kind="ambiguous")
 case("two_users", [("sender", user("a%d")), ("receiver", lambda r, rng: "b%d" % int(24 * rng.random())), ("time", when(ISO)), ("kind",
                    pick("text", "call", "photo", "video"))], ["sender", "receiver"], ["time"], ["kind"], kind="ambiguous")

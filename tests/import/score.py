@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Of each half: at least so many clear files right; at most so many wrong (of all kinds) and refused (of the clear and ambiguous).
-BAR = {"dev": {"right": 35, "wrong": 0, "refused": 5}, "held": {"right": 29, "wrong": 0, "refused": 8}}
+BAR = {"dev": {"right": 39, "wrong": 0, "refused": 0}, "held": {"right": 36, "wrong": 0, "refused": 0}}
 
 
 def run(tool, folder, arguments):
@@ -75,7 +75,8 @@ def main():
             print("--- %s (%s): %s\n%s" % (one["file"], one["kind"], result, text))
     print("half  kind       files  right  question  wrong  refused")
     for (half, kind), found in sorted(results.items()):
-        print("%-5s %-10s %5d %6d %9d %6d %8d" % (half, kind, len(found), *(found.count(r) for r in ("right", "question", "wrong", "refused"))))
+        print("%-5s %-10s %5d %6d %9d %6d %8d" % (half, kind, len(found), *(found.count(r) for r in ("right", "question", "wrong",
+        "refused"))))
     for half, bar in BAR.items():
         everything = [r for (h, _), found in results.items() if h == half for r in found]
         for what, good in (("right", results[(half, "clear")].count("right") >= bar["right"]),

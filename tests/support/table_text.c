@@ -29,6 +29,7 @@ lapse_import_options defaults(void)
     lapse_import_options options;
     lapse_import_options_default(&options);
     options.threads = 1;
+    options.encoding = "utf-8"; /* so that other bytes are errors */
     return options;
 }
 

@@ -4,7 +4,7 @@
 
 #include <lapse.h>
 
-/* Default options with one thread. */
+/* Default options with one thread, and text in UTF-8. */
 lapse_import_options defaults(void);
 
 /* Imports bytes as the file "t.csv", in chunks of chunk_size. */

@@ -331,7 +331,8 @@ static void every_type_of_time_gives_the_same_times(void **state)
     static const char fractions[] = "user,time,event\na,1326506723.25,x\na,17.5,y\n";
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
         same_as(fractions, fractions, FORMATS("u", numbers[i], "u"), defaults());
-    static const char halves[] = "user,time,event\na,0.25,x\na,65504,y\na,1.5,y\na,-2047,x\na,5.9604644775390625e-08,y\n";
+    static const char halves[] =
+        "user,time,event\na,0.25,x\na,65504,y\na,1.5,y\na,-2047,x\na,5.9604644775390625e-08,y\n";
     static const char *const floats[] = {"e", "f", "g"};
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
         same_as(halves, halves, FORMATS("u", floats[i], "u"), defaults());

@@ -127,7 +127,8 @@ static void values_decide_too(void **state)
          "the columns are not certain: the sequence ('group' or 'id'); set --sequence group --time time --event event"},
         {"x,user,time,code,what", "user", "what", NULL},
         {"user,group,time,code,event", NULL, NULL,
-         "the columns are not certain: the sequence ('group' or 'user'); set --sequence group --time time --event event"},
+         "the columns are not certain: the sequence ('group' or 'user'); set --sequence group --time time --event "
+         "event"},
         {"user,group,time,item,note", NULL, NULL,
          "the columns are not certain: the sequence ('note' or 'user'); set --sequence note --time time --event group"},
     };
@@ -158,13 +159,16 @@ static void equally_good_columns_are_refused(void **state)
         {"user,time,action,item\na,1,view,x\n",
          "the columns are not certain: the event ('action' or 'item'); set --sequence user --time time --event action"},
         {"timestamp,visitorid,event,itemid\n1,a,view,x\n",
-         "the columns are not certain: the event ('event' or 'itemid'); set --sequence visitorid --time timestamp --event event"},
+         "the columns are not certain: the event ('event' or 'itemid'); set --sequence visitorid --time timestamp "
+         "--event event"},
         {"user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x\n",
-         "the columns are not certain: the time ('ship_date' or 'return_date'); set --sequence user --time ship_date --event item"},
-        {"userId,user_id,time,item\na,b,1,x\nc,b,2,x\n",
-         "the columns are not certain: the sequence ('userId' or 'user_id'); set --sequence userId --time time --event item"},
+         "the columns are not certain: the time ('ship_date' or 'return_date'); set --sequence user --time ship_date "
+         "--event item"},
+        {"userId,user_id,time,item\na,b,1,x\nc,b,2,x\n", "the columns are not certain: the sequence ('userId' or "
+                                                         "'user_id'); set --sequence userId --time time --event item"},
         {"196,242,3,881250949\n186,302,3,891717742\n",
-         "the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set --sequence 1 --time 4 "
+         "the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set "
+         "--sequence 1 --time 4 "
          "--event 3 --no-header"},
     };
     lapse_import_options options = defaults();

@@ -27,7 +27,8 @@ typedef struct refusal {
     "' is not a time: expected unix seconds, milliseconds, microseconds or nanoseconds, or a date such as " \
     "2026-11-15T12:00:00Z"
 #define OTHER_UNIT(unit) "' has another magnitude than the other rows, which have " unit ": set --time-unit"
-#define UNCERTAIN "dates may have the day or the month first; set --sequence user --time time --event event --time-unit dmy"
+#define UNCERTAIN \
+    "dates may have the day or the month first; set --sequence user --time time --event event --time-unit dmy"
 #define AFTER_QUOTE "text follows the closing quote of a field; a quote inside a quoted field must be doubled"
 #define OPEN_QUOTE "a quoted field that begins in this line has no closing quote"
 
@@ -76,8 +77,6 @@ static void bad_rows_say_where_and_why(void **state)
         {HEAD "b,2,\"x\nc,3,y\n", 3, 0, OPEN_QUOTE},
         {HEAD "\"b\n\",\"2,x\nc,3,y", 4, 0, OPEN_QUOTE},
         {HEAD "b,2,\"x", 3, 0, OPEN_QUOTE},
-        {HEAD "b\xE4,2,x\n", 3, 1, "the name of the sequence is not valid UTF-8 text"},
-        {HEAD "b,2,caf\xE9\n", 3, 3, "the name of the event is not valid UTF-8 text"},
         {"user,time,event\n\"a\nb\",1,x\n\"c\n\nd\",soon,x\n", 4, 2, "'soon' is not a number, as the other times are"},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -91,6 +90,12 @@ static void bad_rows_say_where_and_why(void **state)
     const char *text = "user,time,event,event type\na,1,train,x\na,2,holdout,x\n";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 3, 3,
                 "'holdout' is not a split: expected train, valid or test");
+    options = defaults();
+    options.encoding = "utf-8"; /* otherwise it is found to be Latin-1 */
+    refuse_with(HEAD "b\xE4,2,x\n", strlen(HEAD "b\xE4,2,x\n"), &options, LAPSE_ERROR_INPUT, 3, 1,
+                "the name of the sequence is not valid UTF-8 text");
+    refuse_with(HEAD "b,2,caf\xE9\n", strlen(HEAD "b,2,caf\xE9\n"), &options, LAPSE_ERROR_INPUT, 3, 3,
+                "the name of the event is not valid UTF-8 text");
     options = defaults();
     options.header = false;
     refuse_with("a,1,x\nb\n", 8, &options, LAPSE_ERROR_INPUT, 2, 0, "this row has 1 field, but the first row has 3");
@@ -116,7 +121,6 @@ static void structural_faults_always_stop(void **state)
         {"us\xFF"
          "er,time,event\na,1,x\n",
          1, 1, "the header is not valid UTF-8 text"},
-        {"\xFF\xFEu", 1, 0, "this is UTF-16 text: save it as UTF-8"},
     };
     for (int skip = 0; skip < 2; skip++) {
         for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -328,9 +332,7 @@ static void hostile_files_are_refused(void **state)
         {"many_columns.csv", 2, 0, "this row has 5001 fields, but the header has 3"},
         {"open_quote.csv", 3, 0, OPEN_QUOTE},
         {"only_quotes.csv", 1, 0, OPEN_QUOTE},
-        {"latin1.csv", 2, 3, "the name of the event is not valid UTF-8 text"},
         {"binary.csv", 1, 0, BINARY},
-        {"utf16.csv", 1, 0, "this is UTF-16 text: save it as UTF-8"},
         {"bare_return.csv", 1, 0, "lines end with a bare carriage return: save the file with line feeds"},
         {"truncated.csv.gz", 0, 0, "the gzip data is truncated"},
         {"damaged.csv.gz", 0, 0, "the gzip data is corrupt: invalid distances set"},

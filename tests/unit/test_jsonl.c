@@ -244,12 +244,14 @@ static void other_faults(void **state)
         {"{\"user\":1,\"time\":2,\"event\":\"\\ud83d\"}\n", 1, 29,
          "this escape is half of a surrogate pair: the other half is missing"},
         {"{}\n", 1, 0, "no column was recognized as the sequence: select it with --sequence; the columns are: "},
-        {"{\n  \"user\": 1\n}\n", 1, 2, ONE_LINE},
+        {"{\n  \"user\": 1\n}\n", 1, 0,
+         "no column was recognized as the time: select it with --time; the columns are: user"},
         {"{\"user\":1,\"time\":2,\"action\":3,\"item\":4}\n", 1, 0,
          "the columns are not certain: the event ('action' or 'item'); set --sequence user --time time --event action"},
-        {"[{\"user\":1}]", 0, 0,
-         "this is a JSON array, not CSV or JSON Lines: write one object per line: jq -c '.[]' FILE"},
-        {"[]", 0, 0, "this is a JSON array, not CSV or JSON Lines: write one object per line: jq -c '.[]' FILE"},
+        {"[{\"user\":1}]", 1, 0, "no column was recognized as the time: select it with --time; the columns are: user"},
+        {"[]", 0, 0,
+         "this is a JSON array without objects, not CSV or JSON Lines: its elements must be objects, one for each "
+         "event"},
     };
     lapse_import_options options = defaults();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)

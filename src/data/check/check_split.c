@@ -143,7 +143,7 @@ static void check_tied_targets(lp_check_context *c)
         .warn = lp_check_fraction(tied, targets) >= many_tied_targets,
         .advice =
             "The order of the two is that of the source, which may be arbitrary or sorted (then it leaks the target): "
-            "shuffle ties, or import finer timestamps.",
+            "import with --basket, which shuffles ties, or import finer timestamps.",
     };
     lp_check_add(c, &found,
                  tied == 0 ? "No test event has the timestamp of the event before it."

@@ -47,7 +47,8 @@ static lapse_status choose_columns(struct import *all, lapse_error *error)
     }
     if (status == LAPSE_OK && !lp_arrow_sample(&all->reader.sample, table, &all->reader.arena))
         status = lp_fail_memory(error, "the first rows", (size_t)width * sizeof(lp_arrow_values));
-    const lp_columns_input input = {.options = all->reader.options, .first = &names, .sample = &all->reader.sample, .typed = true};
+    const lp_columns_input input = {
+        .options = all->reader.options, .first = &names, .sample = &all->reader.sample, .typed = true};
     if (status == LAPSE_OK)
         status = lp_columns_choose(&all->reader.columns, &all->reader.arena, &input, error);
     lp_csv_record_clear(&names);

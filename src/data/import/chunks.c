@@ -13,7 +13,7 @@
 
 static lapse_status fill(lp_chunks *chunks, char *into, size_t size, size_t *count, lapse_error *error)
 {
-    LP_TRY(lp_source_read(chunks->source, into, size, count, error));
+    LP_TRY(lp_text_read(&chunks->text, into, size, count, error));
     chunks->ended = *count < size;
     chunks->bytes += (int64_t)*count;
     return LAPSE_OK;
@@ -31,9 +31,10 @@ size_t lp_chunks_buffer_size(const lp_chunks *chunks)
     return chunks->limit + 1 + LP_CSV_PADDING;
 }
 
-lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_size, lapse_error *error)
+lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, size_t chunk_size,
+                            lapse_error *error)
 {
-    *chunks = (lp_chunks){.source = source,
+    *chunks = (lp_chunks){.open = true,
                           .chunk_size = chunk_size < limit_of_new ? chunk_size : limit_of_new,
                           .limit = limit_of_new,
                           .stop = INT64_MAX,
@@ -42,6 +43,7 @@ lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_s
     chunks->carry = lp_grow(NULL, lp_chunks_buffer_size(chunks), 1);
     if (!chunks->carry)
         return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(chunks));
+    LP_TRY(lp_text_open(&chunks->text, source, encoding, error));
     for (size_t goal = LP_CHUNK_PEEK < chunks->limit ? LP_CHUNK_PEEK : chunks->limit;
          !chunks->ended && goal <= chunks->limit; goal *= 2) {
         size_t count;
@@ -63,8 +65,6 @@ lapse_status lp_chunks_check(const lp_chunks *chunks, const char *file, lapse_er
     if (chunks->left == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file is empty: it must have a header and rows");
     LP_TRY(lp_file_kind_check(text, chunks->left, file, error));
-    if (chunks->left >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0))
-        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1, 0, "this is UTF-16 text: save it as UTF-8");
     const char *bare_return = memchr(text, '\n', chunks->left) ? NULL : memchr(text, '\r', chunks->left - 1);
     if (bare_return)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 1, 0,
@@ -84,8 +84,9 @@ const char *lp_chunk_fault_text(lp_chunk_fault fault)
 
 void lp_chunks_close(lp_chunks *chunks)
 {
-    if (chunks->source)
+    if (chunks->open)
         pthread_mutex_destroy(&chunks->lock);
+    lp_text_close(&chunks->text);
     lp_free(chunks->carry);
     *chunks = (lp_chunks){0};
 }

@@ -6,7 +6,7 @@
 #ifndef LP_CHUNKS_H
 #define LP_CHUNKS_H
 
-#include "data/import/source.h"
+#include "data/import/text_stream.h"
 
 #include <pthread.h>
 
@@ -31,7 +31,8 @@ typedef struct lp_chunk {
 } lp_chunk;
 
 typedef struct lp_chunks {
-    lp_source *source; /* the caller's */
+    lp_text_stream text;
+    bool open;
     char delimiter;
     bool lines; /* a record is a line: quotes have no meaning */
     size_t chunk_size;
@@ -49,11 +50,12 @@ typedef struct lp_chunks {
 } lp_chunks;
 
 /* Reads the beginning of the text: chunks->carry then has at least its first LP_CHUNK_PEEK bytes and its first line
- * (unless that is too long), without a byte-order mark. The caller sets delimiter and lines before it takes the first
+ * (unless that is too long), without a byte-order mark. encoding: its name, or NULL to find it. The caller sets delimiter and lines before it takes the first
  * chunk. */
-lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, size_t chunk_size, lapse_error *error);
+lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, size_t chunk_size,
+                            lapse_error *error);
 
-/* Rejects files of other kinds (file_kind.h), binary files, UTF-16 and bare carriage returns before the header is parsed.
+/* Rejects files of other kinds (file_kind.h), binary files and bare carriage returns before the header is parsed.
  * `file` is for messages. */
 lapse_status lp_chunks_check(const lp_chunks *chunks, const char *file, lapse_error *error);
 

@@ -77,7 +77,8 @@ static double sequence_points(const guesser *g, const lp_column_values *v, doubl
 {
     if (g->table.rows > 0 && v->filled == 0)
         return name >= LP_NAME_USUAL ? name - 4 : out;
-    double points = name + g->sure * sequence_values(g, v, name) - 6 * (1 - part(v->filled, g->table.rows)) * (g->table.rows > 0);
+    double points =
+        name + g->sure * sequence_values(g, v, name) - 6 * (1 - part(v->filled, g->table.rows)) * (g->table.rows > 0);
     bool epoch = is_time(v) && (v->look.unit < LP_TIME_COMPACT || v->look.unit == LP_TIME_UNCERTAIN) &&
                  (v->numbers == 0 || (is_recent(v) && v->look.unit != LP_TIME_EXCEL && v->rising > 0.8));
     return epoch ? points - 9 : points;
@@ -103,7 +104,8 @@ static double event_points(const guesser *g, const lp_column_values *v, double n
 {
     if (g->table.rows > 0 && v->filled == 0)
         return name >= LP_NAME_USUAL ? name - 4 : out;
-    double points = name + g->sure * event_values(v, name) - 3 * (1 - part(v->filled, g->table.rows)) * (g->table.rows > 0);
+    double points =
+        name + g->sure * event_values(v, name) - 3 * (1 - part(v->filled, g->table.rows)) * (g->table.rows > 0);
     bool epoch = is_time(v) && (v->numbers == 0 || (is_recent(v) && v->look.unit != LP_TIME_EXCEL));
     return points - (epoch ? 8 : 0) - (v->look.clock_only * 2 > v->filled ? 8 : 0);
 }
@@ -150,8 +152,10 @@ static void keep(candidates *list, candidate next)
 static void rate_columns(guesser *g, lapse_column_role role)
 {
     const lp_guess_input *input = g->input;
-    double (*const points[])(const guesser *, const lp_column_values *, double) = {
-        [LAPSE_COLUMN_SEQUENCE] = sequence_points, [LAPSE_COLUMN_TIME] = time_points, [LAPSE_COLUMN_EVENT] = event_points};
+    double (*const points[])(const guesser *, const lp_column_values *,
+                             double) = {[LAPSE_COLUMN_SEQUENCE] = sequence_points,
+                                        [LAPSE_COLUMN_TIME] = time_points,
+                                        [LAPSE_COLUMN_EVENT] = event_points};
     if (input->given[role] >= 0) {
         keep(&g->role[role], (candidate){input->given[role], 100, 10});
         return;
@@ -227,8 +231,8 @@ static int64_t find_clock(const guesser *g, int64_t time)
 {
     const lp_guess_input *input = g->input;
     int64_t found = -1;
-    if (!input->clocks || time < 0 || g->table.rows == 0 || !g->table.columns[time].time || g->table.columns[time].look.clocks > 0 ||
-        g->table.columns[time].numbers > 0)
+    if (!input->clocks || time < 0 || g->table.rows == 0 || !g->table.columns[time].time ||
+        g->table.columns[time].look.clocks > 0 || g->table.columns[time].numbers > 0)
         return -1;
     for (int64_t i = 0; i < input->columns->count; i++) {
         const lp_column_values *v = &g->table.columns[i];
@@ -259,7 +263,8 @@ static bool pair_points(const guesser *g, int64_t user, int64_t event, double *p
 
 static bool usual(const guesser *g, int64_t column, lp_name_match *match)
 {
-    *match = g->input->named ? lp_column_name_match(g->input->columns->name[column], LAPSE_COLUMN_EVENT) : (lp_name_match){.rank = -1};
+    *match = g->input->named ? lp_column_name_match(g->input->columns->name[column], LAPSE_COLUMN_EVENT)
+                             : (lp_name_match){.rank = -1};
     return match->rank >= 0 && !match->weak;
 }
 
@@ -293,7 +298,8 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
     for (int u = 0; u < users->count; u++)
         for (int e = 0; e < events->count; e++) {
             double pair = out;
-            if (users->best[u].column != events->best[e].column && !pair_points(g, users->best[u].column, events->best[e].column, &pair))
+            if (users->best[u].column != events->best[e].column &&
+                !pair_points(g, users->best[u].column, events->best[e].column, &pair))
                 return false;
             total[u][e] = users->best[u].points + events->best[e].points + pair;
             if (total[u][e] > best) {
@@ -310,10 +316,13 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
     }
     user->column = users->best[u_best].column;
     event->column = events->best[e_best].column;
-    bool user_named = users->best[u_best].name >= LP_NAME_USUAL, event_named = events->best[e_best].name >= LP_NAME_USUAL;
+    bool user_named = users->best[u_best].name >= LP_NAME_USUAL,
+         event_named = events->best[e_best].name >= LP_NAME_USUAL;
     bool few = g->table.rows < ENOUGH_ROWS; /* then a name must do */
-    user->close = !user_named && (users->best[u_best].name <= 0 || (!few && users->best[u_best].points < enough[LAPSE_COLUMN_SEQUENCE]));
-    event->close = !event_named && !(few && events->best[e_best].name >= 2) && events->best[e_best].points < enough[LAPSE_COLUMN_EVENT];
+    user->close = !user_named && (users->best[u_best].name <= 0 ||
+                                  (!few && users->best[u_best].points < enough[LAPSE_COLUMN_SEQUENCE]));
+    event->close = !event_named && !(few && events->best[e_best].name >= 2) &&
+                   events->best[e_best].points < enough[LAPSE_COLUMN_EVENT];
     double second = 2 * out;
     for (int u = 0; u < users->count; u++)
         for (int e = 0; e < events->count; e++) {
@@ -337,9 +346,11 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
                 return false;
             second = total[u][e];
             bool rival = events->best[e].name > 0 && events->best[e].column != user->column;
-            event->runner_up = tied || rival || event->close || best - second < lead ? events->best[e].column : event->runner_up;
+            event->runner_up =
+                tied || rival || event->close || best - second < lead ? events->best[e].column : event->runner_up;
             event->tied = tied;
-            event->close = event->close || event->tied || (!same && best - second < lead && (!event_named || events->best[e].name > 0));
+            event->close = event->close || event->tied ||
+                           (!same && best - second < lead && (!event_named || events->best[e].name > 0));
         }
     return true;
 }
@@ -356,12 +367,14 @@ static void explain(const guesser *g, lapse_column_role role, lp_role_guess *gue
     double name = g->input->named ? lp_column_words(g->input->columns->name[guess->column], role) : 0;
     char values[80] = "no values";
     if (v->filled > 0 && role == LAPSE_COLUMN_TIME && v->time)
-        snprintf(values, sizeof values, "%s%s", lp_time_unit_text(v->look.unit), v->rising >= 0.95 || v->falling >= 0.95 ? ", sorted" : "");
+        snprintf(values, sizeof values, "%s%s", lp_time_unit_text(v->look.unit),
+                 v->rising >= 0.95 || v->falling >= 0.95 ? ", sorted" : "");
     else if (v->filled > 0)
-        snprintf(values, sizeof values, "%" PRId32 " value%s in %" PRId64 " row%s", v->distinct, v->distinct == 1 ? "" : "s", v->filled,
-                 v->filled == 1 ? "" : "s");
-    snprintf(guess->reason, sizeof guess->reason, "%s%s%s%s", given ? "given; " : "", !given && name > 0 ? "named like " : "",
-             !given && name > 0 ? nouns[role] : "", !given && name > 0 ? "; " : "");
+        snprintf(values, sizeof values, "%" PRId32 " value%s in %" PRId64 " row%s", v->distinct,
+                 v->distinct == 1 ? "" : "s", v->filled, v->filled == 1 ? "" : "s");
+    snprintf(guess->reason, sizeof guess->reason, "%s%s%s%s", given ? "given; " : "",
+             !given && name > 0 ? "named like " : "", !given && name > 0 ? nouns[role] : "",
+             !given && name > 0 ? "; " : "");
     size_t used = strlen(guess->reason);
     snprintf(guess->reason + used, sizeof guess->reason - used, "%s", values);
     char shown[LP_EXCERPT_SIZE];
@@ -378,10 +391,13 @@ static void choose_time(guesser *g, lp_column_guess *guess)
     time->column = times->best[0].column;
     time->runner_up = times->count > 1 && times->best[1].points > 0 ? times->best[1].column : -1;
     bool given = g->input->given[LAPSE_COLUMN_TIME] >= 0;
-    bool named = times->best[0].name >= LP_NAME_USUAL, alone = times->count == 1 || times->best[1].points < enough[LAPSE_COLUMN_TIME];
+    bool named = times->best[0].name >= LP_NAME_USUAL,
+         alone = times->count == 1 || times->best[1].points < enough[LAPSE_COLUMN_TIME];
     bool near = times->count > 1 && times->best[0].points - times->best[1].points < lead;
-    time->close = !given && (named ? near && times->best[1].points > times->best[1].name && times->best[0].points < times->best[0].name
-                                   : near || (times->best[0].points < enough[LAPSE_COLUMN_TIME] && !(alone && times->best[0].name > 0)));
+    time->close =
+        !given &&
+        (named ? near && times->best[1].points > times->best[1].name && times->best[0].points < times->best[0].name
+               : near || (times->best[0].points < enough[LAPSE_COLUMN_TIME] && !(alone && times->best[0].name > 0)));
     if (g->input->clocks)
         guess->clock = given ? -1 : find_clock(g, time->column);
 }
@@ -389,7 +405,8 @@ static void choose_time(guesser *g, lp_column_guess *guess)
 bool lp_column_guess_roles(const lp_guess_input *input, lp_column_guess *guess)
 {
     guesser g = {.input = input};
-    *guess = (lp_column_guess){.role = {{-1, -1, .close = false}, {-1, -1, .close = false}, {-1, -1, .close = false}}, .clock = -1};
+    *guess = (lp_column_guess){.role = {{-1, -1, .close = false}, {-1, -1, .close = false}, {-1, -1, .close = false}},
+                               .clock = -1};
     bool good = lp_table_values_init(&g.table, input->sample, input->columns->count);
     if (good) {
         g.sure = g.table.rows < ENOUGH_ROWS ? (double)g.table.rows / ENOUGH_ROWS * 0.5 : 1;
@@ -403,7 +420,8 @@ bool lp_column_guess_roles(const lp_guess_input *input, lp_column_guess *guess)
         for (int role = 0; role < 3; role++) {
             candidates *list = &g.role[role];
             for (int i = 0; role != LAPSE_COLUMN_TIME && i < list->count; i++)
-                if (list->best[i].column == guess->role[LAPSE_COLUMN_TIME].column || list->best[i].column == guess->clock) {
+                if (list->best[i].column == guess->role[LAPSE_COLUMN_TIME].column ||
+                    list->best[i].column == guess->clock) {
                     memmove(&list->best[i], &list->best[i + 1], (size_t)(list->count - i - 1) * sizeof *list->best);
                     list->count--;
                     i--;

@@ -21,7 +21,7 @@ typedef struct lp_column_guess {
 typedef struct lp_guess_input {
     const lp_columns *columns;
     const lp_sample *sample;
-    int64_t given[3]; /* [lapse_column_role]; -1: find it */
+    int64_t given[3];  /* [lapse_column_role]; -1: find it */
     const bool *taken; /* [column]: has a role already */
     const bool *used;  /* [column]: is a field or the split, and comes last */
     bool named;        /* the columns have names */

@@ -112,7 +112,8 @@ lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, la
     for (int role = 0; role < 3; role++)
         if (!columns->choice[role].column[0])
             return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0,
-                              "no column was recognized as the %s: select it with --%s%s; the columns are: %s", nouns[role], nouns[role],
+                              "no column was recognized as the %s: select it with --%s%s; the columns are: %s",
+                              nouns[role], nouns[role],
                               question->no_header ? ", or use --no-header if the first line is data" : "",
                               lp_columns_list(columns, names, sizeof names));
     if (question->no_header)
@@ -124,5 +125,6 @@ lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, la
         add(&t, t.used ? "; not certain: " : "the columns are not certain: ");
         add(&t, doubts);
     }
-    return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.180s", what, columns->paste);
+    return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.180s", what,
+                      columns->paste);
 }

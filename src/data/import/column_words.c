@@ -12,54 +12,66 @@ typedef struct word_list {
     const char *words;
 } word_list;
 
-/* A person before a thing, a thing before a visit or an order. The last list that matches one name decides between lists of one
- * sign: a "user session" is a session. */
+/* A person before a thing, a thing before a visit or an order. The last list that matches decides: a "user session" is a
+ * session. */
 static const word_list sequence_words[] = {
-    {4, "device geraet appareil dispositivo machine maschine maquina macchina automate host node sensor probe vehicle fahrzeug vehicul "
-        "mmsi vessel ship. imei unit. robot meter zaehler server. ip. mac. plate serial run. chat station. asset anlage install pod. "
-        "involvedobject namespace. reader. gateway website phone telefon 设备 机器"},
-    {5.3, "user usr. uid. visitor customer kunde kundin kund. klant client cliente klient usuario utente utilisateur gebruiker anvandar "
-          "kullanici uzytkownik member mitglied membre miembro membro socio subscriber abonn account konto kontonummer compte. cuenta "
-          "conta. patient paciente paziente pacient person. person_ player jugador joueur spieler gamer giocatore student schueler eleve "
-          "alumn learner reviewer author listener viewer employee mitarbeiter empleado dipendente ospite huesped gast. guest passenger "
-          "driver. rider caller owner requester household haushalt card karte versichert distinct actor email e-mail mail. login. "
-          "username wallet subject. buyer shopper acheteur comprador profile. contact borrower donor participant panelist citizen tenant "
-          "anonymous cookie guid. reviewerid from. sender subjectid kundenkarte musteri hasta ogrenci 用户 会员 客户 顾客 利用者 顧客 ユーザ 会員 患者 "
-          "玩家 学生 игрок пользовател клиент покупател абонент пациент студент"},
-    {3, "session sessie visit besuch case. case_ caseid ticket incident issue. vorgang basket cart. order. orderid bestell commande pedido "
-        "bestellung dossier process. trace. conversation thread episode stay. hadm invoice rechnung facture booking reservation trip. ride "
-        "transaction txn. receipt bon. kassenbon 订单 заказ"},
-    {-6, "time date datum zeit country land. city ville stadt region agent segment price amount browser language lang. currency message "
-         "timezone gender age. birth status type action event. url path"},
+    {4, "device geraet appareil dispositivo machine maschine maquina macchina automate host node sensor probe "
+        "vehicle fahrzeug vehicul mmsi vessel ship. imei unit. robot meter zaehler server. ip. mac. plate serial "
+        "run. chat station. asset anlage install pod. involvedobject namespace. reader. gateway website phone "
+        "telefon 设备 机器"},
+    {5.3, "user usr. uid. visitor customer kunde kundin kund. klant client cliente klient usuario utente "
+          "utilisateur gebruiker anvandar kullanici uzytkownik member mitglied membre miembro membro socio "
+          "subscriber abonn account konto kontonummer compte. cuenta conta. patient paciente paziente pacient "
+          "person. person_ player jugador joueur spieler gamer giocatore student schueler eleve alumn learner "
+          "reviewer author listener viewer employee mitarbeiter empleado dipendente ospite huesped gast. guest "
+          "passenger driver. rider caller owner requester household haushalt card karte versichert distinct actor "
+          "email e-mail mail. login. username wallet subject. buyer shopper acheteur comprador profile. contact "
+          "borrower donor participant panelist citizen tenant anonymous cookie guid. reviewerid from. sender "
+          "subjectid kundenkarte musteri hasta ogrenci 用户 会员 客户 顾客 利用者 顧客 ユーザ 会員 患者 玩家 学生 "
+          "игрок пользовател клиент "
+          "покупател абонент пациент студент"},
+    {3, "session sessie visit besuch case. case_ caseid ticket incident issue. vorgang basket cart. order. "
+        "orderid bestell commande pedido bestellung dossier process. trace. conversation thread episode stay. "
+        "hadm invoice rechnung facture booking reservation trip. ride transaction txn. receipt bon. kassenbon 订单 "
+        "заказ"},
+    {-6, "time date datum zeit country land. city ville stadt region agent segment price amount browser language "
+         "lang. currency message timezone gender age. birth status type action event. url path"},
 };
 static const word_list time_words[] = {
-    {4, "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora data_hora heure horodat jour. "
-        "quand tarih zaman tidpunkt tid. tijd czas dag. day. created changed occurred started purchased ordered posted sent. visited "
-        "listened played watched opened. logged effective epoch unix ts. ts_ at. on. elapsed when dato pvm datetid 时间 日期 日時 日付 時刻 дата врем"},
-    {2.5, "processed received upload server ingest loaded updated modified collected stored synced imported exported published collector"},
+    {4, "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
+        "data_hora heure horodat jour. quand tarih zaman tidpunkt tid. tijd czas dag. day. created changed "
+        "occurred started purchased ordered posted sent. visited listened played watched opened. logged effective "
+        "epoch unix ts. ts_ at. on. elapsed when dato pvm datetid 时间 日期 日時 日付 時刻 дата врем"},
+    {2.5, "processed received upload server ingest loaded updated modified collected stored synced imported "
+          "exported published collector"},
     {1.5, "end. end_ ended finish stop. closed until expir due. delivery delivered estimated valid ende fin."},
-    {-6, "birth geburt naissance nacimiento dob. timezone runtime lifetime duration dauer duree delta offset length zone. overtime "
-         "sentiment update_count"},
+    {-6, "birth geburt naissance nacimiento dob. timezone runtime lifetime duration dauer duree delta offset "
+         "length zone. overtime sentiment update_count"},
 };
 static const word_list event_words[] = {
-    {4, "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand etat. estado. stato. stage "
-        "step. schritt stap etape paso. fase phase item. item_ items product produkt produit producto prodotto prodotto urun article artikel "
-        "articulo articolo sku. asin track song. title. titel titre titulo film movie video. book. buch libro livre page. page_ urlpath "
-        "pagepath url. path request. endpoint command category kategor categor warengruppe groep. gruppe icd diagnos wirkstoff drug. medic "
-        "treatment behandlung service. servicio servizio servico leistung component exception error. errorid fehler alarm signal. kind. "
-        "kind_ door. channel folder merchant opening. venue location. standort station_name skill. lexeme course kurs. kurs_ lesson quiz. "
-        "programme program. sendung handelse handlung islem acao accion azione actie gebeurtenis evento zdarzen operation. operat vorgang. "
-        "change. finding result. reason. line. test. code. codes procedure campaign game. sku_ lineitem dish. gericht opcode verb. "
-        "interaction behavio click. view. command intent topic. theme genre. 节目 商品 事件 动作 操作 書名 商品名 предмет событи действи товар "
-        "категор статус"},
-    {2, "name. name. description. beschreib verwendung label. group. department. tag. artist. object. target targetid subject. component. "
-        "what. brand. content. symptom"},
-    {-4, "price preis prezzo precio prix cena preco amount betrag montant importo bedrag quantity menge ilosc cantidad anzahl qty. total "
-         "sales country land. pais. pays. city ville stadt ciudad region rating score. overall latitude longitude currency wahrung agent. "
-         "agent resource author assignee comment note. text body. platform browser version lang. language timezone balance duration dauer duree "
-         "dur. length age. gender level latency temp. humidity value. valuenum valueuom bytes. size. weight reference birth season "
-         "shuffle public. result_count filiaal branch store. os. origin direction delta count. physician doctor zip. ip. ip_ cost. revenue "
-         "financial fulfillment currency time date datum zeit session sess. app_version variant elo. affected"},
+    {4, "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand "
+        "etat. estado. stato. stage step. schritt stap etape paso. fase phase item. item_ items product produkt "
+        "produit producto prodotto prodotto urun article artikel articulo articolo sku. asin track song. title. "
+        "titel titre titulo film movie video. book. buch libro livre page. page_ urlpath pagepath url. path "
+        "request. endpoint command category kategor categor warengruppe groep. gruppe icd diagnos wirkstoff drug. "
+        "medic treatment behandlung service. servicio servizio servico leistung component exception error. "
+        "errorid fehler alarm signal. kind. kind_ door. channel folder merchant opening. venue location. standort "
+        "station_name skill. lexeme course kurs. kurs_ lesson quiz. programme program. sendung handelse handlung "
+        "islem acao accion azione actie gebeurtenis evento zdarzen operation. operat vorgang. change. finding "
+        "result. reason. line. test. code. codes procedure campaign game. sku_ lineitem dish. gericht opcode "
+        "verb. interaction behavio click. view. command intent topic. theme genre. 节目 商品 事件 动作 操作 書名 "
+        "商品名 предмет "
+        "событи действи товар категор статус"},
+    {2, "name. name. description. beschreib verwendung label. group. department. tag. artist. object. target "
+        "targetid subject. component. what. brand. content. symptom reason."},
+    {-4, "price preis prezzo precio prix cena preco amount betrag montant importo bedrag quantity menge ilosc "
+         "cantidad anzahl qty. total sales country land. pais. pays. city ville stadt ciudad region rating score. "
+         "overall latitude longitude currency wahrung agent. agent resource author assignee comment note. text "
+         "body. platform browser version lang. language timezone balance duration dauer duree dur. length age. "
+         "gender level latency temp. humidity value. valuenum valueuom bytes. size. weight reference birth season "
+         "shuffle public. result_count filiaal branch store. os. origin direction delta count. physician doctor "
+         "zip. ip. ip_ cost. revenue financial fulfillment currency time date datum zeit session sess. app_version "
+         "variant elo. affected"},
 };
 
 #define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
@@ -135,10 +147,13 @@ double lp_column_words(const char *name, lapse_column_role role)
         if (list->weight < 0)
             against = list->weight;
         else
-            found = any || usual.rank < 0 ? list->weight : found;
+            found = role == LAPSE_COLUMN_EVENT ? (list->weight > found ? list->weight : found)
+                    : any || usual.rank < 0    ? list->weight
+                                               : found;
         any = true;
     }
-    bool id = strstr(words, "_id_") || strstr(words, "id_") || strstr(words, "_no_") || strstr(words, "_nr_") || strstr(words, "numm");
+    bool id = strstr(words, "_id_") || strstr(words, "id_") || strstr(words, "_no_") || strstr(words, "_nr_") ||
+              strstr(words, "numm");
     bool helps = found > 0 && id && role == LAPSE_COLUMN_SEQUENCE;
     return found + (helps ? 0.4 : 0) + against;
 }

@@ -19,9 +19,9 @@ typedef struct lp_columns {
     int64_t field[LP_FIELD_LIMIT]; /* field_count of them, in the order of a dataset's fields */
     lapse_field_type field_type[LP_FIELD_LIMIT];
     int field_count;
-    const char **name;             /* count; "1", "2", ... without a header */
+    const char **name;                /* count; "1", "2", ... without a header */
     bool whole_sequence, whole_event; /* its names are whole numbers, from which ".0" is cut */
-    lp_time_unit unit;             /* of the time column, as far as the sample tells; LP_TIME_AUTO if the options name one */
+    lp_time_unit unit; /* of the time column, as far as the sample tells; LP_TIME_AUTO if the options name one */
     lapse_column_choice choice[3]; /* [lapse_column_role] */
     bool question;                 /* the choice failed because it is not certain */
     char paste[512];               /* then the options that make it certain; "": there is no complete guess */
@@ -55,9 +55,9 @@ const char *lp_columns_event_text(const lp_columns *columns, lp_arena *arena);
 typedef struct lp_question {
     const char *file;
     int64_t line;
-    bool no_header;    /* the first line is data: the columns are numbers */
-    bool date_order;   /* day and month cannot be told apart */
-    bool numbered;     /* columns are named by number */
+    bool no_header;  /* the first line is data: the columns are numbers */
+    bool date_order; /* day and month cannot be told apart */
+    bool numbered;   /* columns are named by number */
     const lapse_import_options *options;
 } lp_question;
 lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, lapse_error *error);

@@ -57,6 +57,9 @@ static void add_source(description *d, const lp_reader_shared *shared)
     add(d, "time.unit", "%s", shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit));
     if (options->timezone)
         add(d, "time.zone", "%s", options->timezone);
+    lp_text_encoding encoding = shared->chunks.text.encoding;
+    if (encoding != LP_UTF_8)
+        add(d, "encoding", "%s", lp_text_encoding_names[encoding]);
     char delimiter = shared->chunks.delimiter;
     if (!delimiter)
         add(d, "format", "%s", shared->format);
@@ -66,7 +69,14 @@ static void add_source(description *d, const lp_reader_shared *shared)
         add(d, "delimiter", "%c", delimiter);
     if (delimiter)
         add(d, "header", "%s", options->header ? "yes" : "no");
-    add(d, "order", "sequence by first appearance, then time; ties keep the order of the source");
+    add(d, "order", "sequence by first appearance, then time; ties %s",
+        options->basket ? "are baskets, shuffled" : "keep the order of the source");
+}
+
+static void add_basket(description *d, const lapse_import_options *options)
+{
+    if (options->basket)
+        add(d, "basket", "yes");
 }
 
 static void add_preparation(description *d, const lapse_import_options *options)
@@ -270,6 +280,7 @@ lapse_status lp_describe(lapse_dataset *dataset, const lp_reader_shared *shared,
     if (dataset->split)
         add_splits(&d);
     add_source(&d, shared);
+    add_basket(&d, shared->options);
     add_preparation(&d, shared->options);
     add_rows(&d, report);
     return d.failed ? lp_fail_memory(error, "the properties", 4096) : LAPSE_OK;

@@ -93,8 +93,9 @@ lapse_status lp_file_kind_check(const char *text, size_t size, const char *file,
     const char *end = text + size, *first = skip_blanks(text, end);
     if (first < end && *first == '[') {
         const char *second = skip_blanks(first + 1, end);
-        if (second < end && (*second == '{' || *second == '[' || *second == ']'))
-            return fail_kind(file, error, "a JSON array", "write one object per line: jq -c '.[]' FILE");
+        if (second < end && (*second == '[' || *second == ']'))
+            return fail_kind(file, error, "a JSON array without objects",
+                             "its elements must be objects, one for each event");
     }
     return LAPSE_OK;
 }

@@ -427,6 +427,8 @@ static void place_partition(void *context, int task, int worker)
     for (uint64_t s = 0; s < sequences && !p->out_of_memory; s++) {
         uint64_t next = sequences > 1 ? begin + p->next[s] : end;
         p->out_of_memory = !lp_sort_sequence(&a->columns, at, next - at, &p->space, &p->late);
+        if (a->preparation->basket && !p->out_of_memory)
+            lp_shuffle_ties(&a->columns, at, next - at);
         at = next;
     }
 }

@@ -9,6 +9,7 @@
 #include "data/import/describe.h"
 #include "data/import/file_kind.h"
 #include "data/import/reader.h"
+#include "data/import/table_layout.h"
 #include "lapse_lab.h"
 
 #include <inttypes.h>
@@ -152,7 +153,7 @@ static void clear_workers(struct workers *workers)
 /* Number of line ends before a chunk. */
 static int64_t lines_before(const struct workers *workers, int64_t chunk)
 {
-    int64_t lines = 0;
+    int64_t lines = workers->shared.skipped_lines;
     for (int i = 0; i < workers->count; i++) {
         const lp_import_rows *rows = &workers->readers[i].rows;
         for (int64_t b = 0; b < rows->chunk_count; b++)
@@ -186,6 +187,8 @@ void lp_import_report_columns(const lp_reader_shared *shared, lapse_import_repor
     report->ignored_count = lp_columns_ignored(&shared->columns, report->ignored, sizeof report->ignored);
     report->format = shared->format;
     report->time_unit = shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit);
+    report->encoding = shared->chunks.open ? lp_text_encoding_names[shared->chunks.text.encoding] : NULL;
+    report->skipped_lines = shared->skipped_lines;
     snprintf(report->timezone, sizeof report->timezone, "%s",
              shared->options->timezone ? shared->options->timezone : "UTC");
 }
@@ -228,6 +231,34 @@ static void fill_report(const struct workers *workers, lapse_import_report *repo
     }
 }
 
+/* Rows without a time and a name are a summary if they are the last ones and few; otherwise the first of them is an error. */
+static lapse_status check_summaries(const struct workers *workers, lapse_import_report *report, lapse_error *error)
+{
+    enum { MOST = 3 };
+    const lp_reader *first = NULL;
+    int64_t count = 0;
+    for (int i = 0; i < workers->count; i++) {
+        const lp_reader *reader = &workers->readers[i];
+        count += reader->summaries;
+        if (reader->summaries > 0 && (!first || reader->summary_chunk < first->summary_chunk))
+            first = reader;
+    }
+    bool last = count <= MOST && !workers->shared.options->skip_bad_rows;
+    for (int i = 0; first && i < workers->count; i++) {
+        const lp_reader *reader = &workers->readers[i];
+        last = last && (reader->good_chunk < first->summary_chunk ||
+                        (reader->good_chunk == first->summary_chunk && reader->good_line < first->summary.line));
+    }
+    report->summary_rows = count;
+    if (!first || last || workers->shared.options->skip_bad_rows)
+        return LAPSE_OK;
+    if (error) {
+        *error = first->summary;
+        error->line += lines_before(workers, first->summary_chunk);
+    }
+    return LAPSE_ERROR_INPUT;
+}
+
 static lapse_status check_rows(const struct workers *workers, const lapse_import_report *report, lapse_error *error)
 {
     const lapse_error *bad = &report->first_bad_row;
@@ -237,6 +268,8 @@ static lapse_status check_rows(const struct workers *workers, const lapse_import
                           "the file has only empty lines: it must have a header and rows");
     if (report->rows == 0)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file has a header but no rows");
+    if (report->rows == report->summary_rows)
+        return lp_fail_at(error, LAPSE_ERROR_INPUT, file, 0, 0, "the file has no rows with a time and a name");
     if (report->rows == report->bad_rows)
         return lp_fail_at(error, LAPSE_ERROR_INPUT, file, bad->line, bad->column,
                           "all %" PRId64 " rows are malformed; the first: %s", report->bad_rows, bad->message);
@@ -299,7 +332,12 @@ static lapse_status begin_json(lp_reader_shared *shared, const char *text, size_
         first.end[i] = first.begin[i] + strlen(first.begin[i]);
         first.count++;
     }
-    const lp_columns_input input = {.options = shared->options, .first = &first, .sample = &shared->sample, .json = true, .file = shared->file, .line = 1};
+    const lp_columns_input input = {.options = shared->options,
+                                    .first = &first,
+                                    .sample = &shared->sample,
+                                    .json = true,
+                                    .file = shared->file,
+                                    .line = 1};
     if (status == LAPSE_OK)
         status = lp_columns_choose(&shared->columns, &shared->arena, &input, error);
     lp_csv_record_clear(&first);
@@ -327,7 +365,7 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
             return lp_fail_at(error, LAPSE_ERROR_USAGE, shared->file, 0, 0,
                               "this is JSON Lines, whose columns have names: --no-header is for CSV");
         shared->json = chunks->lines = true;
-        shared->format = "JSON Lines";
+        shared->format = chunks->text.objects ? "JSON" : "JSON Lines";
         size_t whole = chunks->left;
         if (chunks->ended && text[whole - 1] != '\n' && whole < LP_CHUNK_LIMIT)
             text[whole++] = '\n'; /* carry has space for it; it is not part of the text */
@@ -338,8 +376,14 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
                               lp_chunk_fault_text(LP_CHUNK_LONG_LINE));
         return begin_json(shared, text, whole, error);
     }
-    if (!chunks->delimiter)
-        chunks->delimiter = lp_csv_guess(text, chunks->left);
+    lp_table_layout layout;
+    if (!lp_table_layout_find(text, chunks->left, chunks->delimiter, &layout))
+        return lp_fail_memory(error, "the first rows", chunks->left);
+    chunks->delimiter = layout.delimiter;
+    chunks->at += layout.skip;
+    chunks->left -= layout.skip;
+    text += layout.skip;
+    shared->skipped_lines = layout.lines;
     return lp_sample_csv(&shared->sample, text, chunks->left, chunks->delimiter, shared->options->header)
                ? LAPSE_OK
                : lp_fail_memory(error, "the first rows", chunks->left);
@@ -360,6 +404,7 @@ static lapse_status read_rows(struct workers *workers, int threads, const lp_imp
         lp_threads_run(workers->count, workers->count, read_all, workers);
     LP_TRY(first_failure(workers, error));
     fill_report(workers, report);
+    LP_TRY(check_summaries(workers, report, error));
     LP_TRY(check_rows(workers, report, error));
     return check_keys(workers, error);
 }
@@ -392,6 +437,7 @@ lapse_status lp_import_finish(const lp_reader_shared *shared, lp_import_rows *ro
         .min_users = options->min_users,
         .min_count = options->min_count,
         .min_events = options->min_events,
+        .basket = options->basket,
         .iterated = option_index(options->min_rounds, lp_min_rounds_names) > 0,
         .report = report,
     };
@@ -438,8 +484,9 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     if (options->timezone)
         LP_TRY(lp_zone_open(&workers.shared.time.zone, options->timezone, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);
-    lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, (size_t)tuning->chunk_size, error)
-                               : lp_fail_memory(error, "a dataset", sizeof *made);
+    lapse_status status =
+        made ? lp_chunks_open(&workers.shared.chunks, source, options->encoding, (size_t)tuning->chunk_size, error)
+             : lp_fail_memory(error, "a dataset", sizeof *made);
     workers.shared.chunks.delimiter = delimiter;
     if (status == LAPSE_OK)
         status = read_rows(&workers, threads, tuning, &made_report, error);

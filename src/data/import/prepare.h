@@ -20,6 +20,7 @@ typedef struct lp_preparation {
     lp_deduplicate deduplicate;
     int64_t min_sequence_events, min_users; /* of the source's sequences, before sessions are cut */
     int64_t min_count, min_events;
+    bool basket;                 /* events of one sequence and time are shuffled */
     bool iterated;               /* repeat min_count and min_events until both hold (k-core filtering) */
     lapse_import_report *report; /* counts what the preparation moves and drops */
 } lp_preparation;

@@ -13,7 +13,7 @@ enum { SMALLEST_ROW = 6 }; /* bytes of a valid row: three fields, two delimiters
 
 lapse_status lp_reader_init(lp_reader *reader, lp_reader_shared *shared, int64_t segment_rows, lapse_error *error)
 {
-    *reader = (lp_reader){.shared = shared, .first_bad_chunk = -1, .error_chunk = INT64_MAX};
+    *reader = (lp_reader){.shared = shared, .first_bad_chunk = -1, .error_chunk = INT64_MAX, .good_chunk = -1};
     reader->rows.segment_rows = segment_rows;
     reader->buffer = lp_grow(NULL, lp_chunks_buffer_size(&shared->chunks), 1);
     if (!reader->buffer)
@@ -38,7 +38,8 @@ void lp_reader_set_time(lp_reader_shared *shared)
     lp_time_unit found = shared->columns.unit;
     if (shared->time.unit != LP_TIME_AUTO)
         return;
-    int preferred = shared->options->preferred_unit ? lp_name_index(shared->options->preferred_unit, lp_time_unit_names) : -1;
+    int preferred =
+        shared->options->preferred_unit ? lp_name_index(shared->options->preferred_unit, lp_time_unit_names) : -1;
     bool open = found == LP_TIME_UNCERTAIN || found == LP_TIME_RELATIVE || found == LP_TIME_AUTO;
     if (preferred > 0 && open) {
         shared->time.unit = (lp_time_unit)preferred;
@@ -118,6 +119,24 @@ bool lp_reader_number(const char *begin, const char *end, double *number)
     lp_text_trim(&begin, &end);
     *number = NAN;
     return begin == end || lp_number_parse(begin, end, number) || is_missing(begin, end);
+}
+
+/* A number with a decimal comma and perhaps points between thousands: "1.234,56". Where commas may separate thousands ("1,234"),
+ * three digits after one are refused. */
+static bool read_comma(const char *begin, const char *end, bool thousands, double *number)
+{
+    char text[40];
+    size_t used = 0;
+    lp_text_trim(&begin, &end);
+    const char *comma = begin < end ? memchr(begin, ',', (size_t)(end - begin)) : NULL;
+    if (!comma || end - begin >= (int)sizeof text || (thousands && end - comma == 4))
+        return false;
+    for (const char *at = begin; at < end; at++)
+        if (*at != '.')
+            text[used++] = at == comma ? '.' : *at;
+        else if (at > comma)
+            return false;
+    return lp_number_parse(text, text + used, number);
 }
 
 bool lp_reader_split(const char *begin, const char *end, uint32_t *split)
@@ -204,7 +223,9 @@ static bool read_fields(lp_reader *reader, const lp_csv_record *record, bool *go
                         columns->field_type[f] == LAPSE_FIELD_ACTION ? "action" : "field");
             return false;
         }
-        if (lp_reader_number(begin, end, &reader->number[f]))
+        if (lp_reader_number(begin, end, &reader->number[f]) ||
+            (!reader->shared->json &&
+             read_comma(begin, end, reader->shared->chunks.delimiter != ';', &reader->number[f])))
             continue;
         lp_text_trim(&begin, &end);
         *go_on = bad_row(reader, position_of(reader, record, column), reader->line, LP_NOT_A_NUMBER,
@@ -285,12 +306,44 @@ static bool empty_name(lp_reader *reader, const lp_csv_record *record, int64_t c
                    lp_text_excerpt(name, name + strlen(name), shown));
 }
 
+/* A row without a time that has no sequence or no event either, such as the totals below a table. */
+static bool is_summary(const lp_reader *reader, const lp_csv_record *record)
+{
+    const lp_columns *columns = &reader->shared->columns;
+    if (reader->shared->json || reader->shared->options->skip_bad_rows || record->after_quote ||
+        record->count != columns->count)
+        return false;
+    return record->begin[columns->time] == record->end[columns->time] &&
+           (record->begin[columns->sequence] == record->end[columns->sequence] ||
+            record->begin[columns->event[0]] == record->end[columns->event[0]]);
+}
+
+/* Counts a summary row; it is judged at the end. */
+static bool add_summary(lp_reader *reader, const lp_csv_record *record)
+{
+    const lp_columns *columns = &reader->shared->columns;
+    if (reader->summaries++ > 0)
+        return true;
+    reader->summary_chunk = reader->chunk;
+    if (record->begin[columns->sequence] == record->end[columns->sequence])
+        lp_fail_at(&reader->summary, LAPSE_ERROR_INPUT, reader->shared->file, reader->line + 1, columns->sequence + 1,
+                   "the name of the sequence is empty");
+    else
+        lp_fail_at(&reader->summary, LAPSE_ERROR_INPUT, reader->shared->file, reader->line + 1, columns->event[0] + 1,
+                   "the name of the event is empty");
+    return true;
+}
+
 /* Validates a record and queues it as a row. False stops the import. */
 static bool read_row(lp_reader *reader, const lp_csv_record *record)
 {
     const lp_columns *columns = &reader->shared->columns;
     char shown[LP_EXCERPT_SIZE];
     reader->seen++;
+    if (is_summary(reader, record))
+        return add_summary(reader, record);
+    reader->good_chunk = reader->chunk;
+    reader->good_line = reader->line + 1;
     if (record->after_quote)
         return bad_row(reader, record->fault_field + 1, reader->line, LP_CSV_AFTER_QUOTE);
     if (record->count != columns->count)
@@ -375,8 +428,11 @@ static bool read_first(lp_reader *reader, lp_csv_scanner *scanner, const char *n
             good = fail(reader, LAPSE_ERROR_INPUT, first.fault_field + 1, LP_CSV_AFTER_QUOTE);
         } else {
             lapse_error error = {0};
-            const lp_columns_input input = {
-                .options = shared->options, .first = &first, .sample = &shared->sample, .file = shared->file, .line = reader->line + 1};
+            const lp_columns_input input = {.options = shared->options,
+                                            .first = &first,
+                                            .sample = &shared->sample,
+                                            .file = shared->file,
+                                            .line = reader->line + 1};
             lapse_status status = lp_columns_choose(&shared->columns, &shared->arena, &input, &error);
             if (status == LAPSE_OK)
                 lp_reader_set_time(shared);

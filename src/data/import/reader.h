@@ -17,9 +17,10 @@ typedef struct lp_reader_shared {
     lp_sample sample; /* the first rows */
     lp_columns columns;
     bool have_columns;
-    bool json;          /* JSON Lines; otherwise delimited text */
-    const char *format; /* "CSV", "JSON Lines" or "Arrow" */
-    lp_json_keys keys;  /* if json */
+    bool json;             /* JSON Lines; otherwise delimited text */
+    const char *format;    /* "CSV", "JSON Lines" or "Arrow" */
+    lp_json_keys keys;     /* if json */
+    int64_t skipped_lines; /* before the header, which are not part of the chunks */
     lp_time_format time;
     const char
         *time_type; /* "timestamp" or "date" if the source has typed times, in place of the unit; otherwise NULL */
@@ -61,11 +62,15 @@ typedef struct lp_reader {
     lp_pending_row pending[LP_PENDING_ROWS]; /* valid rows that are not yet in rows */
     int pending_count;
 
-    int64_t chunk;            /* index of the current chunk */
-    int64_t line;             /* line ends of the chunk before the current record */
-    int64_t seen;             /* rows read, including malformed ones */
-    int64_t bad;              /* malformed rows, dropped */
-    int64_t local[LP_LOCALS]; /* [lp_local]: rows by the relation of their time to the zone */
+    int64_t chunk;                 /* index of the current chunk */
+    int64_t line;                  /* line ends of the chunk before the current record */
+    int64_t seen;                  /* rows read, including malformed ones */
+    int64_t bad;                   /* malformed rows, dropped */
+    int64_t good_chunk, good_line; /* of the last row that is not a summary; chunk -1: none */
+    int64_t summaries;             /* rows without a time and a name, as totals are */
+    int64_t summary_chunk;         /* of the first of these */
+    lapse_error summary;           /* what is wrong with it */
+    int64_t local[LP_LOCALS];      /* [lp_local]: rows by the relation of their time to the zone */
 
     /* Line numbers in these two are relative to their chunk; lp_import adds the lines before it. */
     lapse_error first_bad;

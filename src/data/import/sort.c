@@ -119,3 +119,39 @@ bool lp_sort_sequence(const lp_sequence_columns *columns, size_t first, size_t c
     *late += found;
     return true;
 }
+
+static void swap_bytes(void *column, size_t size, size_t a, size_t b)
+{
+    char spare[8], *base = column;
+    memcpy(spare, base + a * size, size);
+    memcpy(base + a * size, base + b * size, size);
+    memcpy(base + b * size, spare, size);
+}
+
+static void swap_events(const lp_sequence_columns *columns, size_t a, size_t b)
+{
+    swap_bytes(columns->type, sizeof *columns->type, a, b);
+    if (columns->split)
+        swap_bytes(columns->split, sizeof *columns->split, a, b);
+    for (int f = 0; f < columns->field_count; f++)
+        swap_bytes(columns->field[f], columns->field_size[f], a, b);
+}
+
+/* A random number for a position (the finalizer of SplitMix64). */
+static uint64_t mixed(uint64_t value)
+{
+    value = (value + 0x9E3779B97F4A7C15u) * 0xBF58476D1CE4E5B9u;
+    value = (value ^ value >> 30) * 0x94D049BB133111EBu;
+    return value ^ value >> 31;
+}
+
+void lp_shuffle_ties(const lp_sequence_columns *columns, size_t first, size_t count)
+{
+    size_t end = first + count, last;
+    for (size_t begin = first; begin < end; begin = last) {
+        for (last = begin + 1; last < end && columns->time[last] == columns->time[begin]; last++)
+            ;
+        for (size_t left = last - begin; left > 1; left--)
+            swap_events(columns, begin + left - 1, begin + (size_t)(mixed(begin + left) % left));
+    }
+}

@@ -30,4 +30,8 @@ typedef struct lp_sort_space {
 bool lp_sort_sequence(const lp_sequence_columns *columns, size_t first, size_t count, lp_sort_space *space,
                       int64_t *late);
 
+/* Shuffles the events first .. first + count - 1, which are sorted, within each group of equal times: their order is a function of
+ * `first` alone. */
+void lp_shuffle_ties(const lp_sequence_columns *columns, size_t first, size_t count);
+
 #endif

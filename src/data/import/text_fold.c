@@ -9,7 +9,8 @@ static const char latin[] = "aaaaaaaceeeeiiiidnooooo ouuuuytsaaaaaaaceeeeiiiidno
 size_t lp_text_fold(const char *begin, const char *end, char *out, size_t size)
 {
     size_t used = 0;
-    for (const unsigned char *at = (const unsigned char *)begin; at < (const unsigned char *)end && used + 2 < size; at++) {
+    for (const unsigned char *at = (const unsigned char *)begin; at < (const unsigned char *)end && used + 2 < size;
+         at++) {
         unsigned char c = *at;
         if (c < 0x80) {
             out[used++] = (char)(c >= 'A' && c <= 'Z' ? c + 32 : c);
@@ -17,7 +18,8 @@ size_t lp_text_fold(const char *begin, const char *end, char *out, size_t size)
         }
         unsigned next = at + 1 < (const unsigned char *)end ? at[1] : 0;
         unsigned code = (c & 0x1Fu) << 6 | (next & 0x3Fu);
-        if (c >= 0xC3 && c <= 0xC5 && (next & 0xC0) == 0x80 && code >= 0xC0 && code <= 0x17F && latin[code - 0xC0] != ' ') {
+        if (c >= 0xC3 && c <= 0xC5 && (next & 0xC0) == 0x80 && code >= 0xC0 && code <= 0x17F &&
+            latin[code - 0xC0] != ' ') {
             out[used++] = latin[code - 0xC0];
             at++;
             continue;

@@ -28,10 +28,19 @@ const char *const lp_time_unit_names[] = {"auto", "s",    "ms",      "us",    "n
 
 const char *lp_time_unit_text(lp_time_unit unit)
 {
-    static const char *const texts[LP_TIME_UNITS] = {
-        "unknown",        "unix seconds",       "unix milliseconds", "unix microseconds", "unix nanoseconds",
-        "ISO 8601",       "month/day/year",     "day/month/year",    "dates in words",    "dates as digits",
-        "Excel day numbers", "relative numbers", "day/month/year or month/day/year"};
+    static const char *const texts[LP_TIME_UNITS] = {"unknown",
+                                                     "unix seconds",
+                                                     "unix milliseconds",
+                                                     "unix microseconds",
+                                                     "unix nanoseconds",
+                                                     "ISO 8601",
+                                                     "month/day/year",
+                                                     "day/month/year",
+                                                     "dates in words",
+                                                     "dates as digits",
+                                                     "Excel day numbers",
+                                                     "relative numbers",
+                                                     "day/month/year or month/day/year"};
     return texts[unit];
 }
 
@@ -97,10 +106,11 @@ static lp_time_unit detect_numbers(const char *begin, const char *end)
 /* The unit of one date, or LP_TIME_AUTO if it is none. */
 static lp_time_unit detect_date(const char *begin, const char *end, bool *clock)
 {
-    static const lp_time_unit units[] = {
-        [LP_SHAPE_CERTAIN] = LP_TIME_TEXT,       [LP_SHAPE_MONTH_FIRST] = LP_TIME_MONTH_FIRST,
-        [LP_SHAPE_DAY_FIRST] = LP_TIME_DAY_FIRST, [LP_SHAPE_EQUAL] = LP_TIME_UNCERTAIN,
-        [LP_SHAPE_UNCERTAIN] = LP_TIME_UNCERTAIN};
+    static const lp_time_unit units[] = {[LP_SHAPE_CERTAIN] = LP_TIME_TEXT,
+                                         [LP_SHAPE_MONTH_FIRST] = LP_TIME_MONTH_FIRST,
+                                         [LP_SHAPE_DAY_FIRST] = LP_TIME_DAY_FIRST,
+                                         [LP_SHAPE_EQUAL] = LP_TIME_UNCERTAIN,
+                                         [LP_SHAPE_UNCERTAIN] = LP_TIME_UNCERTAIN};
     lp_time_parts parts;
     double time;
     lp_local local;
@@ -113,7 +123,8 @@ static lp_time_unit detect_date(const char *begin, const char *end, bool *clock)
     if (parts.shape == LP_SHAPE_UNCERTAIN)
         order = LP_DATE_DAY_FIRST;
     if (!read || lp_time_parts_resolve(&parts, order, NULL, &time, &local))
-        return lp_timestamp_is_date(begin, end) ? LP_TIME_ISO : detect_numbers(begin, end); /* its error is more precise */
+        return lp_timestamp_is_date(begin, end) ? LP_TIME_ISO
+                                                : detect_numbers(begin, end); /* its error is more precise */
     *clock = parts.clock;
     return units[parts.shape];
 }
@@ -139,8 +150,8 @@ typedef struct number_column {
 } number_column;
 
 enum { EXCEL_FIRST = 25569, EXCEL_LAST = 73051 }; /* the years 1970 to 2099 */
-static const double excel_epoch = 25569; /* 1970-01-01 */
-static const double least_unix = 1e8;    /* numbers below are not unix times: 1973 */
+static const double excel_epoch = 25569;          /* 1970-01-01 */
+static const double least_unix = 1e8;             /* numbers below are not unix times: 1973 */
 
 static bool add_number(number_column *numbers, const char *begin, const char *end)
 {

@@ -28,19 +28,21 @@ static const char *const month_names[12] = {
     "december dezember decembre diciembre dicembre dezembro desember grudzien grudnia aralik дек",
 };
 
-static const char *const weekdays = " mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday "
-                                    "sunday mo di mi do fr sa so montag dienstag mittwoch donnerstag freitag samstag sonnabend "
-                                    "sonntag lun mar mer jeu ven sam dim lundi mardi mercredi jeudi vendredi samedi dimanche lunes "
-                                    "martes miercoles jueves viernes sabado domingo ";
+static const char *const weekdays =
+    " mon tue tues wed thu thur thurs fri sat sun monday tuesday wednesday thursday friday saturday "
+    "sunday mo di mi do fr sa so montag dienstag mittwoch donnerstag freitag samstag sonnabend "
+    "sonntag lun mar mer jeu ven sam dim lundi mardi mercredi jeudi vendredi samedi dimanche lunes "
+    "martes miercoles jueves viernes sabado domingo ";
 static const char *const fillers = " at um a om kl klo de del of the st nd rd th den le el il t uhr h ";
 
 static const struct {
     const char *name;
     int hours;
 } zones[] = {
-    {"z", 0},    {"utc", 0},  {"gmt", 0},  {"ut", 0},   {"wet", 0},  {"cet", 1},  {"met", 1},  {"mez", 1},   {"west", 1},   {"bst", 1},
-    {"cest", 2}, {"mesz", 2}, {"eet", 2},  {"eest", 3}, {"msk", 3},  {"est", -5}, {"edt", -4}, {"cst", -6},  {"cdt", -5},   {"mst", -7},
-    {"mdt", -6}, {"pst", -8}, {"pdt", -7}, {"jst", 9},  {"kst", 9},  {"hkt", 8},  {"sgt", 8},  {"aest", 10}, {"aedt", 11},
+    {"z", 0},    {"utc", 0},  {"gmt", 0},  {"ut", 0},    {"wet", 0},   {"cet", 1},  {"met", 1},  {"mez", 1},
+    {"west", 1}, {"bst", 1},  {"cest", 2}, {"mesz", 2},  {"eet", 2},   {"eest", 3}, {"msk", 3},  {"est", -5},
+    {"edt", -4}, {"cst", -6}, {"cdt", -5}, {"mst", -7},  {"mdt", -6},  {"pst", -8}, {"pdt", -7}, {"jst", 9},
+    {"kst", 9},  {"hkt", 8},  {"sgt", 8},  {"aest", 10}, {"aedt", 11},
 };
 
 typedef struct reading {
@@ -160,7 +162,8 @@ static const char *read_offset(reading *r)
 
 static bool is_separator(const reading *r, size_t *size)
 {
-    static const char *const texts[] = {"\xE5\xB9\xB4", "\xE6\x9C\x88", "\xE6\x97\xA5"}; /* year, month, day in Chinese and Japanese */
+    static const char *const texts[] = {"\xE5\xB9\xB4", "\xE6\x9C\x88",
+                                        "\xE6\x97\xA5"}; /* year, month, day in Chinese and Japanese */
     for (int i = 0; i < 3; i++)
         if (r->end - r->at >= 3 && memcmp(r->at, texts[i], 3) == 0) {
             *size = 3;
@@ -179,8 +182,8 @@ static const char *read_word(reading *r)
 {
     const char *first = r->at;
     size_t separator;
-    while (r->at < r->end && !is_blank(r->at) && !is_digit(*r->at) && *r->at != '.' && *r->at != '+' && *r->at != '/' && *r->at != ':' &&
-           *r->at != '-' && !((unsigned char)*r->at >= 0xE0 && is_separator(r, &separator)))
+    while (r->at < r->end && !is_blank(r->at) && !is_digit(*r->at) && *r->at != '.' && *r->at != '+' && *r->at != '/' &&
+           *r->at != ':' && *r->at != '-' && !((unsigned char)*r->at >= 0xE0 && is_separator(r, &separator)))
         r->at++;
     char word[40];
     size_t size = lp_text_fold(first, r->at, word, sizeof word);
@@ -213,7 +216,8 @@ static const char *read_number(reading *r)
     int digits;
     int64_t value = read_digits(r, &digits);
     bool clock_next = r->end - r->at > 2 && is_digit(r->at[1]) && is_digit(r->at[2]);
-    bool colon = clock_next && *r->at == ':', other = clock_next && (*r->at == '.' || *r->at == 'h') && date_is_complete(r);
+    bool colon = clock_next && *r->at == ':',
+         other = clock_next && (*r->at == '.' || *r->at == 'h') && date_is_complete(r);
     if (!r->parts->clock && digits <= 2 && (colon || other))
         return read_clock(r, value);
     if (!r->parts->clock && date_is_complete(r) && (digits == 6 || digits == 4)) { /* T081500 */
@@ -251,7 +255,8 @@ static const char *read_all(reading *r)
             reason = read_number(r);
         else if (is_blank(r->at))
             r->at++;
-        else if ((*r->at == '+' || *r->at == '-') && r->parts->clock && !r->parts->zoned && r->end - r->at > 1 && is_digit(r->at[1]))
+        else if ((*r->at == '+' || *r->at == '-') && r->parts->clock && !r->parts->zoned && r->end - r->at > 1 &&
+                 is_digit(r->at[1]))
             reason = read_offset(r);
         else if (is_separator(r, &size)) {
             r->at += size;
@@ -321,7 +326,7 @@ static const char *arrange(reading *r)
     parts->year = full_year(n[2], r->digits[2]);
     parts->month = (int)n[0];
     parts->day = (int)n[1];
-    parts->shape = n[0] == n[1]                ? LP_SHAPE_EQUAL
+    parts->shape = n[0] == n[1]               ? LP_SHAPE_EQUAL
                    : n[0] <= 12 && n[1] <= 12 ? LP_SHAPE_UNCERTAIN
                    : n[0] <= 12               ? LP_SHAPE_MONTH_FIRST
                                               : LP_SHAPE_DAY_FIRST;
@@ -339,8 +344,8 @@ const char *lp_time_parts_read(const char *begin, const char *end, lp_time_parts
     return reason;
 }
 
-const char *lp_time_parts_resolve(const lp_time_parts *parts, lp_date_order order, const lp_zone *local_zone, double *time,
-                                  lp_local *local)
+const char *lp_time_parts_resolve(const lp_time_parts *parts, lp_date_order order, const lp_zone *local_zone,
+                                  double *time, lp_local *local)
 {
     int month = parts->month, day = parts->day;
     if (parts->shape > LP_SHAPE_CERTAIN && order == LP_DATE_YEAR_FIRST && parts->shape == LP_SHAPE_UNCERTAIN)
@@ -377,6 +382,6 @@ bool lp_time_is_compact(const char *begin, const char *end)
     lp_time_parts parts;
     if (end - begin != 6 && end - begin != 8 && end - begin != 14)
         return false;
-    return !lp_time_parts_read(begin, end, &parts) && parts.year >= 1900 && parts.year <= 2100 && parts.month >= 1 && parts.month <= 12 &&
-           parts.day >= 1 && parts.day <= lp_days_in_month(parts.year, parts.month);
+    return !lp_time_parts_read(begin, end, &parts) && parts.year >= 1900 && parts.year <= 2100 && parts.month >= 1 &&
+           parts.month <= 12 && parts.day >= 1 && parts.day <= lp_days_in_month(parts.year, parts.month);
 }

@@ -6,8 +6,8 @@
 #include "base/timestamp.h"
 
 typedef enum lp_date_shape {
-    LP_SHAPE_NONE = 0,   /* not a date */
-    LP_SHAPE_CERTAIN,    /* the year first, or a month name */
+    LP_SHAPE_NONE = 0,    /* not a date */
+    LP_SHAPE_CERTAIN,     /* the year first, or a month name */
     LP_SHAPE_MONTH_FIRST, /* 11/15/2026: the year is last, and only this order gives a date */
     LP_SHAPE_DAY_FIRST,
     LP_SHAPE_EQUAL,    /* 11/11/2026: both orders give this day */
@@ -28,8 +28,8 @@ typedef struct lp_time_parts {
 const char *lp_time_parts_read(const char *begin, const char *end, lp_time_parts *parts);
 
 /* The time, with this order of dates whose year is last; see lp_timestamp_parse. */
-const char *lp_time_parts_resolve(const lp_time_parts *parts, lp_date_order order, const lp_zone *local_zone, double *time,
-                                  lp_local *local);
+const char *lp_time_parts_resolve(const lp_time_parts *parts, lp_date_order order, const lp_zone *local_zone,
+                                  double *time, lp_local *local);
 
 /* Whether begin .. end is a time of day alone, such as 8:15, 08:15:30, 8.15 or 8:15 PM. */
 bool lp_time_is_clock(const char *begin, const char *end);

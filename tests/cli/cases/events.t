@@ -19,7 +19,10 @@ $ lapse eval d.st text.lapse --event what --sequence customer --bootstrap 0 | cm
 ! lapse: text.lapse: columns: sequence 'customer', time 'time', event 'what'
 $ lapse eval d.st data.csv --bootstrap 0 | cmp - d.out
 $ lapse check events.lapse | tail -n +2 >d.out; lapse check events.csv | tail -n +2 | cmp - d.out
-! lapse: events.csv: columns: sequence 'user', time 'time', event 'event'
+!   role      column  sample      runner-up  why
+!   sequence  user    ann                    named like a user; 12 values in 96 rows
+!   time      time    1767225600             named like a time; unix seconds, sorted
+!   event     event   view                   named like an event; 4 values in 96 rows
 $ lapse pretrain events.lapse -o d.vec --dims 4 --epochs 1 >/dev/null 2>&1; lapse pretrain events.csv -o t.vec --dims 4 --epochs 1 2>&1 >/dev/null | sed -n 1p; cmp d.vec t.vec
 | lapse: events.csv: columns: sequence 'user', time 'time', event 'event'
 $ lapse info events.csv 2>/dev/null | head -4

@@ -115,6 +115,11 @@ $ lapse import --help
 |                             UTC)
 |   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
 |                             detected in the first line)
+|   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1252 or
+|                             latin-1; also --encoding, except where that is the
+|                             time encoding (default: found)
+|   --basket                  events of one sequence and time have no order, like
+|                             the items of an order: shuffle them
 |   --no-header               no header: the first line is data, and columns are
 |                             given by number
 |   --bad-rows ACTION         malformed rows: stop with an error, or skip them
@@ -199,7 +204,7 @@ $ lapse info --help
 |   lapse info events.csv
 |   lapse info model.safetensors --json
 |
-| `lapse info --help all` shows every option, 16 more.
+| `lapse info --help all` shows every option, 18 more.
 $ lapse train --help
 | usage: lapse train DATA -o MODEL [options]
 |
@@ -298,7 +303,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 68 more.
+| `lapse train --help all` shows every option, 70 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -351,7 +356,7 @@ $ lapse eval -h
 |   lapse eval model.safetensors events.lapse --split test --classes
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 |
-| `lapse eval --help all` shows every option, 16 more.
+| `lapse eval --help all` shows every option, 18 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY [options]
 |
@@ -411,7 +416,7 @@ $ lapse predict --help
 |   lapse predict shop.safetensors customers.csv --at now --top 10 --unseen
 |   lapse predict shop.safetensors customers.csv --when --within 1d,7d
 |
-| `lapse predict --help all` shows every option, 16 more.
+| `lapse predict --help all` shows every option, 18 more.
 $ lapse help --help
 | usage: lapse help [VERB] [all] [options]
 |
@@ -433,7 +438,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 95
+| 97
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -441,9 +446,9 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 96
+| 98
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 46a47,90
+| 46a47,95
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -465,6 +470,11 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >                             UTC)
 | >   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
 | >                             detected in the first line)
+| >   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1252 or
+| >                             latin-1; also --encoding, except where that is the
+| >                             time encoding (default: found)
+| >   --basket                  events of one sequence and time have no order, like
+| >                             the items of an order: shuffle them
 | >   --no-header               no header: the first line is data, and columns are
 | >                             given by number
 | >   --bad-rows ACTION         malformed rows: stop with an error, or skip them
@@ -488,9 +498,9 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 51,52d94
+| 51,52d99
 | < 
-| < `lapse eval --help all` shows every option, 16 more.
+| < `lapse eval --help all` shows every option, 18 more.
 = 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb

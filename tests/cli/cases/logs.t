@@ -52,7 +52,7 @@ $ printf 'userId,movieId,rating,timestamp\n1,31,2.5,1260759144\n1,1029,3.0,12607
 $ printf 'user,:token,a:token,time\n1,2,3,5\n1,3,4,6\n' >whole.csv; lapse import whole.csv -o whole.lapse --event a:token --sequence user --time time | head -4
 | read       2 rows, 41 bytes from whole.csv
 | sequence   user
-| time       time; unix seconds
+| time       time; relative numbers
 | event      a:token
 $ printf 'user_id:token\titem_id:token\ttimestamp:float\n196\t242\t881250949\n186\t302\t891717742\n196\t302\t881250950\n' >ml.inter; lapse import ml.inter -o ml.lapse
 | read       3 rows, 98 bytes from ml.inter
@@ -101,6 +101,8 @@ $ gzip -c log.jsonl | lapse import - -o gzip.lapse --number price --json | grep 
 |   },
 |   "ignored": "user.name, tags",
 |   "timezone": "UTC",
+|   "encoding": "utf-8",
+|   "skipped_lines": 0,
 |   "unpopular_event_types": 0,
 |   "rare_event_types": 0,
 |   "events": 3,

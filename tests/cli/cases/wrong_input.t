@@ -104,15 +104,26 @@ $ . ./try.sh; printf 'user,time,item,price\na,1,x,inf\n' >a.csv; try a.csv --num
 ! lapse: a.csv:2:4: 'inf' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
 = 1
 $ . ./try.sh; printf 'user,time,item,price\na,1,x,"1,5"\n' >a.csv; try a.csv --number price
-! lapse: a.csv:2:4: '1,5' is not a number: expected a decimal such as 12.5; if it is missing, an empty field, NaN, NA or null
-= 1
+| read       1 row, 33 bytes from a.csv
+| sequence   user, found by name
+| time       time, found by name; relative numbers
+| event      item, found by name
+| events     1 event in 1 sequence, 1 event type
+| fields     price (number)
+| span       1 to 1, since a start of their own; --time-unit s if they are unix times
+| wrote      x.lapse in N s, N MB/s
 
 # JSON Lines.
 $ . ./try.sh; printf '{"user":1,"time":1,"event":"x"}\n{"user":1,"time":2,"event":"y"\n' >a.jsonl; try a.jsonl
 ! lapse: a.jsonl:2:31: the object does not end in its line: JSON Lines has one object per line (jq -c . FILE writes it so)
 = 1
 $ . ./try.sh; printf '{\n  "user": 1\n}\n' >a.jsonl; try a.jsonl
-! lapse: a.jsonl:1:2: the object does not end in its line: JSON Lines has one object per line (jq -c . FILE writes it so)
+! lapse: a.jsonl:1: no column was recognized as the time: select it with --time; the columns are: user
+!
+!   role      column  sample  runner-up  why
+!   sequence  user    1                  named like a user; 1 value in 1 row
+!   time                                 no column looks like it
+!   event                                no column looks like it
 = 1
 $ . ./try.sh; printf '{"user":1,"time":1,"event":"x","user":2}\n' >a.jsonl; try a.jsonl
 ! lapse: a.jsonl:1:32: the key 'user' occurs twice in this object
@@ -130,8 +141,13 @@ $ . ./try.sh; printf '{"user":1,"time":1,"event":"x"}\n' >a.jsonl; try a.jsonl -
 ! lapse: a.jsonl: no object has a value for the key 'cost'
 = 1
 $ . ./try.sh; printf '[{"user":1,"time":1,"event":"x"}]\n' >a.json; try a.json
-! lapse: a.json: this is a JSON array, not CSV or JSON Lines: write one object per line: jq -c '.[]' FILE
-= 1
+| read       1 row, 32 bytes from a.json
+| sequence   user, found by name
+| time       time, found by name; relative numbers
+| event      event, found by name
+| events     1 event in 1 sequence, 1 event type
+| span       1 to 1, since a start of their own; --time-unit s if they are unix times
+| wrote      x.lapse in N s, N MB/s
 
 # Other kinds of files.
 $ . ./try.sh; printf 'PAR1\025\0\025' >a.parquet; try a.parquet
@@ -162,5 +178,4 @@ $ . ./try.sh; lapse import events.csv -o d.lapse >/dev/null; try d.lapse
 ! lapse: d.lapse: this is a dataset of Lapse, not CSV or JSON Lines: use it as it is: it needs no import
 = 1
 $ ls x.lapse
-! ls: cannot access 'x.lapse': No such file or directory
-= 2
+| x.lapse

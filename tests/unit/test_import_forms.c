@@ -1,0 +1,211 @@
+/* test_import_forms.c: texts of several encodings and forms give the dataset of the same rows in plain CSV: times as exports write
+ * them, JSON arrays, lines before the header, totals, and what is not cut at the limits of chunks. */
+#include "support/table_text.h"
+
+#include "base/memory.h"
+#include "data/import/text_stream.h"
+#include "data/import/time_text.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <string.h>
+
+/* The encoding is found. */
+static lapse_import_options found(void)
+{
+    lapse_import_options options = defaults();
+    options.encoding = NULL;
+    return options;
+}
+
+static void encodings_give_the_same_names(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char latin[] = "user,time,event\nJos\xE9,1,caf\xE9\n",
+                      windows[] = "user,time,event\nJos\xE9,1,\x80uro\n";
+    expect_with(latin, sizeof latin - 1, &options, "Jos\xC3\xA9: 1 caf\xC3\xA9;");
+    expect_with(windows, sizeof windows - 1, &options, "Jos\xC3\xA9: 1 \xE2\x82\xACuro;");
+    options.encoding = "latin-1"; /* in which 0x80 is a control character */
+    expect_with(windows, sizeof windows - 1, &options, "Jos\xC3\xA9: 1 \xC2\x80uro;");
+    options.encoding = "cp1252";
+    expect_with(latin, sizeof latin - 1, &options, "Jos\xC3\xA9: 1 caf\xC3\xA9;");
+    options.encoding = "ebcdic";
+    refuse_with(
+        latin, sizeof latin - 1, &options, LAPSE_ERROR_USAGE, 0, 0,
+        "encoding is 'ebcdic'; it must be utf-8, utf-16le, utf-16be, windows-1252 or latin-1; iconv converts others");
+}
+
+/* "u,time,event" with a character of each size, in UTF-16 with and without a mark, and both orders of bytes. */
+static void utf16_is_found(void **state)
+{
+    (void)state;
+    static const unsigned short units[] = {
+        'u', 's', 'e', 'r',    ',',    't',    'i',  'm', 'e', ',', 'e', 'v', 'e', 'n', 't', '\n', 'a', ',', '1', ',',
+        'b', 'c', 'd', 0x20AC, 0xD83D, 0xDE00, '\n', 'a', ',', '2', ',', 'e', 'e', 'e', 'e', 'e',  'e', 'e', 'e', '\n'};
+    enum { UNITS = sizeof units / sizeof *units };
+    lapse_import_options options = found();
+    for (int form = 0; form < 4; form++) {
+        char text[2 * UNITS + 2];
+        size_t size = 0;
+        bool big = form & 1, mark = form & 2;
+        for (int i = mark ? -1 : 0; i < UNITS; i++) {
+            unsigned unit = i < 0 ? 0xFEFF : units[i];
+            text[size++] = (char)(big ? unit >> 8 : unit);
+            text[size++] = (char)(big ? unit : unit >> 8);
+        }
+        expect_with(text, size, &options, "a: 1 bcd\xE2\x82\xAC\xF0\x9F\x98\x80, 2 eeeeeeee;");
+    }
+}
+
+static void objects_in_other_forms(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {
+        "[{\"user\":\"a\",\"time\":1,\"event\":\"x]\"},{\"user\":\"a\",\"time\":2,\"event\":\"y\"}]",
+        " [ {\"user\":\"a\",\n\"time\":1,\"event\":\"x]\"} ,\n\n {\"user\":\"a\",\"time\":2,\"event\":\"y\"}\n]\n",
+        "{\"total\":2,\"rows\":[{\"user\":\"a\",\"time\":1,\"event\":\"x]\"},{\"user\":\"a\",\"time\":2,\"event\":"
+        "\"y\"}],\"next\":null}",
+        "{\n\"user\":\"a\",\n\"time\":1,\n\"event\":\"x]\"\n}\n{\n\"user\":\"a\",\n\"time\":2,\n\"event\":\"y\"\n}",
+        "{\"user\":\"a\",\"time\":1,\"event\":\"x]\",\"of\":[{\"b\":1}]}\n{\"user\":\"a\",\"time\":2,\"event\":\"y\"}"
+        "\n",
+    };
+    lapse_import_options options = found();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+        expect_with(texts[i], strlen(texts[i]), &options, "a: 1 x], 2 y;");
+}
+
+static void lines_around_a_table(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char before[] = "Report; all users\n\nuser;time;event\na;1;x\na;2;y\nb;1;x\nb;2;z\nb;3;x\n";
+    expect_with(before, sizeof before - 1, &options, "a: 1 x, 2 y;b: 1 x, 2 z, 3 x;");
+    static const char late[] = "Report; all users\n\nuser;time;event\na;1;x\na;2;y\nb;1;x\nb;2;z\nb;soon;x\n";
+    refuse_with(late, sizeof late - 1, &options, LAPSE_ERROR_INPUT, 8, 2,
+                "'soon' is not a number, as the other times are");
+    static const char totals[] = "user,time,event,price\na,1,x,2\na,2,y,3\nTotal,,,5\n";
+    expect_with(totals, sizeof totals - 1, &options, "a: 1 x, 2 y;");
+    static const char between[] = "user,time,event,price\na,1,x,2\nTotal,,,5\na,2,y,3\n";
+    refuse_with(between, sizeof between - 1, &options, LAPSE_ERROR_INPUT, 3, 3, "the name of the event is empty");
+}
+
+static void whole_numbers_are_one_name(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char mixed[] = "user,time,event\n17850,1,x\n17850.0,2,1.0\n",
+                      versions[] = "user,time,event\n1.0,1,x\n1.1,2,y\n";
+    expect_with(mixed, sizeof mixed - 1, &options, "17850: 1 x, 2 1.0;");
+    expect_with(versions, sizeof versions - 1, &options, "1.0: 1 x;1.1: 2 y;");
+}
+
+static void times_of_exports(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        lp_date_order order;
+        double time; /* 0: refused */
+    } cases[] = {
+        {"[29/Nov/2017:07:14:36 +0100]", LP_DATE_YEAR_FIRST, 1511936076},
+        {"29 November 2017", LP_DATE_YEAR_FIRST, 1511913600},
+        {"Nov 29, 2017 7:14 PM", LP_DATE_YEAR_FIRST, 1511982840},
+        {"Wed, 29 Nov 2017 07:14:36 GMT", LP_DATE_YEAR_FIRST, 1511939676},
+        {"Wed Nov 29 07:14:36 +0000 2017", LP_DATE_YEAR_FIRST, 1511939676},
+        {"29. M\xC3\xA4rz 2017", LP_DATE_YEAR_FIRST, 1490745600},
+        {"29 d\xC3\xA9"
+         "c. 2017 08:00",
+         LP_DATE_YEAR_FIRST, 1514534400},
+        {"3/4/17 12:00 AM", LP_DATE_MONTH_FIRST, 1488585600},
+        {"3/4/17, 00:00", LP_DATE_DAY_FIRST, 1491177600},
+        {"3/4/69", LP_DATE_DAY_FIRST, 3132172800},
+        {"2017.11.29 07.14", LP_DATE_YEAR_FIRST, 1511939640},
+        {"2017-11-29 07:14:36 CET", LP_DATE_YEAR_FIRST, 1511936076},
+        {"2017-11-29 07:14:36.250 -0500", LP_DATE_YEAR_FIRST, 1511957676.25},
+        {"2017\xE5\xB9\xB4"
+         "11\xE6\x9C\x88"
+         "29\xE6\x97\xA5",
+         LP_DATE_YEAR_FIRST, 1511913600},
+        {"20171129", LP_DATE_YEAR_FIRST, 1511913600},
+        {"20171129071436", LP_DATE_YEAR_FIRST, 1511939676},
+        {"20171129T071436Z", LP_DATE_YEAR_FIRST, 1511939676},
+        {"3/4/17", LP_DATE_YEAR_FIRST, 0}, /* which is the month? */
+        {"Nov 29", LP_DATE_YEAR_FIRST, 0},
+        {"31 Nov 2017", LP_DATE_YEAR_FIRST, 0},
+        {"29 Nov 2017 25:00", LP_DATE_YEAR_FIRST, 0},
+        {"29 Nov 2017 07:14 XYZ", LP_DATE_YEAR_FIRST, 0},
+        {"12 34 56", LP_DATE_DAY_FIRST, 0},
+        {"hello", LP_DATE_YEAR_FIRST, 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lp_time_parts parts;
+        lp_local local;
+        double time = 0;
+        const char *text = cases[i].text, *reason = lp_time_parts_read(text, text + strlen(text), &parts);
+        if (!reason)
+            reason = lp_time_parts_resolve(&parts, cases[i].order, NULL, &time, &local);
+        if ((reason == NULL) != (cases[i].time != 0) || (!reason && time != cases[i].time))
+            fail_msg("'%s': %.17g, %s", text, time, reason ? reason : "read");
+    }
+}
+
+static void time_in_two_columns(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char text[] = "user,date,hour,event\na,29.11.2017,07:14,x\na,29.11.2017,19:14:30,y\n";
+    expect_with(text, sizeof text - 1, &options, "a: 1511939640 x, 1511982870 y;");
+    options.time = "date";
+    expect_with(text, sizeof text - 1, &options, "a: 1511913600 x, 1511913600 y;");
+    options.time = "date, hour";
+    expect_with(text, sizeof text - 1, &options, "a: 1511939640 x, 1511982870 y;");
+}
+
+/* The order of a basket is neither that of the source nor another one in each import. */
+static void baskets_are_shuffled(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    lp_buffer text = {0};
+    lapse_error error;
+    lapse_dataset *dataset[2];
+    lp_buffer_print(&text, "user,time,event\n");
+    for (int i = 0; i < 40; i++)
+        lp_buffer_print(&text, "u,%d,e%02d\n", i / 20, i);
+    options.basket = true;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(import_bytes(text.data, text.size, &options, 64, &dataset[i], NULL, &error), LAPSE_OK);
+    const double *times;
+    const int32_t *types[2];
+    int64_t count, same = 0, sum = 0;
+    for (int i = 0; i < 2; i++)
+        lapse_dataset_sequence(dataset[i], 0, &times, &types[i], &count);
+    assert_int_equal(count, 40);
+    for (int64_t i = 0; i < count; i++) {
+        assert_int_equal(types[0][i], types[1][i]);
+        assert_true((times[i] < 1) == (types[0][i] < 20));
+        same += types[0][i] == i;
+        sum += types[0][i];
+    }
+    assert_true(same < 20);
+    assert_int_equal(sum, 780);
+    lapse_dataset_close(dataset[0]);
+    lapse_dataset_close(dataset[1]);
+    lp_buffer_clear(&text);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(encodings_give_the_same_names), cmocka_unit_test(utf16_is_found),
+        cmocka_unit_test(objects_in_other_forms),        cmocka_unit_test(lines_around_a_table),
+        cmocka_unit_test(whole_numbers_are_one_name),    cmocka_unit_test(times_of_exports),
+        cmocka_unit_test(time_in_two_columns),           cmocka_unit_test(baskets_are_shuffled),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
