@@ -278,3 +278,15 @@ size_t lp_json_members(const lp_json *json)
     } while (lp_json_take(&next, ','));
     return count;
 }
+
+int lp_json_count(lp_json json)
+{
+    lp_json_text text;
+    int count = 0;
+    if (!lp_json_take(&json, '[') || lp_json_take(&json, ']'))
+        return 0;
+    do
+        count += lp_json_any(&json, &text);
+    while (lp_json_take(&json, ','));
+    return count;
+}

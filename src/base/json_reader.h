@@ -49,4 +49,7 @@ bool lp_json_any(lp_json *json, lp_json_text *text);
 /* The number of members of the object at the cursor, which does not move; 0 if it is no object. */
 size_t lp_json_members(const lp_json *json);
 
+/* The number of elements of the array at the cursor, which does not move; 0: there is no array. */
+int lp_json_count(lp_json json);
+
 #endif

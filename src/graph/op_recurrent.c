@@ -74,6 +74,28 @@ static lp_cost recurrent_cost(const lp_node *node, const lp_extent *extent, cons
     return cost;
 }
 
+static lp_cost forward_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[1], 1);
+}
+
+/* Inputs of an example, each of which may require no gradient. */
+typedef struct recurrent_example {
+    lp_value *x, *weight;
+    int given; /* the input that requires no gradient, if below 3 */
+} recurrent_example;
+
+static recurrent_example example_of(lp_graph *graph, lp_random *random, int gates)
+{
+    static const int sizes[] = {1, 2, 3, 5, 8, 11};
+    int hidden = sizes[lp_random_below(random, 6)], cols = gates * hidden, given = (int)lp_random_below(random, 6);
+    lp_value *x = given == 0 ? lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, cols)
+                             : lp_example_tokens(graph, "x", cols);
+    lp_value *weight = given == 1 ? lp_graph_input(graph, "weight_hh", LP_TYPE_REAL, LP_ROWS_FIXED, cols, hidden)
+                                  : lp_example_fixed(graph, "weight_hh", cols, hidden);
+    return (recurrent_example){x, weight, given};
+}
+
 /* The order of the segments, then what is held for each of the segments that advance together. */
 static size_t recurrent_scratch(const lp_extent *extent, int held, size_t real_size)
 {
@@ -98,11 +120,6 @@ static void lstm_gradient(lp_graph *graph, lp_node *node)
         lp_graph_fail(graph, "lstm: a gradient flows through the hidden states alone");
     else
         lp_graph_gradient_node(graph, &lp_op_lstm_gradient, inputs, NULL, node->inputs);
-}
-
-static lp_cost lstm_cost(const lp_node *node, const lp_extent *extent)
-{
-    return recurrent_cost(node, extent, node->inputs[1], 1);
 }
 
 static lp_cost lstm_gradient_cost(const lp_node *node, const lp_extent *extent)
@@ -131,16 +148,10 @@ static size_t lstm_gradient_scratch(const lp_node *node, const lp_extent *extent
 
 static lp_value *lstm_example(lp_graph *graph, lp_random *random)
 {
-    static const int sizes[] = {1, 2, 3, 5, 8, 11};
-    int hidden = sizes[lp_random_below(random, 6)], gates = LSTM_GATES * hidden;
-    int given = (int)lp_random_below(random, 6); /* 0: x requires no gradient; 1: the weight requires none */
-    lp_value *x = given == 0 ? lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, gates)
-                             : lp_example_tokens(graph, "x", gates);
-    lp_value *weight = given == 1 ? lp_graph_input(graph, "weight_hh", LP_TYPE_REAL, LP_ROWS_FIXED, gates, hidden)
-                                  : lp_example_fixed(graph, "weight_hh", gates, hidden);
-    lp_value *h = lp_lstm(graph, x, weight);
+    recurrent_example e = example_of(graph, random, LSTM_GATES);
+    lp_value *h = lp_lstm(graph, e.x, e.weight);
     /* A second layer on the same inputs makes both gradients add. */
-    return lp_add(graph, h, lp_random_below(random, 2) ? lp_lstm(graph, x, weight) : h);
+    return lp_add(graph, h, lp_random_below(random, 2) ? lp_lstm(graph, e.x, e.weight) : h);
 }
 
 lp_value *lp_lstm(lp_graph *graph, lp_value *x, lp_value *weight_hh)
@@ -155,7 +166,7 @@ const lp_op lp_op_lstm = {.id = LP_OP_LSTM,
                           .output_count = 3,
                           .shape = lstm_shape,
                           .gradient = lstm_gradient,
-                          .cost = lstm_cost,
+                          .cost = forward_cost,
                           .scratch = lstm_scratch,
                           .example = lstm_example};
 
@@ -188,11 +199,6 @@ static void gru_gradient(lp_graph *graph, lp_node *node)
         lp_graph_gradient_node(graph, &lp_op_gru_gradient, inputs, NULL, node->inputs);
 }
 
-static lp_cost gru_cost(const lp_node *node, const lp_extent *extent)
-{
-    return recurrent_cost(node, extent, node->inputs[1], 1);
-}
-
 static lp_cost gru_gradient_cost(const lp_node *node, const lp_extent *extent)
 {
     return recurrent_cost(node, extent, node->inputs[2], node->outputs[1] ? 2 : 1);
@@ -217,18 +223,11 @@ static size_t gru_gradient_scratch(const lp_node *node, const lp_extent *extent,
 
 static lp_value *gru_example(lp_graph *graph, lp_random *random)
 {
-    static const int sizes[] = {1, 2, 3, 5, 8, 11};
-    int hidden = sizes[lp_random_below(random, 6)], gates = GRU_GATES * hidden;
-    int given = (int)lp_random_below(random, 6); /* the input that requires no gradient, if below 3 */
-    lp_value *x = given == 0 ? lp_graph_input(graph, "x", LP_TYPE_REAL, LP_ROWS_TOKENS, 0, gates)
-                             : lp_example_tokens(graph, "x", gates);
-    lp_value *weight = given == 1 ? lp_graph_input(graph, "weight_hh", LP_TYPE_REAL, LP_ROWS_FIXED, gates, hidden)
-                                  : lp_example_fixed(graph, "weight_hh", gates, hidden);
-    lp_value *bias = given == 2 ? lp_graph_input(graph, "bias_hh", LP_TYPE_REAL, LP_ROWS_FIXED, 1, gates)
-                                : lp_example_fixed(graph, "bias_hh", 1, gates);
-    lp_value *h = lp_gru(graph, x, weight, bias);
-    /* A second layer on the same inputs makes all gradients add. */
-    return lp_add(graph, h, lp_random_below(random, 2) ? lp_gru(graph, x, weight, bias) : h);
+    recurrent_example e = example_of(graph, random, GRU_GATES);
+    lp_value *bias = e.given == 2 ? lp_graph_input(graph, "bias_hh", LP_TYPE_REAL, LP_ROWS_FIXED, 1, e.weight->rows)
+                                  : lp_example_fixed(graph, "bias_hh", 1, e.weight->rows);
+    lp_value *h = lp_gru(graph, e.x, e.weight, bias);
+    return lp_add(graph, h, lp_random_below(random, 2) ? lp_gru(graph, e.x, e.weight, bias) : h);
 }
 
 lp_value *lp_gru(lp_graph *graph, lp_value *x, lp_value *weight_hh, lp_value *bias_hh)
@@ -243,7 +242,7 @@ const lp_op lp_op_gru = {.id = LP_OP_GRU,
                          .output_count = 2,
                          .shape = gru_shape,
                          .gradient = gru_gradient,
-                         .cost = gru_cost,
+                         .cost = forward_cost,
                          .scratch = gru_scratch,
                          .example = gru_example};
 

@@ -134,19 +134,6 @@ typedef struct reading {
     bool memory;     /* ran out of it */
 } reading;
 
-/* Elements of an array, from its opening bracket on. */
-static int count_elements(lp_json json)
-{
-    lp_json_text text;
-    int count = 0;
-    if (!lp_json_take(&json, '[') || lp_json_take(&json, ']'))
-        return 0;
-    do
-        count += lp_json_any(&json, &text);
-    while (lp_json_take(&json, ','));
-    return count;
-}
-
 static bool read_int(lp_json *json, int64_t least, int64_t most, int64_t *value)
 {
     return lp_json_integer(json, value) && *value >= least && *value <= most;
@@ -154,7 +141,7 @@ static bool read_int(lp_json *json, int64_t least, int64_t most, int64_t *value)
 
 static bool read_curve(lp_json *json, reading *r)
 {
-    int count = count_elements(*json);
+    int count = lp_json_count(*json);
     lp_run_record *record = r->record;
     record->curve = lp_alloc((size_t)count, sizeof *record->curve);
     r->memory = r->memory || !record->curve;
@@ -183,7 +170,7 @@ static bool read_group(lp_json *json, const lp_run_record *record, int32_t least
 static bool read_groups(lp_json *json, reading *r)
 {
     lp_run_record *record = r->record;
-    int count = count_elements(*json);
+    int count = lp_json_count(*json);
     int64_t cases = 0;
     record->groups = lp_alloc((size_t)count, sizeof *record->groups);
     r->memory = r->memory || !record->groups;

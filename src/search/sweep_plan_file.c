@@ -83,24 +83,11 @@ static lapse_status read_scalar(reading *r, const char *name, char **value, laps
     return LAPSE_OK;
 }
 
-/* Elements of the array at the cursor, which does not move. */
-static int count_elements(lp_json json)
-{
-    lp_json_text text;
-    int count = 0;
-    if (!lp_json_take(&json, '[') || lp_json_take(&json, ']'))
-        return 0;
-    do
-        count += lp_json_any(&json, &text);
-    while (lp_json_take(&json, ','));
-    return count;
-}
-
 /* A scalar, or an array of scalars. */
 static lapse_status read_values(reading *r, const char *name, lp_sweep_grid *out, lapse_error *error)
 {
     const char *at = r->json.at;
-    int count = count_elements(r->json);
+    int count = lp_json_count(r->json);
     bool array = lp_json_take(&r->json, '[');
     out->count = array ? count : 1;
     out->values = lp_arena_alloc(&r->plan->arena, (size_t)(out->count + 1) * sizeof *out->values);
@@ -196,7 +183,7 @@ static lapse_status row_member(reading *r, const char *name, void *context, laps
 static lapse_status plan_rows(reading *r, lapse_error *error)
 {
     lapse_sweep_plan *plan = r->plan;
-    int count = count_elements(r->json);
+    int count = lp_json_count(r->json);
     if (plan->rows || count == 0 || count > MAX_ROWS || !lp_json_take(&r->json, '['))
         return fail(r, r->json.at, error, "'rows' must be there once, as a list of 1 to %d objects", MAX_ROWS);
     plan->rows = lp_alloc((size_t)count, sizeof *plan->rows);

@@ -109,17 +109,24 @@ void lp_goods_free(lp_goods *goods)
     lp_free(goods);
 }
 
-int32_t lp_goods_category_of(const lp_goods *goods, int32_t item)
+/* The last category whose first item, or first series, is at most this. */
+static int32_t category_at(const lp_goods *goods, int32_t index, bool of_series)
 {
     int32_t low = 0, high = goods->category_count;
     while (high - low > 1) {
         int32_t middle = low + (high - low) / 2;
-        if (goods->categories[middle].first <= item)
+        const lp_goods_category *category = &goods->categories[middle];
+        if ((of_series ? category->first_series : category->first) <= index)
             low = middle;
         else
             high = middle;
     }
     return low;
+}
+
+int32_t lp_goods_category_of(const lp_goods *goods, int32_t item)
+{
+    return category_at(goods, item, false);
 }
 
 /* Index of a series in its category. */
@@ -136,15 +143,7 @@ int32_t lp_goods_series_of(const lp_goods *goods, int32_t item)
 
 int32_t lp_goods_series_category(const lp_goods *goods, int32_t series)
 {
-    int32_t low = 0, high = goods->category_count;
-    while (high - low > 1) {
-        int32_t middle = low + (high - low) / 2;
-        if (goods->categories[middle].first_series <= series)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return category_at(goods, series, true);
 }
 
 int32_t lp_goods_series_items(const lp_goods *goods, int32_t series, int32_t *first)
