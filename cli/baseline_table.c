@@ -178,21 +178,34 @@ static void add_recorded(cli_table *table, const lapse_model *model, const lapse
     }
 }
 
-static const char *const baseline_names[] = {"majority", "markov-1",   "markov-2",
-                                             "markov-3", "popularity", "item-markov"};
+/* The baseline of this number that the model file has scores of, in the order of its properties "baseline.<name><rest>"; "": there are no
+ * more. */
+static key recorded_baseline(const lapse_model *model, const char *rest, int number)
+{
+    static const char start[] = "baseline.";
+    const char *name, *value;
+    key out = {""};
+    for (int i = 0; !*out.text && lapse_model_property(model, i, &name, &value); i++) {
+        const char *end = strncmp(name, start, strlen(start)) == 0 ? strchr(name + strlen(start), '.') : NULL;
+        if (end && strcmp(end, rest) == 0 && number-- == 0)
+            snprintf(out.text, sizeof out.text, "%.*s", (int)(end - name - (int)strlen(start)), name + strlen(start));
+    }
+    return out;
+}
 
 static bool print_recorded(FILE *file, const lapse_model *model, const lapse_epoch *epoch, const char *target,
                            bool both)
 {
     const char *suffix = both ? target : "", *dot = both ? "." : "", *name = cli_model_property(model, "model");
-    char prefix[96], label[64];
+    char prefix[192], label[128], rest[192] = "";
     int metrics = 0;
     cli_table table = {.align = NULL};
     cli_table_add(&table, "%s", both ? target : "");
     for (int m = 0; m < epoch->metric_count; m++)
         if (strcmp(epoch->metrics[m].target, target) == 0) {
             cli_table_add(&table, "%s", epoch->metrics[m].name);
-            metrics++;
+            if (metrics++ == 0)
+                snprintf(rest, sizeof rest, ".test%s%s.%s", dot, suffix, key_of(epoch->metrics[m].name, "").text);
         }
     table.align = alignment(metrics);
     snprintf(prefix, sizeof prefix, "score.valid%s%s", dot, suffix);
@@ -201,9 +214,10 @@ static bool print_recorded(FILE *file, const lapse_model *model, const lapse_epo
     snprintf(prefix, sizeof prefix, "score.test%s%s", dot, suffix);
     snprintf(label, sizeof label, "%.32s, test", name);
     add_recorded(&table, model, epoch, target, label, prefix);
-    for (size_t i = 0; i < sizeof baseline_names / sizeof *baseline_names; i++) {
-        snprintf(prefix, sizeof prefix, "baseline.%s.test%s%s", baseline_names[i], dot, suffix);
-        snprintf(label, sizeof label, "%s, test", baseline_names[i]);
+    key baseline;
+    for (int i = 0; *(baseline = recorded_baseline(model, rest, i)).text; i++) {
+        snprintf(prefix, sizeof prefix, "baseline.%s.test%s%s", baseline.text, dot, suffix);
+        snprintf(label, sizeof label, "%s, test", baseline.text);
         add_recorded(&table, model, epoch, target, label, prefix);
     }
     return cli_table_print(&table, file, 0);

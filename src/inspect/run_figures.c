@@ -76,7 +76,7 @@ lapse_status lp_curve_figures(lp_inspection *about, lp_figures *figures, lapse_e
 
 /* ----------------------------------------------------------------------------------------------- scores ------- */
 
-enum { ROWS_MOST = LAPSE_COMPARED_LIMIT };
+enum { ROWS_MOST = LAPSE_COMPARED_LIMIT, OWNER_SIZE = 64 };
 
 static void score_figure(lp_figures *figures, const char *metric, const char *target, const char *split, int rows,
                          const char *const *names, const lapse_mean *values)
@@ -112,39 +112,59 @@ static void comparison_figures(lp_figures *figures, const lapse_comparison *c)
     }
 }
 
+static void replace_dashes(char *text)
+{
+    for (; *text; text++)
+        *text = *text == '-' ? '_' : *text;
+}
+
 static double recorded(const lapse_model *model, const char *prefix, const char *metric, const char *suffix)
 {
-    char name[192];
+    char name[320];
     snprintf(name, sizeof name, "%s.%s%s", prefix, metric, suffix);
-    for (char *c = name + strlen(prefix); *c; c++)
-        *c = *c == '-' ? '_' : *c;
+    replace_dashes(name + strlen(prefix));
     const char *text = lp_model_property_find(model, name);
     double value = NAN;
     return text && lp_number_parse(text, text + strlen(text), &value) ? value : (double)NAN;
 }
 
-/* The scores that the model file has of its test split. */
+/* The next property from *at on whose name is "<owner><rest>", where the owner is "score" or "baseline.<name>": copies the owner. */
+static bool next_owner(const lapse_model *model, const char *rest, int *at, char owner[OWNER_SIZE])
+{
+    const char *name, *value;
+    while (lapse_model_property(model, (*at)++, &name, &value)) {
+        const char *dot = strchr(name, '.'),
+                   *end = dot && strncmp(name, "baseline.", 9) == 0 ? strchr(dot + 1, '.') : dot;
+        if (end && end - name < OWNER_SIZE && strcmp(end, rest) == 0) {
+            memcpy(owner, name, (size_t)(end - name));
+            owner[end - name] = 0;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The scores that the model file has of its test split: its own and those of baselines, in the order of the file. */
 static bool recorded_figures(const lapse_model *model, lp_figures *figures)
 {
-    static const char *const rows[] = {"",         "majority",   "markov-1",    "markov-2",
-                                       "markov-3", "popularity", "item-markov", NULL};
     lapse_epoch epoch;
     bool found = false, both = lapse_model_target(model, 1) != NULL;
     for (int m = 0; lapse_model_history(model, 0, &epoch) && m < epoch.metric_count; m++) {
         const lapse_metric *metric = &epoch.metrics[m];
         const char *names[ROWS_MOST];
         lapse_mean values[ROWS_MOST];
+        char owners[ROWS_MOST][OWNER_SIZE], rest[96], prefix[192];
         int count = 0;
-        for (int r = 0; rows[r]; r++) {
-            char prefix[96];
-            snprintf(prefix, sizeof prefix, "%s%s.test%s%s", r ? "baseline." : "score", rows[r], both ? "." : "",
-                     both ? metric->target : "");
-            lapse_mean mean = {recorded(model, prefix, metric->name, ""), recorded(model, prefix, metric->name, "_low"),
-                               recorded(model, prefix, metric->name, "_high")};
-            if (isnan(mean.mean))
-                continue;
-            names[count] = r ? rows[r] : model->config.row->name;
-            values[count++] = mean;
+        snprintf(rest, sizeof rest, ".test%s%s.%s", both ? "." : "", both ? metric->target : "", metric->name);
+        replace_dashes(rest + strlen(".test"));
+        for (int at = 0; count < ROWS_MOST && next_owner(model, rest, &at, owners[count]); count++) {
+            snprintf(prefix, sizeof prefix, "%.60s.test%s%s", owners[count], both ? "." : "", both ? metric->target : "");
+            bool baseline = owners[count][0] == 'b';
+            names[count] = lp_figures_text(figures, "%s",
+                                           baseline ? owners[count] + strlen("baseline.") : model->config.row->name);
+            values[count] =
+                (lapse_mean){recorded(model, prefix, metric->name, ""), recorded(model, prefix, metric->name, "_low"),
+                             recorded(model, prefix, metric->name, "_high")};
         }
         if (count > 0)
             score_figure(figures, metric->name, metric->target, "test", count, names, values);
