@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 static lapse_status refuse(lapse_error *error, lapse_status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -181,6 +182,35 @@ lapse_status cli_when_add(cli_when_list *list, const char *text, double now, con
         return refuse(error, LAPSE_ERROR_USAGE,
                       "this is a duration; +%.40s is that long after the last event of each sequence", text);
     return status;
+}
+
+lapse_status cli_now_parse(cli_now *now, const char *text, const char *timezone, lapse_error *error)
+{
+    static const char *const names[] = {[CLI_NOW_CALL] = "now", [CLI_NOW_LAST] = "last", [CLI_NOW_END] = "end"};
+    for (int type = CLI_NOW_CALL; type <= CLI_NOW_END; type++)
+        if (strcmp(text, names[type]) == 0) {
+            now->type = (cli_now_type)type;
+            return LAPSE_OK;
+        }
+    now->type = CLI_NOW_TIME;
+    return lapse_time_parse_zone(text, timezone, &now->time, error);
+}
+
+double cli_now_time(const cli_now *now, const lapse_dataset *history)
+{
+    double end = NAN;
+    if (now->type == CLI_NOW_TIME)
+        return now->time;
+    if (now->type == CLI_NOW_CALL)
+        return (double)time(NULL);
+    for (int64_t i = 0; now->type == CLI_NOW_END && i < lapse_dataset_sequence_count(history); i++) {
+        const double *times;
+        const int32_t *types;
+        int64_t count;
+        lapse_dataset_sequence(history, i, &times, &types, &count);
+        end = fmax(end, times[count - 1]); /* the other one, if one is NaN */
+    }
+    return end;
 }
 
 void cli_when_clear(cli_when_list *list)

@@ -31,6 +31,25 @@ enum { CLI_SWEEP_MAX = 1000 };
 lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error);
 void cli_when_clear(cli_when_list *list);
 
+/* --now: the time up to which nothing has happened since the last event of each history. */
+typedef enum cli_now_type { CLI_NOW_TIME, CLI_NOW_CALL, CLI_NOW_LAST, CLI_NOW_END } cli_now_type;
+typedef struct cli_now {
+    cli_now_type type;
+    double time; /* of CLI_NOW_TIME */
+} cli_now;
+
+/* Parses "now" (the time of the call), "last" (each history's last event), "end" (the newest event of all) or a timestamp. */
+lapse_status cli_now_parse(cli_now *now, const char *text, const char *timezone, lapse_error *error);
+/* The time for these histories; NaN: each history's last event. */
+double cli_now_time(const cli_now *now, const lapse_dataset *history);
+
+/* The help of --now, and its default. */
+#define CLI_NOW_HELP                                                                                           \
+    "time up to which nothing has happened since the last event of each history: end (of the newest event in " \
+    "HISTORY), now, last "                                                                                     \
+    "(each history's last event), Unix seconds or ISO 8601. Histories that end later are asked from their last event"
+#define CLI_NOW_DEFAULT "end"
+
 typedef struct cli_choice {
     int64_t type;
     double probability;

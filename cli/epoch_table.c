@@ -253,14 +253,14 @@ void cli_log_write(cli_log *log, const lapse_progress *progress)
     cli_json_object(&json, NULL);
     epoch_json(&json, epoch, progress->best_epoch == epoch->epoch, progress->seconds);
     cli_json_end(&json, '}');
-    fflush(log->file);
+    if (fflush(log->file) != 0 && log->error == 0)
+        log->error = errno;
 }
 
 bool cli_log_close(cli_log *log)
 {
-    bool good = !log->file || !ferror(log->file);
-    if (log->file && fclose(log->file) != 0)
-        good = false;
+    if (log->file && fclose(log->file) != 0 && log->error == 0)
+        log->error = errno;
     log->file = NULL;
-    return good;
+    return log->error == 0;
 }

@@ -28,6 +28,7 @@ void cli_history_json(cli_json *json, const lapse_model *model, const cli_epoch_
 typedef struct cli_log {
     FILE *file; /* NULL: none */
     int epochs; /* that the file has already, of the run that is resumed */
+    int error;  /* errno of the first write that failed; 0: none */
 } cli_log;
 
 /* Opens a log; path NULL: none. A resumed run appends to it. A file that is not such a log is never overwritten.

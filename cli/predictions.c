@@ -69,7 +69,7 @@ static void fill_by_rank(cli_table *table, const cli_predictions *p, const cli_t
         cli_table_add(table, "at %s", p->when.items[i].text);
         cli_table_add(table, "%s", "");
     }
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(p->history); i++)
+    for (int64_t i = 0; i < p->shown; i++)
         for (int64_t rank = 0; rank < most_at(p, t, i); rank++) {
             cli_table_add(table, "%s", rank == 0 ? lapse_dataset_sequence_name(p->history, i) : "");
             cli_table_add(table, "%lld", (long long)rank + 1);
@@ -87,7 +87,7 @@ static void fill_by_time(cli_table *table, const cli_predictions *p, const cli_t
         cli_table_add(table, "rank %lld", (long long)rank + 1);
         cli_table_add(table, "%s", "");
     }
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(p->history); i++) {
+    for (int64_t i = 0; i < p->shown; i++) {
         bool first = true;
         for (int j = 0; j < p->when.count; j++) {
             if (count_at(p, t, i, j) == 0)
@@ -104,7 +104,7 @@ static void fill_by_time(cli_table *table, const cli_predictions *p, const cli_t
 static bool print_table(const cli_predictions *p, const cli_target_predictions *t, FILE *file)
 {
     int64_t ranks = 0;
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(p->history); i++)
+    for (int64_t i = 0; i < p->shown; i++)
         ranks = most_at(p, t, i) > ranks ? most_at(p, t, i) : ranks;
     size_t columns = 2 + 2 * (p->when.sweep ? (size_t)ranks : (size_t)p->when.count);
     char *align = malloc(columns + 1);
@@ -144,7 +144,7 @@ static void print_csv_rows(const cli_predictions *p, const cli_target_prediction
         cli_csv_field(file, lapse_dataset_sequence_name(p->history, sequence), p->csv_safe);
         fputc(',', file);
         cli_csv_field(file, p->when.items[when].text, p->csv_safe);
-        fprintf(file, ",%.15g,", time_at(p, sequence, when));
+        fprintf(file, ",%.15g,%s,", time_at(p, sequence, when), cli_timestamp(time_at(p, sequence, when)).text);
         if (!events_only(p))
             fprintf(file, "%s,", t->target);
         fprintf(file, "%lld,", (long long)rank + 1);
@@ -157,11 +157,11 @@ static void print_csv_rows(const cli_predictions *p, const cli_target_prediction
 
 bool cli_predictions_csv(const cli_predictions *p, FILE *file)
 {
-    fputs(p->recommends    ? "sequence,at,time,rank,item,score,probability\n"
-          : events_only(p) ? "sequence,at,time,rank,event,probability\n"
-                           : "sequence,at,time,target,rank,name,probability\n",
+    fputs(p->recommends    ? "sequence,at,time,timestamp,rank,item,score,probability\n"
+          : events_only(p) ? "sequence,at,time,timestamp,rank,event,probability\n"
+                           : "sequence,at,time,timestamp,target,rank,name,probability\n",
           file);
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(p->history); i++)
+    for (int64_t i = 0; i < p->shown; i++)
         for (int j = 0; j < p->when.count; j++)
             for (int t = 0; t < p->target_count; t++)
                 print_csv_rows(p, &p->targets[t], i, j, file);
@@ -224,7 +224,7 @@ bool cli_predictions_json(const cli_predictions *p, FILE *file)
     cli_json_text(&json, "model", p->model_file);
     cli_json_text(&json, "history", p->history_file);
     cli_json_array(&json, "sequences");
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(p->history); i++) {
+    for (int64_t i = 0; i < p->shown; i++) {
         cli_json_object(&json, NULL);
         cli_json_text(&json, "sequence", lapse_dataset_sequence_name(p->history, i));
         cli_json_number(&json, "last_time", p->last[i], 15);

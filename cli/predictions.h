@@ -31,6 +31,7 @@ typedef struct cli_predictions {
     bool csv_safe;   /* as cli_csv_field */
     cli_target_predictions targets[2];
     int target_count;
+    int64_t shown; /* histories, the first ones; there are no queries about others */
     lapse_query *queries;
     int64_t query_count;
     int64_t *query_of; /* [sequence][when]: index in queries, or -1: the history ends after this time */

@@ -127,11 +127,25 @@ static bool print_slices(FILE *file, const lapse_rank_scores *scores, int first,
     return cli_table_print(&table, file, 0);
 }
 
+/* A line for each protocol of the table, in the order of its columns. */
+static void explain_protocols(FILE *file, const lapse_rank_scores *scores)
+{
+    fputs("full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one\n"
+          "full         rank among all items, as predict: quote this one where items repeat\n",
+          file);
+    if (scores->negatives > 0)
+        fprintf(file,
+                "uniform      rank among %d random items: easier, to compare with studies that do the same\n"
+                "popularity   rank among %d items drawn by their popularity: likewise\n",
+                scores->negatives, scores->negatives);
+}
+
 bool cli_ranks_print(FILE *file, const lapse_rank_scores *scores)
 {
     print_head(file, scores);
     fputc('\n', file);
     bool whole = print_whole(file, scores);
+    explain_protocols(file, scores);
     for (int first = 0, count = 0; first < scores->slice_count; first += count, count = 0) {
         fputc('\n', file);
         whole = print_slices(file, scores, first, &count) && whole;

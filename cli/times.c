@@ -127,7 +127,7 @@ bool cli_times_table(const cli_times *t, FILE *file)
         if (t->by_type)
             cli_table_add(&table, "of these");
     }
-    for (int64_t i = 0; i < lapse_dataset_sequence_count(t->history); i++) {
+    for (int64_t i = 0; i < t->shown; i++) {
         const double *q = t->quantiles + i * CLI_QUANTILES;
         if (isnan(t->start[i]))
             continue;
@@ -145,9 +145,22 @@ bool cli_times_table(const cli_times *t, FILE *file)
     return cli_table_print(&table, file, 0);
 }
 
+/* "p10" */
+static cli_words quantile_name(int k)
+{
+    cli_words words;
+    snprintf(words.text, sizeof words.text, "p%.0f", 100 * cli_quantile_levels[k]);
+    return words;
+}
+
+/* Times are ISO 8601, durations days from the start. Empty cells: the event never comes with this probability. */
 bool cli_times_csv(const cli_times *t, FILE *file)
 {
-    fputs("sequence,from,low,median,high", file);
+    fputs("sequence,from", file);
+    for (int k = 0; k < CLI_QUANTILES; k++)
+        fprintf(file, ",%s", quantile_name(k).text);
+    for (int k = 0; k < CLI_QUANTILES; k++)
+        fprintf(file, ",%s_days", quantile_name(k).text);
     for (int h = 0; h < t->within.count; h++)
         fprintf(file, ",within_%s", t->within.text[h]);
     fputc('\n', file);
@@ -156,9 +169,11 @@ bool cli_times_csv(const cli_times *t, FILE *file)
         if (isnan(t->start[i]))
             continue;
         cli_csv_field(file, name_of(t, i), t->csv_safe);
-        fprintf(file, ",%.15g", t->start[i]);
+        fprintf(file, ",%s", cli_timestamp(t->start[i]).text);
         for (int k = 0; k < CLI_QUANTILES; k++)
-            fprintf(file, isfinite(q[k]) ? ",%.15g" : ",never", q[k]);
+            fprintf(file, ",%s", isfinite(q[k]) ? cli_timestamp(q[k]).text : "");
+        for (int k = 0; k < CLI_QUANTILES; k++)
+            isfinite(q[k]) ? fprintf(file, ",%.6g", (q[k] - t->start[i]) / 86400) : fputc(',', file);
         for (int h = 0; h < t->within.count; h++)
             fprintf(file, ",%.9g", t->probability[i * t->within.count + h]);
         fputc('\n', file);
@@ -201,10 +216,14 @@ bool cli_times_list(const cli_times *t, FILE *file)
         const double *q = t->quantiles + i * CLI_QUANTILES;
         cli_json_object(&json, NULL);
         cli_json_text(&json, "sequence", name_of(t, i));
-        cli_json_number(&json, "from", t->start[i], 15);
-        cli_json_number(&json, "low", q[CLI_LOW], 15);
-        cli_json_number(&json, "median", q[CLI_MEDIAN], 15);
-        cli_json_number(&json, "high", q[CLI_HIGH], 15);
+        cli_json_text(&json, "from", isnan(t->start[i]) ? NULL : cli_timestamp(t->start[i]).text);
+        for (int k = 0; k < CLI_QUANTILES; k++)
+            cli_json_text(&json, quantile_name(k).text, isfinite(q[k]) ? cli_timestamp(q[k]).text : NULL);
+        for (int k = 0; k < CLI_QUANTILES; k++) {
+            char name[80];
+            snprintf(name, sizeof name, "%s_days", quantile_name(k).text);
+            cli_json_number(&json, name, isfinite(q[k]) ? (q[k] - t->start[i]) / 86400 : NAN, 6);
+        }
         if (t->within.count > 0)
             cli_json_array(&json, "within");
         for (int h = 0; h < t->within.count; h++)

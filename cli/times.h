@@ -27,6 +27,7 @@ typedef struct cli_times {
     lapse_model *model;
     lapse_dataset *history;
     cli_horizons within;
+    int64_t shown;       /* histories of a table, the first ones */
     bool csv_safe;       /* as cli_csv_field */
     int64_t types, top;  /* event types of the model; those shown for each horizon, 0: all of them */
     bool no_types;       /* none are shown, and none are computed: they take most of the time */

@@ -26,6 +26,8 @@ typedef struct forecast {
     lapse_model *model;
     lapse_dataset *history;
     lapse_forecasts made;
+    cli_now now;
+    int64_t shown;                /* histories of the table, the first ones */
     int64_t top, finished, drawn; /* event types to show; histories with all their futures; those with some */
     cli_choice *best;             /* [top]: of the history that is printed */
     cli_bar bar;
@@ -46,6 +48,16 @@ static bool on_progress(const lapse_forecast_progress *p, void *context)
 static void best_types(const forecast *f, int64_t sequence)
 {
     cli_choices_top(f->made.type_expected + sequence * f->made.type_count, f->made.type_count, f->best, f->top);
+}
+
+/* The time that the futures of a history begin at. */
+static cli_words from(const forecast *f, int64_t i)
+{
+    const double *times;
+    const int32_t *types;
+    int64_t count;
+    lapse_dataset_sequence(f->history, i, &times, &types, &count);
+    return cli_timestamp(fmax(times[count - 1], f->made.now)); /* the last event, if now is NaN */
 }
 
 /* The cells of a history, which are empty after its first row. */
@@ -71,7 +83,7 @@ static bool print_table(const void *results, FILE *file)
     static const char *const headings[] = {"sequence", "events", "10 %", "90 %", "any", "type", "events", "any"};
     for (size_t i = 0; i < sizeof headings / sizeof *headings; i++)
         cli_table_add(&table, "%s", headings[i]);
-    for (int64_t i = 0; i < f->made.sequence_count; i++) {
+    for (int64_t i = 0; i < f->shown; i++) {
         if (f->made.samples[i] <= 0)
             continue;
         best_types(f, i);
@@ -94,6 +106,7 @@ static void sequence_json(const forecast *f, cli_json *json, int64_t i)
 {
     cli_json_object(json, NULL);
     cli_json_text(json, "sequence", lapse_dataset_sequence_name(f->history, i));
+    cli_json_text(json, "from", from(f, i).text);
     cli_json_whole(json, "samples", f->made.samples[i] > 0 ? f->made.samples[i] : 0);
     if (f->made.samples[i] > 0) {
         best_types(f, i);
@@ -118,20 +131,20 @@ static void sequence_json(const forecast *f, cli_json *json, int64_t i)
 static bool print_csv(const void *results, FILE *file)
 {
     const forecast *f = results;
-    fputs("sequence,samples,events,events_p10,events_p90,any,rank,event,event_events,event_any\n", file);
+    fputs("sequence,from,samples,events,events_p10,events_p90,any,rank,event,event_events,event_any\n", file);
     for (int64_t i = 0; i < f->made.sequence_count; i++) {
         const char *name = lapse_dataset_sequence_name(f->history, i);
         if (f->made.samples[i] < 0) {
             cli_csv_field(file, name, f->settings->csv_safe);
-            fputs(",0,,,,,,,,\n", file);
+            fprintf(file, ",%s,0,,,,,,,,\n", from(f, i).text);
         }
         if (f->made.samples[i] <= 0)
             continue;
         best_types(f, i);
         for (int64_t k = 0; k < f->top; k++) {
             cli_csv_field(file, name, f->settings->csv_safe);
-            fprintf(file, ",%lld,%.9g,%.9g,%.9g,%.9g,%lld,", (long long)f->made.samples[i], f->made.count[i],
-                    f->made.low[i], f->made.high[i], f->made.any[i], (long long)k + 1);
+            fprintf(file, ",%s,%lld,%.9g,%.9g,%.9g,%.9g,%lld,", from(f, i).text, (long long)f->made.samples[i],
+                    f->made.count[i], f->made.low[i], f->made.high[i], f->made.any[i], (long long)k + 1);
             cli_csv_field(file, lapse_model_event_type_name(f->model, f->best[k].type), f->settings->csv_safe);
             fprintf(file, ",%.9g,%.9g\n", f->best[k].probability,
                     f->made.type_any[i * f->made.type_count + f->best[k].type]);
@@ -184,6 +197,7 @@ static int show(forecast *f)
 {
     const forecast_settings *s = f->settings;
     f->top = s->top == 0 || s->top > f->made.type_count ? f->made.type_count : s->top;
+    f->shown = cli_results_shown(s->output, !s->csv && !s->json, f->made.sequence_count);
     f->best = calloc((size_t)f->top + 1, sizeof *f->best);
     int result = f->best ? cli_results_write(s->output,
                                              s->json  ? print_json
@@ -192,6 +206,8 @@ static int show(forecast *f)
                                              f)
                          : cli_fail("out of memory");
     free(f->best);
+    if (result == CLI_DONE)
+        cli_results_rest(f->shown, f->made.sequence_count);
     return result;
 }
 
@@ -207,6 +223,7 @@ static int compute(forecast_settings *s, forecast *f)
         result = cli_known_find(f->model, f->history, s->history, skip);
     if (result != CLI_DONE)
         return result;
+    s->forecast.now = cli_now_time(&f->now, f->history);
     s->forecast.skip_unknown = skip;
     s->forecast.on_progress = on_progress;
     s->forecast.context = f;
@@ -238,7 +255,7 @@ static int run(void *settings, const cli_call *call)
         return cli_usage(call->verb, "--json and --csv are mutually exclusive");
     if (lapse_duration_parse(s->horizon, &s->forecast.horizon, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--horizon %s: %s", s->horizon, error.message);
-    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &s->forecast.now, &error) != LAPSE_OK)
+    if (cli_now_parse(&f.now, s->now, s->columns.import.timezone, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--now %s: %s", s->now, error.message);
     int result = compute(s, &f);
     lapse_forecasts_clear(&f.made);
@@ -253,6 +270,7 @@ static void defaults(void *settings)
     cli_columns_default(&s->columns);
     lapse_forecast_options_default(&s->forecast);
     s->top = 3;
+    s->now = CLI_NOW_DEFAULT;
     s->unknown = "error";
 }
 
@@ -277,8 +295,7 @@ static const cli_option options[] = {
     {.name = "max-events", .type = CLI_COUNT, .offset = offsetof(forecast_settings, forecast.max_events), .placeholder = "N",
      .help = "events to draw for all futures, at most: a forecast that needs more by its estimate is not started; 0: no limit"},
     {.name = "now", .type = CLI_TEXT, .offset = offsetof(forecast_settings, now), .placeholder = "TIME",
-     .help = "time up to which nothing has happened since the last event of each history: Unix seconds or ISO 8601. "
-     "Histories that end later are forecast from their last event", .unset = "each history's last event"},
+     .help = CLI_NOW_HELP},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(forecast_settings, top), .placeholder = "K",
      .help = "top-k: event types to print, those with the highest expected counts; 0 prints all"},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(forecast_settings, forecast.seed), .placeholder = "N",

@@ -6,13 +6,14 @@
 #include "baseline_table.h"
 #include "epoch_table.h"
 #include "events.h"
+#include "model_card.h"
 #include "table.h"
 #include "verb.h"
 
 typedef struct info_settings {
     const char *file;
     cli_columns columns;
-    bool types, history, json;
+    bool types, history, all, json;
 } info_settings;
 
 /* An open file: one of the pointers is set. */
@@ -76,18 +77,26 @@ static bool is_score(const subject *about, const char *name)
             strncmp(name, "baseline.", 9) == 0);
 }
 
-static int print_text(const subject *about, const info_settings *s)
+/* Every property by its key. */
+static bool print_properties(const subject *about, const char *file)
 {
     cli_table table = {.align = "ll"};
     const char *name, *value;
     cli_table_add(&table, "file");
-    cli_table_add(&table, "%s (%s)", s->file, type_of(about));
+    cli_table_add(&table, "%s (%s)", file, type_of(about));
     for (int i = 0; property(about, i, &name, &value); i++)
         if (!is_score(about, name)) {
             cli_table_add(&table, "%s", name);
             cli_table_add(&table, "%s", value);
         }
-    bool whole = cli_table_print(&table, stdout, 0);
+    return cli_table_print(&table, stdout, 0);
+}
+
+static int print_text(const subject *about, const info_settings *s)
+{
+    cli_table table = {.align = "ll"};
+    bool whole = about->model && !s->all ? cli_model_card_print(stdout, s->file, about->model)
+                                         : print_properties(about, s->file);
     if (about->model) {
         whole = cli_history_print(stdout, about->model, s->history) && whole;
         whole = cli_recorded_print(stdout, about->model) && whole;
@@ -202,6 +211,8 @@ static const cli_option options[] = {
      .help = "list of event types (of items, for item vectors)"},
     {.name = "history", .type = CLI_FLAG, .offset = offsetof(info_settings, history),
      .help = "table of all epochs of a model's training run, below the chart"},
+    {.name = "all", .type = CLI_FLAG, .offset = offsetof(info_settings, all),
+     .help = "every setting of a model by its key, instead of the card"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "JSON output: one object"},
     {0},
 };
@@ -217,7 +228,8 @@ const cli_verb cli_verb_info = {
     .summary = "describe events, a model or item vectors",
     .description =
         "Verifies a dataset, model or item-vector file, or events in text, and prints its metadata: source, sizes, "
-        "settings and split. Of a model also the history of its training run as a chart, and its scores beside those "
+        "settings and split. Of a model it prints a card (--all: all its settings by their keys), the history of its "
+        "training run as a chart, and its scores beside those "
         "of baselines.",
     .examples = examples,
     .arguments = arguments,

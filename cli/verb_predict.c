@@ -46,7 +46,7 @@ static int read_times(const predict_settings *s, cli_predictions *p, const cli_v
 /* One query for each history and query time, except times before the end of the history. */
 static bool make_queries(cli_predictions *p)
 {
-    int64_t sequences = lapse_dataset_sequence_count(p->history);
+    int64_t sequences = p->shown;
     size_t most = (size_t)sequences * (size_t)p->when.count + 1;
     p->queries = calloc(most, sizeof *p->queries);
     p->query_of = calloc(most, sizeof *p->query_of);
@@ -88,7 +88,7 @@ static void report_late(const cli_predictions *p)
 /* Fails if every query time lies before the end of every history. */
 static int check_times(const cli_predictions *p)
 {
-    int64_t sequences = lapse_dataset_sequence_count(p->history);
+    int64_t sequences = p->shown;
     if (p->query_count > 0 || sequences == 0)
         return CLI_DONE;
     double first = p->last[0], last = p->last[0];
@@ -127,6 +127,7 @@ static int predict_all(const predict_settings *s, cli_predictions *p)
 {
     lapse_predict_options options;
     lapse_error error;
+    p->shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(p->history));
     if (!make_queries(p))
         return cli_fail("out of memory");
     report_late(p);
@@ -206,16 +207,16 @@ static bool print_times(const void *results, FILE *file)
     return cli_times_table(results, file);
 }
 
-/* --when: the time of the next event. now: NaN: from each history's last event on. */
+/* --when: the time of the next event. */
 static int run_when(predict_settings *s, const cli_verb *verb)
 {
     cli_times times = {
         .model_file = s->model, .history_file = s->history, .top = s->top, .no_types = s->csv, .csv_safe = s->csv_safe};
     lapse_error error;
-    double now = (double)time(NULL);
+    cli_now now;
     if (s->within && cli_horizons_parse(&times.within, s->within, &error) != LAPSE_OK)
         return cli_usage(verb, "--within %s: %s", s->within, error.message);
-    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &now, &error) != LAPSE_OK)
+    if (cli_now_parse(&now, s->now, s->columns.import.timezone, &error) != LAPSE_OK)
         return cli_usage(verb, "--now %s: %s", s->now, error.message);
     if (lapse_model_load(s->model, &times.model, &error) != LAPSE_OK)
         return cli_error(&error);
@@ -225,15 +226,19 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
-        result = cli_times_compute(&times, now, skip, s->threads);
+        result = cli_times_compute(&times, cli_now_time(&now, times.history), skip, s->threads);
     if (result == CLI_DONE)
         result = cli_times_report(&times);
+    if (result == CLI_DONE)
+        times.shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(times.history));
     if (result == CLI_DONE)
         result = cli_results_write(s->output,
                                    s->json  ? print_times_json
                                    : s->csv ? print_times_csv
                                             : print_times,
                                    &times);
+    if (result == CLI_DONE)
+        cli_results_rest(times.shown, lapse_dataset_sequence_count(times.history));
     cli_times_clear(&times);
     return result;
 }
@@ -252,8 +257,12 @@ static int run(void *settings, const cli_call *call)
     if (s->when && s->at.count > 0)
         return cli_usage(call->verb,
                          "--when asks for the time of the next event, --at for the event at a time: use one of them");
-    if (!s->when && (s->within || s->now))
-        return cli_usage(call->verb, "--%s needs --when", s->within ? "within" : "now");
+    if (s->at.count > 0 && (s->within || s->now))
+        return cli_usage(call->verb,
+                         "--%s asks for the time of the next event, --at for the event at a time: use one of them",
+                         s->within ? "within" : "now");
+    s->when |= s->within != NULL || s->now != NULL;
+    s->now = s->now ? s->now : CLI_NOW_DEFAULT;
     if (!s->when && s->at.count == 0)
         return cli_usage(call->verb, "--at is missing, or --when to predict the time of the next event");
     if (s->when)
@@ -267,6 +276,8 @@ static int run(void *settings, const cli_call *call)
                                    : s->csv ? print_predictions_csv
                                             : print_predictions,
                                    &p);
+    if (result == CLI_DONE)
+        cli_results_rest(p.shown, lapse_dataset_sequence_count(p.history));
     cli_when_clear(&p.when);
     for (int t = 0; t < p.target_count; t++) {
         free(p.targets[t].choices);
@@ -311,11 +322,10 @@ static const cli_option options[] = {
      .help = "predict the time of the next event instead: its median and an interval of 80 %; the model must be trained with "
              "--when"},
     {.name = "within", .type = CLI_TEXT, .offset = offsetof(predict_settings, within), .placeholder = "DURATIONS",
-     .help = "with --when: probability that the next event comes within each duration after now, such as 1d,7d; and of the "
+     .help = "--when, and the probability that the next event comes within each duration after now, such as 1d,7d; and of the "
              "most probable types that it does and is of this type", .unset = "none"},
     {.name = "now", .type = CLI_TEXT, .offset = offsetof(predict_settings, now), .placeholder = "TIME",
-     .help = "with --when: time up to which nothing has happened since the last event of each history: Unix seconds or ISO "
-             "8601. Histories that end later are predicted from their last event", .unset = "the time of the call"},
+     .help = "with --when: " CLI_NOW_HELP, .unset = CLI_NOW_DEFAULT},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
      .help = "top-k: number of predictions to print, the most probable first; 0 prints all"},
     {.name = "unseen", .type = CLI_FLAG, .offset = offsetof(predict_settings, unseen),

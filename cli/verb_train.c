@@ -34,7 +34,7 @@ typedef struct watch {
 typedef struct outcome {
     lapse_progress last;
     double seconds;
-    bool interrupted;
+    bool interrupted, log_lost;
     cli_targets targets; /* scored, or empty */
     lapse_rank_scores ranks;
     bool ranked; /* these are the scores */
@@ -153,7 +153,7 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     out->last = w.last;
     out->times = w.times;
     if (!cli_log_close(&w.log))
-        cli_note("%s: the log could not be written", s->log);
+        out->log_lost = cli_fail("%s: the log could not be written: %s", s->log, strerror(w.log.error)) != CLI_DONE;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     lapse_error left;
@@ -176,6 +176,8 @@ static void print_best(const lapse_progress *last, int64_t drawn)
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
     printf(drawn > 0 ? " the validation split" : " on the validation split");
+    if (last->best_epoch == last->epochs && last->epochs > 1)
+        printf("; more epochs (--epochs) may give a better one");
 }
 
 /* False: out of memory. */
@@ -279,7 +281,7 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
         print_json(s, out, model, call->verb);
     cli_targets_clear(&out->targets);
     lapse_rank_scores_clear(&out->ranks);
-    return result;
+    return result == CLI_DONE && out->log_lost ? CLI_FAILED : result;
 }
 
 /* The checkpoint is OUTPUT.checkpoint where no other file is named. */

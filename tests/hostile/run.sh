@@ -199,7 +199,7 @@ verbs() {
 import events.csv -o $1/out
 train events.lapse -o $1/out --epochs 1 --no-eval $small
 train events.lapse -o $1/out --model markov --no-eval
-train events.lapse -o good.st --epochs 1 --no-eval --log $1/out.jsonl $small
+train events.lapse -o good.st --epochs 1 --no-eval --log $1/log $small
 pretrain events.lapse -o $1/out --dims 8 --epochs 1
 compare events.lapse --models markov --seeds 1 --keep none -o $1/out
 compare events.lapse --models markov --seeds 1 --keep $1/runs

@@ -1,11 +1,15 @@
 """Tests of test_package.py: what must not be silent: histories without an answer, runs and forecasts that were stopped."""
 
+import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import warnings
 
 import numpy as np
-from __main__ import raises, shop, small_model
+from __main__ import ROOT, Skip, raises, shop, small_model
 
 import lapse
 
@@ -61,3 +65,20 @@ def test_an_interrupt_in_the_first_epoch_is_not_silent():
         assert ["first epoch" in str(w.message) for w in caught] == [True]
     finally:
         signal.signal(signal.SIGINT, old)
+
+
+def test_failures_of_the_system_are_exceptions():
+    """Every Nth allocation, open, read, write, ... of the library fails once: fault_script.py, in a process of its own."""
+    here, library = os.path.join(ROOT, "tests", "python"), os.path.abspath("faults.so")
+    if not shutil.which("cc"):
+        raise Skip("there is no C compiler")
+    made = subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, os.path.join(here, "library_faults.c"), "-ldl", "-lpthread"],
+                          capture_output=True, text=True)
+    if made.returncode:
+        raise Skip("the C library is not glibc")
+    path = os.path.dirname(os.path.dirname(os.path.abspath(lapse.__file__)))
+    ran = subprocess.run([sys.executable, os.path.join(here, "fault_script.py"), library,
+                          "6" if os.environ.get("LAPSE_TEST_TIER") == "quick" else "60"], capture_output=True, text=True,
+                         env={**os.environ, "LD_PRELOAD": library, "PYTHONPATH": path})
+    assert ran.returncode == 0, f"exit status {ran.returncode}\n{ran.stdout}{ran.stderr}"
+    assert int(ran.stdout.split()[0]) > 50, ran.stdout

@@ -325,7 +325,7 @@ def test_predictions_are_those_of_the_tool():
     table = model.predict(shop_table(), at=["+1h", "+7d"], top=3)
     assert len(table) == len(lines) - 1
     for i, line in enumerate(lines[1:]):
-        sequence, at, when, rank, event, probability = line.split(",")
+        sequence, at, when, _, rank, event, probability = line.split(",")
         assert (sequence, at, int(rank), event) == tuple(table[n][i] for n in ("sequence", "at", "rank", "event"))
         assert abs(float(probability) - table["probability"][i]) < 1e-8
         assert abs(float(when) * 1e6 - table["time"][i].astype(int)) <= 1

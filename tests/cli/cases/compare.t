@@ -292,12 +292,12 @@ $ lapse tune events.lapse -o best.safetensors --model markov --trials 3 --parall
 | best         order 2: log-loss 0.865384
 | first        options as given: log-loss 0.884722
 $ lapse info best.safetensors | grep tune
-| tune.trials           3
-| tune.budget           600
-| tune.best             2
-| tune.trial.1          options as given: log-loss 0.884722
-| tune.trial.2          order 2: log-loss 0.865384
-| tune.trial.3          order 3: log-loss 0.947586
+| tune.trials   3
+| tune.budget   600
+| tune.best     2
+| tune.trial.1  options as given: log-loss 0.884722
+| tune.trial.2  order 2: log-loss 0.865384
+| tune.trial.3  order 3: log-loss 0.947586
 $ lapse tune events.lapse -o - --model markov
 ! lapse: a model goes to a file, not to standard output
 ! lapse: see `lapse tune --help`

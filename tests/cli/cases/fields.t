@@ -135,8 +135,8 @@ $ lapse train fields.lapse -o m.safetensors --predict both --epochs 2 --dims 8 -
 |           windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint-every 30 seconds, resume no
-| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split
-$ lapse info m.safetensors | grep -E '^(predict|field)'
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N (sum over event and action) on the validation split; more epochs (--epochs) may give a better one
+$ lapse info m.safetensors --all | grep -E '^(predict|field)'
 | predict               both
 | fields                3
 | field.0.name          action
@@ -209,7 +209,7 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --at +7d --top 1 | sed
 | target: action
 | sequence  rank  at +1h          at +7d
 | ann          1  buy     N %  view    N %
-$ lapse predict m.safetensors fields_history.csv --at +1h --csv | sed -E 's/0\.[0-9]+$/N/' | sort
+$ lapse predict m.safetensors fields_history.csv --at +1h --csv | cut -d, -f1-3,5- | sed -E 's/0\.[0-9]+$/N/' | sort
 | ann,+1h,1767870000,action,1,buy,N
 | ann,+1h,1767870000,action,2,view,N
 | ann,+1h,1767870000,event,1,cake,N

@@ -180,8 +180,9 @@ $ lapse info --help
 | usage: lapse info FILE [options]
 |
 | Verifies a dataset, model or item-vector file, or events in text, and prints its
-| metadata: source, sizes, settings and split. Of a model also the history of its
-| training run as a chart, and its scores beside those of baselines.
+| metadata: source, sizes, settings and split. Of a model it prints a card (--all:
+| all its settings by their keys), the history of its training run as a chart, and
+| its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file, or events in
 |                             text; - is standard input
@@ -190,6 +191,8 @@ $ lapse info --help
 |   --event-types             list of event types (of items, for item vectors)
 |   --history                 table of all epochs of a model's training run, below
 |                             the chart
+|   --all                     every setting of a model by its key, instead of the
+|                             card
 |   --json                    JSON output: one object
 |
 | Text input:
@@ -378,15 +381,16 @@ $ lapse predict --help
 |   --when                    predict the time of the next event instead: its
 |                             median and an interval of 80 %; the model must be
 |                             trained with --when
-|   --within DURATIONS        with --when: probability that the next event comes
-|                             within each duration after now, such as 1d,7d; and
-|                             of the most probable types that it does and is of
-|                             this type (default: none)
+|   --within DURATIONS        --when, and the probability that the next event
+|                             comes within each duration after now, such as 1d,7d;
+|                             and of the most probable types that it does and is
+|                             of this type (default: none)
 |   --now TIME                with --when: time up to which nothing has happened
-|                             since the last event of each history: Unix seconds
-|                             or ISO 8601. Histories that end later are predicted
-|                             from their last event (default: the time of the
-|                             call)
+|                             since the last event of each history: end (of the
+|                             newest event in HISTORY), now, last (each history's
+|                             last event), Unix seconds or ISO 8601. Histories
+|                             that end later are asked from their last event
+|                             (default: end)
 |   --top K                   top-k: number of predictions to print, the most
 |                             probable first; 0 prints all (default: 5)
 |   --unseen                  exclude event types that are already in the history

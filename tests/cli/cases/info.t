@@ -62,7 +62,7 @@ $ lapse info events.lapse --json
 |     "rows.read": "96"
 |   }
 | }
-$ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin | grep -E "^(file|task|model|split|column)"
+$ mv events.lapse data.bin; lapse train data.bin -o model.bin --model markov --order 1 >/dev/null 2>&1; lapse info model.bin --all | grep -E "^(file|task|model|split|column)"
 | file                  model.bin (model)
 | model                 markov
 | task                  classify
@@ -149,7 +149,7 @@ $ lapse info data.bin >/dev/full
 = 1
 
 # The card of a model: history as a chart and a table, scores beside baselines.
-$ lapse train data.bin -o net.bin --epochs 3 --dims 8 --batch 4 --seed 3 --threads 1 >/dev/null 2>&1; lapse info net.bin --history | sed -n '/^score.epoch/,$p' \
+$ lapse train data.bin -o net.bin --epochs 3 --dims 8 --batch 4 --seed 3 --threads 1 >/dev/null 2>&1; lapse info net.bin --all --history | sed -n '/^score.epoch/,$p' \
   | sed -E 's/^(commit +).*/\1C/; /\|/s/[0-9]+\.[0-9]+/NNNNNN/; /\|/s/[.o*]+/o/; s/(attention.*) +-?[0-9.]+ +[0-9.]+ %/\1 N N %/; /^ +[0-9]/s/[0-9]\.[0-9]{4}/N/g' | sed '/|/d'
 | score.epoch           3
 | version               0.1.0
@@ -171,12 +171,29 @@ $ lapse train data.bin -o net.bin --epochs 3 --dims 8 --batch 4 --seed 3 --threa
 | markov-2, test      0.4973    75.0 %
 | markov-3, test      0.4453    75.0 %
 | test split: 8 events in 1 sequence; intervals are 95 % bootstrap intervals over sequences
-$ lapse info net.bin | grep -E '^run'
+$ lapse info net.bin | sed -n '1,/^settings/p' | sed -E 's/^(made by +).*/\1V/'
+| file      net.bin (model)
+| model     attention, 2 blocks, 2 heads, 8 dims, sees the last 8 events
+| time      mercer, 16 periods, from 4 minutes to 8.37 days, 5 harmonics, gaps as an input
+| predicts  which of 4 event types comes next
+| data      events.csv, 12 sequences, 96 events, 78 train, 9 valid, 9 test, split by sequence
+| training  complete, parameters of epoch 3, learning rate 0.001, batches of 4 sequences, seed 3
+| made by   V
+| settings  --all lists every one by its key
+$ lapse info model.bin | sed -E 's/^(made by +).*/\1V/'
+| file      model.bin (model)
+| model     markov, 1 event before
+| predicts  which of 4 event types comes next
+| data      events.csv, 12 sequences, 96 events, 82 train, 7 valid, 7 test, split by sequence
+| training  seed 1
+| made by   V
+| settings  --all lists every one by its key
+$ lapse info net.bin --all | grep -E '^run'
 | run.status            complete
 $ timeout --preserve-status -s INT 2 lapse train data.bin -o cut.bin --epochs 100000 --patience 100000 --dims 8 --batch 4 --threads 1 >/dev/null 2>&1; \
-  lapse info cut.bin | grep -E '^run'
+  lapse info cut.bin --all | grep -E '^run'
 | run.status            stopped
-$ lapse info net.bin | grep -E '^(dataset|source|version)' | sed -E 's/^(dataset.fingerprint +).*/\1F/'
+$ lapse info net.bin --all | grep -E '^(dataset|source|version)' | sed -E 's/^(dataset.fingerprint +).*/\1F/'
 | dataset.fingerprint   F
 | source                events.csv
 | dataset.sequences     12

@@ -24,9 +24,9 @@ $ lapse predict m.safetensors - --at +1h --top 1 <history.csv
 | max          1  buy     53.2 %
 | nora         1  view    49.2 %
 $ lapse predict m.safetensors history.csv --at +1h --top 1 --csv
-| sequence,at,time,rank,event,probability
-| max,+1h,1769945400,1,buy,0.531746032
-| nora,+1h,1770027300,1,view,0.492283951
+| sequence,at,time,timestamp,rank,event,probability
+| max,+1h,1769945400,2026-02-01T11:30:00Z,1,buy,0.531746032
+| nora,+1h,1770027300,2026-02-02T10:15:00Z,1,view,0.492283951
 $ lapse predict m.safetensors history.csv --at +1h --top 0 --csv | wc -l
 | 9
 $ lapse predict m.safetensors history.csv --at +1h --at 2026-03-01 --top 2 --json
@@ -168,8 +168,8 @@ $ lapse predict m.safetensors history.csv --at 2026-02-02 --at 1 --top 1 --json
 ! lapse: --at 2026-02-02: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
 ! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
 $ lapse predict m.safetensors history.csv --at 2026-02-02 --at 1 --csv --top 1
-| sequence,at,time,rank,event,probability
-| max,2026-02-02,1769990400,1,buy,0.531746032
+| sequence,at,time,timestamp,rank,event,probability
+| max,2026-02-02,1769990400,2026-02-02T00:00:00Z,1,buy,0.531746032
 ! lapse: --at 2026-02-02: skipped 1 history that ends after this time, the first 'nora', whose last event is at 2026-02-02T09:15:00Z
 ! lapse: --at 1: skipped 2 histories that end after this time, the first 'max', whose last event is at 2026-02-01T10:30:00Z
 $ lapse predict m.safetensors history.csv --at 1 --top 1
@@ -200,21 +200,21 @@ $ lapse predict m.safetensors history.csv --at 1h..30d/5 --top 2
 |           +5.79d  view    49.2 %  rate    45.2 %
 |             +30d  view    49.2 %  rate    45.2 %
 $ lapse predict m.safetensors history.csv --at +1h..+64h/7 --top 1 --csv
-| sequence,at,time,rank,event,probability
-| max,+1h,1769945400,1,buy,0.531746032
-| max,+2h,1769949000,1,buy,0.531746032
-| max,+4h,1769956200,1,buy,0.531746032
-| max,+8h,1769970600,1,buy,0.531746032
-| max,+16h,1769999400,1,buy,0.531746032
-| max,+1.33d,1770056712,1,buy,0.531746032
-| max,+64h,1770172200,1,buy,0.531746032
-| nora,+1h,1770027300,1,view,0.492283951
-| nora,+2h,1770030900,1,view,0.492283951
-| nora,+4h,1770038100,1,view,0.492283951
-| nora,+8h,1770052500,1,view,0.492283951
-| nora,+16h,1770081300,1,view,0.492283951
-| nora,+1.33d,1770138612,1,view,0.492283951
-| nora,+64h,1770254100,1,view,0.492283951
+| sequence,at,time,timestamp,rank,event,probability
+| max,+1h,1769945400,2026-02-01T11:30:00Z,1,buy,0.531746032
+| max,+2h,1769949000,2026-02-01T12:30:00Z,1,buy,0.531746032
+| max,+4h,1769956200,2026-02-01T14:30:00Z,1,buy,0.531746032
+| max,+8h,1769970600,2026-02-01T18:30:00Z,1,buy,0.531746032
+| max,+16h,1769999400,2026-02-02T02:30:00Z,1,buy,0.531746032
+| max,+1.33d,1770056712,2026-02-02T18:25:12Z,1,buy,0.531746032
+| max,+64h,1770172200,2026-02-04T02:30:00Z,1,buy,0.531746032
+| nora,+1h,1770027300,2026-02-02T10:15:00Z,1,view,0.492283951
+| nora,+2h,1770030900,2026-02-02T11:15:00Z,1,view,0.492283951
+| nora,+4h,1770038100,2026-02-02T13:15:00Z,1,view,0.492283951
+| nora,+8h,1770052500,2026-02-02T17:15:00Z,1,view,0.492283951
+| nora,+16h,1770081300,2026-02-03T01:15:00Z,1,view,0.492283951
+| nora,+1.33d,1770138612,2026-02-03T17:10:12Z,1,view,0.492283951
+| nora,+64h,1770254100,2026-02-05T01:15:00Z,1,view,0.492283951
 $ lapse predict m.safetensors history.csv --at 1m..61s/3 --at +2m --top 1
 | sequence      at  rank 1
 | max          +1m  buy     53.2 %
@@ -228,11 +228,11 @@ $ lapse predict m.safetensors history.csv --at 1m..61s/3 --at +2m --top 1
 $ lapse predict m.safetensors history.csv --at 5ms..1y/1000 --top 1 --csv | awk -F, 'NR > 1 && $1 == "max" { n++; if ($3 <= last) print "not increasing", $0; last = $3 } END { print n }'
 | 1000
 $ for at in +1.41h +33.9m; do lapse predict m.safetensors history.csv --at $at --top 1 --csv | sed -n 2p; done; lapse predict m.safetensors history.csv --at 20m..2h/3 --top 1 --csv | sed -n 2,4p
-| max,+1.41h,1769946876,1,buy,0.531746032
-| max,+33.9m,1769943834,1,buy,0.531746032
-| max,+20m,1769943000,1,buy,0.531746032
-| max,+49m,1769944740,1,buy,0.531746032
-| max,+2h,1769949000,1,buy,0.531746032
+| max,+1.41h,1769946876,2026-02-01T11:54:36Z,1,buy,0.531746032
+| max,+33.9m,1769943834,2026-02-01T11:03:54Z,1,buy,0.531746032
+| max,+20m,1769943000,2026-02-01T10:50:00Z,1,buy,0.531746032
+| max,+49m,1769944740,2026-02-01T11:19:00Z,1,buy,0.531746032
+| max,+2h,1769949000,2026-02-01T12:30:00Z,1,buy,0.531746032
 $ for at in 30d 1h..30d 1h..30d/1 1h..30d/1001 1h..30d/x 1h..30d/ 0s..1h/5 1h..1h/5 2h..1h/5 2026-01-01..2026-02-01/3 ../3 1h../3 1h..2h/3/4 -1h..2h/3 later; do \
   lapse predict m.safetensors history.csv --at=$at; done
 ! lapse: --at 30d: this is a duration; +30d is that long after the last event of each sequence
@@ -402,10 +402,10 @@ $ lapse predict m.safetensors nothing.csv --at +1h
 # Names with special characters are escaped for the output format.
 $ printf 'user,time,event\n"a ""b"", c",1,view\n"x\x01y",1,view\n"Zo\xc3\xab",1,view\n' >names.csv
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --csv | LC_ALL=C cat -v
-| sequence,at,time,rank,event,probability
-| "a ""b"", c",+1h,3601,1,cart,0.614035088
-| x^Ay,+1h,3601,1,cart,0.614035088
-| ZoM-CM-+,+1h,3601,1,cart,0.614035088
+| sequence,at,time,timestamp,rank,event,probability
+| "a ""b"", c",+1h,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
+| x^Ay,+1h,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
+| ZoM-CM-+,+1h,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
 $ printf 'user,time,event\n=1+1,1,view\n+1,1,view\n-1,1,view\n@x,1,view\n\tx,1,view\n"=a,""b",1,view\nx=1,1,view\n' >formulas.csv
 $ lapse predict m.safetensors formulas.csv --at 3601 --top 1 --csv-safe | cut -d, -f1,2 | LC_ALL=C cat -T
 | sequence,at
@@ -417,10 +417,10 @@ $ lapse predict m.safetensors formulas.csv --at 3601 --top 1 --csv-safe | cut -d
 | "'=a,""b"
 | x=1,3601
 $ lapse predict m.safetensors formulas.csv --at +1h --top 1 --csv-safe | sed -n '2,3p'
-| '=1+1,'+1h,3601,1,cart,0.614035088
-| '+1,'+1h,3601,1,cart,0.614035088
+| '=1+1,'+1h,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
+| '+1,'+1h,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
 $ lapse predict m.safetensors formulas.csv --at 3601 --top 1 --csv | sed -n 2p
-| =1+1,3601,3601,1,cart,0.614035088
+| =1+1,3601,3601,1970-01-01T01:00:01Z,1,cart,0.614035088
 $ lapse predict m.safetensors names.csv --at +1h --top 1 --json | grep '"sequence"'
 |       "sequence": "a \"b\", c",
 |       "sequence": "x\u0001y",
@@ -440,10 +440,10 @@ $ lapse predict r.safetensors history.csv --at +1d --top 2
 | nora         1  view    53.9 %
 |              2  cart    25.0 %
 $ lapse predict r.safetensors history.csv --at +1d --top 3 --unseen --csv
-| sequence,at,time,rank,item,score,probability
-| max,+1d,1770028200,1,buy,-1.93283808,0.144736842
-| max,+1d,1770028200,2,rate,-2.72129536,0.0657894737
-| nora,+1d,1770110100,1,rate,-2.72129536,0.0657894737
+| sequence,at,time,timestamp,rank,item,score,probability
+| max,+1d,1770028200,2026-02-02T10:30:00Z,1,buy,-1.93283808,0.144736842
+| max,+1d,1770028200,2026-02-02T10:30:00Z,2,rate,-2.72129536,0.0657894737
+| nora,+1d,1770110100,2026-02-03T09:15:00Z,1,rate,-2.72129536,0.0657894737
 $ lapse predict r.safetensors history.csv --at +1d --top 1 --unseen --json
 | {
 |   "model": "r.safetensors",

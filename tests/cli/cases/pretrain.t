@@ -61,7 +61,7 @@ $ lapse info v.safetensors
 # A recommender initialized with item vectors knows all catalogue items; vectors of another split or width are errors.
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --epochs 1 --blocks 1 --no-eval --checkpoint none 2>/dev/null | grep -c saved
 | 1
-$ lapse info m.safetensors | grep -E "^(event_types|items|train.item_vectors)"
+$ lapse info m.safetensors --all | grep -E "^(event_types|items|train.item_vectors)"
 | event_types           300
 | train.item_vectors    v.safetensors
 $ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates

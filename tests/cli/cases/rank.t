@@ -18,6 +18,10 @@ $ lapse train events.lapse -o popularity.safetensors --task recommend --model po
 |   95 %                   0.569-0.824
 | MRR              1.0000       0.5903   1.0000      1.0000
 |   95 %                   0.424-0.764
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
+| uniform      rank among 100 random items: easier, to compare with studies that do the same
+| popularity   rank among 100 items drawn by their popularity: likewise
 ! Data      events.lapse: 96 events in 12 sequences, 4 event types
 ! Model     model popularity, task recommend, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
@@ -40,6 +44,10 @@ $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | Hit@1            1.0000  0.3333   1.0000      1.0000
 | NDCG@1           1.0000  0.3333   1.0000      1.0000
 | MRR              1.0000  0.5903   1.0000      1.0000
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
+| uniform      rank among 100 random items: easier, to compare with studies that do the same
+| popularity   rank among 100 items drawn by their popularity: likewise
 $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices --split all
 | split        all: 84 events in 12 sequences, among 4 items
 | target time  unused: the model does not read the time of the predicted event
@@ -58,6 +66,10 @@ $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices 
 |   95 %      0.877-0.966  0.820-0.892  0.964-1.000  0.964-1.000
 | MRR              0.8988       0.8095       0.9821       0.9821
 |   95 %      0.833-0.953  0.756-0.854  0.951-1.000  0.951-1.000
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
+| uniform      rank among 2 random items: easier, to compare with studies that do the same
+| popularity   rank among 2 items drawn by their popularity: likewise
 |
 | by history     events  full-unseen Hit@2  NDCG@2         95 %  uniform Hit@2  NDCG@2
 | 1 to 4 events      48             1.0000  0.8847  0.823-0.946         1.0000  0.9846
@@ -81,6 +93,8 @@ $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 0 --bootst
 | Hit@2            1.0000  0.6000
 | NDCG@2           1.0000  0.4524
 | MRR              1.0000  0.5167
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
 $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 1 --bootstrap 20 --json
 | {
 |   "model": "recency.safetensors",

@@ -79,7 +79,7 @@ $ lapse import s.csv -o s.lapse --event item --action action --field department 
 | span       2026-01-01T20:28:47.524Z to 2026-03-01T21:52:43.142Z, 59.1 days
 | wrote      s.lapse in N s, N MB/s
 $ lapse train s.lapse -o s.safetensors --task recommend --model popularity --target action=view --split-by session --no-eval >/dev/null 2>&1
-$ lapse info s.safetensors | grep -E '^(target|split)'
+$ lapse info s.safetensors --all | grep -E '^(target|split)'
 | target_time           known
 | target                action=view
 | split                 session
@@ -94,6 +94,8 @@ $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0
 | Hit@10           0.0455  0.0341
 | NDCG@10          0.0229  0.0170
 | MRR              0.0303  0.0221
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
 $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0 --target action=search | head -1
 | split        test: 80 events in 28 sequences, among 365 items
 $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0 --target all | head -1
@@ -119,6 +121,10 @@ $ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/n
 | Hit@10           0.8352       0.8352       0.9318       0.9261
 | NDCG@10          0.5442       0.5442       0.7358       0.7104
 | MRR              0.4607       0.4607       0.6739       0.6437
+| full-unseen  rank among all items that are not in the history, as predict --unseen: quote this one
+| full         rank among all items, as predict: quote this one where items repeat
+| uniform      rank among 100 random items: easier, to compare with studies that do the same
+| popularity   rank among 100 items drawn by their popularity: likewise
 $ lapse simulate --preset sessions --items 500 --sequences 40 --seed 4 -o /dev/null --score s.safetensors --data s.lapse 2>&1 | tail -1
 | lapse: sequence 'u1' of the dataset differs from the simulation
 $ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/null --score s.safetensors

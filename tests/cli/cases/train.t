@@ -79,7 +79,7 @@ $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --sp
 ! Data      events.lapse: 96 events in 12 sequences, 4 event types
 ! Model     model majority, task classify, target-time known, context 8
 ! Run       split-by leave-one-out, seed 1, threads 1
-$ lapse info left.safetensors | grep '^split'
+$ lapse info left.safetensors --all | grep '^split'
 | split                 leave-one-out
 $ lapse eval left.safetensors events.lapse --split valid --bootstrap 0 | head -1
 | split        valid: 12 events in 12 sequences
@@ -124,7 +124,7 @@ $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --p
 |           resume no
 | epoch 1/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
 | epoch 2/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
-| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split
+| saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split; more epochs (--epochs) may give a better one
 $ ls m.safetensors*
 | m.safetensors
 $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
@@ -166,7 +166,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 | lapse: to resume: lapse train --resume events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8
 | stopped.safetensors
 | stopped.safetensors.checkpoint
-| file                  stopped.safetensors (model)
+| file      stopped.safetensors (model)
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 --checkpoint none 2>log2 & \
   for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
   tail -1 log2

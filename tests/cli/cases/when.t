@@ -28,9 +28,9 @@ $ lapse predict m.safetensors history.csv --when --now 2026-01-01 --within 1h,7d
 | nora      2026-02-02T09:15:00Z  TIME  TIME  TIME N %   N % N %   N %
 $ lapse predict m.safetensors history.csv --when --now 2026-03-01 --csv | cut -d, -f1,2
 | sequence,from
-| max,1772323200
-| nora,1772323200
-$ lapse predict m.safetensors history.csv --when --json --within 2d | grep -c '"median"'
+| max,2026-03-01T00:00:00Z
+| nora,2026-03-01T00:00:00Z
+$ lapse predict m.safetensors history.csv --when --json --within 2d | grep -c '"p50_days"'
 | 2
 
 # Futures: the same seed, the same bytes on any number of threads.
@@ -39,11 +39,25 @@ $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --
 $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --json --seed 2 | grep -c '"any"'
 | 8
 
+# --now is the same for both: by default the end of the data.
+$ for verb in "predict --when" "forecast --horizon 1h --samples 2"; do for now in "" "--now end" "--now last" "--now 2026-03-01"; do \
+  lapse ${verb%% *} m.safetensors history.csv ${verb#* } $now --csv | awk -F, '$2 != last { printf "%s ", last = $2 } END { print "" }'; done; done
+| from 2026-02-02T09:15:00Z 
+| from 2026-02-02T09:15:00Z 
+| from 2026-02-01T10:30:00Z 2026-02-02T09:15:00Z 
+| from 2026-03-01T00:00:00Z 
+| from 2026-02-02T09:15:00Z 
+| from 2026-02-02T09:15:00Z 
+| from 2026-02-01T10:30:00Z 2026-02-02T09:15:00Z 
+| from 2026-03-01T00:00:00Z 
+$ lapse predict m.safetensors history.csv --within 1d --csv | head -1
+| sequence,from,p10,p50,p90,p10_days,p50_days,p90_days,within_1d
+
 # Forecasts as CSV, to a file.
-$ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --csv -o out.csv; cut -d, -f1,2,7,8 out.csv
-| sequence,samples,rank,event
-| max,20,1,cart
-| nora,20,1,cart
+$ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --csv -o out.csv; cut -d, -f1-3,8,9 out.csv
+| sequence,from,samples,rank,event
+| max,2026-02-02T09:15:00Z,20,1,cart
+| nora,2026-02-02T09:15:00Z,20,1,cart
 $ sed 's/^max/=max/' history.csv >formulas.csv; lapse forecast m.safetensors formulas.csv --horizon 30d --samples 20 --top 1 --csv-safe | cut -d, -f1
 | sequence
 | '=max
@@ -66,7 +80,7 @@ $ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,
 | lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
 $ lapse forecast m.safetensors history.csv --horizon 900y >/dev/null 2>&1
 = 2
-$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 90d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
+$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 9d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
   sed -n '3,$p' part.txt
 | partial: stopped with all futures of 0 of 2 histories
 ! lapse: stopped with all futures of 0 of 2 histories; the result is partial, and says so
@@ -87,7 +101,7 @@ $ lapse predict m.safetensors history.csv --when --at +1d
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --at +1d --within 1d
-! lapse: --within needs --when
+! lapse: --within asks for the time of the next event, --at for the event at a time: use one of them
 ! lapse: see `lapse predict --help`
 = 2
 $ lapse predict m.safetensors history.csv --when --within 7
