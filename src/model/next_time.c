@@ -54,28 +54,11 @@ static double gompertz_time_at(const lp_next_time *law, double log_survival)
     return -log_survival >= total_hazard(law) ? INFINITY : law->unit * time_of(law, -log_survival);
 }
 
-/* The cumulative hazard of the event's time is exponential, so the mean is the integral of time_of(h) exp(-h) from 0 to the total
- * hazard, divided by its mass. tanh-sinh quadrature: the integrand has a logarithmic singularity at the end where the slope is
- * negative, and nearly one at 0 where the slope is large. */
-static double gompertz_mean(const lp_next_time *law)
-{
-    const double step = 1.0 / 32, reach = 4, half_pi = 1.57079632679489662, most = 45; /* exp(-45): beyond double */
-    double end = fmin(total_hazard(law), most), sum = 0;
-    for (int i = (int)(-reach / step); i <= (int)(reach / step); i++) {
-        double at = i * step, inner = half_pi * sinh(at);
-        double h = end / (1 + exp(-2 * inner)); /* end (1 + tanh(inner)) / 2 */
-        double weight = end / 2 * half_pi * cosh(at) / (cosh(inner) * cosh(inner));
-        sum += weight * time_of(law, h) * exp(-h);
-    }
-    return law->unit * step * sum / -expm1(-end);
-}
-
 const lp_time_law lp_law_gompertz = {.name = "gompertz",
                                      .log_density = gompertz_log_density,
                                      .log_survival = gompertz_log_survival,
                                      .time_at = gompertz_time_at,
-                                     .log_never = gompertz_log_never,
-                                     .mean = gompertz_mean};
+                                     .log_never = gompertz_log_never};
 
 /* -------------------------------------------------------------------------------- mixture of log-normals ------ */
 
@@ -190,28 +173,6 @@ static double always_comes(const lp_next_time *law)
     return -INFINITY;
 }
 
-/* The integral of the survival, by the trapezoidal rule in log t. */
-static double survival_integral(const lp_next_time *law)
-{
-    const double step = 1.0 / 256, low = log(1e-6), high = log(1e16);
-    double sum = 0;
-    for (int i = 0, count = (int)((high - low) / step); i <= count; i++) {
-        double x = low + i * step;
-        sum += exp(law->law->log_survival(law, exp(x)) + x) * step;
-    }
-    return sum;
-}
-
-static double mixture_mean(const lp_next_time *law)
-{
-    double sum = 0;
-    if (law->rate)
-        return survival_integral(law);
-    for (int k = 0; k < law->count; k++)
-        sum += exp(law->log_weight[k] + law->mean[k] + law->deviation[k] * law->deviation[k] / 2);
-    return sum;
-}
-
 /* A standard normal number above z: by rejection, from normal numbers or, in the tail, from an exponential distribution (Robert 1995). */
 static double normal_above(double z, lp_random *random)
 {
@@ -255,7 +216,6 @@ const lp_time_law lp_law_mixture = {.name = "mixture",
                                     .log_survival = mixture_log_survival,
                                     .time_at = mixture_time_at,
                                     .log_never = always_comes,
-                                    .mean = mixture_mean,
                                     .draw = mixture_draw};
 
 /* ------------------------------------------------------------------------------------------- by a function ---- */
@@ -303,8 +263,7 @@ const lp_time_law lp_law_function = {.name = "function",
                                      .log_density = function_log_density,
                                      .log_survival = function_log_survival,
                                      .time_at = function_time_at,
-                                     .log_never = always_comes,
-                                     .mean = survival_integral};
+                                     .log_never = always_comes};
 
 /* ----------------------------------------------------------------------------------------------- all laws ----- */
 
@@ -345,11 +304,6 @@ double lp_next_time_quantile(const lp_next_time *law, double probability)
     if (probability >= 1)
         return INFINITY;
     return fmax(law->law->time_at(law, law->log_elapsed + log1p(-fmax(probability, 0))) - law->elapsed, 0);
-}
-
-double lp_next_time_mean(const lp_next_time *law)
-{
-    return law->law->mean(law);
 }
 
 double lp_next_time_draw(const lp_next_time *law, lp_random *random)

@@ -44,8 +44,6 @@ struct lp_time_law {
     double (*time_at)(const lp_next_time *law, double log_survival);
     /* Log probability that the event never comes. */
     double (*log_never)(const lp_next_time *law);
-    /* Mean time from the last event, given that the event comes. */
-    double (*mean)(const lp_next_time *law);
     /* A draw of the time since the last event, of those after `elapsed`; NULL: by time_at. */
     double (*draw)(const lp_next_time *law, lp_random *random);
 };
@@ -80,9 +78,6 @@ double lp_next_time_never(const lp_next_time *law);
 
 /* The time within which it comes with this probability, 0 to 1; INFINITY where it never does. */
 double lp_next_time_quantile(const lp_next_time *law, double probability);
-
-/* Expected seconds to the event from the last one, given that it comes. Only where nothing has elapsed. */
-double lp_next_time_mean(const lp_next_time *law);
 
 /* A draw; INFINITY: it never comes. */
 double lp_next_time_draw(const lp_next_time *law, lp_random *random);
