@@ -553,6 +553,13 @@ static int default_batch(const lapse_dataset *dataset, int context)
     return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
 }
 
+/* Times since a start of their own have no hours of a week. */
+static bool has_relative_times(const lapse_dataset *dataset)
+{
+    const char *unit = lp_dataset_property_find(dataset, "time.unit");
+    return unit && strcmp(unit, "relative numbers") == 0;
+}
+
 static lapse_status resolve_from_data(lapse_train_options *options, const lapse_dataset *dataset,
                                       const lp_resolved *resolved, lapse_error *error)
 {
@@ -565,6 +572,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
     if (config->dims == LP_UNSET)
         config->dims = default_dims(config, dataset);
     resolve_loss(config, items);
+    if (has_relative_times(dataset) && !lp_train_option_given(options, "when-background"))
+        config->when_background = LP_BACKGROUND_CONSTANT;
     if (run->batch == LP_UNSET)
         run->batch = default_batch(dataset, config->context);
     if (run->threads == LP_UNSET)

@@ -166,7 +166,8 @@ static void rate_columns(guesser *g, lapse_column_role role)
             continue;
         double found = points[role](g, &g->table.columns[i], name) - 6 * input->used[i];
         /* With values that say nothing, a column needs a name. */
-        if (found > out / 2 && (g->table.rows >= ENOUGH_ROWS || name > 0 || !input->named))
+        if (found > out / 2 && (g->table.rows >= ENOUGH_ROWS || name > 0 || !input->named ||
+                                (role == LAPSE_COLUMN_TIME && is_time(&g->table.columns[i]))))
             keep(&g->role[role], (candidate){i, found, name});
     }
 }

@@ -38,7 +38,8 @@ static const word_list sequence_words[] = {
          "lang. currency message timezone gender age. birth status type action event. url path"},
 };
 static const word_list time_words[] = {
-    {4, "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
+    {4, "geandert geaendert gebucht erstellt modifie cree. creado modificado creato aangemaakt skapad utworzon "
+     "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
         "data_hora heure horodat jour. quand tarih zaman tidpunkt tid. tijd czas dag. day. created changed "
         "occurred started purchased ordered posted sent. visited listened played watched opened. logged effective "
         "epoch unix ts. ts_ at. on. elapsed when dato pvm datetid 时间 日期 日時 日付 時刻 дата врем"},
