@@ -80,6 +80,8 @@ static enum MHD_Result send_response(srv_request *r, struct MHD_Connection *conn
     srv_metrics_count(r);
     MHD_add_response_header(response, "Content-Type", r->type);
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
+    if (r->policy[0])
+        MHD_add_response_header(response, "Content-Security-Policy", r->policy);
     if (r->status == 401)
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     if (r->status == 503)

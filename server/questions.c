@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "when_answers.h"
+
 enum { PREDICTIONS_MAX = 2000000 };
 
 /* clang-format off */
@@ -38,6 +40,13 @@ const srv_member srv_rank_members[] = {
     {.name = "candidates", .types = SRV_ARRAY, .element = SRV_STRING, .most = SRV_TOP_MAX, .required = true,
      .help = "event types or items to put in order"},
     {.name = "boost", .types = SRV_STRING, .most = 4096, .help = "expression over catalogue fields, added to the score"},
+    {0},
+};
+
+const srv_member srv_when_members[] = {
+    SUBJECT_MEMBERS,
+    {.name = "within", .types = SRV_ARRAY, .element = SRV_STRING | SRV_NUMBER, .most = 64,
+     .help = "durations after at, such as 7d: the chance of an event in each"},
     {0},
 };
 
@@ -87,6 +96,13 @@ const srv_member srv_predict_response[] = {
      .help = "token for POST /v1/replay and for events; null: the request is too long for one"},
     {0},
 };
+
+const srv_member srv_replay_response[] = {
+    {.name = "answers", .types = SRV_ARRAY, .element = SRV_OBJECT, .required = true, .help = "as in the first response"},
+    {.name = "target", .types = SRV_STRING, .required = true},
+    {.name = "answer", .types = SRV_STRING | SRV_NULL, .required = true, .help = "the same token"},
+    {0},
+};
 /* clang-format on */
 
 bool srv_ask_begin(srv_asked *a)
@@ -98,6 +114,7 @@ bool srv_ask_begin(srv_asked *a)
         a->body = r->body.data;
         a->body_size = r->body.size;
         a->rank = r->route->body == srv_rank_members;
+        a->when = r->route->body == srv_when_members;
         return true;
     }
     srv_token token;
@@ -106,7 +123,9 @@ bool srv_ask_begin(srv_asked *a)
         return srv_refuse(&r->problem, 400, "answer", "this is not the token of an answer");
     a->json = json_loadb(token.body, token.body_size, 0, NULL);
     a->rank = token.route == 1;
-    if (!srv_schema_check(a->json, a->rank ? srv_rank_members : srv_predict_members, &r->problem))
+    a->when = token.route == 2;
+    if (!srv_schema_check(a->json, a->rank ? srv_rank_members : a->when ? srv_when_members : srv_predict_members,
+                          &r->problem))
         return false;
     a->body = token.body;
     a->body_size = token.body_size;
@@ -300,7 +319,7 @@ static void ask(srv_asked *a, srv_subject *s, const srv_when *when, int64_t *use
         q->problem = "the model knows no event of this history";
     else if (!(q->at >= s->last))
         q->problem = "the query time is before the last event";
-    q->count = q->problem || view->nothing ? -1 : 0;
+    q->count = q->problem || view->nothing || a->when ? -1 : 0;
 }
 
 bool srv_ask_questions(srv_asked *a)
@@ -312,7 +331,7 @@ bool srv_ask_questions(srv_asked *a)
     a->top = top ? json_integer_value(top) : a->rank ? 0 : SRV_TOP_DEFAULT;
     a->explain = json_is_true(json_object_get(a->json, "explain"));
     a->strict = json_is_true(json_object_get(a->json, "strict"));
-    bool good = srv_times_read(json_object_get(a->json, "at"), "at", a->now, &times, &r->problem);
+    bool good = (!a->when || srv_when_read(a)) && srv_times_read(json_object_get(a->json, "at"), "at", a->now, &times, &r->problem);
     for (int i = 0; good && i < a->subject_count; i++) {
         good = add_view(a, a->subjects[i].model);
         int64_t classes = good ? lapse_model_target_size(a->subjects[i].model->model,
@@ -405,6 +424,14 @@ static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
     srv_text_member_number(out, "last", s->last);
     srv_text_member_number(out, "at", q->at);
     srv_text_member(out, "model", s->model->fingerprint_text);
+    if (a->when) {
+        if (q->problem)
+            srv_text_member(out, "problem", q->problem);
+        else if (!srv_when_write(a, q, out))
+            return;
+        srv_text_close(out, '}');
+        return;
+    }
     srv_text_name(out, "predictions");
     srv_text_open(out, '[');
     for (int64_t k = 0; k < q->count; k++)
@@ -433,7 +460,7 @@ static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
 static void write_token(srv_asked *a)
 {
     srv_text *out = &a->request->out;
-    srv_token token = {.route = a->rank, .position = a->position, .now = a->now, .found = a->found,
+    srv_token token = {.route = a->when ? 2 : a->rank, .position = a->position, .now = a->now, .found = a->found,
                        .model_count = a->view_count, .body = a->body, .body_size = a->body_size};
     for (int i = 0; i < a->view_count; i++)
         token.models[i] = a->views[i].model->fingerprint;
@@ -453,10 +480,13 @@ void srv_ask_write(srv_asked *a)
     srv_text_open(out, '{');
     srv_text_name(out, "answers");
     srv_text_open(out, '[');
-    for (int i = 0; i < a->question_count; i++)
+    for (int i = 0; i < a->question_count; i++) {
         write_answer(out, a, &a->questions[i]);
+        if (a->request->status != 0)
+            return;
+    }
     srv_text_close(out, ']');
-    srv_text_member(out, "target", a->views[0].target);
+    srv_text_member(out, "target", a->when ? "time" : a->views[0].target);
     write_token(a);
     srv_text_close(out, '}');
     a->request->status = 200;
@@ -476,6 +506,7 @@ void srv_ask_clear(srv_asked *a)
         free(a->questions[i].reasons);
     json_decref(a->json);
     srv_text_clear(&a->token);
+    free(a->horizons);
     free(a->subjects);
     free(a->questions);
     free(a->best);

@@ -55,15 +55,17 @@ typedef struct srv_asked {
     int question_count;
     lapse_recommendation *best;
     srv_catalogue *catalogue; /* a reference */
-    bool rank, explain; /* rank: POST /v1/rank, candidates are ordered */
+    bool rank, explain, when; /* rank: POST /v1/rank, candidates are ordered */
     bool strict;      /* fewer predictions rather than popular events */
     int64_t top;      /* as requested; 0: all */
     int64_t position; /* of the log, that the answers are about */
+    double *horizons; /* of POST /v1/when; owned; NULL: another request */
+    int horizon_count;
     double now;       /* what "now" means */
 } srv_asked;
 
 extern const srv_member srv_predict_members[], srv_rank_members[], srv_predict_response[],
-    srv_replay_members[];
+    srv_replay_members[], srv_replay_response[];
 
 /* Sets json and body: of the request itself, or of the token that it replays. */
 bool srv_ask_begin(srv_asked *asked);

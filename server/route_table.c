@@ -4,8 +4,10 @@
 #include "stored_changes.h"
 #include "metrics.h"
 #include "model_routes.h"
+#include "page.h"
 #include "questions.h"
 #include "routes.h"
+#include "when_answers.h"
 
 static void handle_health(srv_request *r)
 {
@@ -47,6 +49,7 @@ static const srv_member document_members[] = {
 };
 
 const srv_route srv_routes[] = {
+    {"GET", "/", SRV_OPEN, SRV_AT_ONCE, srv_handle_page, "The page", NULL, NULL, 0, NULL},
     {"GET", "/healthz", SRV_OPEN, SRV_AT_ONCE, handle_health, "Whether the process runs", NULL, status_members, 0, NULL},
     {"GET", "/readyz", SRV_OPEN, SRV_AT_ONCE, handle_ready, "Whether requests are accepted", NULL, status_members, 0, NULL},
     {"GET", "/openapi.json", SRV_OPEN, SRV_AT_ONCE, handle_openapi, "This description", NULL, document_members, 0, NULL},
@@ -55,8 +58,10 @@ const srv_route srv_routes[] = {
      srv_predict_response, SRV_BODY_LIMIT, NULL},
     {"POST", "/v1/rank", SRV_READ, SRV_ANSWER, NULL, "Put candidates in order", srv_rank_members, srv_predict_response,
      SRV_BODY_LIMIT, NULL},
+    {"POST", "/v1/when", SRV_READ, SRV_ANSWER, NULL, "When the next event comes", srv_when_members, srv_when_response,
+     SRV_BODY_LIMIT, NULL},
     {"POST", "/v1/replay", SRV_READ, SRV_ANSWER, NULL, "An old answer again, byte for byte", srv_replay_members,
-     srv_predict_response, SRV_BODY_LIMIT, NULL},
+     srv_replay_response, SRV_BODY_LIMIT, NULL},
     {"GET", "/v1/models", SRV_READ, SRV_LOAD, srv_handle_models, "Models, aliases and split", NULL, srv_models_response, 0, NULL},
     {"POST", "/v1/models", SRV_ADMIN, SRV_LOAD, srv_handle_load, "Load a model, or load it again", srv_model_members,
      srv_models_response, SRV_BODY_LIMIT, NULL},

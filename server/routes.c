@@ -185,7 +185,7 @@ static void write_operation(srv_text *text, const srv_route *route)
     srv_text_name(text, "200");
     srv_text_open(text, '{');
     srv_text_member(text, "description", "OK");
-    write_content(text, route->response ? "application/json" : "text/plain", route->response, true);
+    write_content(text, route->response ? "application/json" : route->path[1] ? "text/plain" : "text/html", route->response, true);
     srv_text_close(text, '}');
     srv_text_name(text, "default");
     srv_text_open(text, '{');

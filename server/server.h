@@ -59,6 +59,7 @@ struct srv_request {
     srv_problem problem;
     int status;       /* of the response */
     const char *type; /* content type */
+    char policy[256]; /* Content-Security-Policy; "": none */
     srv_text out;     /* its body */
     void *extra;      /* of the route; freed by extra_free */
     void (*extra_free)(void *extra);

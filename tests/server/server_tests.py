@@ -442,6 +442,44 @@ def test_tokens_and_exposure():
 
 
 @test
+def test_when_equals_predict():
+    data.run("train", "shop.lapse", "-o", "when.safetensors", "--task", "classify", "--when", "--epochs", "1", "--dims", "16",
+             "--heads", "1")
+    histories = data.histories("shop.csv", 5)
+    printed = json.loads(data.run("predict", "when.safetensors", "shop.csv", "--event", "action,item", "--when", "--within", "1d,7d", "--json",
+                                  "--now", "2026-01-01"))
+    with Server(TOOL, data.path("when.safetensors")) as server:
+        append(server, events_of(histories))
+        body = {"history": list(histories), "at": "+0s", "within": ["1d", "7d"]}
+        status, _, raw = server.raw("POST", "/v1/when", json.dumps(body))
+        value = server.good("/v1/when", body)
+        for answer in value["answers"]:
+            want = next(s for s in printed["sequences"] if s["sequence"] == answer["history"])
+            got = [w["probability"] for w in answer["within"]]
+            check(0 < got[0] < got[1] < 1 and answer["low"] < answer["median"] < answer["high"], str(answer))
+            text = json.dumps(want)
+            for probability in got:
+                check("%.6g" % probability in text or any(abs(float(x) - probability) < 1e-8 for x in re.findall(r"[\d.e-]+\d", text)),
+                      f"{probability} is not in {text[:600]}")
+        again = server.raw("POST", "/v1/replay", json.dumps({"answer": json.loads(raw)["answer"]}))[2]
+        equal(again, raw, "replay")
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        status, problem = server.post("/v1/when", {"events": list(histories.values())[0]})
+        check(status == 400 and "--when" in problem["detail"], str(problem))
+
+
+@test
+def test_page():
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        status, headers, page = server.raw("GET", "/")
+        nonce = re.search(r"script-src 'nonce-(\w+)'", headers["Content-Security-Policy"])[1]
+        text = page.decode()
+        equal((status, text.count(f'nonce="{nonce}"'), "NONCE" in text), (200, 2, False))
+        check("unsafe" not in headers["Content-Security-Policy"] and "http://" not in text.replace("http://www.w3.org", ""), "policy")
+        check(nonce not in server.raw("GET", "/")[2].decode(), "the nonce is new every time")
+
+
+@test
 def test_metrics():
     with Server(TOOL, data.path("shop.safetensors"), environment={"LAPSE_MEMORY": "20000"}) as server:
         for i in range(50):
