@@ -67,7 +67,7 @@ static const cli_option options[] = {
     {.name = "listen", .type = CLI_TEXT, .offset = offsetof(srv_options, listen), .placeholder = "HOST:PORT",
      .help = "address to listen at; port 0 is any free port"},
     {.name = "store", .type = CLI_TEXT, .offset = offsetof(srv_options, store), .placeholder = "FILE.db",
-     .help = "SQLite file of the histories, created if missing", .unset = "a temporary file"},
+     .help = "SQLite file of the histories, created if missing; or postgresql://..., which several servers may share", .unset = "a temporary file"},
     {.name = "memory", .type = CLI_NUMBER, .offset = offsetof(srv_options, memory), .placeholder = "BYTES",
      .help = "histories with their sessions to keep in memory, in bytes"},
     {.name = "token-file", .type = CLI_TEXT, .offset = offsetof(srv_options, token_file), .placeholder = "FILE",

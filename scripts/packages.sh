@@ -17,6 +17,8 @@ build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
 build|libmicrohttpd-dev|the server of lapse serve|module libmicrohttpd
 build|libsqlite3-dev|histories of lapse serve|module sqlite3
+build|libpq-dev|histories of lapse serve in PostgreSQL|module libpq
+full|postgresql|a database for the tests of lapse serve|postgres
 unit|libcmocka-dev|unit tests|module cmocka
 unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind
@@ -49,6 +51,7 @@ packages_have()
         command -v "$2" && echo "#include <$3>" | "$2" -E -x c -
         ;;
     numpy) /usr/bin/python3 -c 'import numpy' ;;
+    postgres) compgen -G '/usr/lib/postgresql/*/bin/initdb' ;;
     venv) python3 -c 'import ensurepip, venv' ;;
     fuzzer)
         command -v clang && echo 'int LLVMFuzzerTestOneInput(const char *d, long n) { return d && n < 0; }' |

@@ -10,6 +10,7 @@
 
 #include "explaining.h"
 #include "http.h"
+#include "polling.h"
 
 enum { RUN_REQUESTS = 64 };
 
@@ -213,11 +214,11 @@ static void answer_requests(srv_worker *w, srv_request *list)
         if (!srv_ask_begin(a) || !srv_ask_subjects(a))
             fail_problem(a);
     }
-    bool whole = acquire(&u);
+    bool polled = srv_poll(w->server, &w->store), whole = acquire(&u);
     for (int i = 0; i < u.count; i++) {
         srv_asked *a = &u.asked[i];
-        if (!whole)
-            srv_fail(a->request, 503, NULL, "out of memory");
+        if (!whole || !polled)
+            srv_fail(a->request, 503, NULL, "%s", polled ? "out of memory" : w->store.message);
         if (alive(a))
             open_subjects(&u, a);
         if (alive(a) && !srv_ask_questions(a))

@@ -199,7 +199,7 @@ void srv_events_commit(srv_server *server, srv_request *const *requests, int cou
         }
     }
     bool good = events && srv_store_write(&server->store, events, total, srv_now(), &position);
-    if (good)
+    if (good && !server->store.engine->shared) /* otherwise the next query polls */
         srv_cache_push(&server->cache, events, total, position);
     for (int i = 0; i < count; i++)
         if (good)

@@ -4,6 +4,7 @@
 
 #include "arrivals.h"
 #include "http.h"
+#include "polling.h"
 
 enum { COMMIT_REQUESTS = 512, POPULAR_SECONDS = 60 };
 
@@ -16,7 +17,7 @@ static void update_popular(srv_server *server, double *newest)
     if (server->cache.catalogue->popular_count > 0 && srv_clock() - *newest < POPULAR_SECONDS)
         return;
     *newest = srv_clock();
-    if (srv_popular_update(&server->store, &written, &position) && written &&
+    if (srv_popular_update(&server->store, &written, &position) && written && !server->store.engine->shared &&
         srv_catalogue_read(&server->store, position, &catalogue))
         srv_cache_renew(&server->cache, catalogue, position);
 }
@@ -37,8 +38,10 @@ void *srv_committing_thread(void *context)
             } while (list && events && list->route->handle == NULL);
             if (events)
                 srv_events_commit(server, group, count);
-            else
+            else if (srv_poll(server, &server->store))
                 group[0]->route->handle(group[0]);
+            else
+                srv_fail(group[0], 503, NULL, "%s", server->store.message);
             for (int i = 0; i < count; i++)
                 srv_http_resume(group[i]);
             if (events)

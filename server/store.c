@@ -11,8 +11,13 @@ const srv_engine *srv_engine_find(const char *place, char message[512])
 {
     if (strncmp(place, "postgresql://", 13) != 0 && strncmp(place, "postgres://", 11) != 0)
         return &srv_engine_sqlite;
+#ifdef LAPSE_POSTGRES
+    (void)message;
+    return &srv_engine_postgres;
+#else
     snprintf(message, 512, "this lapse was built without PostgreSQL: install libpq-dev and build again");
     return NULL;
+#endif
 }
 
 bool srv_store_run(srv_store *store, const char *sql, const srv_value *values, int count, srv_row row, void *context)

@@ -134,6 +134,13 @@ void srv_handle_history(srv_request *r)
     srv_events_clear(&events);
 }
 
+/* Where other servers write too, the next query polls. */
+static void drop_cache(srv_request *r, int64_t position)
+{
+    if (!r->server->store.engine->shared)
+        srv_cache_drop(&r->server->cache, NULL, position);
+}
+
 /* The backups that the server has made lose the history too. */
 static void read_path(void *context, const srv_value *columns)
 {
@@ -170,7 +177,7 @@ void srv_handle_erase(srv_request *r)
         fail_store(r);
         return;
     }
-    srv_cache_drop(&r->server->cache, NULL, found ? position : 0);
+    drop_cache(r, found ? position : 0);
     if (!erase_backups(r))
         return;
     if (found)
@@ -189,7 +196,7 @@ void srv_handle_merge(srv_request *r)
     } else if (!srv_store_merge(&r->server->store, from, into, &position)) {
         fail_store(r);
     } else {
-        srv_cache_drop(&r->server->cache, NULL, position);
+        drop_cache(r, position);
         respond_position(r, position);
     }
 }
@@ -320,10 +327,11 @@ void srv_handle_put_items(srv_request *r)
     } else if (!write_items(r, json_object_get(r->json, "items"), position)) {
         srv_store_rollback(store);
     } else if (!srv_store_commit(store, position, srv_now(), "catalogue", NULL) ||
-               !srv_catalogue_read(store, position, &catalogue)) {
+               (!store->engine->shared && !srv_catalogue_read(store, position, &catalogue))) {
         fail_store(r);
     } else {
-        srv_cache_renew(&r->server->cache, catalogue, position);
+        if (catalogue)
+            srv_cache_renew(&r->server->cache, catalogue, position);
         respond_position(r, position);
     }
 }

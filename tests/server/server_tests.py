@@ -10,7 +10,7 @@ import tempfile
 import threading
 import time
 
-from server_kit import Data, Failure, Server, check, equal, run_tests
+from server_kit import Data, Failure, Server, Skipped, check, equal, run_tests
 
 TOOL = os.path.abspath(sys.argv[1])
 TESTS = []
@@ -477,6 +477,83 @@ def test_page():
         equal((status, text.count(f'nonce="{nonce}"'), "NONCE" in text), (200, 2, False))
         check("unsafe" not in headers["Content-Security-Policy"] and "http://" not in text.replace("http://www.w3.org", ""), "policy")
         check(nonce not in server.raw("GET", "/")[2].decode(), "the nonce is new every time")
+
+
+class Database:
+    """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
+
+    def __init__(self):
+        import glob
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if not found:
+            raise Skipped("PostgreSQL is not installed")
+        self.bin, self.folder = found[-1], tempfile.mkdtemp()
+        self.user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
+        if self.user:
+            subprocess.run(["chown", "postgres", self.folder], check=True)
+        self.run("initdb", "-D", self.folder + "/data", "-U", "lapse", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.start()
+        self.url = f"postgresql://lapse@/postgres?host={self.folder}"
+
+    def run(self, program, *arguments):
+        done = subprocess.run([*self.user, f"{self.bin}/{program}", *arguments], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        check(done.returncode == 0, f"{program}: {done.stderr}")
+
+    def start(self):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-l", self.folder + "/log", "-o",
+                 f"-c listen_addresses='' -k {self.folder}", "start")
+
+    def stop(self):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", "immediate", "stop")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        import shutil
+        self.stop()
+        shutil.rmtree(self.folder)
+
+
+@test
+def test_two_servers_share_postgresql():
+    import random
+    histories = data.histories("items.csv", 6)
+    events = events_of(histories)
+    ask = {"history": list(histories), "at": ["+1h", "+3d"], "top": 0}
+    model = data.path("items.safetensors")
+    with Server(TOOL, model) as alone:
+        append(alone, events)
+        alone_answers = alone.good("/v1/predict", ask)["answers"]
+    with Database() as database, Server(TOOL, model, "--store", database.url) as one, \
+            Server(TOOL, model, "--store", database.url) as two:
+        arrivals = events + random.Random(1).sample(events, len(events) // 3)
+        random.Random(2).shuffle(arrivals)
+        servers = [one, two]
+        for i in range(0, len(arrivals), 20):
+            servers[i // 20 % 2].good("/v1/events", arrivals[i:i + 20])
+            counts = [s.good("/v1/predict", dict(ask, at="+30d", top=1))["answers"] for s in servers]
+            equal(counts[0], counts[1], "the other server sees the events")
+        for server in servers:
+            equal(server.good("/v1/predict", ask)["answers"], alone_answers)
+        first = alone_answers[0]["predictions"][0]["event"]
+        one.good("/v1/items", {"items": [{"name": first, "available": False}]}, "PATCH")
+        check(first not in [p["event"] for p in two.good("/v1/predict", ask)["answers"][0]["predictions"]], "available")
+        status, _, raw = two.raw("POST", "/v1/predict", json.dumps(ask))
+        append(one, dict(events[0], id="late", time=1))
+        equal(one.raw("POST", "/v1/replay", json.dumps({"answer": json.loads(raw)["answer"]}))[2], raw, "replay by the other")
+        two.good("/v1/histories/merge", {"from": list(histories)[0], "into": list(histories)[1]})
+        equal(one.good("/v1/histories/" + list(histories)[0], None, "GET")["history"], list(histories)[1])
+        append(one, dict(events[0], id="after the merge"))
+        total = one.good("/v1/histories/" + list(histories)[1], None, "GET")["count"]
+        equal(total, len(histories[list(histories)[0]]) + len(histories[list(histories)[1]]) + 2)
+        equal(two.good("/v1/predict", {"history": list(histories)[1], "at": "+30d"})["answers"][0]["events"], total)
+        database.stop()
+        equal(append(one, dict(events[0], id="down"))[0], 503)
+        database.start()
+        equal(append(one, dict(events[0], id="up"))[0], 200)
+        equal(two.good("/v1/predict", {"history": list(histories)[1], "at": "+30d"})["answers"][0]["events"], total + 1)
 
 
 @test
