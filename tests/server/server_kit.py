@@ -15,6 +15,10 @@ class Failure(Exception):
     pass
 
 
+class Skipped(Exception):
+    pass
+
+
 def check(condition, what):
     if not condition:
         raise Failure(what)
@@ -193,7 +197,7 @@ class Data:
 
 
 def run_tests(tests, words):
-    passed = failed = 0
+    passed = failed = skipped = 0
     for test in tests:
         if words and not any(word in test.__name__ for word in words):
             continue
@@ -201,10 +205,13 @@ def run_tests(tests, words):
         try:
             test()
             passed += 1
+        except Skipped as why:
+            skipped += 1
+            print(f"skipped {test.__name__}: {why}")
         except Exception as error:  # a test that breaks is a failure, whatever broke
             failed += 1
             print(f"FAILED {test.__name__}: {type(error).__name__}: {error}")
         if time.time() - begun > 10:
             print(f"   {test.__name__} took {time.time() - begun:.0f} s")
-    print(f"{passed} passed, {failed} failed")
+    print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
     sys.exit(1 if failed else 0)
