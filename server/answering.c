@@ -16,6 +16,7 @@ enum { RUN_REQUESTS = 64 };
 
 typedef struct run {
     srv_worker *worker;
+    srv_lineup lineup;
     srv_asked asked[RUN_REQUESTS];
     int count;
     const char **names; /* of the histories of all requests, each once */
@@ -81,7 +82,7 @@ static srv_model *find_model(run *u, const srv_asked *a, const char *name)
 {
     srv_registry *registry = &u->worker->server->registry;
     if (!a->pinned)
-        return srv_registry_pick(registry, name);
+        return srv_lineup_pick(&u->lineup, name);
     return srv_registry_find(registry, isnan(a->model_time) ? a->models[0] : srv_registry_at(registry, name, a->model_time));
 }
 
@@ -207,7 +208,7 @@ static void ask_all(run *u)
 
 static void answer_requests(srv_worker *w, srv_request *list)
 {
-    run u = {.worker = w};
+    run u = {.worker = w, .lineup = srv_registry_lineup(&w->server->registry)};
     for (srv_request *r = list; r; r = r->next) {
         srv_asked *a = &u.asked[u.count++];
         *a = (srv_asked){.request = r, .now = r->time};
@@ -242,6 +243,7 @@ static void answer_requests(srv_worker *w, srv_request *list)
     free(u.names);
     free(u.entries);
     free(u.slots);
+    srv_lineup_drop(&u.lineup);
     srv_worker_rest(w);
 }
 

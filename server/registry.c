@@ -91,15 +91,30 @@ void srv_registry_clear(srv_registry *g)
         srv_store_close(&g->store);
 }
 
-srv_model *srv_registry_pick(srv_registry *g, const char *history)
+srv_lineup srv_registry_lineup(srv_registry *g)
 {
+    srv_lineup lineup = {.count = 0};
     pthread_mutex_lock(&g->mutex);
-    int percent = history && g->alias_count > 1 ? hash_percent(history) : 0, i = 0;
-    while (i + 1 < g->alias_count && percent >= g->aliases[i].percent)
-        percent -= g->aliases[i++].percent;
-    srv_model *model = srv_model_take(g->aliases[i].model);
+    for (; lineup.count < g->alias_count; lineup.count++) {
+        lineup.models[lineup.count] = srv_model_take(g->aliases[lineup.count].model);
+        lineup.percents[lineup.count] = g->aliases[lineup.count].percent;
+    }
     pthread_mutex_unlock(&g->mutex);
-    return model;
+    return lineup;
+}
+
+void srv_lineup_drop(srv_lineup *lineup)
+{
+    for (int i = 0; i < lineup->count; i++)
+        srv_model_drop(lineup->models[i]);
+}
+
+srv_model *srv_lineup_pick(const srv_lineup *lineup, const char *history)
+{
+    int percent = history && lineup->count > 1 ? hash_percent(history) : 0, i = 0;
+    while (i + 1 < lineup->count && percent >= lineup->percents[i])
+        percent -= lineup->percents[i++];
+    return srv_model_take(lineup->models[i]);
 }
 
 static void read_text(void *context, const srv_value *columns)

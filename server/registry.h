@@ -34,8 +34,16 @@ typedef struct srv_registry {
 bool srv_registry_new(srv_registry *registry, const char *model, const char *store, lapse_error *error);
 void srv_registry_clear(srv_registry *registry);
 
-/* A reference to the model that answers about a history (NULL: events of a request). */
-srv_model *srv_registry_pick(srv_registry *registry, const char *history);
+/* The models that answer at one moment, as references; and a reference to the one of a history (NULL: events of a request). A
+ * request uses one lineup, so that a swap does not mix its answers. */
+typedef struct srv_lineup {
+    srv_model *models[4];
+    int percents[4], count;
+} srv_lineup;
+
+srv_lineup srv_registry_lineup(srv_registry *registry);
+void srv_lineup_drop(srv_lineup *lineup);
+srv_model *srv_lineup_pick(const srv_lineup *lineup, const char *history);
 /* A reference to the model with a fingerprint, which is loaded if its file still has these bytes; NULL: it is gone. */
 srv_model *srv_registry_find(srv_registry *registry, uint64_t fingerprint);
 /* The fingerprint of the model that answered about a history at a time; 0: there was none. */
