@@ -6,7 +6,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "page_data.h"
+#include <page_data.h> /* made of page.html by the build */
 
 void srv_handle_page(srv_request *r)
 {
