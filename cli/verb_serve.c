@@ -32,6 +32,7 @@ static void defaults(void *settings)
     srv_options_default(s);
     s->listen = from_environment("listen", s->listen);
     s->store = from_environment("store", s->store);
+    s->import = from_environment("import", s->import);
     s->token_file = from_environment("token-file", s->token_file);
     s->tls_cert = from_environment("tls-cert", s->tls_cert);
     s->tls_key = from_environment("tls-key", s->tls_key);
@@ -70,6 +71,9 @@ static const cli_option options[] = {
      .help = "SQLite file of the histories, created if missing; or postgresql://..., which several servers may share", .unset = "a temporary file"},
     {.name = "memory", .type = CLI_NUMBER, .offset = offsetof(srv_options, memory), .placeholder = "BYTES",
      .help = "histories with their sessions to keep in memory, in bytes"},
+    {.name = "import", .type = CLI_TEXT, .offset = offsetof(srv_options, import), .placeholder = "EVENTS",
+     .help = "events to store at the start: a dataset file or text; those that are there already are not added again",
+     .unset = "none", .file = CLI_INPUT_FILE},
     {.name = "token-file", .type = CLI_TEXT, .offset = offsetof(srv_options, token_file), .placeholder = "FILE",
      .help = "lines of a right (read, write, admin) and a bearer token; required unless only this machine can connect",
      .unset = "no token is needed", .file = CLI_INPUT_FILE},

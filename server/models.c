@@ -71,18 +71,22 @@ static int64_t property(const lapse_model *model, const char *wanted, int64_t ot
     return otherwise;
 }
 
-/* Keys and values of every block, and the event itself. */
+/* Of every event: keys and values of every block, and the basis of its time, as floats. */
 static void measure(srv_model *m)
 {
-    int64_t dims = property(m->model, "dims", 64), blocks = lapse_model_attention_blocks(m->model);
+    int64_t dims = property(m->model, "dims", 64), blocks = lapse_model_attention_blocks(m->model),
+            basis = 2 * property(m->model, "periods", 0) * property(m->model, "harmonics", 1);
     m->context = property(m->model, "context", 256);
-    m->event_bytes = 64 + (blocks ? blocks : 1) * dims * 2 * (int64_t)sizeof(float);
+    m->event_bytes = 64 + ((blocks ? blocks : 1) * dims * 2 + basis) * (int64_t)sizeof(float);
 }
 
+/* Cached rows grow by doubling. */
 int64_t srv_model_session_bytes(const srv_model *model, const lapse_session *session)
 {
-    int64_t events = lapse_session_count(session);
-    return 4096 + (events < 2 * model->context ? events : 2 * model->context) * model->event_bytes;
+    int64_t events = lapse_session_count(session), most = 2 * model->context, capacity = 16;
+    while (capacity < events && capacity < most)
+        capacity *= 2;
+    return 4096 + lapse_model_event_type_count(model->model) / 8 + capacity * model->event_bytes;
 }
 
 bool srv_model_load(const char *path, srv_model **out, lapse_error *error)

@@ -14,6 +14,7 @@
 #include "answering.h"
 #include "committing.h"
 #include "http.h"
+#include "importing.h"
 #include "model_routes.h"
 
 enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
@@ -92,7 +93,7 @@ static bool open_store(srv_server *server, threads *t)
         !srv_store_position(&server->store, &server->cache.position) ||
         !srv_catalogue_read(&server->store, server->cache.position, &server->cache.catalogue))
         return fail("--store", server->store.message);
-    return true;
+    return !server->options.import || srv_import(server, server->options.import);
 }
 
 static bool start_threads(srv_server *server, threads *t)

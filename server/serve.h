@@ -10,6 +10,7 @@ typedef struct srv_options {
     const char *listen; /* ADDRESS:PORT; port 0: any free port */
     const char *store;  /* FILE.db; NULL: histories are kept in a file that is deleted at the end */
     const char *token_file, *tls_cert, *tls_key; /* NULL: none */
+    const char *import; /* events to store at the start: what `lapse import` reads, or a dataset file; NULL: none */
     bool insecure;      /* other machines may connect without TLS */
     double memory;      /* bytes of cached histories */
     int threads;        /* that answer queries; 0: all cores */
@@ -20,5 +21,8 @@ void srv_options_default(srv_options *options);
 /* Serves until SIGTERM or SIGINT. Prints the address on standard output when it is ready, and problems on standard error.
  * Returns the exit status: 0, 1 (it could not start) or 2 (an option is wrong). */
 int srv_run(const srv_options *options);
+
+/* Copies the store of a server, which may run, and records the copy, so that erasures reach it. */
+bool srv_backup(const char *store, const char *path, char message[512]);
 
 #endif

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "serve.h"
 #include "server.h"
 
 const srv_engine *srv_engine_find(const char *place, char message[512])
@@ -287,5 +288,24 @@ bool srv_store_merge(srv_store *store, const char *from, const char *into, int64
         srv_store_rollback(store);
     free(a.name);
     free(b.name);
+    return good;
+}
+
+bool srv_backup(const char *place, const char *path, char message[512])
+{
+    srv_store store;
+    char full[4096], link[4096];
+    bool good = srv_store_open(&store, place, true);
+    const char *folder = realpath(".", link);
+    snprintf(full, sizeof full, "%s%s%s", path[0] == '/' ? "" : folder, path[0] == '/' ? "" : "/", path);
+    if (good && !store.engine->backup)
+        good = snprintf(store.message, sizeof store.message, "PostgreSQL has its own backups: pg_dump") < 0;
+    /* The record comes first: a backup that is not recorded would keep what is erased. */
+    good = good &&
+           srv_store_run(&store, "INSERT INTO backups(path) VALUES($1) ON CONFLICT DO NOTHING",
+                         (srv_value[]){SRV_T(full)}, 1, NULL, NULL) &&
+           store.engine->backup(store.connection, path, store.message);
+    snprintf(message, 512, "%s", store.message);
+    srv_store_close(&store);
     return good;
 }

@@ -479,6 +479,27 @@ def test_page():
         check(nonce not in server.raw("GET", "/")[2].decode(), "the nonce is new every time")
 
 
+@test
+def test_import_and_backup():
+    store, copy = data.path("imported.db"), data.path("copy.db")
+    for again in range(2):
+        with Server(TOOL, data.path("shop.safetensors"), "--store", store, "--import", data.path("shop.lapse")) as server:
+            histories = data.histories("shop.csv")
+            answers = server.good("/v1/predict", {"history": list(histories), "at": "+1h", "top": 5})["answers"]
+            same_as_tool(answers, "shop.safetensors", "shop.csv", "--at", "+1h", "--top", "5", "--event", "action,item")
+            if again:
+                data.run("store", "backup", store, "-o", copy)
+                first = next(iter(histories))
+                server.call("DELETE", f"/v1/histories/{first}")
+                equal(append(server, {"history": "later", "time": 1, "event": "x"})[0], 200)
+            out = server.stop()[2]
+        check(("imported 0 events" if again else "; 0 were there") in out, out)
+    with Server(TOOL, data.path("shop.safetensors"), "--store", copy) as server:
+        equal(server.get(f"/v1/histories/{first}")[0], 404, "erased in the backup")
+        equal(server.get("/v1/histories/later")[0], 404)
+        equal(server.good("/v1/predict", {"history": list(histories)[1], "at": "+1h", "top": 5})["answers"][0], answers[1])
+
+
 class Database:
     """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
 
