@@ -206,45 +206,88 @@ static void ask_all(run *u)
     free(questions);
 }
 
-static void answer_requests(srv_worker *w, srv_request *list)
+static void begin(run *u, srv_request *r)
 {
-    run u = {.worker = w, .lineup = srv_registry_lineup(&w->server->registry)};
-    for (srv_request *r = list; r; r = r->next) {
-        srv_asked *a = &u.asked[u.count++];
-        *a = (srv_asked){.request = r, .now = r->time};
-        if (!srv_ask_begin(a) || !srv_ask_subjects(a))
-            fail_problem(a);
-    }
-    bool polled = srv_poll(w->server, &w->store), whole = acquire(&u);
-    for (int i = 0; i < u.count; i++) {
-        srv_asked *a = &u.asked[i];
+    srv_asked *a = &u->asked[u->count++];
+    *a = (srv_asked){.request = r, .now = r->time};
+    if (!srv_ask_begin(a) || !srv_ask_subjects(a))
+        fail_problem(a);
+}
+
+static void answer_all(run *u)
+{
+    srv_worker *w = u->worker;
+    bool polled = srv_poll(w->server, &w->store), whole = acquire(u);
+    for (int i = 0; i < u->count; i++) {
+        srv_asked *a = &u->asked[i];
         if (!whole || !polled)
             srv_fail(a->request, 503, NULL, "%s", polled ? "out of memory" : w->store.message);
         if (alive(a))
-            open_subjects(&u, a);
+            open_subjects(u, a);
         if (alive(a) && !srv_ask_questions(a))
             fail_problem(a);
     }
-    ask_all(&u);
-    for (int i = 0; i < u.count; i++) {
-        if (alive(&u.asked[i]) && u.asked[i].explain)
-            srv_explain(w, &u.asked[i]);
-        if (alive(&u.asked[i]))
-            srv_ask_write(&u.asked[i]);
+    ask_all(u);
+    for (int i = 0; i < u->count; i++) {
+        if (alive(&u->asked[i]) && u->asked[i].explain)
+            srv_explain(w, &u->asked[i]);
+        if (alive(&u->asked[i]))
+            srv_ask_write(&u->asked[i]);
     }
-    for (int i = 0; whole && i < u.name_count; i++)
-        if (u.entries[i])
-            srv_cache_release(&w->server->cache, u.entries[i]);
+    for (int i = 0; whole && i < u->name_count; i++)
+        if (u->entries[i])
+            srv_cache_release(&w->server->cache, u->entries[i]);
+}
+
+static void end(run *u)
+{
+    free(u->names);
+    free(u->entries);
+    free(u->slots);
+    srv_lineup_drop(&u->lineup);
+    srv_worker_rest(u->worker);
+}
+
+static void answer_requests(srv_worker *w, srv_request *list)
+{
+    run u = {.worker = w, .lineup = srv_registry_lineup(&w->server->registry)};
+    for (srv_request *r = list, *next; r; r = next) {
+        next = r->next;
+        if (!r->route->answer) {
+            begin(&u, r);
+            continue;
+        }
+        r->route->answer(w, r);
+        srv_http_resume(r);
+    }
+    answer_all(&u);
     for (int i = 0; i < u.count; i++) {
         srv_request *r = u.asked[i].request;
         srv_ask_clear(&u.asked[i]);
         srv_http_resume(r);
     }
-    free(u.names);
-    free(u.entries);
-    free(u.slots);
-    srv_lineup_drop(&u.lineup);
-    srv_worker_rest(w);
+    end(&u);
+}
+
+void srv_answer_again(srv_worker *w, const char *token,
+                      void (*use)(void *context, const srv_asked *asked, const char *event), void *context,
+                      const char *event)
+{
+    static const srv_route replay = {.body = srv_replay_members};
+    run *u = calloc(1, sizeof *u);
+    srv_request r = {.server = w->server, .route = &replay, .json = json_pack("{s:s}", "answer", token)};
+    if (u) {
+        u->worker = w;
+        u->lineup = srv_registry_lineup(&w->server->registry);
+        begin(u, &r);
+        answer_all(u);
+        use(context, r.status == 200 ? &u->asked[0] : NULL, event);
+        srv_ask_clear(&u->asked[0]);
+        end(u);
+    }
+    free(u);
+    json_decref(r.json);
+    srv_text_clear(&r.out);
 }
 
 void *srv_answering_thread(void *worker)

@@ -19,6 +19,7 @@
 struct MHD_Connection;
 typedef struct srv_server srv_server;
 typedef struct srv_request srv_request;
+struct srv_worker;
 
 /* Where a request is handled. */
 typedef enum srv_stage {
@@ -39,6 +40,7 @@ typedef struct srv_route {
     const srv_member *body;     /* of the request; NULL: none */
     const srv_member *response; /* NULL: not JSON */
     size_t limit;               /* bytes of the body */
+    void (*answer)(struct srv_worker *worker, srv_request *request); /* of SRV_ANSWER; NULL: questions about histories */
     void (*parse)(srv_request *request); /* reads the body; NULL: a JSON object */
 } srv_route;
 

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+import urllib.parse
 
 from server_kit import Data, Failure, Server, Skipped, check, equal, run_tests
 
@@ -575,6 +576,50 @@ def test_two_servers_share_postgresql():
         database.start()
         equal(append(one, dict(events[0], id="up"))[0], 200)
         equal(two.good("/v1/predict", {"history": list(histories)[1], "at": "+30d"})["answers"][0]["events"], total + 1)
+
+
+@test
+def test_page_shows_what_the_api_returns():
+    import html
+    import shutil
+    browser = next((b for b in (os.environ.get("CHROMIUM"), "chromium", "chromium-browser", "google-chrome") if b and shutil.which(b)), None)
+    if not browser:
+        raise Skipped("Chromium is not installed")
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        histories = data.histories("shop.csv", 3)
+        events = events_of(histories)
+        events[0]["history"] = events[1]["history"] = name = "<b>'\"&u"
+        append(server, events)
+        at = "+" + "%.3f" % (60 * (365 * 86400 / 60) ** (40 / 119)) + "s"
+        answer = server.good("/v1/predict", {"history": name, "at": at, "explain": True})["answers"][0]
+        done = subprocess.run([browser, "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=15000", "--dump-dom",
+                               f"http://{server.host}:{server.port}/#" + urllib.parse.quote(name)],
+                              capture_output=True, text=True, timeout=100)
+        page = done.stdout
+        ranking = re.search(r'<ol id="ranking".*?</ol>', page, re.S)[0]
+        shown = re.findall(r'<span title="([^"]*)">([^<]*)</span>.*?<b>([^<]*)</b>', ranking, re.S)
+        equal([html.unescape(s[1]) for s in shown], [p["event"] for p in answer["predictions"]], page[-3000:])
+        for (_, _, percent), prediction in zip(shown, answer["predictions"]):
+            check(abs(float(percent.split()[0]) / 100 - prediction["probability"]) < 0.0006, f"{percent} {prediction}")
+        weights = re.search(r'<ol id="weights">.*?</ol>', page, re.S)[0]
+        equal(len(re.findall("<li>", weights)), len(answer["reasons"]))
+        check("Content Security Policy" not in done.stderr, done.stderr[-500:])
+
+
+@test
+def test_attribution():
+    histories = data.histories("items.csv", 5)
+    with Server(TOOL, data.path("items.safetensors")) as server:
+        append(server, events_of(histories))
+        ranks = [0] * 10
+        for i, name in enumerate(histories):
+            value = server.good("/v1/predict", {"history": name, "at": "+1h", "top": 5})
+            event = value["answers"][0]["predictions"][i % 3]["event"]
+            ranks[i % 3] += 1
+            append(server, {"history": name, "time": 1999999999, "event": event, "id": "hit", "answer": value["answer"]})
+        append(server, {"history": name, "time": 1999999999, "event": "i1", "id": "no", "answer": "damaged"})
+        found = server.good("/v1/attribution", None, "GET")
+        equal((found["models"][0]["ranks"], found["models"][0]["events"], found["refused"]), (ranks, 5, 1))
 
 
 @test
