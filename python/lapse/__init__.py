@@ -9,6 +9,7 @@
 from ._c import (FileError, FormatError, InputError, InternalError, LapseError, OutOfMemoryError, UnknownError,
                  UsageError, lib, text)
 from ._table import Table
+from .client import Client, ServerError
 from .comparing import Comparison, compare, protocols, tune
 from .dataset import Dataset
 from .estimators import Classifier, Recommender
@@ -21,6 +22,6 @@ __version__ = text(lib.lapse_version())
 read_csv = Dataset.read_csv
 load = Model.load
 
-__all__ = ["Classifier", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
-           "OutOfMemoryError", "Recommender", "Scores", "Session", "Table", "UnknownError", "UsageError", "Vectors", "bound",
+__all__ = ["Classifier", "Client", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
+           "OutOfMemoryError", "Recommender", "Scores", "ServerError", "Session", "Table", "UnknownError", "UsageError", "Vectors", "bound",
            "compare", "load", "options", "pretrain", "protocols", "read_csv", "simulate", "train", "tune"]

@@ -623,6 +623,27 @@ def test_attribution():
 
 
 @test
+def test_python_client():
+    import importlib.util
+    spec = importlib.util.spec_from_file_location("lapse_client", os.path.join(os.path.dirname(__file__), "../../python/lapse/client.py"))
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    with Server(TOOL, data.path("shop.safetensors")) as server:
+        client = module.Client(f"http://{server.host}:{server.port}", retries=1)
+        events = events_of(data.histories("shop.csv"))
+        equal(client.append(events + events[:3]), {"stored": len(events), "duplicates": 3, "errors": 0})
+        name = events[0]["history"]
+        answers = client.call("POST", "/v1/predict", {"history": name, "at": "+1h"})["answers"]
+        equal(answers, server.good("/v1/predict", {"history": name, "at": "+1h"})["answers"])
+        client.erase(name)
+        try:
+            client.call("GET", "/v1/histories/" + name)
+            raise Failure("the history was erased")
+        except module.ServerError as error:
+            equal((error.status, str(error)), (404, "there is no history of this name"))
+
+
+@test
 def test_metrics():
     with Server(TOOL, data.path("shop.safetensors"), environment={"LAPSE_MEMORY": "20000"}) as server:
         for i in range(50):

@@ -17,6 +17,7 @@ $ lapse
 !   predict     predict the event at a given time, or its time, for each history in a file
 !   forecast    forecast events by type until a horizon, for each history in a file
 !   serve       answer predictions over HTTP
+!   store       back up the histories of lapse serve
 !   inspect     report on a model as an HTML page with figures
 !   kernel      show the learned time kernel of a model
 !   bound       compute how many sampled frequencies a kernel needs
@@ -46,6 +47,7 @@ $ lapse --help
 |   predict     predict the event at a given time, or its time, for each history in a file
 |   forecast    forecast events by type until a horizon, for each history in a file
 |   serve       answer predictions over HTTP
+|   store       back up the histories of lapse serve
 |   inspect     report on a model as an HTML page with figures
 |   kernel      show the learned time kernel of a model
 |   bound       compute how many sampled frequencies a kernel needs
