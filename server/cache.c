@@ -268,6 +268,14 @@ void srv_cache_renew(srv_cache *cache, srv_catalogue *catalogue, int64_t positio
     srv_catalogue_drop(before);
 }
 
+srv_catalogue *srv_cache_catalogue(srv_cache *cache)
+{
+    pthread_mutex_lock(&cache->mutex);
+    srv_catalogue *catalogue = srv_catalogue_take(cache->catalogue);
+    pthread_mutex_unlock(&cache->mutex);
+    return catalogue;
+}
+
 void srv_cache_drop_model(srv_cache *cache, const srv_model *model)
 {
     pthread_mutex_lock(&cache->mutex);

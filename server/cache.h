@@ -68,6 +68,8 @@ void srv_cache_push(srv_cache *cache, const srv_new_event *events, int64_t count
 void srv_cache_drop(srv_cache *cache, const char *name, int64_t position);
 /* Replaces the catalogue, whose reference the cache takes over, and moves the position. */
 void srv_cache_renew(srv_cache *cache, srv_catalogue *catalogue, int64_t position);
+/* A reference to the catalogue. */
+srv_catalogue *srv_cache_catalogue(srv_cache *cache);
 /* Frees the sessions of models that are not wanted any more, except in entries that are in use. */
 void srv_cache_drop_model(srv_cache *cache, const srv_model *model);
 

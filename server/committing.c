@@ -14,7 +14,10 @@ static void update_popular(srv_server *server, double *newest)
     srv_catalogue *catalogue = NULL;
     bool written;
     int64_t position;
-    if (server->cache.catalogue->popular_count > 0 && srv_clock() - *newest < POPULAR_SECONDS)
+    srv_catalogue *current = srv_cache_catalogue(&server->cache);
+    bool fresh = current->popular_count > 0 && srv_clock() - *newest < POPULAR_SECONDS;
+    srv_catalogue_drop(current);
+    if (fresh)
         return;
     *newest = srv_clock();
     if (srv_popular_update(&server->store, &written, &position) && written && !server->store.engine->shared &&

@@ -229,15 +229,16 @@ static int compare_names(const void *a, const void *b)
     return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* The catalogue of the cache does not change under the committing thread, which is the one that replaces it. */
 void srv_handle_items(srv_request *r)
 {
-    json_t *items = r->server->cache.catalogue->items, *item;
+    srv_catalogue *catalogue = srv_cache_catalogue(&r->server->cache);
+    json_t *items = catalogue->items, *item;
     const char *words = json_string_value(json_object_get(r->json, "search")),
                *after = json_string_value(json_object_get(r->json, "after")), *name;
     const char **names = calloc(json_object_size(items) + 1, sizeof *names);
     size_t count = 0, limit = (size_t)whole(r, "limit", PAGE);
     if (!names) {
+        srv_catalogue_drop(catalogue);
         srv_fail(r, 503, NULL, "out of memory");
         return;
     }
@@ -263,6 +264,7 @@ void srv_handle_items(srv_request *r)
         srv_text_member(&r->out, "next", names[limit - 1]);
     srv_text_close(&r->out, '}');
     free(names);
+    srv_catalogue_drop(catalogue);
 }
 
 /* The new form of an item; NULL: a field has a wrong type. */
@@ -286,11 +288,11 @@ static json_t *new_item(const json_t *before, const json_t *change, bool patch)
     return item;
 }
 
-static bool write_items(srv_request *r, const json_t *changes, int64_t position)
+static bool write_items(srv_request *r, json_t *known, const json_t *changes, int64_t position)
 {
     static const char sql[] = "INSERT INTO items(name, position, fields) VALUES($1, $2, $3) "
                               "ON CONFLICT(name, position) DO UPDATE SET fields = excluded.fields";
-    json_t *known = r->server->cache.catalogue->items, *change;
+    json_t *change;
     size_t i;
     bool good = true, patch = strcmp(r->route->method, "PATCH") == 0;
     json_array_foreach (changes, i, change) {
@@ -320,11 +322,11 @@ static bool write_items(srv_request *r, const json_t *changes, int64_t position)
 void srv_handle_put_items(srv_request *r)
 {
     srv_store *store = &r->server->store;
-    srv_catalogue *catalogue = NULL;
+    srv_catalogue *catalogue = NULL, *before = srv_cache_catalogue(&r->server->cache);
     int64_t position;
     if (!srv_store_begin(store, &position)) {
         fail_store(r);
-    } else if (!write_items(r, json_object_get(r->json, "items"), position)) {
+    } else if (!write_items(r, before->items, json_object_get(r->json, "items"), position)) {
         srv_store_rollback(store);
     } else if (!srv_store_commit(store, position, srv_now(), "catalogue", NULL) ||
                (!store->engine->shared && !srv_catalogue_read(store, position, &catalogue))) {
@@ -334,4 +336,5 @@ void srv_handle_put_items(srv_request *r)
             srv_cache_renew(&r->server->cache, catalogue, position);
         respond_position(r, position);
     }
+    srv_catalogue_drop(before);
 }
