@@ -78,7 +78,8 @@ void srv_route_argument(srv_request *r, const char *name, const char *value)
         json_decref(json);
         json = (double)(int64_t)number == number ? json_integer((json_int_t)number) : json_real(number);
     }
-    if (r->status == 0 && (!m || json_object_set_new(r->json, name, json) != 0))
+    bool known = m && m->name;
+    if ((json_object_set_new(r->json, name, json) != 0 || !known) && r->status == 0)
         srv_fail(r, 400, name, "unknown or repeated argument, or one that is not UTF-8");
 }
 

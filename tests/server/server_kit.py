@@ -1,12 +1,15 @@
 """What the tests of the server share: data and models, a server process, requests whose responses are checked against the
 server's own description."""
+import atexit
 import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.parse
 
@@ -194,6 +197,44 @@ class Data:
         """(history, at) -> [(event, probability)] of `lapse predict`."""
         answer = json.loads(self.run("predict", model, events, "--json", *arguments))
         return answer
+
+
+TOOL = os.path.abspath(sys.argv[1])
+FOLDER = tempfile.mkdtemp()
+atexit.register(shutil.rmtree, FOLDER, ignore_errors=True)
+data = Data(TOOL, FOLDER)
+TESTS = []
+
+
+def test(function):
+    TESTS.append(function)
+    return function
+
+
+def same_as_tool(answers, model, events, *arguments):
+    """Compares answers with `lapse predict`, which prints nine digits."""
+    printed = data.predicted(model, events, *arguments)
+    expected = {(s["sequence"], p["time"]): [(t.get("event", t.get("item")), t["probability"]) for t in p["top"]]
+                for s in printed["sequences"] for p in s["predictions"]}
+    for answer in answers:
+        got = [(p["event"], float("%.9g" % p["probability"])) for p in answer["predictions"]]
+        want = expected[(answer["history"], answer["at"])]
+        equal([g[0] for g in got], [w[0] for w in want], answer["history"])
+        for g, w in zip(got, want):
+            check(abs(g[1] - w[1]) <= 1e-8 * abs(w[1]), f"{answer['history']}: {g} is not {w}")
+
+
+def append(server, events, **options):
+    return server.call("POST", "/v1/events", events, **options)
+
+
+def events_of(histories):
+    """The events of all histories, each with an id."""
+    return [dict(event, history=name, id=f"{name}-{i}") for name, events in histories.items() for i, event in enumerate(events)]
+
+
+def train_other(name, seed, events="items.lapse", task="recommend"):
+    data.run("train", events, "-o", name, "--task", task, "--epochs", "1", "--dims", "16", "--heads", "1", "--seed", str(seed))
 
 
 def run_tests(tests, words):

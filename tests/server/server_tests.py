@@ -1,38 +1,17 @@
-"""Tests of `lapse serve`."""
-import http.client
+"""Tests of `lapse serve`: the interface, answers, models, the page. store_tests.py has those of histories and stores."""
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
 
-from server_kit import Data, Failure, Server, Skipped, check, equal, run_tests
-
-TOOL = os.path.abspath(sys.argv[1])
-TESTS = []
-
-
-def test(function):
-    TESTS.append(function)
-    return function
-
-
-def same_as_tool(answers, model, events, *arguments):
-    """Compares answers with `lapse predict`, which prints nine digits."""
-    printed = data.predicted(model, events, *arguments)
-    expected = {(s["sequence"], p["time"]): [(t.get("event", t.get("item")), t["probability"]) for t in p["top"]]
-                for s in printed["sequences"] for p in s["predictions"]}
-    for answer in answers:
-        got = [(p["event"], float("%.9g" % p["probability"])) for p in answer["predictions"]]
-        want = expected[(answer["history"], answer["at"])]
-        equal([g[0] for g in got], [w[0] for w in want], answer["history"])
-        for g, w in zip(got, want):
-            check(abs(g[1] - w[1]) <= 1e-8 * abs(w[1]), f"{answer['history']}: {g} is not {w}")
+import store_tests  # noqa: F401, registers its tests
+from server_kit import (Failure, Server, Skipped, TESTS, TOOL, append, check, data, equal, events_of, run_tests, same_as_tool, test,
+                        train_other)
 
 
 @test
@@ -126,126 +105,6 @@ def test_stop_answers_every_accepted_request():
         equal(set(done), {(200, 400)})
 
 
-def append(server, events, **options):
-    return server.call("POST", "/v1/events", events, **options)
-
-
-def events_of(histories):
-    """The events of all histories, each with an id."""
-    return [dict(event, history=name, id=f"{name}-{i}") for name, events in histories.items() for i, event in enumerate(events)]
-
-
-@test
-def test_stored_histories_equal_predict_and_survive():
-    histories, store = data.histories("items.csv"), data.path("stored.db")
-    ask = {"history": list(histories), "at": ["+1h", "+7d"], "top": 5}
-    with Server(TOOL, data.path("items.safetensors"), "--store", store) as server:
-        status, value = append(server, events_of(histories))
-        total = sum(len(events) for events in histories.values())
-        equal((status, value["stored"], value["duplicates"], value["errors"]), (200, total, 0, 0))
-        answers = server.good("/v1/predict", ask)["answers"]
-        same_as_tool(answers, "items.safetensors", "items.csv", "--at", "+1h", "--at", "+7d", "--top", "5")
-        equal(server.good("/v1/predict", ask)["answers"], answers, "cached")
-        server.stop(signal.SIGKILL)
-    with Server(TOOL, data.path("items.safetensors"), "--store", store) as server:
-        equal(server.good("/v1/predict", ask)["answers"], answers, "after kill -9")
-        equal(append(server, events_of(histories))[1]["duplicates"], total, "sent again")
-        equal(server.good("/v1/predict", ask)["answers"], answers, "after duplicates")
-        status, text = subprocess.run([TOOL, "serve", data.path("items.safetensors"), "--store", store, "--listen", "127.0.0.1:0"],
-                                      capture_output=True, text=True, timeout=20).returncode, ""
-        equal(status, 1, "a second server on one file")
-
-
-@test
-def test_event_is_visible_to_the_next_query():
-    history = next(iter(data.histories("shop.csv").values()))
-    with Server(TOOL, data.path("shop.safetensors")) as server:
-        for i, event in enumerate(history[:30]):
-            append(server, dict(event, history="one", id=str(i)))
-            body = {"at": "+1h", "top": 0}
-            stored = server.good("/v1/predict", dict(body, history="one"))["answers"][0]
-            posted = server.good("/v1/predict", dict(body, events=history[:i + 1]))["answers"][0]
-            equal(stored["predictions"], posted["predictions"], f"after {i + 1} events")
-            equal((stored["history"], stored["events"]), ("one", i + 1))
-
-
-@test
-def test_order_of_arrival_does_not_matter():
-    import random
-    histories = data.histories("shop.csv", 6)
-    events = [dict(event, time=round(event["time"] / 86400) * 86400) for event in events_of(histories)]  # with ties
-    ask = {"history": list(histories), "at": ["+1h", "+3d"], "top": 0}
-    expected = None
-    for seed in range(6):
-        order = random.Random(seed)
-        arrivals = events + order.sample(events, len(events) // 3)
-        order.shuffle(arrivals)
-        with Server(TOOL, data.path("shop.safetensors")) as server:
-            for i in range(0, len(arrivals), 50):
-                equal(append(server, arrivals[i:i + 50])[0], 200)
-                server.good("/v1/predict", dict(ask, at="+30d"))  # histories are cached while late events arrive
-            answers = server.raw("POST", "/v1/predict", json.dumps(ask))[2]
-        answers = json.dumps(json.loads(answers)["answers"])
-        expected = expected or answers
-        equal(answers, expected, f"order {seed}")
-
-
-@test
-def test_forms_and_errors_of_events():
-    with Server(TOOL, data.path("shop.safetensors")) as server:
-        event = {"history": "a", "time": "2026-02-01T10:00:00Z", "event": "view tent"}
-        equal(append(server, event)[1]["stored"], 1)
-        lines = json.dumps(dict(event, id="1")) + "\n{broken\n\n" + json.dumps(dict(event, id="1")) + "\n"
-        value = append(server, lines)[1]
-        equal([e["status"] for e in value["events"]], ["stored", "error", "duplicate"])
-        value = append(server, [dict(event, id="2"), dict(event, time="soon"), {"history": "a"}])[1]
-        equal([e.get("field") for e in value["events"]], [None, "time", "time"])
-        equal((value["stored"], value["errors"]), (1, 2))
-        for body, field in ((dict(event, time="soon"), "time"), ({"time": 1, "event": "a"}, "history"),
-                            (dict(event, history=""), "history"), (dict(event, history="a\tb"), "history"),
-                            (dict(event, id="a\nb"), "id"), (dict(event, history="x" * 2000), "history"),
-                            (dict(event, fields={"a": [1]}), "fields.a"), (dict(event, what=1), "what"), ([], None), (3, "")):
-            status, problem = append(server, body)
-            equal((status, problem.get("field", "")), (400, field or ""), str(body)[:80])
-        equal(append(server, [dict(event, id=str(i)) for i in range(10001)])[0], 400)
-        equal(server.good("/v1/predict", {"history": "a"})["answers"][0]["events"], 3)
-        answer = server.good("/v1/predict", {"history": "nobody"})["answers"][0]
-        check("no history" in answer["problem"], str(answer))
-
-
-@test
-def test_histories_are_read_merged_and_erased():
-    store = data.path("erased.db")
-    with Server(TOOL, data.path("shop.safetensors"), "--store", store) as server:
-        for i in range(5):
-            append(server, {"history": "visitor", "time": 100 + i, "event": "view tent", "id": str(i), "fields": {"n": i}})
-            append(server, {"history": "customer", "time": 102.5 + i, "event": "view kibble", "id": f"c{i}"})
-        page = server.good("/v1/histories/visitor?limit=2&offset=1", None, "GET")
-        equal([e["id"] for e in page["events"]], ["1", "2"])
-        equal((page["count"], page["next"], page["events"][0]["fields"]), (5, 3, {"n": 1}))
-        equal(server.get("/v1/histories/visitor?limit=x")[0], 400)
-        equal(server.get("/v1/histories/visitor?what=1")[0], 400)
-        server.good("/v1/histories/merge", {"from": "visitor", "into": "customer"})
-        merged = server.good("/v1/histories/visitor", None, "GET")
-        equal((merged["history"], [e["time"] for e in merged["events"]]),
-              ("customer", [100, 101, 102, 102.5, 103, 103.5, 104, 104.5, 105.5, 106.5]))
-        append(server, {"history": "visitor", "time": 200, "event": "view tent", "id": "new"})
-        answers = server.good("/v1/predict", {"history": ["visitor", "customer"], "at": 300, "top": 0})["answers"]
-        equal([a["events"] for a in answers], [11, 11])
-        equal(answers[0]["predictions"], answers[1]["predictions"])
-        append(server, {"history": "other", "time": 1, "event": "view tent", "id": "kept"})
-        equal(server.call("DELETE", "/v1/histories/visitor")[0], 200)
-        for name in ("visitor", "customer"):
-            equal(server.get(f"/v1/histories/{name}")[0], 404)
-        equal(server.call("DELETE", "/v1/histories/visitor")[0], 404)
-        check("no history" in server.good("/v1/predict", {"history": "customer"})["answers"][0]["problem"], "erased")
-        equal(server.good("/v1/histories/other", None, "GET")["count"], 1)
-        server.stop()
-    for suffix in ("", "-wal"):
-        if os.path.exists(store + suffix):
-            check(b"visitor" not in open(store + suffix, "rb").read(), f"the name is still in the store{suffix}")
-
-
 @test
 def test_catalogue_filters_and_popular_events():
     histories = data.histories("items.csv")
@@ -298,10 +157,6 @@ def test_catalogue_filters_and_popular_events():
             status, problem = server.post("/v1/predict", {"history": name, "filter": text})
             equal((status, problem["field"]), (400, "filter"), text)
             check(words in problem["detail"], problem["detail"])
-
-
-def train_other(name, seed, events="items.lapse", task="recommend"):
-    data.run("train", events, "-o", name, "--task", task, "--epochs", "1", "--dims", "16", "--heads", "1", "--seed", str(seed))
 
 
 @test
@@ -481,104 +336,6 @@ def test_page():
 
 
 @test
-def test_import_and_backup():
-    store, copy = data.path("imported.db"), data.path("copy.db")
-    for again in range(2):
-        with Server(TOOL, data.path("shop.safetensors"), "--store", store, "--import", data.path("shop.lapse")) as server:
-            histories = data.histories("shop.csv")
-            answers = server.good("/v1/predict", {"history": list(histories), "at": "+1h", "top": 5})["answers"]
-            same_as_tool(answers, "shop.safetensors", "shop.csv", "--at", "+1h", "--top", "5", "--event", "action,item")
-            if again:
-                data.run("store", "backup", store, "-o", copy)
-                first = next(iter(histories))
-                server.call("DELETE", f"/v1/histories/{first}")
-                equal(append(server, {"history": "later", "time": 1, "event": "x"})[0], 200)
-            out = server.stop()[2]
-        check(("imported 0 events" if again else "; 0 were there") in out, out)
-    with Server(TOOL, data.path("shop.safetensors"), "--store", copy) as server:
-        equal(server.get(f"/v1/histories/{first}")[0], 404, "erased in the backup")
-        equal(server.get("/v1/histories/later")[0], 404)
-        equal(server.good("/v1/predict", {"history": list(histories)[1], "at": "+1h", "top": 5})["answers"][0], answers[1])
-
-
-class Database:
-    """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
-
-    def __init__(self):
-        import glob
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-        if not found:
-            raise Skipped("PostgreSQL is not installed")
-        self.bin, self.folder = found[-1], tempfile.mkdtemp()
-        self.user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
-        if self.user:
-            subprocess.run(["chown", "postgres", self.folder], check=True)
-        self.run("initdb", "-D", self.folder + "/data", "-U", "lapse", "-A", "trust", "-E", "UTF8", "--no-sync")
-        self.start()
-        self.url = f"postgresql://lapse@/postgres?host={self.folder}"
-
-    def run(self, program, *arguments):
-        done = subprocess.run([*self.user, f"{self.bin}/{program}", *arguments], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, cwd=self.folder)
-        check(done.returncode == 0, f"{program}: {done.stderr}")
-
-    def start(self):
-        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-l", self.folder + "/log", "-o",
-                 f"-c listen_addresses='' -k {self.folder}", "start")
-
-    def stop(self):
-        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", "immediate", "stop")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        import shutil
-        self.stop()
-        shutil.rmtree(self.folder)
-
-
-@test
-def test_two_servers_share_postgresql():
-    import random
-    histories = data.histories("items.csv", 6)
-    events = events_of(histories)
-    ask = {"history": list(histories), "at": ["+1h", "+3d"], "top": 0}
-    model = data.path("items.safetensors")
-    with Server(TOOL, model) as alone:
-        append(alone, events)
-        alone_answers = alone.good("/v1/predict", ask)["answers"]
-    with Database() as database, Server(TOOL, model, "--store", database.url) as one, \
-            Server(TOOL, model, "--store", database.url) as two:
-        arrivals = events + random.Random(1).sample(events, len(events) // 3)
-        random.Random(2).shuffle(arrivals)
-        servers = [one, two]
-        for i in range(0, len(arrivals), 20):
-            servers[i // 20 % 2].good("/v1/events", arrivals[i:i + 20])
-            counts = [s.good("/v1/predict", dict(ask, at="+30d", top=1))["answers"] for s in servers]
-            equal(counts[0], counts[1], "the other server sees the events")
-        for server in servers:
-            equal(server.good("/v1/predict", ask)["answers"], alone_answers)
-        first = alone_answers[0]["predictions"][0]["event"]
-        one.good("/v1/items", {"items": [{"name": first, "available": False}]}, "PATCH")
-        check(first not in [p["event"] for p in two.good("/v1/predict", ask)["answers"][0]["predictions"]], "available")
-        status, _, raw = two.raw("POST", "/v1/predict", json.dumps(ask))
-        append(one, dict(events[0], id="late", time=1))
-        equal(one.raw("POST", "/v1/replay", json.dumps({"answer": json.loads(raw)["answer"]}))[2], raw, "replay by the other")
-        two.good("/v1/histories/merge", {"from": list(histories)[0], "into": list(histories)[1]})
-        equal(one.good("/v1/histories/" + list(histories)[0], None, "GET")["history"], list(histories)[1])
-        append(one, dict(events[0], id="after the merge"))
-        total = one.good("/v1/histories/" + list(histories)[1], None, "GET")["count"]
-        equal(total, len(histories[list(histories)[0]]) + len(histories[list(histories)[1]]) + 2)
-        equal(two.good("/v1/predict", {"history": list(histories)[1], "at": "+30d"})["answers"][0]["events"], total)
-        database.stop()
-        equal(append(one, dict(events[0], id="down"))[0], 503)
-        database.start()
-        equal(append(one, dict(events[0], id="up"))[0], 200)
-        equal(two.good("/v1/predict", {"history": list(histories)[1], "at": "+30d"})["answers"][0]["events"], total + 1)
-
-
-@test
 def test_page_shows_what_the_api_returns():
     import html
     import shutil
@@ -692,58 +449,6 @@ def test_hostile_requests():
 
 
 @test
-def test_kill_loses_nothing_acknowledged():
-    """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
-    store, acknowledged, stopping = data.path("killed.db"), [], threading.Event()
-    names = [e["event"] for e in next(iter(data.histories("shop.csv").values()))]
-    state = {}
-
-    def client(number):
-        sent = 0
-        while not stopping.is_set():
-            event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
-                     "id": f"{number}-{sent}"}
-            try:
-                connection = state["server"].connect()
-                while not stopping.is_set():
-                    connection.request("POST", "/v1/events", json.dumps(event))
-                    response = connection.getresponse()
-                    value = json.loads(response.read())
-                    if response.status == 200 and value["errors"] == 0:
-                        acknowledged.append((event["history"], event["time"], event["event"]))
-                        sent += 1
-                        event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
-                                 "id": f"{number}-{sent}"}
-            except (OSError, http.client.HTTPException, ValueError):
-                time.sleep(0.01)  # the event is sent again: it may have been stored
-
-    state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
-    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for _ in range(4):
-        time.sleep(0.7)
-        state["server"].process.kill()
-        state["server"].process.communicate()
-        state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
-    time.sleep(0.3)
-    stopping.set()
-    for thread in threads:
-        thread.join()
-    check(len(acknowledged) > 200, f"{len(acknowledged)} events")
-    with state["server"] as server:
-        for number in range(8):
-            mine = [a for a in acknowledged if a[0] == f"h{number}"]
-            events = [{"time": t, "event": e} for _, t, e in mine]
-            got = server.good("/v1/predict", {"history": f"h{number}", "at": "+1h", "top": 0})["answers"][0]
-            want = server.good("/v1/predict", {"events": events, "at": "+1h", "top": 0})["answers"][0]
-            # One further event may have been stored without an answer.
-            if got["events"] == len(mine) + 1:
-                continue
-            equal((got["events"], got["predictions"]), (want["events"], want["predictions"]), f"h{number}")
-
-
-@test
 def test_wrong_usage():
     def fails(*arguments):
         done = subprocess.run([TOOL, "serve", *arguments], capture_output=True, text=True, timeout=20)
@@ -758,6 +463,4 @@ def test_wrong_usage():
         check(status == 1 and "in use" in text, text)
 
 
-with tempfile.TemporaryDirectory() as folder:
-    data = Data(TOOL, folder)
-    run_tests(TESTS, sys.argv[2:])
+run_tests(TESTS, sys.argv[2:])
