@@ -215,6 +215,9 @@ $ lapse predict m.safetensors fields_history.csv --at +1h --csv | cut -d, -f1-3,
 | ann,+1h,1767870000,event,1,cake,N
 | ann,+1h,1767870000,event,2,tea,N
 | sequence,at,time,target,rank,name,probability
+# A field that the model reads may be named once more.
+$ lapse predict m.safetensors fields_history.csv --at +1h --csv >same.csv; \
+  lapse predict m.safetensors fields_history.csv --at +1h --csv --field device --number price | cmp - same.csv
 $ lapse predict m.safetensors fields_history.csv --at +1h --top 1 --json | sed -E 's/0\.[0-9]+/N/'
 | {
 |   "model": "m.safetensors",
