@@ -7,7 +7,7 @@ A place is one of
     constant    a number becomes one more or one less
     statement   an expression statement, break or continue is deleted
     condition   the condition of if, while or ?: is negated
-in the body of a function. What the preprocessor reads and initializers outside functions are left alone.
+in the body of a function. What the preprocessor reads, assertions and initializers outside functions are left alone.
 """
 
 import re
@@ -15,6 +15,8 @@ import re
 KINDS = ("relation", "sum", "constant", "statement", "condition")
 TURNED = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 OPPOSITE = {"+": "-", "-": "+", "+=": "-=", "-=": "+="}
+# Calls that a release build does not have, or that change nothing but speed.
+IGNORED = {"LP_ASSERT", "_Static_assert", "static_assert", "__builtin_prefetch"}
 ASSIGNMENTS = {"=", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "<<=", ">>="}
 OPEN, CLOSE = {"(": ")", "[": "]", "{": "}"}, {")", "]", "}"}
 TYPES = {"void", "char", "short", "int", "long", "float", "double", "signed", "unsigned", "bool", "_Bool", "const", "static",
@@ -176,8 +178,13 @@ def sites_of(file, source, random):
         sites.append(Site(kind, file, source, tokens, *arguments, **named))
 
     for begin, end in bodies_of(tokens):
+        ignored = begin
         for i in range(begin + 1, end):
             token, before = tokens[i], tokens[i - 1]
+            if token.text in IGNORED and tokens[i + 1].text == "(":
+                ignored = tokens[i + 1].partner + 1  # with the semicolon
+            if i <= ignored:
+                continue
             if token.text in TURNED:
                 stops = LOWER | BITS | ({"<", "<=", ">", ">="} if token.text not in ("==", "!=") else set())
                 add("relation", operand_start(tokens, i, stops), operand_end(tokens, i, stops), op=i, becomes=TURNED[token.text])

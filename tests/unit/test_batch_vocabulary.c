@@ -2,6 +2,8 @@
  * the same items as the ids before. */
 #include "data/batch/batch_vocabulary.h"
 #include "support/small_data.h"
+#include "support/small_train.h"
+#include "train/trainer.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -278,9 +280,33 @@ static void out_of_memory(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* Negatives that all targets of a step share, or of each target: as the loss needs, and as many as the option says. */
+static void losses_have_their_negatives(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *loss;
+        int count, shared;
+    } cases[] = {{"sampled-softmax", 0, 3}, {"bce", 3, 0}, {"bpr", 3, 0}, {"bpr-max", 3, 0}, {"top1-max", 3, 0}};
+    lapse_dataset *dataset = small_train_data(2);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_train_options options = small_train_options();
+        lp_trainer trainer;
+        small_set(&options, "task", "recommend");
+        small_set(&options, "loss", cases[i].loss);
+        small_set(&options, "negative-count", "3");
+        assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+        assert_int_equal(trainer.negatives.count, cases[i].count);
+        assert_int_equal(trainer.negatives.shared, cases[i].shared);
+        lp_trainer_clear(&trainer);
+    }
+    lapse_dataset_close(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(losses_have_their_negatives),
         cmocka_unit_test(sampling_frequencies),
         cmocka_unit_test(samples_are_functions_of_their_counter),
         cmocka_unit_test(lists_say_what_the_batch_said),

@@ -371,6 +371,8 @@ static void made_up_headers(void **state)
         {"\"F32\"", "\"F16\"", "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,", "\"F32\",\"shape\":[-5,", "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5,-2]", "a tensor has a type or shape that cannot be"},
+        {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5,0]", "a tensor lies outside the file; was it cut off?"},
+        {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[0,2]", "a tensor lies outside the file; was it cut off?"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[9000000000,9000000000]",
          "a tensor has a type or shape that cannot be"},
         {"\"F32\",\"shape\":[5,2]", "\"F32\",\"shape\":[5]", "a tensor's entry is not understood"},

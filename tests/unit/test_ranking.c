@@ -218,6 +218,16 @@ static void by_hand(void **state)
     assert_int_equal(ranking.case_count, 3);
     assert_memory_equal(ranking.results, wanted, sizeof wanted);
     assert_true(fabs(lp_ranking_ndcg(&ranking, LP_PROTOCOL_FULL, 3) - 0.5 / 3) < 1e-12);
+    for (int protocol = 0; protocol < LP_PROTOCOL_COUNT; protocol++)
+        for (int cutoff = 1; cutoff <= 5; cutoff++) {
+            double hits = 0, inverse = 0;
+            for (int c = 0; c < 3; c++) {
+                hits += wanted[c].rank[protocol] <= cutoff;
+                inverse += 1.0 / wanted[c].rank[protocol];
+            }
+            assert_true(lp_ranking_hit(&ranking, (lp_protocol)protocol, cutoff) == hits / 3);
+            assert_true(fabs(lp_ranking_mrr(&ranking, (lp_protocol)protocol) - inverse / 3) < 1e-12);
+        }
     assert_true(lp_rank_gain(1, 10) == 1 && lp_rank_gain(3, 10) == 0.5 && lp_rank_gain(11, 10) == 0);
     lp_ranking_clear(&ranking);
     lapse_dataset_close(dataset);

@@ -34,6 +34,12 @@ $ tail -n +2 events.csv | lapse import - -o numbers.lapse --no-header --sequence
 | events     96 events in 12 sequences, 4 event types
 | span       2026-01-01T00:00:00Z to 2026-01-05T13:18:00Z, 4.55 days
 | wrote      numbers.lapse in N s, N MB/s
+$ printf '1,2,3,4,5,6,7,8,9,b\n1,2,3,4,5,6,7,8,9,a\n' | lapse import - -o ten.lapse --no-header --sequence 1 --time 2 --event 10 | grep event
+| event      10
+| events     2 events in 1 sequence, 2 event types
+$ printf '1,2,3,4,5,6,7,8,9,b\n' | lapse import - -o ten.lapse --no-header --sequence 1 --time 2 --event 11
+! lapse: standard input:1: there is no column '11' for the event: without a header, columns are numbers from 1 to 10
+= 1
 $ lapse import events.csv -o events.lapse --json
 | {
 |   "input": "events.csv",
