@@ -288,8 +288,10 @@ static void masks_leave_the_targets(void **state)
     lp_targets targets = {.dataset = s.dataset, .split = made, .wanted = LP_SPLIT_COUNT, .context = 16};
     lp_windows windows = {0};
     int64_t expected = 0;
-    for (int64_t e = 0; e < s.dataset->event_count; e++)
+    for (int64_t e = 0; e < s.dataset->event_count; e++) {
+        assert_int_equal(made[e], s.dataset->fields[0].category[e] == buy ? LP_SPLIT_TEST : LP_SPLIT_NONE);
         assert_int_equal(lp_targets_include(&targets, e), s.dataset->fields[0].category[e] == buy);
+    }
     for (int64_t q = 0; q < s.dataset->sequence_count; q++)
         for (uint64_t e = s.dataset->start[q] + 1; e < s.dataset->start[q + 1]; e++)
             expected += s.dataset->fields[0].category[e] == buy;
