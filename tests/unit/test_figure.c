@@ -2,6 +2,7 @@
  * be created or written leaves no file. */
 #include "base/memory.h"
 #include "inspect/axis.h"
+#include "inspect/encoding_figures.h"
 #include "inspect/figure.h"
 #include "inspect/spectrum.h"
 #include "inspect/svg.h"
@@ -180,6 +181,29 @@ static void test_degenerate_spectra(void **state)
     small_paths_remove();
 }
 
+/* A kernel has a point for each column of pixels, from the first lag to the last, each within its band. */
+static void test_kernels_have_their_columns(void **state)
+{
+    (void)state;
+    lp_random random = lp_random_start(8, LP_PURPOSE_TEST, 3);
+    lapse_spectrum s = random_spectrum(3, 1, &random);
+    for (int columns = 1; columns < 60; columns += 29) {
+        lapse_lags lags = {"linear", 1, 1000, 10};
+        lp_figures figures = {0};
+        assert_int_equal(lapse_lags_resolve(&s, &lags, NULL), LAPSE_OK);
+        lp_kernel_figure(&figures, &s, &lags, columns);
+        const lp_series *curve = figures.first->series;
+        assert_int_equal(curve->count, columns);
+        for (int i = 0; i < columns; i++) {
+            const lp_point *p = &curve->points[i];
+            assert_true(p->x > 1 && p->x < 1000 && (i == 0 || p->x > curve->points[i - 1].x));
+            assert_true(p->low <= p->y + 1e-3 && p->y <= p->high + 1e-3);
+        }
+        lp_figures_clear(&figures);
+    }
+    lapse_spectrum_clear(&s);
+}
+
 static void test_hostile_titles(void **state)
 {
     (void)state;
@@ -287,6 +311,7 @@ static void test_axis_there_and_back(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_kernels_have_their_columns),
         cmocka_unit_test(test_the_reader_can_fail),    cmocka_unit_test(test_pictures_are_well_formed),
         cmocka_unit_test(test_degenerate_spectra),     cmocka_unit_test(test_hostile_titles),
         cmocka_unit_test(test_failures_leave_nothing), cmocka_unit_test(test_time_ticks),
