@@ -143,6 +143,12 @@ $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 1 --bootst
 |     }
 |   }
 | }
+$ lapse eval popularity.safetensors events.lapse --bootstrap 0 --cutoffs $(seq -s , 32) | grep -c '^NDCG\|^Hit'
+| 64
+$ lapse eval popularity.safetensors events.lapse --cutoffs $(seq -s , 33)
+! lapse: --cutoffs takes up to 32 integers separated by commas, such as 5,10, not '1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31,32,33'
+! lapse: see `lapse eval --help`
+= 2
 $ lapse eval popularity.safetensors events.lapse --cutoffs 5,
 ! lapse: --cutoffs takes up to 32 integers separated by commas, such as 5,10, not '5,'
 ! lapse: see `lapse eval --help`
