@@ -92,9 +92,9 @@ def copy_tree(skipped):
 
 
 def changed_lines():
-    """{file: lines} that differ from main."""
+    """{file: lines} that differ from main as it was when the branch left it."""
     lines, file = {}, None
-    for line in git("diff", "-U0", "main", "--", "src", "cli").split("\n"):
+    for line in git("diff", "-U0", git("merge-base", "main", "HEAD").strip(), "--", "src", "cli").split("\n"):
         if line.startswith("+++ "):
             file = line[6:]
         found = re.match(r"@@ -\S+ \+(\d+)(?:,(\d+))? @@", line)
@@ -158,6 +158,9 @@ def build(options):
     texts = sources()
     order = draw_order(options, texts)
     order = [s for s in order if s.file.startswith(options.only)]
+    if not order:
+        say("0 changes: there is no place to change")
+        sys.exit(0)
     copy_tree(texts)
     # Files that no draw touches are the originals; those that one does are written by check_syntax.
     known = {f: t for f, t in texts.items()}
