@@ -55,7 +55,7 @@ $ lapse inspect --help
 |   lapse inspect model.safetensors events.lapse -o report.html --log run.jsonl --case u17
 |   lapse inspect model.safetensors --figures figures
 |
-| `lapse inspect --help all` shows every option, 16 more.
+| `lapse inspect --help all` shows every option, 18 more.
 # A report needs a model, and says how many figures it has.
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o m.safetensors --task classify --encoding mercer --periods 2 --harmonics 2 --dims 4 --blocks 1 \
