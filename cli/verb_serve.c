@@ -36,6 +36,8 @@ static void defaults(void *settings)
     s->token_file = from_environment("token-file", s->token_file);
     s->tls_cert = from_environment("tls-cert", s->tls_cert);
     s->tls_key = from_environment("tls-key", s->tls_key);
+    lapse_duration_parse(from_environment("keep", "0s"), &s->keep, NULL);
+    s->keep_events = strtoll(from_environment("keep-events", "0"), NULL, 10);
     s->insecure = from_environment("insecure", NULL) != NULL;
     s->memory = strtod(from_environment("memory", "1e9"), NULL);
     s->threads = (int)strtol(from_environment("threads", "0"), NULL, 10);
@@ -69,6 +71,10 @@ static const cli_option options[] = {
      .help = "address to listen at; port 0 is any free port"},
     {.name = "store", .type = CLI_TEXT, .offset = offsetof(srv_options, store), .placeholder = "FILE.db",
      .help = "SQLite file of the histories, created if missing; or postgresql://..., which several servers may share", .unset = "a temporary file"},
+    {.name = "keep", .type = CLI_DURATION, .offset = offsetof(srv_options, keep), .placeholder = "DURATION",
+     .help = "delete events that are older, at the start and once an hour, such as 2y", .unset = "for ever"},
+    {.name = "keep-events", .type = CLI_COUNT, .offset = offsetof(srv_options, keep_events), .placeholder = "N",
+     .help = "delete all but the newest N events of a history, likewise", .unset = "all"},
     {.name = "memory", .type = CLI_NUMBER, .offset = offsetof(srv_options, memory), .placeholder = "BYTES",
      .help = "histories with their sessions to keep in memory, in bytes"},
     {.name = "import", .type = CLI_TEXT, .offset = offsetof(srv_options, import), .placeholder = "EVENTS",

@@ -5,8 +5,9 @@
 #include "arrivals.h"
 #include "http.h"
 #include "polling.h"
+#include "retention.h"
 
-enum { COMMIT_REQUESTS = 512, POPULAR_SECONDS = 60 };
+enum { COMMIT_REQUESTS = 512, POPULAR_SECONDS = 60, RETAIN_SECONDS = 3600 };
 
 /* The list of popular events follows them: when there is none, and once a minute. */
 static void update_popular(srv_server *server, double *newest)
@@ -29,7 +30,7 @@ void *srv_committing_thread(void *context)
 {
     srv_server *server = context;
     srv_request *list;
-    double popular = 0;
+    double popular = 0, retained = srv_clock();
     while ((list = srv_queue_take(&server->queues[SRV_COMMIT], COMMIT_REQUESTS)) != NULL) {
         while (list) {
             srv_request *group[COMMIT_REQUESTS];
@@ -49,6 +50,10 @@ void *srv_committing_thread(void *context)
                 srv_http_resume(group[i]);
             if (events)
                 update_popular(server, &popular);
+        }
+        if (srv_clock() - retained > RETAIN_SECONDS) {
+            srv_retain(server);
+            retained = srv_clock();
         }
     }
     return NULL;

@@ -16,6 +16,7 @@
 #include "http.h"
 #include "importing.h"
 #include "model_routes.h"
+#include "retention.h"
 
 enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
 
@@ -93,7 +94,7 @@ static bool open_store(srv_server *server, threads *t)
         !srv_store_position(&server->store, &server->cache.position) ||
         !srv_catalogue_read(&server->store, server->cache.position, &server->cache.catalogue))
         return fail("--store", server->store.message);
-    return !server->options.import || srv_import(server, server->options.import);
+    return (!server->options.import || srv_import(server, server->options.import)) && srv_retain(server);
 }
 
 static bool start_threads(srv_server *server, threads *t)

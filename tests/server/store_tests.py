@@ -195,6 +195,22 @@ def test_import_and_backup():
         equal(server.good("/v1/predict", {"history": list(histories)[1], "at": "+1h", "top": 5})["answers"][0], answers[1])
 
 
+@test
+def test_retention():
+    store, now = data.path("kept.db"), time.time()
+    with Server(TOOL, data.path("shop.safetensors"), "--store", store) as server:
+        for i in range(10):
+            append(server, {"history": "a", "time": now - 86400 * i, "event": "view tent", "id": f"a{i}"})
+            append(server, {"history": "b", "time": now - 10 - i, "event": "view tent"})
+        old = server.good("/v1/predict", {"history": "a"})["answer"]
+        server.stop()
+    with Server(TOOL, data.path("shop.safetensors"), "--store", store, "--keep", "5d", "--keep-events", "4") as server:
+        kept = server.good("/v1/histories/a", None, "GET")["events"]
+        equal([e["id"] for e in kept], ["a3", "a2", "a1", "a0"])
+        equal(server.good("/v1/histories/b", None, "GET")["count"], 4)
+        equal(server.post("/v1/replay", {"answer": old})[0], 410)
+
+
 class Database:
     """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
 
