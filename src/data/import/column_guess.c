@@ -65,11 +65,15 @@ static double sequence_values(const guesser *g, const lp_column_values *v, doubl
         points += rows_each >= 3 ? 3 : rows_each >= 1.5 ? 2 : -1;
     if (v->distinct == 1)
         points -= 3;
-    else if (v->distinct < 5 && g->table.rows >= 100)
-        points -= 2;
+    else if (v->distinct < 10 && rows_each > 30)
+        points -= 3;
     points -= (name >= 5 ? 1 : 8) * part(v->fractions, v->filled);
     points -= part(v->words, v->filled) > 3 ? 4 : 0;
     points += v->distinct >= 5 ? 1 : 0;
+    bool coded = v->codes * 10 >= v->filled * 9;
+    points += coded ? 1.5 : 0;
+    if (!coded && v->distinct < 15 && g->table.rows >= 100)
+        points -= 1.5;
     return points;
 }
 
@@ -97,6 +101,7 @@ static double event_values(const lp_column_values *v, double name)
     points -= part(v->numbers - v->fractions, v->filled) * (name >= 3 ? 0 : 1.5);
     points -= part(v->words, v->filled) > 5 && different > 0.5 ? 5 : 0;
     points += part(v->texts, v->filled) >= 0.5 ? 1 : 0;
+    points += part(v->filled - v->codes, v->filled) >= 0.5 && v->fractions == 0 ? 1 : 0;
     return points;
 }
 
@@ -290,6 +295,14 @@ static bool equivalent(const guesser *g, int64_t a, int64_t b, bool *same)
     return true;
 }
 
+/* Whether the values alone say that a column names users: many codes, each in several rows. */
+static bool looks_like_ids(const guesser *g, int64_t column)
+{
+    const lp_column_values *v = &g->table.columns[column];
+    return g->input->named && g->table.rows >= 100 && v->distinct >= 10 && v->codes * 10 >= v->filled * 9 &&
+           v->fractions == 0 && v->filled >= 3 * (int64_t)v->distinct;
+}
+
 /* Chooses the user and the event together, and the runner-up of each. */
 static bool choose_pair(const guesser *g, lp_column_guess *guess)
 {
@@ -320,7 +333,7 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
     bool user_named = users->best[u_best].name >= LP_NAME_USUAL,
          event_named = events->best[e_best].name >= LP_NAME_USUAL;
     bool few = g->table.rows < ENOUGH_ROWS; /* then a name must do */
-    user->close = !user_named && (users->best[u_best].name <= 0 ||
+    user->close = !user_named && ((users->best[u_best].name <= 0 && !looks_like_ids(g, user->column)) ||
                                   (!few && users->best[u_best].points < enough[LAPSE_COLUMN_SEQUENCE]));
     event->close = !event_named && !(few && events->best[e_best].name >= 2) &&
                    events->best[e_best].points < enough[LAPSE_COLUMN_EVENT];
@@ -334,8 +347,10 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
                 return false;
             second = total[u][e];
             bool rival = users->best[u].name > 0 && users->best[u].column != event->column;
-            user->runner_up = rival || user->close || best - second < lead ? users->best[u].column : user->runner_up;
-            user->close = user->close || (!same && best - second < lead && (!user_named || users->best[u].name > 0));
+            user->runner_up =
+                rival || user->close || best - second < 2 * lead ? users->best[u].column : user->runner_up;
+            double needed = users->best[u_best].name > 0 ? lead : 2 * lead;
+            user->close = user->close || (!same && best - second < needed && (!user_named || users->best[u].name > 0));
         }
     second = 2 * out;
     for (int e = 0; e < events->count; e++)

@@ -17,12 +17,17 @@ static bool is_whole_with_zero(const char *begin, const char *end)
 
 static void count_characters(lp_column_values *values, const char *begin, const char *end)
 {
-    bool letter = false;
+    bool letter = false, digit = false, at_sign = false;
+    int blanks = 0;
     for (const char *at = begin; at < end; at++) {
         letter = letter || (*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (unsigned char)*at >= 0x80;
         values->words += *at == ' ';
+        digit = digit || (*at >= '0' && *at <= '9');
+        blanks += *at == ' ';
+        at_sign = at_sign || *at == '@';
     }
     values->texts += letter;
+    values->codes += (digit && blanks <= 1) || at_sign;
 }
 
 static bool add_value(lp_column_values *values, lp_intern *names, int64_t row, const char *begin, const char *end)
@@ -40,6 +45,7 @@ static bool add_value(lp_column_values *values, lp_intern *names, int64_t row, c
     if (lp_number_parse(begin, end, &number)) {
         values->numbers++;
         values->fractions += number != floor(number);
+        values->codes += number == floor(number);
         values->zeros += is_whole_with_zero(begin, end);
     } else {
         count_characters(values, begin, end);

@@ -19,7 +19,12 @@ static const word_list sequence_words[] = {
         "vehicle fahrzeug vehicul mmsi vessel ship. imei unit. robot meter zaehler server. ip. mac. plate serial "
         "run. chat station. asset anlage install pod. involvedobject namespace. reader. gateway website phone "
         "telefon 设备 机器"},
-    {5.3, "user usr. uid. visitor customer kunde kundin kund. klant client cliente klient usuario utente "
+    {5.3, "mrn. msisdn athlete nick. nickname editor contributor patron. patronid respondent kontakt kennzeichen "
+          "holder voter "
+          "asiakas kayttaja zakaznik uzivatel ugyfel felhasznalo vasarlo korisnik kupac bruger bruker "
+          "pelanggan pengguna "
+          "khach utilizator 회원 고객 사용자 환자 πελατ πελάτ χρηστ χρήστ عميل مستخدم לקוח ลูกค้า "
+          "user usr. uid. visitor customer kunde kundin kund. klant client cliente klient usuario utente "
           "utilisateur gebruiker anvandar kullanici uzytkownik member mitglied membre miembro membro socio "
           "subscriber abonn account konto kontonummer compte. cuenta conta. patient paciente paziente pacient "
           "person. person_ player jugador joueur spieler gamer giocatore student schueler eleve alumn learner "
@@ -30,7 +35,8 @@ static const word_list sequence_words[] = {
           "subjectid kundenkarte musteri hasta ogrenci 用户 会员 客户 顾客 利用者 顧客 ユーザ 会員 患者 玩家 学生 "
           "игрок пользовател клиент "
           "покупател абонент пациент студент"},
-    {3, "session sessie visit besuch case. case_ caseid ticket incident issue. vorgang basket cart. order. "
+    {3, "encounter enc. csn. slip. "
+        "session sessie visit besuch case. case_ caseid ticket incident issue. vorgang basket cart. order. "
         "orderid bestell commande pedido bestellung dossier process. trace. conversation thread episode stay. "
         "hadm invoice rechnung facture booking reservation trip. ride transaction txn. receipt bon. kassenbon 订单 "
         "заказ"},
@@ -38,8 +44,9 @@ static const word_list sequence_words[] = {
          "lang. currency message timezone gender age. birth status type action event. url path"},
 };
 static const word_list time_words[] = {
-    {4, "geandert geaendert gebucht erstellt modifie cree. creado modificado creato aangemaakt skapad utworzon "
-     "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
+    {4, "aika paivamaara idopont cas. tidspunkt tanggal waktu ngay 일시 날짜 시간 ημερομην תאריך تاريخ วันที่ "
+        "geandert geaendert gebucht erstellt modifie cree. creado modificado creato aangemaakt skapad utworzon "
+        "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
         "data_hora heure horodat jour. quand tarih zaman tidpunkt tid. tijd czas dag. day. created changed "
         "occurred started purchased ordered posted sent. visited listened played watched opened. logged effective "
         "epoch unix ts. ts_ at. on. elapsed when dato pvm datetid 时间 日期 日時 日付 時刻 дата врем"},
@@ -50,7 +57,10 @@ static const word_list time_words[] = {
          "length zone. overtime sentiment update_count"},
 };
 static const word_list event_words[] = {
-    {4, "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand "
+    {4, "method lab_name survey lesson termek esemeny udalost polozka proizvod dogadaj vare. haendelse tuote tapahtuma "
+        "produk "
+        "barang 상품 제품 이벤트 προιον προϊόν منتج "
+        "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand "
         "etat. estado. stato. stage step. schritt stap etape paso. fase phase item. item_ items product produkt "
         "produit producto prodotto prodotto urun article artikel articulo articolo sku. asin track song. title. "
         "titel titre titulo film movie video. book. buch libro livre page. page_ urlpath pagepath url. path "

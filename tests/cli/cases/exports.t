@@ -44,7 +44,9 @@ $ lapse import open.csv -o open.lapse --sequence user --time seen --event event 
 | zone       80 timestamps without a zone, read as Europe/Berlin
 | events     80 events in 20 sequences, 2 event types
 | span       2024-05-01T08:00:00Z to 2024-05-04T08:00:00Z, 3 days
-$ lapse train open.lapse -o open.st --model majority --no-eval >/dev/null 2>&1; lapse info open.st | grep -E 'time.unit|time.zone'; lapse predict open.st open.csv --at +1h --top 1 --csv 2>&1 | head -4
+$ lapse train open.lapse -o open.st --model majority --no-eval >/dev/null 2>&1; lapse info open.st --all | grep -E 'time.unit|time.zone'; lapse predict open.st open.csv --at +1h --top 1 --csv 2>&1 | head -4
+| time.unit             day/month/year
+| time.zone             Europe/Berlin
 | lapse: 80 timestamps without a zone, read as Europe/Berlin; --timezone sets another
 | sequence,at,time,timestamp,rank,event,probability
 | u1,+1h,1714813200,2024-05-04T09:00:00Z,1,e1,0.66
