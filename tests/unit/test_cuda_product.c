@@ -33,7 +33,7 @@ static void test_products(void **state)
                  {9, 100, 50, 3},    {300, 128, 256, 1}, {40, 20, 33, 8},    {33, 1, 3, 5},
                  {90, 257, 257, 1},  {1, 64, 64, 7},     {400, 130, 130, 1}, {150, 16, 24, 6},
                  {140, 320, 200, 1}, {200, 192, 180, 1}, {130, 64, 128, 4},  {260, 200, 40, 3}};
-    for (int i = 0; i < (int)(2 * sizeof sizes / sizeof *sizes); i += small_effort(1, 4)) {
+    for (int i = 0; i < (int)(2 * sizeof sizes / sizeof *sizes); i += small_effort(1, 9)) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 401);
         int in = sizes[i / 2].in, out = sizes[i / 2].out, heads = sizes[i / 2].heads;
@@ -98,7 +98,7 @@ static void test_sums(void **state)
         {70, 257, 100, 50, 1, true, false},  {130, 50, 35, 257, 1, false, false}, {9, 3, 1, 63, 1, true, true},
         {140, 64, 128, 192, 1, false, true}, {65, 100, 63, 24, 3, true, false},   {140, 256, 128, 256, 1, false, false},
         {66, 63, 100, 3, 1, false, false},   {33, 8, 20, 5, 5, false, true},      {150, 80, 160, 64, 2, true, false}};
-    for (int i = 0; i < (int)(2 * sizeof sizes / sizeof *sizes); i += small_effort(1, 3)) {
+    for (int i = 0; i < (int)(2 * sizeof sizes / sizeof *sizes); i += small_effort(1, 7)) {
         graph_case this = {.gap = 1};
         lp_graph *graph = &this.graph;
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 404);
@@ -175,7 +175,7 @@ static void test_losses(void **state)
         int cols, items, targets, spread; /* items 0: the shard's own */
     } sizes[] = {{100, 301, 140, 1}, {257, 70, 40, 1},    {66, 0, 150, 1},    {66, 150, 40, 150}, {128, 130, 7, 1},
                  {1, 150, 130, 1},   {50, 290, 140, 150}, {192, 390, 200, 1}, {3, 65, 0, 1},      {256, 200, 65, 1}};
-    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i += small_effort(1, 3)) {
+    for (int i = 0; i < (int)(sizeof sizes / sizeof *sizes); i += small_effort(1, 5)) {
         graph_case this = {.gap = 1};
         lp_random random = lp_random_start((uint64_t)i, LP_PURPOSE_TEST, 402);
         graph_case_segments(&this, &sizes[i].targets, sizes[i].targets > 0);

@@ -107,7 +107,7 @@ static void test_gradients(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(1);
-    for (int i = 0; i < SETUPS; i += small_effort(1, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 6)) {
         float *gradients[2], *parameters[2];
         size_t dense = 0, size = 0;
         for (int k = 0; k < 2; k++) {
@@ -170,7 +170,7 @@ static void test_tensor_cores(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(1);
-    for (int i = 0; i < SETUPS; i += small_effort(1, 5)) {
+    for (int i = 0; i < SETUPS; i += small_effort(1, 8)) {
         float *moments[2];
         size_t size = 0, periods = 0, end = 0;
         for (int k = 0; k < 2; k++) {
@@ -224,7 +224,7 @@ static void test_curves(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(2);
-    for (int i = small_effort(1, 0); i < SETUPS; i += small_effort(2, 4)) {
+    for (int i = small_effort(1, 0); i < SETUPS; i += small_effort(2, 8)) {
         curve curves[2] = {0};
         for (int k = 0; k < 2; k++) {
             lapse_train_options options = options_of(&setups[i], k ? "cuda" : "cpu");
@@ -250,7 +250,7 @@ static void test_same_bits(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(3);
-    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 8)) {
         float *parameters[2];
         size_t size = 0;
         for (int k = 0; k < 2; k++) {
@@ -352,7 +352,7 @@ static void test_resumed(void **state)
     (void)state;
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(4);
-    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 8)) {
         lapse_train_options options = options_of(&setups[i], "cuda");
         options.run.batch = 4;
         curve curves[2] = {0};
@@ -381,7 +381,7 @@ static void test_evaluated(void **state)
     small_skip_under_tools();
     lapse_dataset *dataset = small_train_data(5);
     lapse_error error = {0};
-    for (int i = 0; i < SETUPS; i += small_effort(2, 4)) {
+    for (int i = 0; i < SETUPS; i += small_effort(2, 8)) {
         lapse_train_options options = options_of(&setups[i], "cpu");
         bool ranked = strcmp(setups[i].task, "recommend") == 0;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);

@@ -101,7 +101,7 @@ static void test_attention(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += (size_t)small_effort(1, 5)) {
+    for (size_t i = 0; i < sizeof shapes / sizeof *shapes; i += (size_t)small_effort(1, 9)) {
         graph_case this;
         init_attention(&this, &shapes[i]);
         device_check_precisions(&this, device, (int)i * 29, shapes[i].checks, what);
@@ -149,7 +149,7 @@ static void test_softmax_loss(void **state)
 {
     (void)state;
     small_skip_under_tools();
-    for (size_t i = 0; i < sizeof losses / sizeof *losses; i += (size_t)small_effort(1, 3)) {
+    for (size_t i = 0; i < sizeof losses / sizeof *losses; i += (size_t)small_effort(1, 5)) {
         graph_case this;
         init_loss(&this, &losses[i]);
         device_check_precisions(&this, device, (int)i * 50, losses[i].checks, what);
