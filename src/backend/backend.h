@@ -31,6 +31,13 @@ typedef struct lp_run_branches {
     void *const *cached; /* by the slot: the first cached row, or the first column of a transposed one */
 } lp_run_branches;
 
+/* The cached rows of one history, of a decoding run whose tokens belong to several. */
+typedef struct lp_run_history {
+    void *const *rows; /* by the slot of a cached matrix: the first cached row, or the first column of a transposed one */
+    int stride;        /* columns of transposed matrices */
+    int past;          /* cached rows before the token's, which the run appends */
+} lp_run_history;
+
 /* One shard and the buffers to run a planned graph with. Inputs and segments are in host memory, all other pointers in
  * the backend's memory. */
 typedef struct lp_run {
@@ -52,6 +59,9 @@ typedef struct lp_run {
     lp_precision precision;
     int64_t *times;                  /* [nodes] nanoseconds, added to by host backends; may be NULL */
     const lp_run_branches *branches; /* NULL: the tokens are one continuation of the cached rows */
+    /* [tokens] of a decoding run: each token is the next event of a history of its own, which no other token has. A row of every value
+     * has the bits that it has in a run of this token alone. NULL: the tokens are of one history. */
+    const lp_run_history *histories;
     int cache_stride;                /* columns of transposed cached matrices, where their memory has grown with the history; 0: those
                                       * of the value */
 } lp_run;
@@ -103,6 +113,10 @@ typedef struct lp_ranking_kernels {
     /* The same with the transposed table, [dims x stride]: a third faster, because no sum crosses a vector's lanes. */
     void (*transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
                               const float *bias, float *scores);
+    /* Scores [cases x items] of several states [cases x dims], each row with the bits of transposed_scores or, where `transposed`
+     * is NULL, of row_scores. */
+    void (*many_scores)(int cases, int items, int dims, const float *state, const float *table, const float *transposed,
+                        size_t stride, const float *bias, float *scores);
     /* log-sum-exp of `count` >= 1 scores, computed in double. */
     double (*log_sum)(int count, const float *scores);
 } lp_ranking_kernels;

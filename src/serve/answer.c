@@ -15,6 +15,14 @@ bool lp_model_has_probabilities(const lapse_model *model)
            (lp_network_samples(&model->network) > 1 && config->task != LP_TASK_RECOMMEND);
 }
 
+/* Rows whose scores of all classes stay in a core's cache, or a few where they do not. */
+static int score_rows(size_t classes, int rows)
+{
+    enum { ELEMENTS = 1 << 17, FEW = 4 };
+    int fit = (int)(ELEMENTS / (classes + 1)), most = rows < FEW ? rows : FEW;
+    return fit > rows ? rows : fit > most ? fit : most;
+}
+
 lapse_status lp_answer_init(lp_answer *answer, const lp_program *program, lapse_error *error)
 {
     const lapse_model *model = program->model;
@@ -32,7 +40,8 @@ lapse_status lp_answer_init(lp_answer *answer, const lp_program *program, lapse_
     answer->state = lp_alloc(states, sizeof *answer->state);
     answer->time_outputs = lp_alloc(times, sizeof *answer->time_outputs);
     answer->time_memory = lp_alloc(law, sizeof *answer->time_memory);
-    answer->scores = lp_alloc(names, sizeof *answer->scores);
+    answer->score_rows = lp_model_ranks(config) ? score_rows(names, program->rows) : 1;
+    answer->scores = lp_alloc((size_t)answer->score_rows * names, sizeof *answer->scores);
     answer->probabilities = lp_alloc(lp_model_has_probabilities(model) ? names : 0, sizeof *answer->probabilities);
     answer->skip = lp_alloc(lp_item_mask_words(model), sizeof *answer->skip);
     if (answer->state && answer->time_outputs && answer->time_memory && answer->scores && answer->probabilities &&
@@ -89,36 +98,44 @@ void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcom
                        answer->output + r * classes);
 }
 
-/* Scores all items by the state of a row. */
-static void score_items(lp_answer *answer, const lp_program *program, int row)
+lapse_status lp_answer_score(lp_answer *answer, const lp_program *program, int first, int count, lapse_error *error)
 {
     const lapse_model *model = program->model;
     const lp_network *network = &program->network;
     const lp_ranking_kernels *kernels = lp_backend_ranking(program->backend);
     const float *bias = model->parameters + network->bias->offset;
     int items = model->config.event_types, dims = model->config.dims;
-    const float *state = answer->state + (size_t)(answer->first_row + row) * (size_t)dims;
-    if (program->items)
-        kernels->transposed_scores(items, dims, state, program->items, program->stride, bias, answer->scores);
-    else
-        kernels->row_scores(items, dims, state, model->parameters + network->items->offset, bias, answer->scores);
+    const float *state = answer->state + (size_t)(answer->first_row + first) * (size_t)dims;
+    LP_ASSERT(count > 0 && count <= answer->score_rows && first + count <= answer->rows);
+    kernels->many_scores(count, items, dims, state, model->parameters + network->items->offset, program->items,
+                         program->stride, bias, answer->scores);
     answer->logits = answer->scores;
-    if (answer->output)
-        lp_softmax_add(answer->logits, items, 1, answer->output + (size_t)row * (size_t)items);
+    return lp_all_finite(answer->scores, (size_t)count * (size_t)items) ? LAPSE_OK : lp_model_fail_infinite(model, error);
+}
+
+/* Turns scores into probabilities of each row, which go to the output. */
+static lapse_status finish_ranks(lp_answer *answer, const lp_program *program, lapse_error *error)
+{
+    int items = program->model->config.event_types;
+    for (int row = 0, count; row < answer->rows; row += count) {
+        count = answer->rows - row < answer->score_rows ? answer->rows - row : answer->score_rows;
+        LP_TRY(lp_answer_score(answer, program, row, count, error));
+        for (int i = 0; answer->output && i < count; i++)
+            lp_softmax_add(answer->scores + (size_t)i * (size_t)items, items, 1,
+                           answer->output + (size_t)(row + i) * (size_t)items);
+    }
+    return LAPSE_OK;
 }
 
 lapse_status lp_answer_finish(lp_answer *answer, const lp_program *program, lapse_error *error)
 {
     const lapse_model *model = program->model;
     size_t size = (size_t)lp_model_target_size(&model->config, answer->target);
-    for (int row = 0; row < answer->rows; row++) {
-        bool ranks = model->config.task == LP_TASK_RECOMMEND;
-        if (ranks)
-            score_items(answer, program, row);
-        const float *logits = ranks ? answer->scores : answer->logits + (size_t)row * size;
-        if (!lp_all_finite(logits, size) ||
-            (answer->output && !lp_all_finite_double(answer->output + (size_t)row * size, size)))
-            return lp_model_fail_infinite(model, error);
-    }
-    return LAPSE_OK;
+    size_t elements = (size_t)answer->rows * size;
+    if (lp_model_ranks(&model->config))
+        LP_TRY(finish_ranks(answer, program, error));
+    else if (!lp_all_finite(answer->logits, elements))
+        return lp_model_fail_infinite(model, error);
+    bool finite = !answer->output || lp_all_finite_double(answer->output, elements);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(model, error);
 }

@@ -14,7 +14,8 @@ typedef struct lp_answer {
                             * are those below */
     float *time_outputs;   /* [rows of a run x parameter samples x columns of lp_network_time]: of models that predict times */
     double *time_memory;   /* [lp_time_law_size]: the numbers of the newest law */
-    float *scores;         /* [classes of the largest target]: of a recommender, or logs of probabilities */
+    float *scores;         /* [score_rows x classes of the largest target]: of a recommender, or logs of probabilities */
+    int score_rows;        /* rows that are scored together */
     double *probabilities; /* [classes]: of baselines, and of means over parameter samples */
     uint64_t *skip;        /* the mask of a filter (item_filter.h) */
 } lp_answer;
@@ -32,6 +33,10 @@ void lp_answer_begin(lp_answer *answer, const lp_program *program, lp_target tar
 
 /* Adds the outputs of a run for one parameter sample. */
 void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcome *outcome);
+
+/* Scores all items for rows first .. first + count - 1 of a recommender, count <= score_rows: answer->scores [count x items]. Fails
+ * if one is not finite. */
+lapse_status lp_answer_score(lp_answer *answer, const lp_program *program, int first, int count, lapse_error *error);
 
 /* After the runs: scores the items of a recommender for each row, and checks all outputs of the target. */
 lapse_status lp_answer_finish(lp_answer *answer, const lp_program *program, lapse_error *error);

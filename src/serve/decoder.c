@@ -44,6 +44,7 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     const lp_program *program = decoder->program;
     size_t tokens = lp_program_tokens(program), rows = (size_t)program->rows, cached = 0;
     size_t slots = (size_t)program->network.graph.input_count;
+    size_t together = program->incremental ? rows : 0; /* histories of a run */
     for (int i = 0; program->incremental && i < program->cached_count; i++)
         cached += rows * (size_t)lp_cached_cols(program->cached[i]);
     decoder->work = program->backend->buffer_new(program->backend->context, program->plan.work_size);
@@ -60,7 +61,11 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     decoder->target_position = lp_alloc(rows, sizeof *decoder->target_position);
     decoder->attention_scores = lp_alloc((size_t)program->model->config.context, sizeof *decoder->attention_scores);
     decoder->fresh = lp_alloc(cached, sizeof *decoder->fresh);
-    if (!decoder->work || !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
+    decoder->histories = lp_alloc(together, sizeof *decoder->histories);
+    decoder->histories_slots = lp_alloc(together * slots, sizeof *decoder->histories_slots);
+    decoder->type = lp_alloc(together, sizeof *decoder->type);
+    decoder->fields = lp_alloc(together * (size_t)program->model->config.field_count, sizeof *decoder->fields);
+    if (!decoder->histories || !decoder->histories_slots || !decoder->type || !decoder->fields || !decoder->work || !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
         !decoder->position || !decoder->position_from_end || !decoder->time || !decoder->query_time ||
         !decoder->sequence_id || !decoder->gap || !decoder->target_position || !decoder->attention_scores ||
         !decoder->fresh)
@@ -88,6 +93,10 @@ void lp_decoder_free(lp_decoder *decoder)
     lp_free(decoder->target_position);
     lp_free(decoder->attention_scores);
     lp_free(decoder->fresh);
+    lp_free(decoder->histories);
+    lp_free(decoder->histories_slots);
+    lp_free(decoder->type);
+    lp_free(decoder->fields);
     lp_branch_rows_clear(&decoder->at_times);
     lp_answer_clear(&decoder->answer);
     lp_free(decoder);
@@ -324,19 +333,31 @@ static void feed_branches(lp_decoder *decoder, const lp_row_cache *cache, const 
     feed_arrays(decoder, query->type);
 }
 
+/* Sets the slots of the cached matrices to memory for the rows of a run that are not the next ones of one history. */
+static void feed_fresh(lp_decoder *decoder)
+{
+    const lp_program *program = decoder->program;
+    float *fresh = decoder->fresh;
+    for (int i = 0; i < program->cached_count; i++) {
+        decoder->inputs[program->cached[i]->slot] = fresh;
+        fresh += (size_t)program->rows * (size_t)lp_cached_cols(program->cached[i]);
+    }
+}
+
 /* Sets the slots of a run whose rows are the newest of branches: the history's rows, those of the branches, and memory for the new
  * ones. */
 static void feed_branch_rows(lp_decoder *decoder, const lp_row_cache *cache, const lp_branch_rows *rows, int sample)
 {
     const lp_program *program = decoder->program;
-    float *data = rows->data + (size_t)sample * rows->sample_size, *fresh = decoder->fresh;
+    float *data = rows->data + (size_t)sample * rows->sample_size;
     lp_row_cache_feed(cache, program, sample, 0, decoder->history_rows);
+    feed_fresh(decoder);
     for (int i = 0; i < program->cached_count; i++) {
         const lp_value *matrix = program->cached[i];
         decoder->branch_slots[matrix->slot] = data;
-        decoder->inputs[matrix->slot] = lp_cached_transposed(matrix) ? decoder->history_rows[matrix->slot] : fresh;
+        if (lp_cached_transposed(matrix))
+            decoder->inputs[matrix->slot] = decoder->history_rows[matrix->slot];
         data += branch_size(rows, matrix);
-        fresh += (size_t)program->rows * (size_t)lp_cached_cols(matrix);
     }
 }
 
@@ -365,6 +386,63 @@ lapse_status lp_decoder_query_branches(lp_decoder *decoder, lp_row_cache *cache,
         decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
         decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
         feed_branch_rows(decoder, cache, rows, sample);
+        program->backend->run(program->backend->context, &run);
+        add_outputs(decoder, &run);
+    }
+    return LAPSE_OK;
+}
+
+/* ------------------------------------------------------------------------------------- several histories ----- */
+
+/* Feeds the newest event of history i. */
+static void feed_newest(lp_decoder *decoder, int i, const lp_row_cache *cache, const lp_history *history, double time)
+{
+    const lp_model_config *config = &decoder->program->model->config;
+    int64_t last = history->count - 1;
+    decoder->type[i] = history->types[last];
+    decoder->position[i] = (int32_t)(last - cache->first);
+    decoder->position_from_end[i] = 0;
+    decoder->time[i] = history->times[last] - cache->origin;
+    decoder->query_time[i] = (lp_model_target_known(config) ? time : history->times[last]) - cache->origin;
+    decoder->sequence_id[i] = history->sequence;
+    if (history->gaps)
+        lp_gap_row(history->gaps[last], decoder->gap + (size_t)i * LP_GAP_COLUMNS);
+    for (int f = 0; f < config->field_count; f++)
+        memcpy(&decoder->fields[(size_t)f * (size_t)decoder->program->rows + (size_t)i],
+               (const char *)history->fields[f] + last * FIELD_SIZE, FIELD_SIZE);
+}
+
+lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache *const *caches,
+                                   const lp_history *histories, const double *times, lapse_error *error)
+{
+    const lp_program *program = decoder->program;
+    size_t slots = (size_t)program->network.graph.input_count;
+    lp_run run;
+    int32_t segment[] = {0, count};
+    LP_ASSERT(program->incremental && count > 0 && count <= program->rows);
+    for (int i = 0; i < count; i++)
+        LP_TRY(update_cache(decoder, caches[i], &histories[i], times[i], &run, error));
+    begin_run(decoder, caches[0], &run);
+    run.histories = decoder->histories;
+    run.segment = segment;
+    run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = count;
+    run.first_node = program->constant_nodes;
+    for (int i = 0; i < count; i++)
+        feed_newest(decoder, i, caches[i], &histories[i], times[i]);
+    feed_arrays(decoder, decoder->type);
+    for (int f = 0; f < program->model->config.field_count; f++)
+        decoder->inputs[LP_FEED_COUNT + f] = decoder->fields + (size_t)f * (size_t)program->rows;
+    feed_fresh(decoder);
+    decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
+    for (int32_t sample = 0; sample < program->samples; sample++) {
+        decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
+        for (int i = 0; i < count; i++) {
+            void **rows = decoder->histories_slots + (size_t)i * slots;
+            lp_row_cache_feed(caches[i], program, sample, 0, rows);
+            decoder->histories[i] = (lp_run_history){.rows = rows,
+                                                     .stride = lp_row_cache_stride(caches[i]->capacity),
+                                                     .past = (int)(caches[i]->final - caches[i]->first)};
+        }
         program->backend->run(program->backend->context, &run);
         add_outputs(decoder, &run);
     }

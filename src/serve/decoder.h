@@ -17,6 +17,12 @@
 #include "serve/answer.h"
 #include "serve/row_cache.h"
 
+/* A field of an event: the id of a category, or a standardized number. */
+typedef union lp_field_number {
+    int32_t category;
+    float number;
+} lp_field_number;
+
 /* The events of a history, oldest first. Views. */
 typedef struct lp_history {
     int64_t count;
@@ -52,6 +58,10 @@ typedef struct lp_decoder {
     double *attention_scores;   /* [context]: of lp_decoder_attention; owned */
     float *fresh;               /* [cached matrices][rows of a run]: those of the newest events of a run about branches; owned */
     void **history_rows, **branch_slots; /* by slot: of the sample that runs; owned */
+    lp_run_history *histories;  /* [rows of a run]: of a query about several; owned, as are the next three */
+    void **histories_slots;     /* [rows of a run x slots] */
+    int32_t *type;              /* [rows of a run]: of their newest events */
+    lp_field_number *fields;    /* [fields x rows of a run] */
     lp_branch_rows at_times;    /* of a query about several times: made by the first */
     lp_answer answer;           /* of the newest query */
 } lp_decoder;
@@ -64,6 +74,11 @@ void lp_decoder_free(lp_decoder *decoder);
 /* Predicts what follows the history at this time; the rows of its events are cached. Allocates only what the cache grows by. */
 lapse_status lp_decoder_query(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
                               lapse_error *error);
+
+/* Predicts what follows each of `count` different histories, at most program->rows, at its time, in one run; the answer has a row for
+ * each, with the bits of lp_decoder_query. Of an incremental model. */
+lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache *const *caches,
+                                   const lp_history *histories, const double *times, lapse_error *error);
 
 /* A query about the newest events of `count` branches, at most those of the rows and of a run. The number of events of a branch
  * together with the history is at most `context`, where it is not 0. */

@@ -5,12 +5,6 @@
 #include "data/batch/batch.h"
 #include "serve/decoder.h"
 
-/* A field of an event: the id of a category, or a standardized number. */
-typedef union lp_field_number {
-    int32_t category;
-    float number;
-} lp_field_number;
-
 struct lapse_session {
     lapse_model *model;      /* shared: it lives as long as the session */
     int64_t count, capacity; /* events in times and types */
@@ -23,6 +17,7 @@ struct lapse_session {
     lp_row_cache cache; /* of networks */
     lp_decoder *decoder; /* held; NULL: none */
     int holders;
+    bool in_run; /* while the queries of a run are gathered: one is about the session */
 };
 
 /* Makes the session have a decoder, whose answer is that of its newest query, until as many calls of lp_session_release. */

@@ -84,6 +84,8 @@ int LP_FAST(count_at_least)(int count, const float *scores, float threshold);
 void LP_FAST(row_scores)(int items, int dims, const float *state, const float *table, const float *bias, float *scores);
 void LP_FAST(transposed_scores)(int items, int dims, const float *state, const float *transposed, size_t stride,
                                 const float *bias, float *scores);
+void LP_FAST(many_scores)(int cases, int items, int dims, const float *state, const float *table,
+                          const float *transposed, size_t stride, const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
 
 /* lp_cpu_adam */

@@ -8,6 +8,7 @@
 #include "backend/cpu/fast/fast.h"
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
+#include "base/assert.h"
 
 #include <string.h>
 
@@ -24,11 +25,34 @@ static void append_rows(const lp_run *run, const lp_value *cached, const float *
                (size_t)cols * sizeof *x);
 }
 
+/* Appends row t of x to the transposed matrix of token t's history. */
+static void append_columns(const lp_run *run, const lp_value *cached, const float *x, int rows, int cols)
+{
+    for (int t = 0; t < rows; t++) {
+        const lp_run_history *history = &run->histories[t];
+        float *column = (float *)history->rows[cached->slot] + history->past;
+        LP_ASSERT(history->past < history->stride);
+        for (int c = 0; c < cols; c++)
+            column[(size_t)c * (size_t)history->stride] = x[(size_t)t * cols + c];
+    }
+}
+
+/* Appends row t of x to the rows of token t's history. */
+static void append_to_histories(const lp_run *run, const lp_value *cached, const float *x, int rows)
+{
+    size_t cols = (size_t)cached->cols;
+    for (int t = 0; t < rows; t++)
+        memcpy((float *)run->histories[t].rows[cached->slot] + (size_t)run->histories[t].past * cols,
+               x + (size_t)t * cols, cols * sizeof *x);
+}
+
 void LP_FAST(cache_append)(const lp_node *node, const lp_run *run)
 {
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
     if (run->branches)
         append_rows(run, node->outputs[0], INPUT(0), rows, cols);
+    else if (run->histories)
+        append_columns(run, node->outputs[0], INPUT(0), rows, cols);
     else
         fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST],
                        lp_run_cache_stride(run, node->outputs[0]));
@@ -48,10 +72,12 @@ static matrix reflected_queries(const lp_node *node, const lp_run *run, int numb
     return (matrix){transposed, extra, false};
 }
 
-/* Row 0 of a matrix of cached rows. */
-static const float *cached_rows(const lp_node *node, const lp_run *run, int input)
+/* Row 0 of a matrix of cached rows, of the history of a token. */
+static const float *cached_rows(const lp_node *node, const lp_run *run, int input, int token)
 {
     const lp_value *value = node->inputs[input];
+    if (run->histories)
+        return run->histories[token].rows[value->slot];
     return run->branches ? run->branches->cached[value->slot]
                          : INPUT(input) - (size_t)run->rows[LP_ROWS_PAST] * value->cols;
 }
@@ -77,9 +103,11 @@ static void score(const cached_tile *t, matrix query, int input, int column, int
 {
     const lp_node *node = t->node;
     const lp_run *run = t->run;
-    int stride = lp_run_cache_stride(run, node->inputs[input]);
+    const lp_run_history *history = run->histories ? &run->histories[t->from] : NULL;
+    int stride = history ? history->stride : lp_run_cache_stride(run, node->inputs[input]);
+    const float *keys = history ? history->rows[node->inputs[input]->slot] : INPUT(input);
     float scale = (float)node->attributes.scale;
-    matrix transposed = {INPUT(input) + (size_t)column * stride, stride, false};
+    matrix transposed = {keys + (size_t)column * stride, stride, false};
     fast_product(t->count, fast_padded(t->cached), cols, scale, query, transposed, add, t->scores, t->wide);
 }
 
@@ -116,7 +144,7 @@ static void time_outputs(const cached_tile *t, int number)
     int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
     const float *query_time = INPUT(6);
     float *out = OUTPUT(1) + (size_t)t->from * stride + (size_t)number * extra;
-    sum_rows(t, cached_rows(node, run, 5), node->inputs[4], extra, 0, extra, out, stride);
+    sum_rows(t, cached_rows(node, run, 5, t->from), node->inputs[4], extra, 0, extra, out, stride);
     for (int r = 0; query_time && r < t->count; r++)
         fast_reflect(out + (size_t)r * stride, query_time + (size_t)(t->from + r) * extra, out + (size_t)r * stride,
                      extra / 2, false);
@@ -134,7 +162,8 @@ static void cached_block(const lp_node *node, const lp_run *run, int number, int
 {
     int all = node->inputs[0]->cols, cols = all / node->attributes.heads, at = number * cols;
     int width = node->inputs[2]->cols, column = width == all ? at : 0; /* 0: keys and values are common to all heads */
-    int past = run->rows[LP_ROWS_PAST], cached = run->branches ? past : past + to;
+    int past = run->histories ? run->histories[from].past - from : run->rows[LP_ROWS_PAST];
+    int cached = run->branches ? past : past + to;
     cached_tile t = {.node = node,
                      .run = run,
                      .from = from,
@@ -154,7 +183,7 @@ static void cached_block(const lp_node *node, const lp_run *run, int number, int
     for (int r = 0; r < t.count; r++)
         fast_softmax(t.scores + (size_t)r * t.wide, run->branches ? cached + own_keys(&t, r) : past + from + r + 1,
                      cached);
-    sum_rows(&t, cached_rows(node, run, 2), node->inputs[2], width, column, cols,
+    sum_rows(&t, cached_rows(node, run, 2, from), node->inputs[2], width, column, cols,
              OUTPUT(0) + (size_t)from * all + at, all);
     if (node->inputs[5])
         time_outputs(&t, number);
@@ -165,7 +194,12 @@ void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run)
     int tokens = run->rows[LP_ROWS_TOKENS];
     if (run->branches)
         append_rows(run, node->inputs[2], INPUT(2), tokens, node->inputs[2]->cols);
-    for (int number = 0; number < node->attributes.heads; number++)
-        for (int from = 0; from < tokens; from += ROWS)
-            cached_block(node, run, number, from, from + ROWS < tokens ? from + ROWS : tokens);
+    if (run->histories)
+        append_to_histories(run, node->inputs[2], INPUT(2), tokens);
+    if (run->histories && node->inputs[5])
+        append_to_histories(run, node->inputs[5], INPUT(5), tokens);
+    int rows = run->histories ? 1 : ROWS; /* that have the same keys */
+    for (int from = 0; from < tokens; from += rows)
+        for (int number = 0; number < node->attributes.heads; number++)
+            cached_block(node, run, number, from, from + rows < tokens ? from + rows : tokens);
 }

@@ -43,6 +43,11 @@ void LP_FAST(product_sum)(int m, int n, float alpha, int count, const product_te
                           int stride);
 #define fast_product_sum LP_FAST(product_sum)
 
+/* c [m x n] = base [m x n] + a b, each row with the bits that fast_product_onto, or without a base fast_product, gives it alone;
+ * base.data may be NULL or c. */
+void LP_FAST(product_rows)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride);
+#define fast_product_rows LP_FAST(product_rows)
+
 /* fast_product without BLAS: the bits of an element depend only on its row of a and its column of b, not on the sizes of the
  * product or the position of the element. */
 void LP_FAST(tiled_product)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);

@@ -46,6 +46,28 @@ void LP_FAST(transposed_scores)(int items, int dims, const float *state, const f
     }
 }
 
+void LP_FAST(many_scores)(int cases, int items, int dims, const float *state, const float *table,
+                          const float *transposed, size_t stride, const float *bias, float *scores)
+{
+    enum { TILE = 512 }; /* items; whole vectors, so that the order of a sum does not depend on the tile */
+    if (transposed && items >= FAST_WIDTH) {
+        fast_product_rows(cases, items, dims, (matrix){state, dims, false}, (matrix){transposed, (int)stride, false},
+                          (matrix){bias, 0, false}, scores, items);
+        return;
+    }
+    for (int first = 0; first < items; first += TILE) {
+        int count = items - first < TILE ? items - first : TILE;
+        for (int c = 0; c < cases; c++) {
+            const float *one = state + (size_t)c * (size_t)dims, *from = bias ? bias + first : NULL;
+            float *to = scores + (size_t)c * (size_t)items + first;
+            if (transposed)
+                LP_FAST(transposed_scores)(count, dims, one, transposed + first, stride, from, to);
+            else
+                LP_FAST(row_scores)(count, dims, one, table + (size_t)first * (size_t)dims, from, to);
+        }
+    }
+}
+
 double LP_FAST(log_sum)(int count, const float *scores)
 {
     float largest = scores[0];

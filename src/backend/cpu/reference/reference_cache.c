@@ -12,7 +12,12 @@ void LP_REFERENCE(cache_append)(const lp_node *node, const lp_run *run)
     for (int t = 0; run->branches && t < rows; t++)
         memcpy(lp_run_branch_rows(run, node->outputs[0], cols, t, run->branches->length[t]), x + (size_t)t * cols,
                (size_t)cols * sizeof *x);
-    for (int t = 0; !run->branches && t < rows; t++)
+    for (int t = 0; run->histories && t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            ((real *)run->histories[t].rows[node->outputs[0]->slot])[(size_t)c * (size_t)run->histories[t].stride +
+                                                                     (size_t)run->histories[t].past] =
+                x[(size_t)t * cols + c];
+    for (int t = 0; !run->branches && !run->histories && t < rows; t++)
         for (int c = 0; c < cols; c++)
             cache[(size_t)c * lp_run_cache_stride(run, node->outputs[0]) + (size_t)(past + t)] =
                 x[(size_t)t * cols + c];
@@ -54,8 +59,10 @@ typedef struct cached_row {
 static void score(const lp_node *node, const lp_run *run, const cached_row *r, const real *query, int input, int column,
                   int count, bool add)
 {
-    size_t stride = (size_t)lp_run_cache_stride(run, node->inputs[input]);
-    const real *transposed = (const real *)INPUT(input) + column * stride;
+    const lp_run_history *history = run->histories ? &run->histories[r->q] : NULL;
+    size_t stride = (size_t)(history ? history->stride : lp_run_cache_stride(run, node->inputs[input]));
+    const real *keys = history ? history->rows[node->inputs[input]->slot] : INPUT(input);
+    const real *transposed = keys + column * stride;
     for (int i = 0; i < r->cached; i++)
         r->scores[i] = (add ? r->scores[i] : 0) + dot(query, transposed, stride, i, count);
     int cols = node->inputs[input]->rows;
@@ -77,10 +84,12 @@ static void sum_rows(const cached_row *r, real sum, const real *cached, const re
         add_scaled(out, r->scores[r->cached + i] / sum, rows + (size_t)i * stride, count);
 }
 
-/* Row 0 of a matrix of cached rows. */
-static const real *cached_rows(const lp_node *node, const lp_run *run, int input)
+/* Row 0 of a matrix of cached rows, of the history of a token. */
+static const real *cached_rows(const lp_node *node, const lp_run *run, int input, int token)
 {
     const lp_value *value = node->inputs[input];
+    if (run->histories)
+        return run->histories[token].rows[value->slot];
     return run->branches ? run->branches->cached[value->slot]
                          : (const real *)INPUT(input) - (ptrdiff_t)run->rows[LP_ROWS_PAST] * value->cols;
 }
@@ -89,7 +98,8 @@ static void cached_query(const lp_node *node, const lp_run *run, int number, int
 {
     const real *query = INPUT(0), *time_query = INPUT(3), *query_time = INPUT(6); /* [T x H*d], [T x H*E] */
     bool basis = node->inputs[5] != NULL;
-    int all = node->inputs[0]->cols, past = run->rows[LP_ROWS_PAST];
+    int all = node->inputs[0]->cols;
+    int past = run->histories ? run->histories[q].past - q : run->rows[LP_ROWS_PAST];
     bool branched = run->branches != NULL;
     cached_row r = {.q = q,
                     .cols = all / node->attributes.heads,
@@ -117,20 +127,34 @@ static void cached_query(const lp_node *node, const lp_run *run, int number, int
     for (int i = 0; i < r.cached + r.own; i++)
         sum += r.scores[i] = (real)exp((double)(r.scores[i] - largest));
     const real *rows = branched ? lp_run_branch_rows(run, node->inputs[2], r.width, q, 0) : NULL;
-    sum_rows(&r, sum, cached_rows(node, run, 2) + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
+    sum_rows(&r, sum, cached_rows(node, run, 2, q) + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
              out);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
-    sum_rows(&r, sum, cached_rows(node, run, 5),
+    sum_rows(&r, sum, cached_rows(node, run, 5, q),
              branched ? lp_run_branch_rows(run, node->inputs[4], extra, q, 0) : NULL, extra, extra, time_out);
     if (query_time)
         reflect(time_out, query_time + (size_t)q * extra, time_out, extra);
 }
 
+/* Appends the newest rows of a cached matrix to the histories. */
+static void append_to_histories(const lp_node *node, const lp_run *run, int input)
+{
+    const lp_value *value = node->inputs[input];
+    size_t cols = value ? (size_t)value->cols : 0;
+    for (int q = 0; value && q < run->rows[LP_ROWS_TOKENS]; q++)
+        memcpy((real *)run->histories[q].rows[value->slot] + (size_t)run->histories[q].past * cols,
+               (const real *)INPUT(input) + (size_t)q * cols, cols * sizeof(real));
+}
+
 void LP_REFERENCE(attention_cached)(const lp_node *node, const lp_run *run)
 {
     int width = node->inputs[2]->cols;
+    if (run->histories) {
+        append_to_histories(node, run, 2);
+        append_to_histories(node, run, 5);
+    }
     for (int q = 0; run->branches && q < run->rows[LP_ROWS_TOKENS]; q++)
         memcpy(lp_run_branch_rows(run, node->inputs[2], width, q, run->branches->length[q]),
                (const real *)INPUT(2) + (size_t)q * width, (size_t)width * sizeof(real));
