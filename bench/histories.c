@@ -5,6 +5,8 @@
  *     many   queries a second about 64 histories with cached rows, top 10: one call for all against one call for each, whose
  *            answers must be the same bit for bit; at 50 dims and at MovieLens defaults, with few events and many
  *
+ *     save   a saved session restored and queried, with its cached rows and without; and the bytes of both
+ *
  * MovieLens defaults: 3,416 items, 128 dims, 2 blocks, 2 heads, context 200, mercer, gap input.
  *
  *   histories [count] [events]
@@ -137,6 +139,45 @@ static void measure_many(const char *what, const recommender_shape *shape, int e
     lapse_model_free(model);
 }
 
+static double restore_and_ask(const lapse_model *model, const void *buffer, int64_t size, double time)
+{
+    lapse_error error;
+    double least = INFINITY;
+    for (int round = 0; round < ROUNDS; round++) {
+        lapse_session *session = NULL;
+        double begun = now();
+        need(lapse_session_new(model, &session, &error), &error);
+        need(lapse_session_restore(session, buffer, size, &error), &error);
+        ask(session, time);
+        least = fmin(least, now() - begun);
+        lapse_session_free(session);
+    }
+    return least;
+}
+
+static void measure_save(const char *what, const recommender_shape *shape, int events)
+{
+    lapse_model *model = recommender_new(shape);
+    lapse_session *session = open_history(model, shape, 1, events);
+    lapse_error error;
+    double seconds[2];
+    int64_t size[2];
+    ask(session, time_of(1, events));
+    for (int rows = 0; rows < 2; rows++) {
+        need(lapse_session_save(session, rows, NULL, 0, &size[rows], &error), &error);
+        void *buffer = malloc((size_t)size[rows]);
+        if (!buffer)
+            stop("out of memory");
+        need(lapse_session_save(session, rows, buffer, size[rows], &size[rows], &error), &error);
+        seconds[rows] = restore_and_ask(model, buffer, size[rows], time_of(1, events));
+        free(buffer);
+    }
+    printf("%-8s %3d events: restore and query %6.1f us with rows (%7lld bytes), %6.1f us without (%5lld bytes)\n",
+           what, events, 1e6 * seconds[1], (long long)size[1], 1e6 * seconds[0], (long long)size[0]);
+    lapse_session_free(session);
+    lapse_model_free(model);
+}
+
 int main(int count, char **arguments)
 {
     int histories = count > 1 ? atoi(arguments[1]) : 100000, events = count > 2 ? atoi(arguments[2]) : 20;
@@ -146,6 +187,10 @@ int main(int count, char **arguments)
     for (int i = 0; i < 3; i++) {
         measure_many("50 dims", &published, lengths[i]);
         measure_many("defaults", &defaults, lengths[i]);
+    }
+    for (int i = 0; i < 3; i++) {
+        measure_save("50 dims", &published, lengths[i]);
+        measure_save("defaults", &defaults, lengths[i]);
     }
     return 0;
 }

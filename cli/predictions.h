@@ -34,6 +34,7 @@ typedef struct cli_predictions {
     int64_t shown; /* histories, the first ones; there are no queries about others */
     lapse_query *queries;
     int64_t query_count;
+    float *states;     /* [query]: of --vectors; otherwise NULL */
     int64_t *query_of; /* [sequence][when]: index in queries, or -1: the history ends after this time */
     double *last;      /* [sequence]: time of the last event */
     cli_late *late;    /* [when] */

@@ -4,14 +4,16 @@
 #include <string.h>
 
 #include "baseline_table.h"
+#include "csv_cell.h"
 #include "epoch_table.h"
 #include "events.h"
 #include "model_card.h"
 #include "table.h"
+#include "vector_file.h"
 #include "verb.h"
 
 typedef struct info_settings {
-    const char *file;
+    const char *file, *item_vectors;
     cli_columns columns;
     bool types, history, all, json;
 } info_settings;
@@ -174,19 +176,44 @@ static int open_tensors(const info_settings *s, subject *about)
     return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }
 
+static void print_item(const void *context, int64_t row, FILE *file)
+{
+    cli_csv_field(file, lapse_model_event_type_name(context, row), false);
+}
+
+/* --vectors: the item vectors of a recommender. */
+static int write_vectors(const info_settings *s, const lapse_model *model)
+{
+    if (!model || lapse_model_state_dims(model) == 0)
+        return cli_fail("%s has no item vectors that --vectors could write: a network trained with --task recommend does",
+                        s->file);
+    cli_vector_table table = {.count = lapse_model_event_type_count(model),
+                              .dims = lapse_model_state_dims(model),
+                              .vectors = lapse_model_item_vectors(model),
+                              .last = lapse_model_item_biases(model),
+                              .columns = "item",
+                              .last_column = "bias",
+                              .label = print_item,
+                              .context = model};
+    return cli_vector_file_write(s->item_vectors, &table);
+}
+
 static int run(void *settings, const cli_call *call)
 {
     info_settings *s = settings;
     subject about = {.text = false};
     cli_file_form form;
-    (void)call;
+    if (s->item_vectors && !cli_vector_file_known(s->item_vectors))
+        return cli_usage(call->verb, "--vectors %s: the name of the file ends in .csv or .npy", s->item_vectors);
     int result = cli_file_form_find(s->file, &form);
     if (result != CLI_DONE)
         return result;
     about.text = form == CLI_FORM_TEXT;
     result = form == CLI_FORM_TENSORS ? open_tensors(s, &about)
                                       : cli_events_open(s->file, &s->columns, NULL, &about.dataset);
-    if (result == CLI_DONE)
+    if (result == CLI_DONE && s->item_vectors)
+        result = write_vectors(s, about.model);
+    else if (result == CLI_DONE)
         result = s->json ? print_json(&about, s) : print_text(&about, s);
     lapse_dataset_close(about.dataset);
     lapse_model_free(about.model);
@@ -213,6 +240,10 @@ static const cli_option options[] = {
      .help = "table of all epochs of a model's training run, below the chart"},
     {.name = "all", .type = CLI_FLAG, .offset = offsetof(info_settings, all),
      .help = "every setting of a model by its key, instead of the card"},
+    {.name = "vectors", .type = CLI_TEXT, .offset = offsetof(info_settings, item_vectors), .placeholder = "FILE",
+     .help = "file for the item vectors of a recommender, .csv or .npy, instead of the metadata: rows in the order of item "
+             "ids, the last number being the item's bias. The product with a vector of `lapse predict --vectors` is the score",
+     .unset = "none", .file = CLI_OUTPUT_FILE},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(info_settings, json), .help = "JSON output: one object"},
     {0},
 };

@@ -12,11 +12,12 @@
 #include "predictions.h"
 #include "results.h"
 #include "times.h"
+#include "vector_file.h"
 #include "verb.h"
 #include "lapse_lab.h"
 
 typedef struct predict_settings {
-    const char *model, *history, *output;
+    const char *model, *history, *output, *vectors;
     cli_columns columns;
     cli_list at;
     int top, threads;
@@ -138,6 +139,12 @@ static int predict_all(const predict_settings *s, cli_predictions *p)
     options.unseen = s->unseen;
     options.skip_unknown = strcmp(s->unknown, "skip") == 0;
     options.threads = s->threads;
+    size_t dims = s->vectors ? (size_t)lapse_model_state_dims(p->model) : 0;
+    if (s->vectors && dims == 0)
+        return cli_fail("%s has no states for --vectors: a network trained with --task recommend does", s->model);
+    if (s->vectors && !(p->states = calloc((size_t)p->query_count * dims + 1, sizeof *p->states)))
+        return cli_fail("out of memory");
+    options.states = p->states;
     for (int i = 0; i < p->target_count; i++) {
         cli_target_predictions *t = &p->targets[i];
         t->choices = calloc((size_t)p->query_count * (size_t)t->top + 1, sizeof *t->choices);
@@ -174,6 +181,43 @@ static int compute(predict_settings *s, cli_predictions *p)
         cli_note("predicted for %s in %.2f s: %s events/s",
                  cli_plural(lapse_dataset_sequence_count(p->history), "history", "histories").text, seconds,
                  cli_count((int64_t)((double)events / seconds)).text);
+    return result;
+}
+
+/* The query of a row of the vectors: those with an answer. */
+typedef struct state_rows {
+    const cli_predictions *p;
+    int64_t *query;
+} state_rows;
+
+static void print_query(const void *context, int64_t row, FILE *file)
+{
+    const state_rows *rows = context;
+    const lapse_query *query = &rows->p->queries[rows->query[row]];
+    cli_csv_field(file, lapse_dataset_sequence_name(rows->p->history, query->sequence), false);
+    fprintf(file, ",%.3f", query->time);
+}
+
+/* --vectors: the states of the queries. */
+static int write_states(const predict_settings *s, cli_predictions *p)
+{
+    int dims = lapse_model_state_dims(p->model);
+    state_rows rows = {.p = p, .query = calloc((size_t)p->query_count + 1, sizeof *rows.query)};
+    cli_vector_table table = {.dims = dims,
+                              .vectors = p->states,
+                              .columns = "sequence,time",
+                              .last_column = "one",
+                              .label = print_query,
+                              .context = &rows};
+    if (!rows.query)
+        return cli_fail("out of memory");
+    for (int64_t q = 0; q < p->query_count; q++)
+        if (p->targets[0].counts[q] >= 0) {
+            memmove(p->states + table.count * dims, p->states + q * dims, (size_t)dims * sizeof *p->states);
+            rows.query[table.count++] = q;
+        }
+    int result = cli_vector_file_write(s->vectors, &table);
+    free(rows.query);
     return result;
 }
 
@@ -254,6 +298,10 @@ static int run(void *settings, const cli_call *call)
     s->csv |= s->csv_safe;
     if (s->json && s->csv)
         return cli_usage(call->verb, "--json and --csv are mutually exclusive");
+    if (s->vectors && (s->when || s->json || s->csv || s->output))
+        return cli_usage(call->verb, "--vectors writes a file of its own, without --when, --json, --csv and --output");
+    if (s->vectors && !cli_vector_file_known(s->vectors))
+        return cli_usage(call->verb, "--vectors %s: the name of the file ends in .csv or .npy", s->vectors);
     if (s->when && s->at.count > 0)
         return cli_usage(call->verb,
                          "--when asks for the time of the next event, --at for the event at a time: use one of them");
@@ -271,13 +319,15 @@ static int run(void *settings, const cli_call *call)
     if (result == CLI_DONE)
         result = compute(s, &p);
     if (result == CLI_DONE)
-        result = cli_results_write(s->output,
-                                   s->json  ? print_predictions_json
-                                   : s->csv ? print_predictions_csv
-                                            : print_predictions,
-                                   &p);
-    if (result == CLI_DONE)
+        result = s->vectors ? write_states(s, &p)
+                            : cli_results_write(s->output,
+                                                s->json  ? print_predictions_json
+                                                : s->csv ? print_predictions_csv
+                                                         : print_predictions,
+                                                &p);
+    if (result == CLI_DONE && !s->vectors)
         cli_results_rest(p.shown, lapse_dataset_sequence_count(p.history));
+    free(p.states);
     cli_when_clear(&p.when);
     for (int t = 0; t < p.target_count; t++) {
         free(p.targets[t].choices);
@@ -334,6 +384,10 @@ static const cli_option options[] = {
      .help = "events that the model does not know: stop with an error, or skip them", .choices = unknown_names},
     {.name = "output", .letter = 'o', .type = CLI_TEXT, .offset = offsetof(predict_settings, output),
      .placeholder = "FILE", .help = "file to write, replaced atomically", .unset = "standard output",
+     .file = CLI_OUTPUT_FILE},
+    {.name = "vectors", .type = CLI_TEXT, .offset = offsetof(predict_settings, vectors), .placeholder = "FILE",
+     .help = "file for the state vectors of a recommender at the query times, .csv or .npy, instead of predictions: the last "
+             "number of each is 1. The product with an item's vector of `lapse info --vectors` is its score", .unset = "none",
      .file = CLI_OUTPUT_FILE},
     {.name = "csv", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv), .help = "CSV output: one prediction per row"},
     {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(predict_settings, csv_safe), .help = CLI_CSV_SAFE_HELP},

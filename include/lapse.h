@@ -516,6 +516,20 @@ typedef struct lapse_recommend_query {
 lapse_status lapse_session_recommend_many(lapse_recommend_query *queries, int64_t count, const char *target,
                                           lapse_error *error);
 
+/* *bytes: the memory of a session with a history of this many events that has been queried. One that grows event by
+ * event may have half as much more. What queries need besides is shared by all sessions (lapse_session). */
+lapse_status lapse_session_bytes(const lapse_model *model, int64_t events, int64_t *bytes, lapse_error *error);
+
+/* Writes a session to buffer[0 .. *needed-1]; if size < *needed it only sets *needed, and buffer may be NULL. rows: with
+ * what has been computed of the events, so that the restored session continues from there, with the same bits. The
+ * bytes are of this machine's byte order and of this version of the library. */
+lapse_status lapse_session_save(const lapse_session *session, bool rows, void *buffer, int64_t size, int64_t *needed,
+                                lapse_error *error);
+
+/* Makes a session of the same model the saved one. On failure it is unchanged: a buffer of another model, or one that is
+ * damaged, is LAPSE_ERROR_FORMAT. */
+lapse_status lapse_session_restore(lapse_session *session, const void *buffer, int64_t size, lapse_error *error);
+
 /* ------------------------------------------------------------------------------------------ state vectors ---- */
 
 /* The numbers of a state and of an item vector of a network that recommends; 0 for other models. */
@@ -647,6 +661,8 @@ typedef struct lapse_predict_options {
     bool unseen;        /* without the event types of the sequence (target "event" only) */
     bool skip_unknown;  /* skip events with names unknown to the model, instead of failing */
     int threads;        /* 0: all cores; at most 4096; never changes the result */
+    float *states; /* [query_count x lapse_model_state_dims]: filled with the state of each query that has an answer, as
+                    * lapse_session_state; NULL: not wanted */
 } lapse_predict_options;
 
 void lapse_predict_options_default(lapse_predict_options *options);

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Union
+from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -524,3 +524,18 @@ class Model:
         if "event.embedding" not in tensors:
             raise _c.UsageError("the model has no item vectors: it is a baseline")
         return tensors["event.embedding"][: lib.lapse_model_event_type_count(self._handle)]
+
+    def score_vectors(self) -> Tuple[np.ndarray, np.ndarray]:
+        """Of a recommender: the vectors of all items that scores are products with, and their biases, in the order of
+        `event_types`: the score of item i is `session.state(time) @ vectors[i] + biases[i]`.
+
+        >>> ranks = lapse.train(data, task="recommend", dims=8, epochs=1, progress=False)
+        >>> vectors, biases = ranks.score_vectors(); vectors.shape == (len(ranks.event_types), 8)
+        True
+        """
+        dims = lib.lapse_model_state_dims(self._handle)
+        if dims == 0:
+            raise _c.UsageError("the model has no item vectors: a network trained with task='recommend' does")
+        items = lib.lapse_model_event_type_count(self._handle)
+        vectors = _view(lib.lapse_model_item_vectors(self._handle), items * dims, np.float32, self)
+        return vectors.reshape(items, dims), _view(lib.lapse_model_item_biases(self._handle), items, np.float32, self)

@@ -101,6 +101,36 @@ class Session:
         call(lib.lapse_session_predict_target, self._handle, when, encode(target), ffi.from_buffer("double[]", out))
         return out
 
+    def state(self, time: TimeLike) -> np.ndarray:
+        """The vector of the history at this time, of a recommender: its product with the vector of an item, plus the item's
+        bias (`Model.score_vectors`), is the item's score.
+
+        >>> ranks = lapse.train(data, task="recommend", dims=8, epochs=1, progress=False)
+        >>> s = ranks.session(); s.append(0, ranks.event_types[0]); s.state(60).shape
+        (8,)
+        """
+        out = np.empty(max(lib.lapse_model_state_dims(self.model._handle), 1), np.float32)
+        call(lib.lapse_session_state, self._handle, _c.seconds(time), ffi.from_buffer("float[]", out))
+        return out
+
+    def save(self, rows: bool = True) -> bytes:
+        """The session as bytes, for `restore`. rows: with what has been computed of the events; less to compute, but far more
+        bytes.
+
+        >>> s = model.session(); s.append(0, model.event_types[0]); saved = s.save()
+        >>> other = model.session(); other.restore(saved); other.predict(60) == s.predict(60)
+        True
+        """
+        needed = ffi.new("int64_t *")
+        call(lib.lapse_session_save, self._handle, rows, NULL, 0, needed)
+        out = bytearray(needed[0])
+        call(lib.lapse_session_save, self._handle, rows, ffi.from_buffer(out), len(out), needed)
+        return bytes(out)
+
+    def restore(self, saved: bytes) -> None:
+        """Makes this session, of the same model, the saved one."""
+        call(lib.lapse_session_restore, self._handle, ffi.from_buffer(saved), len(saved))
+
     def attention(self, time: TimeLike, block: int = -1, head: Optional[int] = None) -> np.ndarray:
         """How much the newest event attends to each event of the window, oldest first, when the next event happens at this
         time. The weights add up to 1. A block counted from the end is negative, as in a list; without a head, the mean over

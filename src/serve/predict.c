@@ -121,7 +121,11 @@ static lapse_status predict(const job *j, worker *w, lapse_session *session, int
     if (!j->ranks)
         return lp_session_best(session, time, j->target, options->top, &(lapse_item_filter){.unseen = j->unseen},
                                j->best + q * options->top, &j->counts[q], error);
-    LP_TRY(lapse_session_state(session, time, w->states + (size_t)w->cases * (size_t)j->model->config.dims, error));
+    size_t dims = (size_t)j->model->config.dims;
+    float *state = w->states + (size_t)w->cases * dims;
+    LP_TRY(lapse_session_state(session, time, state, error));
+    if (options->states)
+        memcpy(options->states + (size_t)q * dims, state, dims * sizeof *state);
     w->query[w->cases++] = q;
     return w->cases == CASES ? score_states(j, w, error) : LAPSE_OK;
 }
@@ -153,6 +157,9 @@ static lapse_status check(job *j, const lapse_dataset *histories, lapse_error *e
     j->target = lp_predict_names[target];
     j->unseen = options->unseen && target == LP_TARGET_EVENT;
     j->ranks = lp_model_ranks(&j->model->config);
+    if (options->states && !j->ranks)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no states: train a network with --task recommend",
+                       j->model->config.row->name);
     if (options->top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)options->top);
     for (int64_t q = 0; q < j->query_count; q++)

@@ -276,6 +276,31 @@ static lapse_status make_network(lp_program *program, lapse_error *error)
     return transpose_items(program, error);
 }
 
+/* Mixes bytes into a hash, eight at a time. */
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+    for (size_t i = 0; i < size; i += sizeof hash) {
+        uint64_t word = 0;
+        memcpy(&word, (const char *)data + i, size - i < sizeof word ? size - i : sizeof word);
+        hash = (hash ^ word) * UINT64_C(0x9E3779B97F4A7C15);
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+static uint64_t identity_of(const lapse_model *model)
+{
+    uint64_t hash = mix(1, model->config.row->name, strlen(model->config.row->name));
+    hash = mix(hash, &model->config.context, sizeof model->config.context);
+    for (int64_t i = 0; i < model->types.count; i++) {
+        const char *name = lapse_model_event_type_name(model, i);
+        hash = mix(hash, name, strlen(name) + 1);
+    }
+    for (int i = 0; i < model->tensor_count; i++)
+        hash = mix(hash, model->tensors[i].data, lp_tensor_bytes(&model->tensors[i]));
+    return hash;
+}
+
 static void free_program(void *data)
 {
     lp_program *program = data;
@@ -299,6 +324,7 @@ static lapse_status make_program(const lapse_model *model, lp_program **program,
         return fail_memory(error, sizeof *made);
     int most = 1 + OUTPUT_ELEMENTS / (model->config.event_types + 1);
     *made = (lp_program){.model = model, .backend = lp_backend_find("cpu"), .samples = 1};
+    made->identity = identity_of(model);
     made->rows = most < MOST_ROWS && !lp_model_ranks(&model->config) ? most : MOST_ROWS;
     lapse_status status = lp_model_is_network(&model->config) ? make_network(made, error) : LAPSE_OK;
     if (status != LAPSE_OK) {

@@ -31,6 +31,7 @@ typedef struct lp_program {
     char *constants;     /* owned */
     float *items;        /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */
     size_t stride;
+    uint64_t identity;       /* a hash of the model's names and tensors: two models with the same one compute the same */
     struct lp_decoder *idle; /* decoders that no thread uses now (decoder.h); changed under `lock` */
     bool lock;
 } lp_program;

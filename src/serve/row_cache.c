@@ -92,6 +92,13 @@ static void move_rows(lp_row_cache *cache, const lp_program *program, float *to,
     cache->base = cache->first;
 }
 
+int64_t lp_row_cache_capacity(const lp_program *program, int64_t events)
+{
+    int64_t most = 2 * (int64_t)program->model->config.context;
+    int64_t capacity = (events + FEWEST_EVENTS - 1) / FEWEST_EVENTS * FEWEST_EVENTS;
+    return capacity < most ? capacity : most;
+}
+
 lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program, int64_t end, lapse_error *error)
 {
     int64_t context = program->model->config.context, need = end - cache->base;
@@ -103,10 +110,8 @@ lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program
         return LAPSE_OK;
     }
     need = end - cache->first;
-    int64_t capacity = cache->capacity + cache->capacity / 2;
-    capacity = capacity > need ? capacity : need;
-    capacity = (capacity + FEWEST_EVENTS - 1) / FEWEST_EVENTS * FEWEST_EVENTS;
-    capacity = capacity > 2 * context ? 2 * context : capacity;
+    int64_t more = cache->capacity + cache->capacity / 2;
+    int64_t capacity = lp_row_cache_capacity(program, need > more ? need : more);
     float *data = lp_alloc((size_t)program->samples * sample_size(program, capacity), sizeof *data);
     if (!data)
         return lp_fail_memory(error, "cached rows", lp_row_cache_bytes(program, capacity));
@@ -115,6 +120,15 @@ lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program
     cache->data = data;
     cache->capacity = capacity;
     return LAPSE_OK;
+}
+
+float *lp_row_cache_matrix(const lp_row_cache *cache, const lp_program *program, int sample, int matrix)
+{
+    float *data = cache->data + (size_t)sample * sample_size(program, cache->capacity);
+    for (int i = 0; i < matrix; i++)
+        data += matrix_size(program->cached[i], cache->capacity);
+    const lp_value *value = program->cached[matrix];
+    return data + (cache->first - cache->base) * (lp_cached_transposed(value) ? 1 : value->cols);
 }
 
 void lp_row_cache_feed(const lp_row_cache *cache, const lp_program *program, int sample, int64_t past, void **slots)

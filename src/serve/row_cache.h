@@ -35,11 +35,17 @@ void lp_row_cache_drop(lp_row_cache *cache, const lp_program *program, int64_t c
 /* Makes space for the rows of all events before `end`. Rows before the window may be lost. */
 lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program, int64_t end, lapse_error *error);
 
+/* The space that a cache is made with for this many events. */
+int64_t lp_row_cache_capacity(const lp_program *program, int64_t events);
+
 /* Bytes of a cache with space for this many events. */
 size_t lp_row_cache_bytes(const lp_program *program, int64_t events);
 
 /* Columns of its transposed matrices. */
 int lp_row_cache_stride(int64_t capacity);
+
+/* The rows of a cached matrix from the event `first` on, or the columns of a transposed one, of a parameter sample. */
+float *lp_row_cache_matrix(const lp_row_cache *cache, const lp_program *program, int sample, int matrix);
 
 /* Sets the slots of the cached matrices of a parameter sample to the rows of event first + past; of transposed ones, to the column of
  * the event `first`. */

@@ -86,6 +86,9 @@ CALL(inspect, (P(0), NULL, P(1), NULL, NULL, error))
 CALL(session_attention, (P(0), 0, 0, 0, P(1), error))
 CALL(session_recommend, (P(0), 0, 1, false, P(1), P(2), error))
 CALL(session_sync, (P(0), P(1), 1, NULL, error))
+CALL(session_bytes, (P(0), 1, P(1), error))
+CALL(session_save, (P(0), true, NULL, 0, P(1), error))
+CALL(session_restore, (P(0), P(1), 1, error))
 CALL(session_predict_many, (P(0), 1, NULL, P(1), error))
 CALL(session_recommend_many, (P(0), 1, NULL, error))
 CALL(session_state, (P(0), 0, P(1), error))
@@ -164,6 +167,9 @@ static const struct {
     ROW(session_attention, "session weights"),
     ROW(session_recommend, "session best count"),
     ROW(session_sync, "session events [reused]"),
+    ROW(session_bytes, "model bytes"),
+    ROW(session_save, "session [buffer] needed"),
+    ROW(session_restore, "session buffer"),
     ROW(session_predict_many, "queries [target] probabilities"),
     ROW(session_recommend_many, "queries [target]"),
     ROW(session_state, "session state"),

@@ -1,0 +1,247 @@
+/* session_save.c: a session as bytes: its events, and its cached rows if they are wanted.
+ *
+ *   saved header       below
+ *   times              double [count]
+ *   types              int32 [count]
+ *   gaps               float [count], of models that read them
+ *   fields             4 bytes [fields x count]
+ *   rows               float [samples][cached matrices], each [events x columns] or, transposed, [columns x events]
+ *
+ * Numbers have the byte order of the machine. What is read may come from anywhere: nothing in it is trusted.
+ */
+#include "base/assert.h"
+#include "base/finite.h"
+#include "serve/session.h"
+
+#include <math.h>
+#include <string.h>
+
+typedef struct saved {
+    char magic[8];
+    uint64_t model;              /* lp_program.identity */
+    int64_t count, total;        /* events */
+    int64_t first, final;        /* as in lp_row_cache, as are the next two */
+    int64_t event_final;
+    double origin;
+    int64_t rows;                /* events with cached rows, from `first` on; 0: none are saved */
+    int32_t sequence, unused;
+} saved;
+
+static const char magic[8] = "lpsess1";
+
+/* Bytes of an event without its cached rows. */
+static size_t event_size(const lapse_model *model)
+{
+    return sizeof(double) + sizeof(int32_t) + (lp_model_reads_gap(&model->config) ? sizeof(float) : 0) +
+           (size_t)model->config.field_count * sizeof(lp_field_number);
+}
+
+lapse_status lapse_session_bytes(const lapse_model *model, int64_t events, int64_t *bytes, lapse_error *error)
+{
+    LP_REQUIRE(error, model, bytes);
+    lp_program *program;
+    if (events < 0)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the number of events is %lld", (long long)events);
+    LP_TRY(lp_program_of(model, &program, error));
+    int64_t window = events < 2 * model->config.context ? events : 2 * model->config.context;
+    *bytes = (int64_t)(sizeof(lapse_session) + (size_t)events * event_size(model));
+    if (program->incremental && events > 0)
+        *bytes += (int64_t)lp_row_cache_bytes(program, lp_row_cache_capacity(program, window));
+    return LAPSE_OK;
+}
+
+/* Copies `size` bytes of the session to the buffer, or back. */
+typedef struct cursor {
+    char *at;
+    const char *from; /* restoring: the buffer; NULL: saving */
+} cursor;
+
+static void copy(cursor *c, void *data, size_t size)
+{
+    if (c->from) {
+        memcpy(data, c->from, size);
+        c->from += size;
+    } else {
+        memcpy(c->at, data, size);
+        c->at += size;
+    }
+}
+
+static void copy_events(cursor *c, lapse_session *session)
+{
+    size_t count = (size_t)session->count;
+    const lp_model_config *config = &session->model->config;
+    copy(c, session->times, count * sizeof *session->times);
+    copy(c, session->types, count * sizeof *session->types);
+    if (lp_model_reads_gap(config))
+        copy(c, session->gaps, count * sizeof *session->gaps);
+    for (int f = 0; f < config->field_count; f++)
+        copy(c, session->fields[f], count * sizeof(lp_field_number));
+}
+
+/* Rows of the cache's events first .. first + rows - 1, which begin at its base. */
+static void copy_rows(cursor *c, const lp_row_cache *cache, const lp_program *program, int64_t rows)
+{
+    size_t stride = (size_t)lp_row_cache_stride(cache->capacity);
+    for (int i = 0; i < program->samples * program->cached_count; i++) {
+        const lp_value *matrix = program->cached[i % program->cached_count];
+        float *data = lp_row_cache_matrix(cache, program, i / program->cached_count, i % program->cached_count);
+        bool transposed = lp_cached_transposed(matrix);
+        for (int row = 0; row < (transposed ? matrix->rows : 1); row++)
+            copy(c, data + (size_t)row * stride,
+                 (size_t)rows * (transposed ? 1 : (size_t)matrix->cols) * sizeof *data);
+    }
+}
+
+static size_t row_size(const lp_program *program)
+{
+    size_t size = 0;
+    for (int i = 0; i < program->cached_count; i++)
+        size += (size_t)lp_cached_cols(program->cached[i]);
+    return size * (size_t)program->samples * sizeof(float);
+}
+
+lapse_status lapse_session_save(const lapse_session *session, bool rows, void *buffer, int64_t size, int64_t *needed,
+                                lapse_error *error)
+{
+    LP_REQUIRE(error, session, needed);
+    lp_program *program;
+    LP_TRY(lp_program_of(session->model, &program, error));
+    const lp_row_cache *cache = &session->cache;
+    saved head = {.model = program->identity,
+                  .count = session->count,
+                  .total = session->total,
+                  .sequence = session->sequence};
+    memcpy(head.magic, magic, sizeof magic);
+    if (rows && cache->data && cache->event_final > cache->first) {
+        head.first = cache->first;
+        head.final = cache->final;
+        head.event_final = cache->event_final;
+        head.origin = cache->origin;
+        head.rows = cache->event_final - cache->first;
+    }
+    *needed = (int64_t)(sizeof head + (size_t)session->count * event_size(session->model) +
+                        (size_t)head.rows * row_size(program));
+    if (size < *needed)
+        return LAPSE_OK;
+    LP_REQUIRE(error, buffer);
+    cursor c = {.at = buffer};
+    copy(&c, &head, sizeof head);
+    copy_events(&c, (lapse_session *)(uintptr_t)session);
+    if (head.rows > 0)
+        copy_rows(&c, cache, program, head.rows);
+    LP_ASSERT(c.at == (char *)buffer + *needed);
+    return LAPSE_OK;
+}
+
+/* --------------------------------------------------------------------------------------------- restoring ----- */
+
+static lapse_status fail_saved(lapse_error *error, const char *what)
+{
+    return lp_fail(error, LAPSE_ERROR_FORMAT, "a saved session is damaged: %s", what);
+}
+
+static lapse_status check_head(const saved *head, const lp_program *program, int64_t size, lapse_error *error)
+{
+    int64_t event = (int64_t)event_size(program->model), row = (int64_t)row_size(program), left = size;
+    if (memcmp(head->magic, magic, sizeof magic) != 0)
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "this is not a saved session");
+    if (head->model != program->identity)
+        return lp_fail(error, LAPSE_ERROR_FORMAT, "the saved session is of another model");
+    const lp_model_config *config = &program->model->config;
+    left -= (int64_t)sizeof *head;
+    if (head->sequence < 0 || (config->row->sequence_input && head->sequence > config->sequences))
+        return fail_saved(error, "its sequence");
+    if (head->count < 0 || head->total < head->count || head->count > left / event)
+        return fail_saved(error, "the number of its events");
+    left -= head->count * event;
+    if (head->rows < 0 || (head->rows > 0 && (!program->incremental || head->rows > left / row)) ||
+        left != head->rows * row)
+        return fail_saved(error, "its size");
+    if (head->rows == 0)
+        return LAPSE_OK;
+    int64_t context = program->model->config.context;
+    if (head->first < 0 || head->final < head->first || head->event_final < head->final ||
+        head->event_final >= head->count || head->event_final - head->first != head->rows || head->rows >= context ||
+        !isfinite(head->origin))
+        return fail_saved(error, "the numbers of its cached rows");
+    return LAPSE_OK;
+}
+
+static lapse_status check_events(const lapse_session *session, lapse_error *error)
+{
+    const lp_model_config *config = &session->model->config;
+    for (int64_t i = 0; i < session->count; i++) {
+        if (!isfinite(session->times[i]) || (i > 0 && session->times[i] < session->times[i - 1]))
+            return fail_saved(error, "a time");
+        if (session->types[i] < 0 || session->types[i] >= config->event_types)
+            return fail_saved(error, "an event type");
+        if (lp_model_reads_gap(config) && isinf(session->gaps[i]))
+            return fail_saved(error, "a gap");
+        for (int f = 0; f < config->field_count; f++) {
+            const lp_field_number *value = (const lp_field_number *)session->fields[f] + i;
+            bool good = config->fields[f].type == LAPSE_FIELD_NUMBER
+                            ? isfinite(value->number)
+                            : value->category >= 0 && value->category < config->fields[f].categories.count;
+            if (!good)
+                return fail_saved(error, "a field");
+        }
+    }
+    return LAPSE_OK;
+}
+
+/* Fills an empty session. */
+static lapse_status read_saved(lapse_session *session, const lp_program *program, const saved *head, const char *data,
+                               lapse_error *error)
+{
+    cursor c = {.from = data};
+    lp_row_cache *cache = &session->cache;
+    LP_TRY(lp_session_reserve(session, head->count, error));
+    session->count = head->count;
+    session->total = head->total;
+    session->sequence = head->sequence;
+    copy_events(&c, session);
+    LP_TRY(check_events(session, error));
+    if (head->rows == 0)
+        return LAPSE_OK;
+    size_t numbers = (size_t)head->rows * row_size(program) / sizeof(float);
+    for (size_t i = 0; i < numbers; i++) {
+        float number;
+        memcpy(&number, c.from + i * sizeof number, sizeof number);
+        if (!isfinite(number))
+            return fail_saved(error, "a cached row");
+    }
+    cache->base = cache->first = cache->final = cache->event_final = head->first;
+    LP_TRY(lp_row_cache_reserve(cache, program, head->first + head->rows + 1, error));
+    copy_rows(&c, cache, program, head->rows);
+    cache->final = head->final;
+    cache->event_final = head->event_final;
+    cache->origin = head->origin;
+    return LAPSE_OK;
+}
+
+lapse_status lapse_session_restore(lapse_session *session, const void *buffer, int64_t size, lapse_error *error)
+{
+    LP_REQUIRE(error, session, buffer);
+    lp_program *program;
+    saved head;
+    LP_TRY(lp_program_of(session->model, &program, error));
+    if (size < (int64_t)sizeof head)
+        return fail_saved(error, "its size");
+    memcpy(&head, buffer, sizeof head);
+    LP_TRY(check_head(&head, program, size, error));
+    lapse_session *made = NULL;
+    LP_TRY(lapse_session_new(session->model, &made, error));
+    lapse_status status = read_saved(made, program, &head, (const char *)buffer + sizeof head, error);
+    if (status == LAPSE_OK) {
+        lapse_session old = *session;
+        made->decoder = old.decoder; /* who holds it still does */
+        made->holders = old.holders;
+        *session = *made;
+        old.decoder = NULL;
+        old.holders = 0;
+        *made = old;
+    }
+    lapse_session_free(made);
+    return status;
+}
