@@ -1,11 +1,11 @@
-/* adam.h: the Adam optimizer (Kingma and Ba 2015): gradients summed over shards in shard order, clipped by their global
- * norm, and applied.
+/* adam.h: the Adam optimizer (Kingma and Ba 2015): gradients summed over shards (reduce.h), clipped by their global norm, and
+ * applied.
  *
  * Parameters are tables first, then dense ones (graph.h). Dense parameters are updated in every step. Of a table only the
  * rows that occurred in the batch are: the moments and the L2 term of other rows stay unchanged (lazy Adam), so the cost
  * of a step does not depend on the size of the catalogue.
  *
- * Buffers are in the backend's memory; lp_backend.adam_step is the step.
+ * Buffers are in the backend's memory; lp_backend.reduce is the sum over shards, lp_backend.adam_step the step.
  */
 #ifndef LP_ADAM_H
 #define LP_ADAM_H

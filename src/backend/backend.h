@@ -145,11 +145,15 @@ typedef struct lp_backend {
     /* Measures the peak rates: flop/s of fused multiply-adds in this precision, and bytes/s read and written by copies
      * from one half of `size` bytes to the other. 0: unknown. NULL on host backends (bench_machine.h). */
     void (*measure_peak)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
-    /* Step number `step` (from 1) of the optimizer. rows: table rows that occurred; NULL if there are no tables.
-     * The result does not depend on the number of threads. */
+    /* Adds the gradients of the shards along the tree of reduce.h. The sums of dense parameters replace the gradients of shard 0, the sum
+     * of a table row that of its first entry in `rows` (NULL if there are no tables); other gradients stay. NULL: a batch has one
+     * shard. The result does not depend on the number of threads. */
+    void (*reduce)(void *context, const lp_adam *adam, const lp_row_union *rows);
+    /* Step number `step` (from 1) of the optimizer, with the sums of `reduce`: adds the L2 term, clips and updates. The result does not
+     * depend on the number of threads. */
     void (*adam_step)(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
     /* A run of a batch with one shard, the optimizer step and the copy of the loss as one submission. NULL: the caller
-     * calls run, copy_to_host_async and adam_step, with the same result. */
+     * calls run, copy_to_host_async, reduce and adam_step, with the same result. */
     void (*train_step)(void *context, const lp_run *run, const lp_train_step *step);
     /* Returns when all earlier calls have completed. */
     void (*sync)(void *context);

@@ -56,7 +56,7 @@ static lapse_status locate(lp_sampler *sampler, const lp_graph *network, lapse_e
 
 static lapse_status make_buffers(lp_sampler *sampler, const lp_graph *network, lapse_error *error)
 {
-    size_t size = network->parameter_size + (size_t)sampler->shards * sampler->dense_size;
+    size_t size = network->parameter_size + sampler->dense_size;
     sampler->seed = lp_alloc((size_t)sampler->count, sizeof *sampler->seed);
     if (!sampler->device->host)
         sampler->mirror = lp_alloc(size, sizeof *sampler->mirror);
@@ -65,13 +65,11 @@ static lapse_status make_buffers(lp_sampler *sampler, const lp_graph *network, l
     return LAPSE_OK;
 }
 
-lapse_status lp_sampler_init(lp_sampler *sampler, const lp_network *network, const lp_backend *device, int shards,
+lapse_status lp_sampler_init(lp_sampler *sampler, const lp_network *network, const lp_backend *device,
                              lapse_error *error)
 {
-    *sampler = (lp_sampler){.backend = lp_backend_find("cpu"),
-                            .device = device,
-                            .shards = shards,
-                            .count = network->encoding_config.periods};
+    *sampler =
+        (lp_sampler){.backend = lp_backend_find("cpu"), .device = device, .count = network->encoding_config.periods};
     lapse_status status = build(&sampler->step, sampler->backend, network, LP_SAMPLE_STEP, false, error);
     if (status == LAPSE_OK)
         status = build(&sampler->stored, sampler->backend, network, LP_SAMPLE_STORED, false, error);
@@ -165,17 +163,12 @@ void lp_sampler_store(lp_sampler *sampler, uint64_t seed, float *parameters)
 void lp_sampler_backward(lp_sampler *sampler, uint64_t seed, uint32_t step, const float *parameters, float *gradients)
 {
     const lp_backend *device = sampler->device;
-    size_t size = (size_t)sampler->shards * sampler->dense_size * sizeof *gradients;
+    size_t size = sampler->dense_size * sizeof *gradients;
     const float *host = to_host(sampler, parameters);
     float *sums = sampler->mirror ? sampler->mirror + sampler->table_size + sampler->dense_size : gradients;
     if (sampler->mirror)
         device->copy_to_host(device->context, sums, gradients, size);
-    for (int i = 0; i < sampler->count; i++) {
-        double sum = 0;
-        for (int shard = 0; shard < sampler->shards; shard++)
-            sum += sums[(size_t)shard * sampler->dense_size + sampler->sample_offset - sampler->table_size + (size_t)i];
-        sampler->seed[i] = (float)sum;
-    }
+    memcpy(sampler->seed, sums + sampler->sample_offset - sampler->table_size, (size_t)sampler->count * sizeof *sums);
     run(sampler, &sampler->backward, seed, step, host, sums);
     if (sampler->mirror)
         device->copy_to_device(device->context, gradients, sums, size);

@@ -2,6 +2,7 @@
  * epoch. lapse_train (train.c) runs it. */
 #include "train/trainer.h"
 
+#include "backend/reduce.h"
 #include "base/clock.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/target_events.h"
@@ -120,7 +121,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     backend->copy_to_device(backend->context, trainer->parameters, initial, size);
     if (!trainer->network.encoding || !trainer->network.encoding->sample)
         return LAPSE_OK;
-    LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->network, backend, run->shards, error));
+    LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->network, backend, error));
     lp_sampler_store(&trainer->sampler, run->seed, trainer->parameters);
     backend->copy_to_host(backend->context, initial, trainer->parameters, size);
     return LAPSE_OK;
@@ -282,8 +283,9 @@ lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error)
 void lp_trainer_collect(lp_trainer *trainer)
 {
     trainer->backend->sync(trainer->backend->context);
-    for (int i = 0; i < trainer->loss_steps * trainer->options.run.shards; i++)
-        trainer->state.loss += (double)trainer->losses[i];
+    int shards = trainer->options.run.shards;
+    for (int i = 0; i < trainer->loss_steps; i++)
+        trainer->state.loss += lp_tree_sum(trainer->losses, i * shards, shards);
     trainer->state.targets += trainer->loss_targets;
     trainer->loss_steps = 0;
     trainer->loss_targets = 0;
@@ -322,8 +324,8 @@ static lp_batch_position place_of(const lp_trainer *trainer, int64_t window, uin
     return (lp_batch_position){(uint32_t)step, window, count};
 }
 
-/* Fills the batch of this step. True: its batch vocabularies are made too. Timed steps do not prefetch, so that the time to fill
- * a batch shows. */
+/* Fills the batch of this step. True: its batch vocabularies and their union are made too. Timed steps do not prefetch, so that the time
+ * to fill a batch shows. */
 static bool make_batch(lp_trainer *trainer)
 {
     const lp_trainer_state *state = &trainer->state;
@@ -336,7 +338,7 @@ static bool make_batch(lp_trainer *trainer)
     }
     lp_prefetch *mine = prefetch_of(trainer, state->step), *other = prefetch_of(trainer, state->step + 1);
     lp_batch_position next = place_of(trainer, place.window + place.count, state->step + 1);
-    if (next.count > 0) /* of use at the first step of an epoch; later it is already started */
+    if (next.count > 0) /* only at the first step of an epoch: later it is already started */
         lp_prefetch_start(other, next);
     else
         lp_prefetch_start_epoch(other, state->epoch + 1, next.step);
@@ -344,24 +346,6 @@ static bool make_batch(lp_trainer *trainer)
     if (next.count > 0)
         lp_prefetch_start(mine, place_of(trainer, next.window + next.count, state->step + 2));
     return true;
-}
-
-/* Sums the shards' gradients and takes a step of the optimizer. joined: the union of the shards' rows is made already. */
-static void optimize(lp_trainer *trainer, bool joined)
-{
-    bool lists = trainer->batch.item_capacity > 0;
-    lp_step_times *times = trainer->times;
-    int64_t mark = times ? lp_clock_nanoseconds() : 0;
-    if (lists && !joined)
-        lp_row_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
-    if (times)
-        times->join = lists ? lap(&mark) : 0;
-    trainer->backend->adam_step(trainer->backend->context, &trainer->adam, trainer->state.step,
-                                lists ? &trainer->rows : NULL, trainer->parameters);
-    if (times) {
-        trainer->backend->sync(trainer->backend->context);
-        times->adam = lap(&mark);
-    }
 }
 
 /* The gradient of the batch's loss, a sum over its targets: that of their mean. A window of few targets thus weighs as much as one of
@@ -375,47 +359,102 @@ float lp_trainer_loss_gradient(const lp_trainer *trainer)
     return (float)((double)windows->count / ((double)windows->targets * trainer->batch.windows));
 }
 
+/* ------------------------------------------------------------------ a step: prepare, run, reduce, update ---- */
+
+typedef struct step_work {
+    lp_train_step update;
+    lp_pass pass;
+    bool listed;    /* the batch vocabularies are made: otherwise each by the thread that runs its shard */
+    bool submitted; /* reduce and update are part of the submission that `run` makes (lp_backend.train_step) */
+} step_work;
+
+/* The sampled frequencies of the step are a parameter that is computed before the shards, and its gradient after them. */
+static bool samples_frequencies(const lp_trainer *trainer)
+{
+    return trainer->sampler.backend != NULL;
+}
+
+static step_work prepare(lp_trainer *trainer)
+{
+    const lp_run_settings *run = &trainer->options.run;
+    bool lists = trainer->batch.item_capacity > 0, listed = make_batch(trainer);
+    float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)run->shards;
+    trainer->adam.learning_rate = learning_rate_now(trainer);
+    if (samples_frequencies(trainer))
+        lp_sampler_draw(&trainer->sampler, run->seed, (uint32_t)trainer->state.step, trainer->parameters);
+    return (step_work){.update = {.adam = &trainer->adam,
+                                  .step = trainer->state.step + 1,
+                                  .rows = lists ? &trainer->rows : NULL,
+                                  .parameters = trainer->parameters,
+                                  .loss = trainer->network.loss,
+                                  .loss_to = losses},
+                       .pass = {.batch = &trainer->batch,
+                                .parameters = trainer->parameters,
+                                .gradients = &trainer->adam,
+                                .loss = losses,
+                                .seed_value = lp_trainer_loss_gradient(trainer),
+                                .seed = run->seed,
+                                .step = (uint32_t)trainer->state.step,
+                                .prepare = lists && !listed ? make_shard_vocabulary : NULL,
+                                .times = trainer->times ? trainer->times->run : NULL,
+                                .profiler = trainer->times ? trainer->times->profiler : NULL,
+                                .context = trainer},
+                       .listed = listed,
+                       .submitted = listed && !samples_frequencies(trainer) && trainer->backend->train_step};
+}
+
+static void run_shards(lp_trainer *trainer, step_work *work)
+{
+    work->pass.train_step = work->submitted ? &work->update : NULL;
+    lp_runner_run(&trainer->runner, &work->pass);
+}
+
+/* Adds the gradients of all shards, and backpropagates that of the sampled frequencies. */
+static void reduce(lp_trainer *trainer, const step_work *work)
+{
+    const lp_backend *backend = trainer->backend;
+    const lp_row_union *rows = work->update.rows;
+    lp_step_times *times = trainer->times;
+    int64_t mark = times ? lp_clock_nanoseconds() : 0;
+    if (rows && !work->listed)
+        lp_row_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
+    if (times)
+        times->join = rows ? lap(&mark) : 0;
+    if (backend->reduce)
+        backend->reduce(backend->context, &trainer->adam, rows);
+    if (samples_frequencies(trainer))
+        lp_sampler_backward(&trainer->sampler, trainer->options.run.seed, work->pass.step, trainer->parameters,
+                            trainer->adam.gradients);
+    if (times)
+        times->adam = lap(&mark);
+}
+
+static void update(lp_trainer *trainer, const step_work *work)
+{
+    const lp_backend *backend = trainer->backend;
+    lp_step_times *times = trainer->times;
+    int64_t mark = times ? lp_clock_nanoseconds() : 0;
+    backend->adam_step(backend->context, &trainer->adam, work->update.step, work->update.rows, trainer->parameters);
+    if (!times)
+        return;
+    backend->sync(backend->context);
+    times->adam += lap(&mark);
+}
+
 void lp_trainer_step(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
     lp_step_times *times = trainer->times;
-    int64_t start = times ? lp_clock_nanoseconds() : 0, mark = start;
-    uint32_t step = (uint32_t)state->step;
-    bool sampled = trainer->sampler.backend != NULL, lists = trainer->batch.item_capacity > 0;
-    bool ready = make_batch(trainer), at_once = ready && !sampled && trainer->backend->train_step;
+    int64_t start = times ? lp_clock_nanoseconds() : 0;
+    step_work work = prepare(trainer);
     if (times)
-        times->fill = lap(&mark);
-    float *losses = trainer->losses + (size_t)trainer->loss_steps++ * (size_t)trainer->options.run.shards;
-    trainer->adam.learning_rate = learning_rate_now(trainer);
-    lp_train_step train_step = {.adam = &trainer->adam,
-                                .step = state->step + 1,
-                                .rows = lists ? &trainer->rows : NULL,
-                                .parameters = trainer->parameters,
-                                .loss = trainer->network.loss,
-                                .loss_to = losses};
-    lp_pass pass = {
-        .batch = &trainer->batch,
-        .parameters = trainer->parameters,
-        .gradients = &trainer->adam,
-        .train_step = at_once ? &train_step : NULL,
-        .loss = losses,
-        .seed_value = lp_trainer_loss_gradient(trainer),
-        .seed = trainer->options.run.seed,
-        .step = step,
-        .prepare = lists && !ready ? make_shard_vocabulary : NULL,
-        .times = times ? times->run : NULL,
-        .profiler = times ? times->profiler : NULL,
-        .context = trainer,
-    };
-    if (sampled)
-        lp_sampler_draw(&trainer->sampler, trainer->options.run.seed, step, trainer->parameters);
-    lp_runner_run(&trainer->runner, &pass);
-    if (sampled)
-        lp_sampler_backward(&trainer->sampler, trainer->options.run.seed, step, trainer->parameters,
-                            trainer->adam.gradients);
+        times->fill = lp_clock_nanoseconds() - start;
+    run_shards(trainer, &work);
+    if (!work.submitted) {
+        reduce(trainer, &work);
+        update(trainer, &work);
+    }
     state->step++;
-    if (!at_once)
-        optimize(trainer, ready);
     trainer->loss_targets += trainer->batch.targets;
     state->window += trainer->batch.windows;
     if (trainer->backend->host || trainer->loss_steps == LP_LOSS_STEPS || lp_trainer_epoch_done(trainer))

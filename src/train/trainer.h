@@ -69,7 +69,7 @@ typedef struct lp_step_times {
     int64_t *run;                /* as lp_pass.times */
     const lp_profiler *profiler; /* as lp_pass.profiler */
     int64_t fill, total;         /* laying out the batch; all of it: nanoseconds of the newest step */
-    int64_t join, adam;          /* joining the shards' lists; the optimizer */
+    int64_t join, adam;          /* joining the shards' lists; the sum over shards and the optimizer */
 } lp_step_times;
 
 /* Resolves the options, makes the split, reads the item vectors and allocates all buffers. */

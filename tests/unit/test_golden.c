@@ -359,6 +359,7 @@ static void check_step(const char *case_name, const char *part, uint64_t step, b
     assert_non_null(values);
     to_real(values, sizeof *values, this.initial, adam.size);
     run_batch(&this, "cpu", adam.gradients);
+    cpu->reduce(cpu->context, &adam, NULL);
     cpu->adam_step(cpu->context, &adam, step, NULL, values);
     for (size_t i = 0; i < adam.size; i++) {
         double difference = fabs((double)values[i] - expected[i]), rounding = 1.2e-7 * fabs(expected[i]);

@@ -289,7 +289,7 @@ static void kept_draws_are_those_of_the_parameters(void **state)
         options.run.epochs = 4;
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_sampler sampler;
-        assert_int_equal(lp_sampler_init(&sampler, &model->network, lp_backend_find("cpu"), 1, NULL), LAPSE_OK);
+        assert_int_equal(lp_sampler_init(&sampler, &model->network, lp_backend_find("cpu"), NULL), LAPSE_OK);
         float kept[10], *row = model->parameters + sampler.sample_offset;
         memcpy(kept, row, sizeof kept);
         memset(row, 0, sizeof kept);

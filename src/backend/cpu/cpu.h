@@ -30,8 +30,8 @@ double lp_cpu_fma_loop(int turns, float *sink);
 typedef struct lp_cpu_adam {
     /* gradients += l2 * parameters; returns the sum of their squares. */
     float (*norm)(size_t count, float l2, const float *parameters, float *gradients);
-    /* sum += gradients */
-    void (*add)(size_t count, float *sum, const float *gradients);
+    /* sum = a + b; sum may be a */
+    void (*add)(size_t count, float *sum, const float *a, const float *b);
     void (*step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
                  float *moment2, const float *gradients);
 } lp_cpu_adam;
@@ -47,7 +47,8 @@ typedef struct lp_cpu_functions {
 /* Of the selected level. */
 const lp_cpu_adam *lp_cpu_adam_kernels(void);
 
-/* Adam's step, on adam->threads threads. */
+/* The sum over shards and Adam's step, on adam->threads threads. */
+void lp_cpu_reduce(const lp_adam *adam, const lp_row_union *rows);
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
 
 /* Whether kernels may run on several threads at once. A sequential build of OpenBLAS is not thread-safe: it gives wrong

@@ -1,6 +1,9 @@
-/* cpu_adam.c: the Adam step on the thread pool. Tasks have fixed sizes, so sums do not depend on the number of threads. */
+/* cpu_adam.c: the sum of gradients over shards and the Adam step, on the thread pool. Tasks have fixed sizes, so sums do not depend on
+ * the number of threads. */
 #include "backend/adam.h"
 #include "backend/cpu/cpu.h"
+#include "backend/reduce.h"
+#include "base/assert.h"
 #include "base/assert.h"
 #include "base/threads.h"
 
@@ -18,7 +21,7 @@ typedef struct adam_job {
     lp_adam_factors factors;
 } adam_job;
 
-/* Contiguous elements of a parameter, and their gradients in the first shard that has them. */
+/* Contiguous elements of a parameter, and their gradients in the first shard that has them: after lp_cpu_reduce their sums. */
 typedef struct span {
     float *parameters, *moment1, *moment2, *gradients;
     const float *rates; /* per group of LP_PARAMETER_ALIGN elements; NULL: `rate` for all */
@@ -90,11 +93,17 @@ static void prefetch(const float *row, int cols)
         __builtin_prefetch(row + c, 1);
 }
 
-static void prefetch_gradients(const adam_job *job, int row)
+static int entry_count(const adam_job *job, int row)
+{
+    return job->rows->first[row + 1] - job->rows->first[row];
+}
+
+/* Entries of a row that are added up, or the first one. */
+static void prefetch_gradients(const adam_job *job, int row, int32_t entries)
 {
     if (row >= job->rows->count)
         return;
-    for (int32_t i = job->rows->first[row]; i < job->rows->first[row + 1]; i++)
+    for (int32_t i = job->rows->first[row]; i < job->rows->first[row] + entries; i++)
         prefetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->item_index[i]), job->adam->tables[0].cols);
 }
 
@@ -108,8 +117,104 @@ static void prefetch_row(const adam_job *job, int row)
     prefetch(s.moment2, (int)s.count);
 }
 
-/* Sums gradients over shards, in shard order, into those of the first shard; stores the squared norm. */
+/* ---------------------------------------------------------------------------------------- sum over shards ---- */
+
+/* PIECE: elements that are added together, so that partial sums stay in the cache. LEVELS: nodes that wait for their neighbour, at most: the
+ * heights of the nodes that cover neighbours descend, and 13 bits hold a shard. */
+enum { PIECE = 512, LEVELS = 14 };
+
+/* The sum over the tree's leaves so far: nodes from left to right, each of which waits for its right neighbour. Node k is a leaf, which is
+ * not written, or a sum in total (k = 0) or sums[k]. */
+typedef struct tree {
+    const lp_cpu_adam *kernels;
+    size_t count;
+    int nodes;
+    uint32_t shard[LEVELS];
+    const float *node[LEVELS];
+    float *total;
+    float sums[LEVELS][PIECE];
+} tree;
+
+static void add_last(tree *t)
+{
+    int left = t->nodes - 2;
+    float *sum = left > 0 ? t->sums[left] : t->total;
+    t->kernels->add(t->count, sum, t->node[left], t->node[left + 1]);
+    t->node[left] = sum;
+    t->nodes--;
+}
+
+/* Adds the next leaf; shards ascend. */
+static void add_leaf(tree *t, uint32_t shard, const float *leaf)
+{
+    LP_ASSERT(t->nodes == 0 || t->shard[t->nodes - 1] < shard);
+    while (t->nodes > 1 && lp_tree_height(t->shard[t->nodes - 2], t->shard[t->nodes - 1]) <
+                               lp_tree_height(t->shard[t->nodes - 1], shard))
+        add_last(t);
+    LP_ASSERT(t->nodes < LEVELS);
+    t->shard[t->nodes] = shard;
+    t->node[t->nodes++] = leaf;
+}
+
+static void finish_tree(tree *t)
+{
+    while (t->nodes > 1)
+        add_last(t);
+    t->nodes = 0;
+}
+
+static void reduce_dense(const adam_job *job, tree *t, int chunk)
+{
+    const lp_adam *adam = job->adam;
+    size_t dense = adam->size - adam->table_size;
+    span s = dense_span(job, chunk);
+    for (size_t i = 0; i < s.count; i += PIECE) {
+        t->count = s.count - i < PIECE ? s.count - i : PIECE;
+        t->total = s.gradients + i;
+        for (int shard = 0; shard < adam->shards; shard++)
+            add_leaf(t, (uint32_t)shard, s.gradients + (size_t)shard * dense + i);
+        finish_tree(t);
+    }
+}
+
+static void reduce_row(const adam_job *job, tree *t, const lp_table *table, int row)
+{
+    const lp_adam *adam = job->adam;
+    const int32_t *index = job->rows->item_index + job->rows->first[row];
+    int entries = entry_count(job, row);
+    for (int c = 0; c < table->cols; c += PIECE) {
+        t->count = (size_t)(table->cols - c < PIECE ? table->cols - c : PIECE);
+        t->total = row_gradient(adam, table, index[0]) + c;
+        for (int i = 0; i < entries; i++)
+            add_leaf(t, (uint32_t)(index[i] / adam->item_capacity), row_gradient(adam, table, index[i]) + c);
+        finish_tree(t);
+    }
+}
+
 static void reduce_task(void *context, int task, int worker)
+{
+    (void)worker;
+    const adam_job *job = context;
+    tree t;
+    t.kernels = job->kernels;
+    t.nodes = 0;
+    if (task < job->chunks) {
+        reduce_dense(job, &t, task);
+        return;
+    }
+    int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
+    for (int row = begin; row < end && row < job->rows->count; row++) {
+        if (row + AHEAD < job->rows->count && entry_count(job, row + AHEAD) > 1)
+            prefetch_gradients(job, row + AHEAD, entry_count(job, row + AHEAD));
+        for (int i = 0; entry_count(job, row) > 1 && i < job->adam->table_count; i++)
+            reduce_row(job, &t, &job->adam->tables[i], row);
+    }
+}
+
+/* ------------------------------------------------------------------------------------------------- the step -- */
+
+/* Stores the squared norm of the sums of a task. */
+static void norm_task(void *context, int task, int worker)
 {
     (void)worker;
     const adam_job *job = context;
@@ -117,17 +222,13 @@ static void reduce_task(void *context, int task, int worker)
     double norm = 0;
     if (task < job->chunks) {
         span s = dense_span(job, task);
-        for (int shard = 1; shard < adam->shards; shard++)
-            job->kernels->add(s.count, s.gradients, s.gradients + (size_t)shard * (adam->size - adam->table_size));
         norm = add_l2_and_norm(job->kernels, &s, (float)adam->l2);
     }
     int begin = (task - job->chunks) * ROWS, end = begin + ROWS;
     for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
-        prefetch_gradients(job, row + AHEAD);
+        prefetch_gradients(job, row + AHEAD, 1);
         for (int t = 0; t < adam->table_count; t++) {
             span s = row_span(job, &adam->tables[t], row);
-            for (int32_t i = job->rows->first[row] + 1; i < job->rows->first[row + 1]; i++)
-                job->kernels->add(s.count, s.gradients, row_gradient(adam, &adam->tables[t], job->rows->item_index[i]));
             norm += add_l2_and_norm(job->kernels, &s, (float)adam->l2);
         }
     }
@@ -169,13 +270,33 @@ static void step_task(void *context, int task, int worker)
     }
 }
 
-void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
+static adam_job job_of(const lp_adam *adam, const lp_row_union *rows, float *parameters)
 {
     size_t dense = adam->size - adam->table_size;
-    adam_job job = {.adam = adam, .rows = rows, .parameters = parameters, .kernels = lp_cpu_adam_kernels()};
-    job.chunks = (int)((dense + CHUNK - 1) / CHUNK);
-    int tasks = job.chunks + (rows ? (rows->count + ROWS - 1) / ROWS : 0);
-    lp_threads_run(adam->threads, tasks, reduce_task, &job);
+    return (adam_job){.adam = adam,
+                      .rows = rows,
+                      .parameters = parameters,
+                      .kernels = lp_cpu_adam_kernels(),
+                      .chunks = (int)((dense + CHUNK - 1) / CHUNK)};
+}
+
+static int task_count(const adam_job *job)
+{
+    return job->chunks + (job->rows ? (job->rows->count + ROWS - 1) / ROWS : 0);
+}
+
+void lp_cpu_reduce(const lp_adam *adam, const lp_row_union *rows)
+{
+    adam_job job = job_of(adam, rows, NULL);
+    if (adam->shards > 1)
+        lp_threads_run(adam->threads, task_count(&job), reduce_task, &job);
+}
+
+void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
+{
+    adam_job job = job_of(adam, rows, parameters);
+    int tasks = task_count(&job);
+    lp_threads_run(adam->threads, tasks, norm_task, &job);
     double norm = 0;
     for (int task = 0; task < tasks; task++)
         norm += adam->norms[task];

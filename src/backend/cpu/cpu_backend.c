@@ -112,6 +112,12 @@ static void run_fast(void *context, const lp_run *run)
     run_all(run, lp_cpu_kernels());
 }
 
+static void reduce(void *context, const lp_adam *adam, const lp_row_union *rows)
+{
+    (void)context;
+    lp_cpu_reduce(adam, rows);
+}
+
 static void adam_step(void *context, const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters)
 {
     (void)context;
@@ -124,10 +130,10 @@ static const lp_ranking_kernels *ranking(void *context)
     return lp_cpu_ranking_table();
 }
 
-#define ON_HOST                                                                                               \
-    .buffer_new = buffer_new, .buffer_free = buffer_free, .copy_to_device = copy, .copy_to_host = copy,       \
-    .copy_to_host_async = copy, .pinned_new = buffer_new, .pinned_free = buffer_free, .adam_step = adam_step, \
-    .sync = sync, .host = true
+#define ON_HOST                                                                                         \
+    .buffer_new = buffer_new, .buffer_free = buffer_free, .copy_to_device = copy, .copy_to_host = copy, \
+    .copy_to_host_async = copy, .pinned_new = buffer_new, .pinned_free = buffer_free, .reduce = reduce, \
+    .adam_step = adam_step, .sync = sync, .host = true
 
 static const lp_backend cpu = {.name = "cpu",
                                .real_size = sizeof(float),

@@ -90,7 +90,7 @@ double LP_FAST(log_sum)(int count, const float *scores);
 
 /* lp_cpu_adam */
 float LP_FAST(adam_norm)(size_t count, float l2, const float *parameters, float *gradients);
-void LP_FAST(adam_add)(size_t count, float *sum, const float *gradients);
+void LP_FAST(adam_add)(size_t count, float *sum, const float *a, const float *b);
 void LP_FAST(adam_step)(size_t count, const lp_adam_factors *factors, float rate, float *parameters, float *moment1,
                         float *moment2, const float *gradients);
 /* lp_cpu_fma_loop */

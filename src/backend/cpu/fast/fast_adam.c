@@ -12,11 +12,11 @@ float LP_FAST(adam_norm)(size_t count, float l2, const float *restrict parameter
     return norm;
 }
 
-void LP_FAST(adam_add)(size_t count, float *restrict sum, const float *restrict gradients)
+void LP_FAST(adam_add)(size_t count, float *sum, const float *a, const float *b)
 {
 #pragma omp simd
     for (size_t i = 0; i < count; i++)
-        sum[i] += gradients[i];
+        sum[i] = a[i] + b[i];
 }
 
 void LP_FAST(adam_step)(size_t count, const lp_adam_factors *factors, float rate, float *restrict parameters,
