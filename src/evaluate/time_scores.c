@@ -1,6 +1,7 @@
 /* time_scores.c: scores of laws of the next event's time: likelihood, calibration, error of the median, CRPS; and baselines. */
 #include "evaluate/time_scores.h"
 
+#include "base/assert.h"
 #include "base/threads.h"
 #include "data/dataset/gap_quantile.h"
 #include "evaluate/bootstrap.h"
@@ -24,6 +25,7 @@ lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t 
         return one;
     double comes = 1 - lp_next_time_never(law);
     one.pit = lp_time_pit(law, gap, floor);
+    LP_ASSERT(!(one.pit < 0 || one.pit > 1));
     one.median = lp_next_time_quantile(law, 0.5 * comes);
     one.crps = lp_next_time_crps(law, t);
     return one;

@@ -1,6 +1,8 @@
 /* season.c: a weekly profile of a rate. */
 #include "formula/season.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 static const double HOUR = 3600, WEEK = 604800, MONDAY = 345600; /* 1970-01-05 */
@@ -15,7 +17,9 @@ void lp_season_set(lp_season *season, const double level[LP_SEASON_HOURS])
     for (int h = 0; h < LP_SEASON_HOURS; h++) {
         season->level[h] = level[h] * LP_SEASON_HOURS / sum;
         season->before[h + 1] = season->before[h] + HOUR * season->level[h];
+        LP_ASSERT(season->level[h] > 0);
     }
+    LP_ASSERT(fabs(season->before[LP_SEASON_HOURS] - WEEK) < 1e-6 * WEEK); /* the mean level is 1 */
 }
 
 /* Seconds from the start of the week of a time. Exact to the digits of the time, so that what is added later keeps its own. */

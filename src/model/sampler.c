@@ -1,6 +1,8 @@
 /* sampler.c: the small graphs that sample frequencies and backpropagate to their distribution. */
 #include "model/sampler.h"
 
+#include "base/assert.h"
+
 #include <string.h>
 
 static lapse_status build(lp_sampler_graph *this, const lp_backend *backend, const lp_network *network,
@@ -50,6 +52,7 @@ static lapse_status locate(lp_sampler *sampler, const lp_graph *network, lapse_e
     sampler->samples = samples->rows;
     sampler->sample_offset = samples->offset;
     sampler->table_size = network->table_size;
+    LP_ASSERT(sampler->first_offset >= network->table_size && sampler->sample_offset >= network->table_size);
     sampler->dense_size = network->parameter_size - network->table_size;
     return LAPSE_OK;
 }

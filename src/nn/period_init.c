@@ -1,6 +1,8 @@
 /* period_init.c: the table of period initializers. */
 #include "nn/period_init.h"
 
+#include "base/assert.h"
+
 #include <math.h>
 
 /* The logarithm of period i (from 0) of `count`. */
@@ -11,8 +13,10 @@ static lp_value *declare_by(lp_graph *graph, const char *name, int count, double
     double *log_period = lp_graph_alloc(graph, (size_t)count * sizeof *log_period);
     if (!log_period)
         return NULL;
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         log_period[i] = rule(i, count, low, high);
+        LP_ASSERT(isfinite(log_period[i]) && (i == 0 || log_period[i - 1] <= log_period[i] + 1e-12));
+    }
     return lp_graph_parameter_values(graph, name, 1, count, log_period);
 }
 
