@@ -334,3 +334,113 @@ case("prices_wide", [("date", when("%Y-%m-%d")), ("open", money()), ("close", mo
      kind="hopeless", tick=86400, mean=90000)
 case("birthdays", [("name", row_number("Person %d")), ("born", when("%Y-%m-%d")), ("city", any_of("Rome", "Oslo", "Bern"))], [], [], [],
      kind="hopeless", tick=86400, mean=900000, start="1950-01-01 00:00:00")
+
+
+def later(*arguments, **shape):
+    """A case that was made after the others, once as files that nobody had seen."""
+    case(*arguments, half="dev", **shape)
+
+
+later("instacart", [("order_id", visit("%d")), ("product_id", item("%d")), ("add_to_cart_order", count()), ("reordered", any_of("0",
+      "1")), ("user_id", user("%d", 1, 1)), ("order_ts", when(ISO))], ["user_id"], ["order_ts"], ["product_id"])
+later("telco", [("MSISDN", user("4917%07d", 200000)), ("CALL_START", when("%Y%m%d%H%M%S")), ("CALL_TYPE", pick("voice", "sms", "data",
+      "roam")), ("DURATION", count(1, 900)), ("CELL_ID", any_of("c1", "c2", "c3", "c4"))], ["MSISDN"], ["CALL_START"], ["CALL_TYPE"],
+      delimiter="|")
+later("ubuntu_irc", [("nick", user("nick%d", 1, 1)), ("when", when("%Y-%m-%dT%H:%M")), ("verb", pick("join", "part", "quit", "msg",
+      "kick"))], ["nick"], ["when"], ["verb"], delimiter="\t", tick=60)
+later("crm_de", [("Kontakt-Nr.", user("%d", 88)), ("Vorgang", pick("Anruf", "E-Mail", "Termin", "Angebot", "Auftrag")), ("Datum",
+      when("%d.%m.%Y")), ("Uhrzeit", when("%H:%M")), ("Bearbeiter", any_of("ab", "cd", "ef")), ("Notiz", words)], ["Kontakt-Nr."],
+      ["Datum,Uhrzeit"], ["Vorgang"], delimiter=";", encoding="cp1252", tick=60)
+later("brazil_orders", [("id_pedido", row_number("P%05d")), ("id_cliente", user_code(10)), ("data_compra", when("%d/%m/%Y %H:%M")),
+      ("categoria_produto", pick("livros", "beleza", "casa", "jogos", "moda")), ("valor_total", money(comma=True)), ("uf", per_user("SP",
+      "RJ", "MG"))], ["id_cliente"], ["data_compra"], ["categoria_produto"], delimiter=";", tick=60)
+later("strava", [("Activity ID", row_number("%d", 9000)), ("Activity Date", when("%b %{d}, %Y, %{I}:%M:%S %p")), ("Athlete",
+      user("ath%d")), ("Activity Type", pick("Run", "Ride", "Swim", "Hike", "Row")), ("Distance", money())], ["Athlete"],
+      ["Activity Date"], ["Activity Type"])
+later("steam", [("steamid", user("7656119%08d")), ("game", pick("Dota", "Rust", "Portal", "Doom", "Braid")), ("behavior",
+      constant("play")), ("hours", money()), ("played_at", unix())], ["steamid"], ["played_at"], ["game"])
+later("zendesk", [("id", row_number()), ("ticket_id", user("%d", 5000)), ("created_at", when("%Y-%m-%dT%H:%M:%SZ")), ("author_id",
+      any_of("1", "2", "3", "4", "5")), ("event_type", pick("Create", "Comment", "Change", "Tag", "Solve")), ("via", any_of("web",
+      "mail"))], ["ticket_id"], ["created_at"], ["event_type"], form="json", wrap="audits")
+later("emr", [("pat_enc_csn", visit("%d")), ("mrn", user("MRN%05d")), ("result_time", when("%m/%d/%Y %H:%M")), ("lab_name", pick("HGB",
+      "WBC", "NA", "K", "GLU", "CRP")), ("value", money()), ("units", per_user("g/dl", "mmol"))], ["mrn"], ["result_time"], ["lab_name"],
+      tick=60)
+later("parking", [("Kennzeichen", user("M-AB %d")), ("Einfahrt", when("%d.%m.%Y %H:%M:%S")), ("Ausfahrt", lambda r,
+      rng: when("%d.%m.%Y %H:%M:%S")(dict(r, t=r["t"]+900+int(9000*rng.random())), rng)), ("Parkhaus", pick("Nord", "Sued", "Ost", "West",
+      "Mitte"))], ["Kennzeichen"], ["Einfahrt"], ["Parkhaus"], delimiter=";")
+later("gps_events", [("IMEI", user("35%013d", 10**9)), ("UTC", when("%d%m%y %H%M%S")), ("Event", pick("ign_on", "ign_off", "harsh",
+      "idle", "geo")), ("Lat", money(40, 60)), ("Lon", money(0, 20))], ["IMEI"], ["UTC"], ["Event"], kind="ambiguous")
+later("finnish", [("asiakas", user("A%d")), ("pvm", when("%{d}.%{m}.%Y")), ("tuote", pick("maito", "leipä", "kahvi", "juusto", "voi")),
+      ("hinta", money(comma=True))], ["asiakas"], ["pvm"], ["tuote"], delimiter=";", tick=86400, mean=30000)
+later("ci_builds", [("repo", pick("a/b", "c/d", "e/f", "g/h")), ("build_number", row_number()), ("pipeline", user("pipe-%d")),
+      ("finished", when("%Y-%m-%dT%H:%M:%S+00:00")), ("result", pick("passed", "failed", "errored", "canceled"))], ["pipeline", "repo"],
+      ["finished"], ["result"], kind="ambiguous", form="jsonl")
+later("library_us", [("PatronID", user("%d", 21000)), ("CheckoutDateTime", when("%m/%d/%Y %I:%M:%S %p")), ("ItemBarcode", row_code(14)),
+      ("Collection", pick("fic", "mys", "dvd", "cd", "kid", "bio"))], ["PatronID"], ["CheckoutDateTime"], ["Collection"])
+later("korean", [("회원번호", user("M%d")), ("구매일시", when("%Y-%m-%d %H:%M")), ("상품명", pick("우유", "빵", "커피", "치즈", "계란"))], ["회원번호"], ["구매일시"],
+      ["상품명"], tick=60)
+later("wiki_edits", [("rev_id", row_number("%d", 900)), ("page_title", pick("Zoo", "Jam", "Oak", "Sun", "Fox")), ("editor", user("Ed%d")),
+      ("rev_timestamp", when("%Y%m%d%H%M%S")), ("minor", any_of("0", "1")), ("comment", words)], ["editor"], ["rev_timestamp"],
+      ["page_title"])
+later("elevators", [("Anlage", user("A-%03d", 1, 1)), ("Störung", pick("Tür", "Motor", "Steuerung", "Licht", "Seil")), ("gemeldet am",
+      when("%d.%m.%y %H:%M")), ("behoben am", lambda r, rng: when("%d.%m.%y %H:%M")(dict(r, t=r["t"]+3600+60*int(200*rng.random())),
+      rng))], ["Anlage"], ["gemeldet am"], ["Störung"], delimiter=";", encoding="cp1252", tick=60)
+later("survey_app", [("Respondent", user("R%d")), ("StartDate", when(ISO)), ("EndDate", lambda r, rng: when(ISO)(dict(r,
+      t=r["t"]+60+int(600*rng.random())), rng)), ("RecordedDate", lambda r, rng: when(ISO)(dict(r, t=r["t"]+700), rng)), ("Survey",
+      pick("NPS", "CSAT", "Exit", "Onboarding"))], ["Respondent"], ["StartDate"], ["Survey"])
+later("crypto", [("hash", row_code(32)), ("from_address", user_code(20)), ("to_address", any_of("0xa", "0xb", "0xc", "0xd", "0xe",
+      "0xf")), ("method", pick("swap", "mint", "transfer", "stake", "vote")), ("block_timestamp", unix()), ("gas", count(21000, 90000))],
+      ["from_address"], ["block_timestamp"], ["method"])
+later("pos_slips", [("store", any_of("S1", "S2", "S3")), ("loyalty_card", user("%d", 99000)), ("slip", visit("%d")), ("ts",
+      when("%Y-%m-%d %H:%M:%S")), ("ean", item("40%011d")), ("qty", count()), ("net", money())], ["loyalty_card"], ["ts"], ["ean"])
+later("olist", [("customer_unique_id", user_code(32)), ("order_id", row_code(32)), ("order_status", any_of("delivered", "delivered",
+      "shipped")), ("order_purchase_timestamp", when(ISO)), ("order_delivered_customer_date", lambda r, rng: when(ISO)(dict(r,
+      t=r["t"]+500000), rng)), ("product_category_name", pick("beleza", "moveis", "esporte", "brinquedos", "pet_shop"))],
+      ["customer_unique_id"], ["order_purchase_timestamp"], ["product_category_name"])
+later("tafeng", [("TRANSACTION_DT", when("%m/%d/%Y")), ("CUSTOMER_ID", user("%08d", 1104905)), ("AGE_GROUP", per_user("25-29", "30-34",
+      "65+")), ("PIN_CODE", per_user("115", "221")), ("PRODUCT_SUBCLASS", item("%d", 100101)), ("PRODUCT_ID", item("47%011d")), ("AMOUNT",
+      count()), ("SALES_PRICE", count(20, 400))], ["CUSTOMER_ID"], ["TRANSACTION_DT"], ["PRODUCT_ID", "PRODUCT_SUBCLASS"], tick=86400,
+      mean=30000)
+later("mimic_rx", [("ROW_ID", row_number()), ("SUBJECT_ID", user("%d", 36)), ("HADM_ID", visit("14%d")), ("STARTDATE", when(ISO)),
+      ("ENDDATE", lambda r, rng: when(ISO)(dict(r, t=r["t"]+200000), rng)), ("DRUG", pick("Heparin", "Insulin", "Furosemide", "Aspirin",
+      "Potassium Chloride")), ("DOSE_VAL_RX", count())], ["SUBJECT_ID"], ["STARTDATE"], ["DRUG"])
+later("rossmann_bons", [("Filiale", any_of("F1", "F2", "F3")), ("Bon-Nr", row_number()), ("Kundenkarten-ID", user("KK%d")), ("Bon-Datum",
+      when("%d.%m.%Y")), ("Bon-Zeit", when("%H:%M:%S")), ("Artikelbezeichnung", pick("Seife", "Creme", "Windeln", "Tee", "Zahnpasta")),
+      ("Umsatz", money(comma=True))], ["Kundenkarten-ID"], ["Bon-Datum,Bon-Zeit"], ["Artikelbezeichnung"], delimiter=";", encoding="cp1252")
+later("windows_events", [("Level", any_of("Information", "Warning", "Error")), ("Date and Time", when("%{m}/%{d}/%Y %{I}:%M:%S %p")),
+      ("Source", pick("DNS", "Kernel", "Disk", "Update", "Print")), ("Event ID", item("%d")), ("Computer", user("PC-%d"))], ["Computer"],
+      ["Date and Time"], ["Source", "Event ID"])
+later("airtable", [("Name", user("Lead %d")), ("Stage", pick("New", "Contacted", "Demo", "Won", "Lost")), ("Moved on",
+      when("%{m}/%{d}/%Y %{I}:%M%p")), ("Owner", any_of("Ann", "Bea", "Cy"))], ["Name"], ["Moved on"], ["Stage"], tick=60)
+later("scooter", [("scooter_id", user("SC%05d")), ("ts_utc", when("%Y-%m-%dT%H:%M:%SZ")), ("state_to", pick("available", "reserved",
+      "riding", "charging", "lost")), ("battery", count(0, 100)), ("lat", money(48, 49))], ["scooter_id"], ["ts_utc"], ["state_to"])
+later("netflix", [("Profile Name", user("P%d")), ("Start Time", when(ISO)), ("Duration", any_of("00:21:10", "01:02:11", "00:44:00")),
+      ("Title", pick("Dark", "Lupin", "Ozark", "Narcos", "Elite")), ("Device Type", per_user("TV", "Phone")), ("Country", per_user("DE",
+      "FR"))], ["Profile Name"], ["Start Time"], ["Title"])
+later("hockey_shots", [("game_id", visit("2024%d")), ("player_id", user("84%05d")), ("event_time", when(ISO)), ("event", pick("SHOT",
+      "GOAL", "MISS", "BLOCK", "HIT")), ("x", money(-90, 90)), ("y", money(-40, 40))], ["player_id"], ["event_time"], ["event"])
+later("energy", [("Zählernummer", user("1EMH%010d", 7000)), ("Zeitstempel", when("%Y-%m-%dT%H:%M:%S+01:00", 1)), ("Ereignis",
+      pick("Spannungsausfall", "Wiederkehr", "Manipulation", "Neustart", "Uhr gestellt")), ("Wert", money(comma=True))], ["Zählernummer"],
+      ["Zeitstempel"], ["Ereignis"], delimiter=";")
+later("intercom", [("conversation_id", visit("%d")), ("contact_email", per_user("a@x.io", "b@x.io", "c@x.io", "d@x.io", "e@x.io",
+      "f@x.io", "g@x.io", "h@x.io", "i@x.io", "j@x.io", "k@x.io", "l@x.io", "m@x.io", "n@x.io", "o@x.io", "p@x.io", "q@x.io", "r@x.io",
+      "s@x.io", "t@x.io", "u@x.io", "v@x.io", "w@x.io", "z@x.io")), ("part_type", pick("open", "comment", "assignment", "snoozed",
+      "close")), ("created_at", integer())], ["contact_email"], ["created_at"], ["part_type"], form="json", wrap="parts")
+later("ferry", [("Saapumisaika", when("%{d}.%{m}.%Y %H:%M")), ("Alus", user("IMO%07d", 9000)), ("Laituri", pick("L1a", "L2b", "L3c",
+      "L4d"))], ["Alus"], ["Saapumisaika"], ["Laituri"], tick=60, kind="ambiguous")
+later("posthog", [("uuid", row_code(32)), ("event", pick("$pageview", "$autocapture", "signup", "paid", "$pageleave")), ("distinct_id",
+      user_code(24)), ("timestamp", when("%Y-%m-%dT%H:%M:%S.%f+00:00")), ("properties", nested(os=per_user("Mac", "Win"), url=pick(*["/a",
+      "/b", "/c"])))], ["distinct_id"], ["timestamp"], ["event"], form="jsonl")
+later("bank_uk", [("Date", when("%d %b %Y")), ("Type", pick("DEB", "FPI", "DD", "SO", "CPT")), ("Description", words), ("Paid out",
+      money()), ("Paid in", any_of("", "", "12.00")), ("Account", user("20-%06d", 10000))], ["Account"], ["Date"], ["Type"], tick=86400,
+      mean=30000)
+later("czech_shop", [("zakaznik", user("Z%d")), ("datum_objednavky", when("%{d}. %{m}. %Y %H:%M")), ("zbozi", pick("chleba", "mleko",
+      "sýr", "rohlík", "pivo")), ("cena", money(comma=True))], ["zakaznik"], ["datum_objednavky"], ["zbozi"], delimiter=";", tick=60,
+      encoding="utf-8-sig")
+later("tracker_ms_float", [("tag", user("tag%d")), ("t", unix(1000, 1)), ("zone", pick("dock", "aisle", "cold", "pack", "ship"))],
+      ["tag"], ["t"], ["zone"])
+later("quiz_app", [("learner_hash", user_code(16)), ("question", item("Q%d")), ("answered_at", when("%Y/%m/%d %H:%M:%S")), ("correct",
+      any_of("TRUE", "FALSE"))], ["learner_hash"], ["answered_at"], ["question"])
+later("restaurant_fr", [("n_carte", user("%d", 4400)), ("date_repas", when("%d/%m/%Y")), ("heure_repas", when("%Hh%M")), ("plat",
+      pick("tarte", "quiche", "soupe", "salade", "steak")), ("prix", money(comma=True))], ["n_carte"], ["date_repas,heure_repas"],
+      ["plat"], delimiter=";", tick=60)

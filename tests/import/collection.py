@@ -194,9 +194,10 @@ def main():
     os.makedirs(sys.argv[1], exist_ok=True)
     expected = []
     for kind in ("clear", "ambiguous", "hopeless"):
-        chosen = sorted((c for c in CASES if c["kind"] == kind), key=lambda c: hashlib.md5(c["name"].encode()).hexdigest())
+        chosen = sorted((c for c in CASES if c["kind"] == kind and "half" not in c), key=lambda c: hashlib.md5(c["name"].encode()).hexdigest())
         for i, one in enumerate(chosen):
             expected.append(dict(write(sys.argv[1], one), half="held" if i % 2 else "dev"))
+    expected += [dict(write(sys.argv[1], one), half=one["half"]) for one in CASES if "half" in one]
     with open(os.path.join(sys.argv[1], "expected.json"), "w") as file:
         json.dump(expected, file, indent=1)
 

@@ -45,7 +45,7 @@ static bool add_value(lp_column_values *values, lp_intern *names, int64_t row, c
     if (lp_number_parse(begin, end, &number)) {
         values->numbers++;
         values->fractions += number != floor(number);
-        values->codes += number == floor(number);
+        values->codes += number == floor(number) && end - begin >= 4; /* shorter ones may be amounts */
         values->zeros += is_whole_with_zero(begin, end);
     } else {
         count_characters(values, begin, end);

@@ -6,19 +6,20 @@
 #include "data/import/time_field.h"
 
 typedef struct lp_column_values {
-    int32_t *id;            /* owned; [rows]: the number of the value, in order of appearance; -1: empty */
-    int32_t distinct;       /* numbers in use */
-    int64_t filled;         /* values that are not empty */
-    int64_t numbers;        /* of these: numbers */
-    int64_t fractions;      /* numbers that are not whole */
-    int64_t texts;          /* values with a letter */
-    int64_t codes;          /* whole numbers, words with a digit (and one blank at most), and those with an @ */
-    int64_t words;          /* blanks between words of all values */
-    int64_t zeros;          /* whole numbers with ".0" behind them */
-    lp_time_look look;      /* as times */
-    double *time;           /* owned; [rows], NAN: none; NULL unless most values are times */
-    double rising, falling; /* of neighbours with different times: the part that rises or falls */
-    double first, last;     /* smallest and largest time */
+    int32_t *id;       /* owned; [rows]: the number of the value, in order of appearance; -1: empty */
+    int32_t distinct;  /* numbers in use */
+    int64_t filled;    /* values that are not empty */
+    int64_t numbers;   /* of these: numbers */
+    int64_t fractions; /* numbers that are not whole */
+    int64_t texts;     /* values with a letter */
+    int64_t
+        codes; /* whole numbers of four digits or more, words with a digit (and one blank at most), and those with an @ */
+    int64_t words;                     /* blanks between words of all values */
+    int64_t zeros;                     /* whole numbers with ".0" behind them */
+    lp_time_look look;                 /* as times */
+    double *time;                      /* owned; [rows], NAN: none; NULL unless most values are times */
+    double rising, falling;            /* of neighbours with different times: the part that rises or falls */
+    double first, last;                /* smallest and largest time */
     const char *example, *example_end; /* a value, in the sample; NULL: there is none */
 } lp_column_values;
 

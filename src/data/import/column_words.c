@@ -165,6 +165,9 @@ double lp_column_words(const char *name, lapse_column_role role)
     }
     bool id = strstr(words, "_id_") || strstr(words, "id_") || strstr(words, "_no_") || strstr(words, "_nr_") ||
               strstr(words, "numm");
+    if (role == LAPSE_COLUMN_SEQUENCE && found == 0 && against == 0 && strstr(words, "_id_") &&
+        lp_column_words(name, LAPSE_COLUMN_EVENT) <= 0)
+        return 1.5; /* the id of something */
     bool helps = found > 0 && id && role == LAPSE_COLUMN_SEQUENCE;
     return found + (helps ? 0.4 : 0) + against;
 }
