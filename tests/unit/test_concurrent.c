@@ -89,6 +89,30 @@ static bool use_session(const subject *shared, int variant, double *out)
     return good;
 }
 
+/* Many sessions in one run, which other threads make at the same time. */
+static bool use_many(const subject *shared, int variant, double *out)
+{
+    enum { SESSIONS = 9 };
+    const lapse_model *model = variant % 2 ? shared->recommender : shared->classifier;
+    lapse_session *sessions[SESSIONS] = {NULL};
+    lapse_session_query queries[SESSIONS];
+    bool good = true;
+    for (int s = 0; s < SESSIONS && good; s++) {
+        good = lapse_session_new(model, &sessions[s], NULL) == LAPSE_OK;
+        queries[s] = (lapse_session_query){sessions[s], 5000};
+    }
+    for (int round = 0; round < ROUNDS && good; round++) {
+        for (int s = 0; s < SESSIONS && good; s++) {
+            const char *name = lapse_model_event_type_name(model, (s + variant + round) % TYPES);
+            good = lapse_session_append(sessions[s], 100.0 * round + s, name, NULL) == LAPSE_OK;
+        }
+        good = good && lapse_session_predict_many(queries, SESSIONS, NULL, out, NULL) == LAPSE_OK;
+    }
+    for (int s = 0; s < SESSIONS; s++)
+        lapse_session_free(sessions[s]);
+    return good;
+}
+
 static bool use_batch(const subject *shared, int variant, double *out)
 {
     const lapse_model *model = variant % 2 ? shared->recommender : shared->classifier;
@@ -191,6 +215,41 @@ static void one_model_in_many_sessions(void **state)
     compare(&shared, use_session, 4, THREADS);
 }
 
+static void many_sessions_in_one_run(void **state)
+{
+    (void)state;
+    compare(&shared, use_many, 4, THREADS);
+}
+
+/* The first queries of a model, by all threads at once, build what all of them share once. */
+static void first_queries(void **state)
+{
+    (void)state;
+    const char *path = "concurrent.safetensors";
+    static job alone[2], jobs[THREADS];
+    assert_int_equal(lapse_model_save(shared.classifier, path, NULL), LAPSE_OK);
+    for (int round = 0; round < 8; round++) {
+        subject fresh = {.recommender = shared.recommender};
+        assert_int_equal(lapse_model_load(path, &fresh.classifier, NULL), LAPSE_OK);
+        for (int i = 0; i < THREADS; i++) {
+            jobs[i] = (job){.shared = &fresh, .run = i % 2 ? use_many : use_session, .variant = 2};
+            assert_int_equal(pthread_create(&jobs[i].thread, NULL, run_job, &jobs[i]), 0);
+        }
+        for (int i = 0; i < THREADS; i++)
+            assert_int_equal(pthread_join(jobs[i].thread, NULL), 0);
+        for (int i = 0; i < 2; i++) {
+            alone[i] = (job){.shared = &shared, .run = i ? use_many : use_session, .variant = 2};
+            run_job(&alone[i]);
+        }
+        for (int i = 0; i < THREADS; i++) {
+            assert_true(jobs[i].good);
+            assert_memory_equal(jobs[i].out, alone[i % 2].out, sizeof jobs[i].out);
+        }
+        lapse_model_free(fresh.classifier);
+    }
+    remove(path);
+}
+
 static void batch_prediction(void **state)
 {
     (void)state;
@@ -233,7 +292,9 @@ static int close_subject(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(one_model_in_many_sessions), cmocka_unit_test(batch_prediction),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(first_queries),
+                                       cmocka_unit_test(one_model_in_many_sessions),
+                                       cmocka_unit_test(many_sessions_in_one_run), cmocka_unit_test(batch_prediction),
                                        cmocka_unit_test(evaluation), cmocka_unit_test(trainers),
                                        cmocka_unit_test(everything_at_once)};
     return cmocka_run_group_tests(tests, open_subject, close_subject);
