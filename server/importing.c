@@ -51,6 +51,17 @@ static char *read_fields(const lapse_dataset *data, int64_t sequence, int64_t in
     return text;
 }
 
+/* Of an event among those of its history. */
+static uint64_t hash_event(double time, const char *name, int64_t same)
+{
+    uint64_t hash = 1469598103934665603u, bits;
+    memcpy(&bits, &time, sizeof bits);
+    for (; *name; name++)
+        hash = (hash ^ (unsigned char)*name) * 1099511628211u;
+    hash = (hash ^ bits ^ (uint64_t)same << 56) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+
 static bool add_sequence(import *m, const lapse_dataset *data, int64_t s)
 {
     const double *times;
@@ -58,11 +69,12 @@ static bool add_sequence(import *m, const lapse_dataset *data, int64_t s)
     int64_t count;
     lapse_dataset_sequence(data, s, &times, &types, &count);
     for (int64_t i = 0; i < count; i++) {
-        char id[96];
+        char id[24];
         int64_t same = 0; /* events of the same time and type before it */
         while (same < i && times[i - same - 1] == times[i] && types[i - same - 1] == types[i])
             same++;
-        snprintf(id, sizeof id, "import-%.17g-%d-%lld", times[i], types[i], (long long)same);
+        snprintf(id, sizeof id, "i%llx",
+                 (unsigned long long)hash_event(times[i], lapse_dataset_event_type_name(data, types[i]), same));
         m->events[m->count++] = (srv_new_event){.history = lapse_dataset_sequence_name(data, s), .id = strdup(id),
                                                 .event = lapse_dataset_event_type_name(data, types[i]),
                                                 .fields = read_fields(data, s, i), .time = times[i]};

@@ -3,6 +3,7 @@
 #include "arrivals.h"
 #include "attribution.h"
 #include "stored_changes.h"
+#include "forecasting.h"
 #include "metrics.h"
 #include "model_routes.h"
 #include "page.h"
@@ -61,6 +62,8 @@ const srv_route srv_routes[] = {
      SRV_BODY_LIMIT, NULL, NULL},
     {"POST", "/v1/when", SRV_READ, SRV_ANSWER, NULL, "When the next event comes", srv_when_members, srv_when_response,
      SRV_BODY_LIMIT, NULL, NULL},
+    {"POST", "/v1/forecast", SRV_READ, SRV_ANSWER, NULL, "Futures of histories", srv_forecast_members,
+     srv_forecast_response, SRV_BODY_LIMIT, srv_forecast, NULL},
     {"GET", "/v1/attribution", SRV_READ, SRV_ANSWER, NULL, "Ranks that led to events", srv_attribution_members,
      srv_attribution_response, 0, srv_attribute, NULL},
     {"POST", "/v1/replay", SRV_READ, SRV_ANSWER, NULL, "An old answer again, byte for byte", srv_replay_members,

@@ -313,12 +313,28 @@ def test_when_equals_predict():
             want = next(s for s in printed["sequences"] if s["sequence"] == answer["history"])
             got = [w["probability"] for w in answer["within"]]
             check(0 < got[0] < got[1] < 1 and answer["low"] < answer["median"] < answer["high"], str(answer))
-            text = json.dumps(want)
+            numbers = []
+
+            def collect(part):
+                for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+                    collect(inner)
+                if isinstance(part, float):
+                    numbers.append(part)
+
+            collect(want)
             for probability in got:
-                check("%.6g" % probability in text or any(abs(float(x) - probability) < 1e-8 for x in re.findall(r"[\d.e-]+\d", text)),
-                      f"{probability} is not in {text[:600]}")
+                check(any(abs(n - probability) < 1e-8 for n in numbers), f"{probability} is not in {numbers}")
         again = server.raw("POST", "/v1/replay", json.dumps({"answer": json.loads(raw)["answer"]}))[2]
         equal(again, raw, "replay")
+        name = next(iter(histories))
+        rows = "".join(f"{name},{e['time']!r},{e['event']}\n" for e in histories[name])
+        open(data.path("one.csv"), "w").write("user,time,event\n" + rows)
+        printed = json.loads(data.run("forecast", "when.safetensors", "one.csv", "--event", "event", "--horizon", "7d", "--samples",
+                                      "20", "--top", "10", "--json"))["sequences"][0]
+        drawn = server.good("/v1/forecast", {"history": [name, "nobody"], "horizon": "7d", "samples": 20})["answers"]
+        equal((float("%.9g" % drawn[0]["events"]), float("%.9g" % drawn[0]["any"]), [t["event"] for t in drawn[0]["types"][:3]]),
+              (printed["events"], printed["any"], [t["event"] for t in printed["types"][:3]]))
+        equal((drawn[1]["samples"], drawn[1]["events"]), (0, None))
     with Server(TOOL, data.path("shop.safetensors")) as server:
         status, problem = server.post("/v1/when", {"events": list(histories.values())[0]})
         check(status == 400 and "--when" in problem["detail"], str(problem))
