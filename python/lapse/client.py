@@ -16,7 +16,11 @@ BATCH = 10000
 
 
 class ServerError(Exception):
-    """A response that is not 200: `status`, and the problem's members (`detail`, `field`, ...) in `problem`."""
+    """A response that is not 200: `status`, and the problem's members (`detail`, `field`, ...) in `problem`.
+
+    >>> lapse.ServerError(404, {"detail": "there is no history of this name"}).status
+    404
+    """
 
     def __init__(self, status: int, problem: Dict[str, Any]) -> None:
         super().__init__(problem.get("detail", f"status {status}"))
