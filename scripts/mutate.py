@@ -121,14 +121,17 @@ def draw_order(options, texts):
     return [sites[i] for i in range(longest) for sites in by_kind.values() if i < len(sites)]
 
 
-def check_syntax(file, text, chosen, command):
-    """The chosen changes of a file that compile."""
+def check_syntax(file, text, chosen, commands):
+    """The chosen changes of a file that compile, with each of its commands: some files are built for several levels."""
     while True:
         write(os.path.join(TREE, file), mutate_source.schemata(text, chosen).encode() if chosen else text.encode())
         if not chosen:
             return chosen
-        run = subprocess.run(command, cwd=BUILD, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
-        if run.returncode == 0:
+        for command in commands:
+            run = subprocess.run(command, cwd=BUILD, capture_output=True, text=True, env=dict(os.environ, LC_ALL="C"))
+            if run.returncode != 0:
+                break
+        else:
             return chosen
         errors = {int(n) for n in re.findall(re.escape(os.path.basename(file)) + r":(\d+):\d+: (?:fatal )?error", run.stderr)}
         kept = {n: s for n, s in chosen.items() if not any(s.first_line <= e <= s.last_line for e in errors)}
@@ -142,14 +145,12 @@ def configure():
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     commands = {}
     for entry in json.load(open(os.path.join(BUILD, "compile_commands.json"))):
-        words, out = shlex.split(entry["command"]), []
-        for word in words:
-            out.append(word)
+        out = shlex.split(entry["command"])
         if "-o" in out:
             at = out.index("-o")
             del out[at:at + 2]
         out = [word for word in out if not word.endswith("ccache")] + ["-fsyntax-only"]
-        commands.setdefault(os.path.relpath(entry["file"], TREE), out)
+        commands.setdefault(os.path.relpath(entry["file"], TREE), []).append(out)
     return commands
 
 
