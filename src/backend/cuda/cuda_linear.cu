@@ -313,7 +313,9 @@ template <bool transpose> void launch(const lp_stage_part *parts, int count, con
 
 void lp_cuda_products(const lp_stage_part *parts, int count, const lp_cuda_run *run)
 {
-    if (parts->node->attributes.transpose)
+    if (count > LP_PRODUCT_MOST) /* stages are built so that there are none (lp_product_join) */
+        lp_device_problem_set(run->device, "a sum of products", "it has more products than a launch can add up");
+    else if (parts->node->attributes.transpose)
         launch<true>(parts, count, run);
     else
         launch<false>(parts, count, run);
