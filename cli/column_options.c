@@ -26,11 +26,11 @@ static const char *const *bad_rows_names(void)
 /* clang-format off */
 static const cli_option rows[] = {
     {.name = "sequence", .type = CLI_TEXT, AT(import.sequence), .placeholder = "COLUMN",
-     .help = "sequence (user, session) column: name, or number from 1", .unset = "found by name and values"},
+     .help = "sequence (user, session) column: name, or number from 1", .unset = "found by values and name"},
     {.name = "time", .type = CLI_TEXT, AT(import.time), .placeholder = "COLUMN",
-     .help = "timestamp column", .unset = "found by name and values"},
+     .help = "timestamp column", .unset = "found by values and name"},
     {.name = "event", .type = CLI_TEXT, AT(import.event), .placeholder = "COLUMN[,...]",
-     .help = "event type (item) column; several are joined into one name", .unset = "found by name and values"},
+     .help = "event type (item) column; several are joined into one name", .unset = "found by values and name"},
     {.name = "action", .type = CLI_TEXT, AT(import.action), .placeholder = "COLUMN",
      .help = "action column (view, search, purchase): a categorical field that can also be a prediction target",
      .unset = "none", .advanced = true},

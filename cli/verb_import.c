@@ -213,7 +213,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "CSV, TSV or JSON Lines file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
+     "CSV, TSV or JSON file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
     {0},
 };
 
@@ -242,14 +242,12 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_import = {
     .name = "import",
-    .summary = "read events from CSV or JSON Lines into a dataset file",
+    .summary = "read events from CSV or JSON into a dataset file",
     .description =
-        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one event per row. Columns that "
-        "are "
-        "not given are found by their names and the values of the first rows, and printed. Sorts events by sequence "
-        "and time, optionally splits sequences "
-        "into sessions and drops duplicates, filters rare event types and short sequences, and writes a dataset file. "
-        "The output file is replaced atomically.",
+        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON, one event per row. Columns that are not given are "
+        "found by the values of the first rows and their names, and printed; where that is not certain, it prints a command to "
+        "paste. Sorts events by sequence and time, optionally splits sequences into sessions and drops duplicates, filters rare "
+        "event types and short sequences, and writes a dataset file. The output file is replaced atomically.",
     .examples = examples,
     .note_title = CLI_COLUMN_NOTES,
     .note = cli_columns_note,

@@ -176,6 +176,28 @@ static void equally_good_columns_are_refused(void **state)
         refuse_with(cases[i].text, strlen(cases[i].text), &options, LAPSE_ERROR_INPUT, 1, 0, cases[i].message);
 }
 
+/* A file without a header is never read by position where another column may be meant: ratings are no events. */
+static void columns_without_names_are_asked(void **state)
+{
+    (void)state;
+    lp_buffer text = {0};
+    for (int row = 0; row < 60; row++)
+        lp_buffer_print(&text, "%d,%d,%d,%d\n", row % 7, 100 + row * 7 % 11, 1 + row % 5, 881250949 + row * 1000);
+    lapse_import_options options = defaults();
+    options.header = false;
+    lapse_dataset *dataset = NULL;
+    lapse_import_report report;
+    lapse_error error;
+    assert_int_equal(import_bytes(text.data, text.size, &options, 4096, &dataset, &report, &error), LAPSE_ERROR_INPUT);
+    assert_true(report.question);
+    assert_string_equal(report.columns[LAPSE_COLUMN_TIME].column, "4");
+    assert_non_null(strstr(report.paste, " --no-header"));
+    options.sequence = "1", options.time = "4", options.event = "2";
+    assert_int_equal(import_bytes(text.data, text.size, &options, 4096, &dataset, &report, &error), LAPSE_OK);
+    lapse_dataset_close(dataset);
+    lp_buffer_clear(&text);
+}
+
 static void usual_names_are_listed(void **state)
 {
     (void)state;
@@ -252,9 +274,13 @@ static void times_in_a_zone(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(usual_headers),          cmocka_unit_test(the_choice_is_reported),
-        cmocka_unit_test(values_decide_too),      cmocka_unit_test(equally_good_columns_are_refused),
-        cmocka_unit_test(usual_names_are_listed), cmocka_unit_test(formats_of_time),
+        cmocka_unit_test(usual_headers),
+        cmocka_unit_test(the_choice_is_reported),
+        cmocka_unit_test(values_decide_too),
+        cmocka_unit_test(equally_good_columns_are_refused),
+        cmocka_unit_test(columns_without_names_are_asked),
+        cmocka_unit_test(usual_names_are_listed),
+        cmocka_unit_test(formats_of_time),
         cmocka_unit_test(times_in_a_zone),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -74,7 +74,7 @@ static void write_options(lp_columns *columns, const lp_question *question)
             add_column(&t, columns, columns->clock);
         }
     }
-    if (question->no_header)
+    if (question->no_header || !question->options->header)
         add(&t, " --no-header");
     if (question->date_order)
         add(&t, " --time-unit dmy");

@@ -144,7 +144,11 @@ static bool in_order(const int64_t given[3], const lp_column_guess *guess, int64
 static lapse_status use_guess(const struct chooser *chooser, const int64_t given[3], lp_column_guess *guess, bool *ask)
 {
     lp_columns *columns = chooser->columns;
-    bool ordered = !chooser->header && in_order(given, guess, chooser->sample->row_count) && columns->count >= 3;
+    int64_t free = 0; /* columns that have no other use */
+    for (int64_t i = 0; i < columns->count; i++)
+        free += !chooser->used[i];
+    bool ordered =
+        !chooser->header && free == 3 && columns->count >= 3 && in_order(given, guess, chooser->sample->row_count);
     for (int role = 0; role < 3; role++) {
         lp_role_guess *one = &guess->role[role];
         if (given[role] < 0 && ordered) {
@@ -153,7 +157,8 @@ static lapse_status use_guess(const struct chooser *chooser, const int64_t given
             chooser->columns->choice[role].given = true;
         }
         note_choice(chooser, (lapse_column_role)role, one);
-        *ask = *ask || (given[role] < 0 && (one->close || one->column < 0));
+        /* Without names, a rating looks like an event, and an item like a user. */
+        *ask = *ask || (given[role] < 0 && (one->close || one->column < 0 || (!chooser->header && !ordered)));
     }
     columns->sequence = guess->role[LAPSE_COLUMN_SEQUENCE].column;
     columns->time = guess->role[LAPSE_COLUMN_TIME].column;

@@ -73,15 +73,15 @@ $ lapse simulate --help
 $ lapse import --help
 | usage: lapse import INPUT -o DATASET [options]
 |
-| Reads events (sequence, timestamp, event type) from CSV, TSV or JSON Lines, one
-| event per row. Columns that are not given are found by their names and the
-| values of the first rows, and printed. Sorts events by sequence and time,
-| optionally splits sequences into sessions and drops duplicates, filters rare
-| event types and short sequences, and writes a dataset file. The output file is
-| replaced atomically.
+| Reads events (sequence, timestamp, event type) from CSV, TSV or JSON, one event
+| per row. Columns that are not given are found by the values of the first rows
+| and their names, and printed; where that is not certain, it prints a command to
+| paste. Sorts events by sequence and time, optionally splits sequences into
+| sessions and drops duplicates, filters rare event types and short sequences, and
+| writes a dataset file. The output file is replaced atomically.
 |
-|   INPUT                     CSV, TSV or JSON Lines file, plain or gzip, one
-|                             event per row; - is standard input
+|   INPUT                     CSV, TSV or JSON file, plain or gzip, one event per
+|                             row; - is standard input
 |
 | Options:
 |   -o, --output DATASET      dataset file to write
@@ -90,10 +90,10 @@ $ lapse import --help
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: found by name and values)
-|   --time COLUMN             timestamp column (default: found by name and values)
+|                             from 1 (default: found by values and name)
+|   --time COLUMN             timestamp column (default: found by values and name)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: found by name and values)
+|                             one name (default: found by values and name)
 |   --action COLUMN           action column (view, search, purchase): a
 |                             categorical field that can also be a prediction
 |                             target (default: none)
@@ -193,14 +193,19 @@ $ lapse info --help
 |                             the chart
 |   --all                     every setting of a model by its key, instead of the
 |                             card
+|   --vectors FILE            file for the item vectors of a recommender, .csv or
+|                             .npy, instead of the metadata: rows in the order of
+|                             item ids, the last number being the item's bias. The
+|                             product with a vector of `lapse predict --vectors`
+|                             is the score (default: none)
 |   --json                    JSON output: one object
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: found by name and values)
-|   --time COLUMN             timestamp column (default: found by name and values)
+|                             from 1 (default: found by values and name)
+|   --time COLUMN             timestamp column (default: found by values and name)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: found by name and values)
+|                             one name (default: found by values and name)
 |
 | Examples:
 |   lapse info events.lapse --event-types
@@ -294,10 +299,10 @@ $ lapse train --help
 |
 | Text input:
 |   --sequence COLUMN         sequence (user, session) column: name, or number
-|                             from 1 (default: found by name and values)
-|   --time COLUMN             timestamp column (default: found by name and values)
+|                             from 1 (default: found by values and name)
+|   --time COLUMN             timestamp column (default: found by values and name)
 |   --event COLUMN[,...]      event type (item) column; several are joined into
-|                             one name (default: found by name and values)
+|                             one name (default: found by values and name)
 |
 | Examples:
 |   lapse train events.lapse -o model.safetensors --task classify
@@ -398,6 +403,11 @@ $ lapse predict --help
 |                             error, or skip them (default: error)
 |   -o, --output FILE         file to write, replaced atomically (default:
 |                             standard output)
+|   --vectors FILE            file for the state vectors of a recommender at the
+|                             query times, .csv or .npy, instead of predictions:
+|                             the last number of each is 1. The product with an
+|                             item's vector of `lapse info --vectors` is its score
+|                             (default: none)
 |   --csv                     CSV output: one prediction per row
 |   --csv-safe                CSV whose text cells are not run as formulas by
 |                             spreadsheets: an apostrophe before =, +, -, @, tab

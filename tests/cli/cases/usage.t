@@ -6,7 +6,7 @@ $ lapse
 !
 !   demo        simulate a shop, train, and show what time adds and the limit
 !   simulate    simulate events from a known process, as CSV
-!   import      read events from CSV or JSON Lines into a dataset file
+!   import      read events from CSV or JSON into a dataset file
 !   info        describe events, a model or item vectors
 !   check       check a dataset for data-quality problems and leakage
 !   pretrain    pretrain item vectors that initialize a model
@@ -36,7 +36,7 @@ $ lapse --help
 |
 |   demo        simulate a shop, train, and show what time adds and the limit
 |   simulate    simulate events from a known process, as CSV
-|   import      read events from CSV or JSON Lines into a dataset file
+|   import      read events from CSV or JSON into a dataset file
 |   info        describe events, a model or item vectors
 |   check       check a dataset for data-quality problems and leakage
 |   pretrain    pretrain item vectors that initialize a model
