@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "answers.h"
+#include "bar.h"
 #include "console.h"
 #include "csv_cell.h"
 #include "json.h"
@@ -31,10 +32,20 @@ lapse_status cli_horizons_parse(cli_horizons *horizons, const char *text, lapse_
     }
 }
 
+static bool on_progress(const lapse_forecast_progress *p, void *context)
+{
+    char what[160];
+    snprintf(what, sizeof what, "predicted for %s of %s", cli_count(p->sequences).text,
+             cli_plural(p->sequence_count, "history", "histories").text);
+    cli_bar_fraction(context, what, (double)p->sequences / (double)p->sequence_count, p->seconds, p->seconds_left);
+    return true;
+}
+
 int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
 {
     lapse_when_options options;
     lapse_error error;
+    cli_bar bar = cli_bar_new(NULL);
     size_t sequences = (size_t)lapse_dataset_sequence_count(t->history), horizons = (size_t)t->within.count;
     t->types = lapse_model_event_type_count(t->model);
     t->top = t->top > 0 && t->top < t->types ? t->top : t->types;
@@ -46,6 +57,9 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
     options.horizon_count = t->within.count;
     options.skip_unknown = skip_unknown;
     options.threads = threads;
+    options.type_sequences = t->shown;
+    options.on_progress = on_progress;
+    options.context = &bar;
     t->start = calloc(sequences + 1, sizeof *t->start);
     t->quantiles = calloc(sequences * CLI_QUANTILES + 1, sizeof *t->quantiles);
     t->probability = calloc(sequences * horizons + 1, sizeof *t->probability);
@@ -53,10 +67,10 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
     t->by_type = types ? calloc(sequences * horizons * (size_t)t->types + 1, sizeof *t->by_type) : NULL;
     if (!t->start || !t->quantiles || !t->probability || (types && !t->by_type))
         return cli_fail("out of memory");
-    if (lapse_when_all(t->model, t->history, &options, t->start, t->quantiles, t->probability, t->by_type, &error) !=
-        LAPSE_OK)
-        return cli_error(&error);
-    return CLI_DONE;
+    lapse_status status =
+        lapse_when_all(t->model, t->history, &options, t->start, t->quantiles, t->probability, t->by_type, &error);
+    cli_bar_wipe(&bar);
+    return status == LAPSE_OK ? CLI_DONE : cli_error(&error);
 }
 
 int cli_times_report(const cli_times *t)

@@ -270,11 +270,11 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
+        times.shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(times.history));
+    if (result == CLI_DONE)
         result = cli_times_compute(&times, cli_now_time(&now, times.history), skip, s->threads);
     if (result == CLI_DONE)
         result = cli_times_report(&times);
-    if (result == CLI_DONE)
-        times.shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(times.history));
     if (result == CLI_DONE)
         result = cli_results_write(s->output,
                                    s->json  ? print_times_json

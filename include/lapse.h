@@ -581,6 +581,17 @@ lapse_status lapse_session_within(lapse_session *session, double now, double unt
 lapse_status lapse_session_sample(lapse_session *session, double now, uint64_t seed, uint64_t draw, double *time,
                                   int64_t *event, lapse_error *error);
 
+/* How far a forecast, or lapse_when_all, is. */
+typedef struct lapse_forecast_progress {
+    int64_t sequences, sequence_count; /* finished, and all */
+    double events, events_expected;    /* of a forecast: drawn so far; estimated for all of it */
+    double seconds, seconds_left;      /* since the start; estimated until the end */
+} lapse_forecast_progress;
+
+/* Returns false to stop. Called about ten times a second, by one thread at a time, which need not be the caller's; of a forecast also
+ * as soon as something is drawn. */
+typedef bool (*lapse_on_forecast)(const lapse_forecast_progress *progress, void *context);
+
 /* The same for every sequence of a dataset. */
 typedef struct lapse_when_options {
     double now; /* unix seconds, as in lapse_when; NaN, or for a sequence that ends later: its last event */
@@ -590,6 +601,9 @@ typedef struct lapse_when_options {
     int64_t horizon_count;
     bool skip_unknown; /* as in lapse_predict_options */
     int threads;       /* 0: all cores; at most 4096; never changes the result */
+    int64_t type_sequences;        /* type_within is computed for so many sequences, the first ones; 0: all */
+    lapse_on_forecast on_progress; /* NULL: none. A stop is an error */
+    void *context;                 /* of on_progress */
 } lapse_when_options;
 
 void lapse_when_options_default(lapse_when_options *options);
@@ -600,16 +614,6 @@ void lapse_when_options_default(lapse_when_options *options);
  * sequence. quantiles, within and type_within may be NULL: not wanted. */
 lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histories, const lapse_when_options *options,
                             double *start, double *quantiles, double *within, double *type_within, lapse_error *error);
-
-/* How far a forecast is. */
-typedef struct lapse_forecast_progress {
-    int64_t sequences, sequence_count; /* finished, and all */
-    double events, events_expected;    /* drawn so far; estimated for the whole forecast */
-    double seconds, seconds_left;      /* since the start; estimated until the end */
-} lapse_forecast_progress;
-
-/* Returns false to stop. Called first when something is drawn, then about ten times a second, by one thread at a time, which need not be the caller's. */
-typedef bool (*lapse_on_forecast)(const lapse_forecast_progress *progress, void *context);
 
 /* Futures of the sequences of a dataset, drawn event by event: a time, then a type at this time, appended, and again. */
 typedef struct lapse_forecast_options {

@@ -1,15 +1,24 @@
 /* when_all.c: the time of the next event of every sequence of a dataset, on several threads. */
+#include "base/clock.h"
 #include "serve/session_pool.h"
 
 #include <math.h>
+#include <pthread.h>
+#include <stdatomic.h>
 #include <stdlib.h>
+
+#define REPORT_SECONDS 0.1
 
 typedef struct job {
     const lapse_model *model;
     const lapse_when_options *options;
     lp_session_pool pool;
     double *start, *quantiles, *within, *type_within;
-    double *until; /* [threads x horizon_count] */
+    double *until;          /* [threads x horizon_count] */
+    pthread_mutex_t watch;  /* held by the thread that reports; guards `reported` */
+    double begun, reported; /* by lp_clock_seconds */
+    atomic_bool stop;
+    _Atomic int64_t done; /* sequences */
 } job;
 
 void lapse_when_options_default(lapse_when_options *options)
@@ -30,7 +39,8 @@ static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_err
     LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
     double *until = j->until + thread * options->horizon_count;
     int64_t p = options->probability_count, h = options->horizon_count, types = j->model->config.event_types;
-    double *type_within = j->type_within ? j->type_within + sequence * h * types : NULL;
+    bool typed = options->type_sequences == 0 || sequence < options->type_sequences;
+    double *type_within = j->type_within && typed ? j->type_within + sequence * h * types : NULL;
     lapse_when when = {.now = NAN,
                        .probabilities = options->probabilities,
                        .probability_count = j->quantiles ? p : 0,
@@ -54,10 +64,34 @@ static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_err
     return LAPSE_OK;
 }
 
+/* Counts a sequence, and reports unless another thread does so or has just done. */
+static lapse_status report(job *j, lapse_error *error)
+{
+    int64_t done = atomic_fetch_add(&j->done, 1) + 1, all = j->pool.dataset->sequence_count;
+    if (j->options->on_progress && pthread_mutex_trylock(&j->watch) == 0) {
+        double clock = lp_clock_seconds(), seconds = clock - j->begun;
+        if (clock - j->reported >= REPORT_SECONDS) {
+            lapse_forecast_progress p = {.sequences = done,
+                                         .sequence_count = all,
+                                         .seconds = seconds,
+                                         .seconds_left = seconds * (double)(all - done) / (double)done};
+            j->reported = clock;
+            if (!j->options->on_progress(&p, j->options->context))
+                atomic_store(&j->stop, true);
+        }
+        pthread_mutex_unlock(&j->watch);
+    }
+    return atomic_load(&j->stop) ? lp_fail(error, LAPSE_ERROR_USAGE, "stopped after %lld of %lld sequences",
+                                           (long long)done, (long long)all)
+                                 : LAPSE_OK;
+}
+
 static lapse_status answer_range(void *context, int64_t first, int64_t end, int thread, lapse_error *error)
 {
-    for (int64_t i = first; i < end; i++)
+    for (int64_t i = first; i < end; i++) {
         LP_TRY(answer(context, thread, i, error));
+        LP_TRY(report(context, error));
+    }
     return LAPSE_OK;
 }
 
@@ -85,7 +119,10 @@ lapse_status lapse_when_all(const lapse_model *model, const lapse_dataset *histo
              .start = start,
              .quantiles = quantiles,
              .within = within,
-             .type_within = type_within};
+             .type_within = type_within,
+             .watch = PTHREAD_MUTEX_INITIALIZER,
+             .begun = lp_clock_seconds()};
+    j.reported = j.begun;
     LP_TRY(check(&j, error));
     LP_TRY(lp_session_pool_open(&j.pool, model, histories, options->threads, options->skip_unknown, error));
     size_t numbers = (size_t)j.pool.threads * (size_t)options->horizon_count;

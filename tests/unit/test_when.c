@@ -377,6 +377,12 @@ static void forecast_agrees_with_the_law(void **state)
         ask.horizons = &options.horizon;
         ask.horizon_count = 1;
         assert_int_equal(lapse_when_all(model, dataset, &ask, start, NULL, within, types, NULL), LAPSE_OK);
+        double *first = calloc((size_t)(one.sequence_count * one.type_count), sizeof *first);
+        ask.type_sequences = 2; /* the others are not computed */
+        assert_int_equal(lapse_when_all(model, dataset, &ask, start, NULL, within, first, NULL), LAPSE_OK);
+        assert_memory_equal(first, types, (size_t)(2 * one.type_count) * sizeof *first);
+        assert_true(first[2 * one.type_count] == 0 && types[2 * one.type_count] > 0);
+        free(first);
         for (int64_t s = 0; s < one.sequence_count; s++) {
             double sum = 0, count = 0;
             for (int64_t k = 0; k < one.type_count; k++) {
