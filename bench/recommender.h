@@ -43,11 +43,16 @@ static lp_model_config recommender_config(const recommender_shape *shape)
         stop("no such encoding");
     lapse_train_options options;
     char blocks[8], dims[8], context[8], heads[8];
-    const char *const set[][2] = {{"encoding", shape->encoding}, {"task", "recommend"},
-                                  {"period-min", "600"},         {"period-max", "3e8"},
-                                  {"inverse-cdf", "maf"},        {"hidden", "16"},
-                                  {"blocks", blocks},            {"dims", dims},
-                                  {"context", context},          {"gap-input", shape->gap_input ? "on" : "off"},
+    const char *const set[][2] = {{"encoding", shape->encoding},
+                                  {"task", "recommend"},
+                                  {"period-min", "600"},
+                                  {"period-max", "3e8"},
+                                  {"inverse-cdf", "maf"},
+                                  {"hidden", "16"},
+                                  {"blocks", blocks},
+                                  {"dims", dims},
+                                  {"context", context},
+                                  {"gap-input", shape->gap_input ? "on" : "off"},
                                   {"heads", heads}};
     snprintf(blocks, sizeof blocks, "%d", shape->blocks);
     snprintf(dims, sizeof dims, "%d", shape->dims);

@@ -11,10 +11,10 @@
 /* A table of vectors. The last number of each is the bias of an item, or 1 for a history, so that the product of both is the score. */
 typedef struct cli_vector_table {
     int64_t count;
-    int dims;            /* numbers of a row of `vectors`, without the last one */
+    int dims;             /* numbers of a row of `vectors`, without the last one */
     const float *vectors; /* [count x dims] */
-    const float *last;   /* [count]; NULL: all are 1 */
-    const char *columns; /* names of the columns before the vector, and of the last number after it, in CSV */
+    const float *last;    /* [count]; NULL: all are 1 */
+    const char *columns;  /* names of the columns before the vector, and of the last number after it, in CSV */
     const char *last_column;
     void (*label)(const void *context, int64_t row, FILE *file); /* prints the columns before the vector */
     const void *context;

@@ -94,8 +94,7 @@ void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcom
     answer->logits = outcome->logits[answer->target];
     size_t classes = (size_t)lp_model_target_size(config, answer->target);
     for (size_t r = 0; answer->logits && answer->output && r < rows; r++)
-        lp_softmax_add(answer->logits + r * classes, (int)classes, 1.0 / (double)samples,
-                       answer->output + r * classes);
+        lp_softmax_add(answer->logits + r * classes, (int)classes, 1.0 / (double)samples, answer->output + r * classes);
 }
 
 lapse_status lp_answer_score(lp_answer *answer, const lp_program *program, int first, int count, lapse_error *error)
@@ -110,7 +109,8 @@ lapse_status lp_answer_score(lp_answer *answer, const lp_program *program, int f
     kernels->many_scores(count, items, dims, state, model->parameters + network->items->offset, program->items,
                          program->stride, bias, answer->scores);
     answer->logits = answer->scores;
-    return lp_all_finite(answer->scores, (size_t)count * (size_t)items) ? LAPSE_OK : lp_model_fail_infinite(model, error);
+    return lp_all_finite(answer->scores, (size_t)count * (size_t)items) ? LAPSE_OK
+                                                                        : lp_model_fail_infinite(model, error);
 }
 
 /* Turns scores into probabilities of each row, which go to the output. */

@@ -6,16 +6,18 @@
 
 typedef struct lp_answer {
     lp_target target;
-    int first_row, rows;   /* that the outputs of the run are, of `state` and `time_outputs` */
-    int sample;            /* parameter sample that the next output belongs to */
-    double *output;        /* [rows x classes], of the caller: where probabilities go; NULL: scores suffice */
-    const float *logits;   /* scores or logits: of the last row where the model ranks */
-    float *state;          /* [rows of a run x dims]: of a recommender, the mean over parameter samples, as in evaluation; owned, as
+    int first_row, rows; /* that the outputs of the run are, of `state` and `time_outputs` */
+    int sample;          /* parameter sample that the next output belongs to */
+    double *output;      /* [rows x classes], of the caller: where probabilities go; NULL: scores suffice */
+    const float *logits; /* scores or logits: of the last row where the model ranks */
+    float *
+        state; /* [rows of a run x dims]: of a recommender, the mean over parameter samples, as in evaluation; owned, as
                             * are those below */
-    float *time_outputs;   /* [rows of a run x parameter samples x columns of lp_network_time]: of models that predict times */
-    double *time_memory;   /* [lp_time_law_size]: the numbers of the newest law */
-    float *scores;         /* [score_rows x classes of the largest target]: of a recommender, or logs of probabilities */
-    int score_rows;        /* rows that are scored together */
+    float *
+        time_outputs; /* [rows of a run x parameter samples x columns of lp_network_time]: of models that predict times */
+    double *time_memory; /* [lp_time_law_size]: the numbers of the newest law */
+    float *scores;       /* [score_rows x classes of the largest target]: of a recommender, or logs of probabilities */
+    int score_rows;      /* rows that are scored together */
     double *probabilities; /* [classes]: of baselines, and of means over parameter samples */
     uint64_t *skip;        /* the mask of a filter (item_filter.h) */
 } lp_answer;

@@ -65,7 +65,8 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     decoder->histories_slots = lp_alloc(together * slots, sizeof *decoder->histories_slots);
     decoder->type = lp_alloc(together, sizeof *decoder->type);
     decoder->fields = lp_alloc(together * (size_t)program->model->config.field_count, sizeof *decoder->fields);
-    if (!decoder->histories || !decoder->histories_slots || !decoder->type || !decoder->fields || !decoder->work || !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
+    if (!decoder->histories || !decoder->histories_slots || !decoder->type || !decoder->fields || !decoder->work ||
+        !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
         !decoder->position || !decoder->position_from_end || !decoder->time || !decoder->query_time ||
         !decoder->sequence_id || !decoder->gap || !decoder->target_position || !decoder->attention_scores ||
         !decoder->fresh)

@@ -54,16 +54,16 @@ typedef struct lp_decoder {
     double *time, *query_time;
     float *gap; /* [tokens of a run x LP_GAP_COLUMNS] */
     int32_t *sequence_id;
-    int32_t *target_position;   /* [rows of a run]: 0, 1, .. */
-    double *attention_scores;   /* [context]: of lp_decoder_attention; owned */
-    float *fresh;               /* [cached matrices][rows of a run]: those of the newest events of a run about branches; owned */
+    int32_t *target_position; /* [rows of a run]: 0, 1, .. */
+    double *attention_scores; /* [context]: of lp_decoder_attention; owned */
+    float *fresh; /* [cached matrices][rows of a run]: those of the newest events of a run about branches; owned */
     void **history_rows, **branch_slots; /* by slot: of the sample that runs; owned */
-    lp_run_history *histories;  /* [rows of a run]: of a query about several; owned, as are the next three */
-    void **histories_slots;     /* [rows of a run x slots] */
-    int32_t *type;              /* [rows of a run]: of their newest events */
-    lp_field_number *fields;    /* [fields x rows of a run] */
-    lp_branch_rows at_times;    /* of a query about several times: made by the first */
-    lp_answer answer;           /* of the newest query */
+    lp_run_history *histories;           /* [rows of a run]: of a query about several; owned, as are the next three */
+    void **histories_slots;              /* [rows of a run x slots] */
+    int32_t *type;                       /* [rows of a run]: of their newest events */
+    lp_field_number *fields;             /* [fields x rows of a run] */
+    lp_branch_rows at_times;             /* of a query about several times: made by the first */
+    lp_answer answer;                    /* of the newest query */
 } lp_decoder;
 
 /* Takes an idle decoder of the model's program, or makes one, until lp_decoder_return. Any thread may call both. */
@@ -84,8 +84,9 @@ lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache 
  * together with the history is at most `context`, where it is not 0. */
 typedef struct lp_branch_query {
     int count;
-    const int32_t *branch;    /* [count]: index of the branch */
-    const int32_t *length;    /* [count]: events of the branch after the history; 0: its newest event is the history's last */
+    const int32_t *branch; /* [count]: index of the branch */
+    const int32_t
+        *length; /* [count]: events of the branch after the history; 0: its newest event is the history's last */
     const double *event_time; /* [count]: of the newest event */
     const int32_t *type;
     const float *gap;   /* as in lp_history */

@@ -17,21 +17,21 @@ typedef struct lp_program {
     const lp_backend *backend;
     lp_network network; /* empty for baselines, as is what follows up to `items` */
     lp_plan plan;
-    int rows;            /* rows of one run about branches or several histories, at most */
-    int samples;         /* parameter samples, each with cached rows of its own */
-    lp_value **cached;   /* the graph's cached matrices: rows, or transposed; owned */
+    int rows;          /* rows of one run about branches or several histories, at most */
+    int samples;       /* parameter samples, each with cached rows of its own */
+    lp_value **cached; /* the graph's cached matrices: rows, or transposed; owned */
     int cached_count;
-    bool incremental;    /* cached rows are used by later queries */
-    bool rows_stay;      /* all of them stay valid when the window slides */
+    bool incremental;     /* cached rows are used by later queries */
+    bool rows_stay;       /* all of them stay valid when the window slides */
     bool event_rows_stay; /* those that depend on one event alone do */
-    int constant_nodes;  /* nodes at the start of the graph that depend on parameters alone: `inputs` has their outputs */
-    int event_nodes;     /* nodes, these included, that depend on one event alone */
-    int cached_nodes;    /* nodes, these included, that compute cached rows */
-    void **inputs;       /* by slot: outputs of the constant nodes, otherwise NULL; owned */
-    char *constants;     /* owned */
-    float *items;        /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */
+    int constant_nodes; /* nodes at the start of the graph that depend on parameters alone: `inputs` has their outputs */
+    int event_nodes;    /* nodes, these included, that depend on one event alone */
+    int cached_nodes;   /* nodes, these included, that compute cached rows */
+    void **inputs;      /* by slot: outputs of the constant nodes, otherwise NULL; owned */
+    char *constants;    /* owned */
+    float *items; /* [dims x stride]: transposed item vectors of a recommender; NULL: the catalogue is too large */
     size_t stride;
-    uint64_t identity;       /* a hash of the model's names and tensors: two models with the same one compute the same */
+    uint64_t identity; /* a hash of the model's names and tensors: two models with the same one compute the same */
     struct lp_decoder *idle; /* decoders that no thread uses now (decoder.h); changed under `lock` */
     bool lock;
 } lp_program;

@@ -16,12 +16,12 @@
 #include "serve/program.h"
 
 typedef struct lp_row_cache {
-    float *data;            /* [samples][cached matrices]; owned */
-    int64_t capacity;       /* events that it has space for */
-    int64_t base;           /* the event of the first row; negative: one that the history has lost */
-    int64_t first, final;   /* events first .. final - 1 have all their cached rows; first: that of the window */
-    int64_t event_final;    /* events before it have the rows that depend on one event alone */
-    double origin;          /* of times: the first event of the window when the oldest cached row was computed */
+    float *data;          /* [samples][cached matrices]; owned */
+    int64_t capacity;     /* events that it has space for */
+    int64_t base;         /* the event of the first row; negative: one that the history has lost */
+    int64_t first, final; /* events first .. final - 1 have all their cached rows; first: that of the window */
+    int64_t event_final;  /* events before it have the rows that depend on one event alone */
+    double origin;        /* of times: the first event of the window when the oldest cached row was computed */
 } lp_row_cache;
 
 void lp_row_cache_clear(lp_row_cache *cache);

@@ -203,8 +203,7 @@ lapse_status lapse_session_recommend_many(lapse_recommend_query *queries, int64_
         return LAPSE_OK;
     lp_decoder *decoder;
     LP_TRY(lp_decoder_borrow(model, &decoder, error));
-    lapse_status status =
-        recommend_together(decoder, queries, count, lp_model_target_find(model, target), error);
+    lapse_status status = recommend_together(decoder, queries, count, lp_model_target_find(model, target), error);
     lp_decoder_return(decoder);
     return status;
 }

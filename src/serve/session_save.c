@@ -18,12 +18,12 @@
 
 typedef struct saved {
     char magic[8];
-    uint64_t model;              /* lp_program.identity */
-    int64_t count, total;        /* events */
-    int64_t first, final;        /* as in lp_row_cache, as are the next two */
+    uint64_t model;       /* lp_program.identity */
+    int64_t count, total; /* events */
+    int64_t first, final; /* as in lp_row_cache, as are the next two */
     int64_t event_final;
     double origin;
-    int64_t rows;                /* events with cached rows, from `first` on; 0: none are saved */
+    int64_t rows; /* events with cached rows, from `first` on; 0: none are saved */
     int32_t sequence, unused;
 } saved;
 
@@ -88,8 +88,7 @@ static void copy_rows(cursor *c, const lp_row_cache *cache, const lp_program *pr
         float *data = lp_row_cache_matrix(cache, program, i / program->cached_count, i % program->cached_count);
         bool transposed = lp_cached_transposed(matrix);
         for (int row = 0; row < (transposed ? matrix->rows : 1); row++)
-            copy(c, data + (size_t)row * stride,
-                 (size_t)rows * (transposed ? 1 : (size_t)matrix->cols) * sizeof *data);
+            copy(c, data + (size_t)row * stride, (size_t)rows * (transposed ? 1 : (size_t)matrix->cols) * sizeof *data);
     }
 }
 
@@ -108,10 +107,8 @@ lapse_status lapse_session_save(const lapse_session *session, bool rows, void *b
     lp_program *program;
     LP_TRY(lp_program_of(session->model, &program, error));
     const lp_row_cache *cache = &session->cache;
-    saved head = {.model = program->identity,
-                  .count = session->count,
-                  .total = session->total,
-                  .sequence = session->sequence};
+    saved head = {
+        .model = program->identity, .count = session->count, .total = session->total, .sequence = session->sequence};
     memcpy(head.magic, magic, sizeof magic);
     if (rows && cache->data && cache->event_final > cache->first) {
         head.first = cache->first;

@@ -294,8 +294,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(first_queries),
                                        cmocka_unit_test(one_model_in_many_sessions),
-                                       cmocka_unit_test(many_sessions_in_one_run), cmocka_unit_test(batch_prediction),
-                                       cmocka_unit_test(evaluation), cmocka_unit_test(trainers),
+                                       cmocka_unit_test(many_sessions_in_one_run),
+                                       cmocka_unit_test(batch_prediction),
+                                       cmocka_unit_test(evaluation),
+                                       cmocka_unit_test(trainers),
                                        cmocka_unit_test(everything_at_once)};
     return cmocka_run_group_tests(tests, open_subject, close_subject);
 }

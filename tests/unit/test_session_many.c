@@ -167,8 +167,7 @@ static void refusals(void **state)
     assert_string_equal(error.message, "the session of query 1 is of another model than that of query 0");
     queries[1] = (lapse_session_query){empty, 6};
     assert_int_equal(lapse_session_predict_many(queries, 2, NULL, probabilities, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message,
-                        "query 1: the history is empty: append at least one event before the query");
+    assert_string_equal(error.message, "query 1: the history is empty: append at least one event before the query");
     queries[1] = (lapse_session_query){one, 4};
     assert_int_equal(lapse_session_predict_many(queries, 2, NULL, probabilities, &error), LAPSE_ERROR_INPUT);
     assert_true(strncmp(error.message, "query 1: the query time", 23) == 0);

@@ -69,7 +69,8 @@ static void restored_sessions_go_on(void **state)
             lapse_model *model = small_model(&config, 3);
             lp_random random = lp_random_start(4, LP_PURPOSE_TEST, 995);
             for (int events = 0; events < 3 * CONTEXT; events++) {
-                lapse_session *session = open_session(model), *with = open_session(model), *without = open_session(model);
+                lapse_session *session = open_session(model), *with = open_session(model),
+                              *without = open_session(model);
                 int64_t size, less;
                 double time = 1.5e9;
                 for (int i = 0; i < events; i++) {

@@ -127,8 +127,7 @@ static void cached_query(const lp_node *node, const lp_run *run, int number, int
     for (int i = 0; i < r.cached + r.own; i++)
         sum += r.scores[i] = (real)exp((double)(r.scores[i] - largest));
     const real *rows = branched ? lp_run_branch_rows(run, node->inputs[2], r.width, q, 0) : NULL;
-    sum_rows(&r, sum, cached_rows(node, run, 2, q) + r.column, branched ? rows + r.column : NULL, r.width, r.cols,
-             out);
+    sum_rows(&r, sum, cached_rows(node, run, 2, q) + r.column, branched ? rows + r.column : NULL, r.width, r.cols, out);
     if (!basis)
         return;
     real *time_out = OUTPUT(1) + extra_from;
