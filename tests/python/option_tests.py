@@ -39,9 +39,9 @@ def test_every_verb_of_the_tool_has_its_call():
     calls = {"simulate": "simulate", "import": "read_csv", "info": "Dataset.properties", "check": "Dataset.check",
              "pretrain": "pretrain", "train": "train", "compare": "compare", "tune": "tune", "eval": "Model.evaluate",
              "predict": "Model.predict", "forecast": "Model.forecast", "inspect": "Model.inspect", "kernel": "Model.kernel",
-             "bound": "bound"}
+             "bound": "bound", "serve": "Client"}
     verbs = re.findall(r"^  ([a-z]+)  +[a-z]", tool("--help"), re.M)
-    assert set(verbs) - set(calls) == {"demo", "bench", "help"}, verbs  # of the terminal and of developers
+    assert set(verbs) - set(calls) == {"demo", "bench", "help", "store"}, verbs  # of the terminal and of developers
     for verb, path in calls.items():
         member = lapse
         for part in path.split("."):
