@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 2500 };
+enum { MOST_ROWS = 1500 };
 
 static bool is_whole_with_zero(const char *begin, const char *end)
 {

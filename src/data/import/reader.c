@@ -45,7 +45,7 @@ void lp_reader_set_time(lp_reader_shared *shared)
         shared->time.unit = (lp_time_unit)preferred;
         return;
     }
-    lp_time_detect(&shared->time, &shared->sample, shared->columns.time);
+    lp_time_found(&shared->time, found);
 }
 
 /* ------------------------------------------------------------------------------------------------ failures --- */

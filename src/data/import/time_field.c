@@ -255,12 +255,10 @@ lp_time_look lp_time_look_at(const lp_sample *sample, int64_t column, int64_t ro
     return look;
 }
 
-void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t column)
+void lp_time_found(lp_time_format *format, lp_time_unit unit)
 {
-    if (format->unit != LP_TIME_AUTO || column >= sample->column_count)
-        return;
-    format->unit = lp_time_look_at(sample, column, sample->row_count).unit;
-    format->found = is_number(format->unit);
+    format->unit = unit;
+    format->found = is_number(unit);
 }
 
 const char *lp_time_check(double time)

@@ -34,8 +34,8 @@ extern const char *const lp_time_unit_names[];
 /* "unix seconds", "ISO 8601", ... */
 const char *lp_time_unit_text(lp_time_unit unit);
 
-/* Detects the unit from the sample of a column: the one that most values have. LP_TIME_AUTO stays if no value is a time. */
-void lp_time_detect(lp_time_format *format, const lp_sample *sample, int64_t column);
+/* Sets a unit that was found before. */
+void lp_time_found(lp_time_format *format, lp_time_unit unit);
 
 /* What the values of a column look like as times: the unit, the number of values that are times of that unit, and of those
  * that have a time of day (or are numbers). */

@@ -382,6 +382,9 @@ bool lp_time_is_compact(const char *begin, const char *end)
     lp_time_parts parts;
     if (end - begin != 6 && end - begin != 8 && end - begin != 14)
         return false;
+    for (const char *at = begin; at < end; at++)
+        if (!is_digit(*at))
+            return false;
     return !lp_time_parts_read(begin, end, &parts) && parts.year >= 1900 && parts.year <= 2100 && parts.month >= 1 &&
            parts.month <= 12 && parts.day >= 1 && parts.day <= lp_days_in_month(parts.year, parts.month);
 }
