@@ -2,7 +2,6 @@
 #include "models.h"
 
 #include <errno.h>
-#include <lapse_lab.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,22 +70,11 @@ static int64_t property(const lapse_model *model, const char *wanted, int64_t ot
     return otherwise;
 }
 
-/* Of every event: keys and values of every block, and the basis of its time, as floats. */
-static void measure(srv_model *m)
-{
-    int64_t dims = property(m->model, "dims", 64), blocks = lapse_model_attention_blocks(m->model),
-            basis = 2 * property(m->model, "periods", 0) * property(m->model, "harmonics", 1);
-    m->context = property(m->model, "context", 256);
-    m->event_bytes = 64 + ((blocks ? blocks : 1) * dims * 2 + basis) * (int64_t)sizeof(float);
-}
-
-/* Cached rows grow by doubling. */
 int64_t srv_model_session_bytes(const srv_model *model, const lapse_session *session)
 {
-    int64_t events = lapse_session_count(session), most = 2 * model->context, capacity = 16;
-    while (capacity < events && capacity < most)
-        capacity *= 2;
-    return 4096 + lapse_model_event_type_count(model->model) / 8 + capacity * model->event_bytes;
+    int64_t bytes = 0;
+    lapse_session_bytes(model->model, lapse_session_count(session), &bytes, NULL);
+    return bytes;
 }
 
 bool srv_model_load(const char *path, srv_model **out, lapse_error *error)
@@ -104,7 +92,7 @@ bool srv_model_load(const char *path, srv_model **out, lapse_error *error)
         return false;
     }
     snprintf(m->fingerprint_text, sizeof m->fingerprint_text, "%016llx", (unsigned long long)m->fingerprint);
-    measure(m);
+    m->context = property(m->model, "context", 256);
     *out = m;
     return true;
 }
