@@ -10,7 +10,7 @@ static size_t norm_count(const lp_adam *adam)
     return (adam->size - adam->table_size) / LP_PARAMETER_ALIGN + rows + LP_TABLE_LIMIT + 2;
 }
 
-static void copy_tables(lp_adam *adam, const lp_graph *graph)
+static lapse_status copy_tables(lp_adam *adam, const lp_graph *graph, lapse_error *error)
 {
     adam->size = graph->parameter_size;
     adam->table_size = graph->table_size;
@@ -18,9 +18,12 @@ static void copy_tables(lp_adam *adam, const lp_graph *graph)
     adam->table_count = 0;
     for (int i = 0; i < graph->parameter_count && graph->parameters[i].table; i++) {
         const lp_value *value = graph->parameters[i].value;
+        if (adam->table_count == LP_TABLE_LIMIT)
+            return lp_fail(error, LAPSE_ERROR_INTERNAL, "a network has more than %d tables", (int)LP_TABLE_LIMIT);
         adam->tables[adam->table_count++] =
             (lp_table){value->offset, value->cols, value->slot, (float)graph->parameters[i].rate};
     }
+    return LAPSE_OK;
 }
 
 /* Learning-rate multipliers of the dense parameters. */
@@ -45,7 +48,7 @@ static bool set_rates(lp_adam *adam, const lp_graph *graph)
 lapse_status lp_adam_init(lp_adam *adam, const lp_backend *backend, const lp_graph *graph, lapse_error *error)
 {
     adam->backend = backend;
-    copy_tables(adam, graph);
+    LP_TRY(copy_tables(adam, graph, error));
     size_t dense = adam->size - adam->table_size, shards = (size_t)adam->shards;
     size_t rows = shards * (size_t)adam->item_capacity * (size_t)adam->table_cols;
     adam->gradients = backend->buffer_new(backend->context, shards * dense * sizeof(float));
