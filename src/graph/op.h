@@ -12,76 +12,77 @@
 #include "base/random.h"
 #include "graph/graph.h"
 
-/* The list of ops: X(id without LP_OP_, row without lp_op_). */
-#define LP_OPS(X)                                               \
-    X(ADD, add)                                                 \
-    X(LINEAR, linear)                                           \
-    X(LINEAR_OUTER, linear_outer)                               \
-    X(COLUMN_SUM, column_sum)                                   \
-    X(COLUMN_DOT, column_dot)                                   \
-    X(SCALE_COLUMNS, scale_columns)                             \
-    X(TRANSPOSE, transpose)                                     \
-    X(EMBED, embed)                                             \
-    X(EMBED_GRADIENT, embed_gradient)                           \
-    X(EMBED_PAIR, embed_pair)                                   \
-    X(GATHER, gather)                                           \
-    X(RELU, relu)                                               \
-    X(RELU_GRADIENT, relu_gradient)                             \
-    X(DROPOUT, dropout)                                         \
-    X(LAYER_NORM, layer_norm)                                   \
-    X(LAYER_NORM_GRADIENT, layer_norm_gradient)                 \
-    X(HARMONICS, harmonics)                                     \
-    X(HARMONICS_GRADIENT, harmonics_gradient)                   \
-    X(BASIS, basis)                                             \
-    X(BASIS_GRADIENT, basis_gradient)                           \
-    X(REFLECT, reflect)                                         \
-    X(REFLECT_GRADIENT, reflect_gradient)                       \
-    X(ATTENTION, attention)                                     \
-    X(ATTENTION_GRADIENT, attention_gradient)                   \
-    X(CACHE_APPEND, cache_append)                               \
-    X(ATTENTION_CACHED, attention_cached)                       \
-    X(CROSS_ENTROPY, cross_entropy)                             \
-    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
-    X(SOFTMAX_LOSS, softmax_loss)                               \
-    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)             \
-    X(SAMPLED_LOSS, sampled_loss)                               \
-    X(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
-    X(TIME_LOSS, time_loss)                                     \
-    X(TIME_LOSS_GRADIENT, time_loss_gradient)                   \
-    X(SOFTMAX, softmax)                                         \
-    X(SOFTMAX_GRADIENT, softmax_gradient)                       \
-    X(SOFT_LOSS, soft_loss)                                     \
-    X(SOFT_LOSS_GRADIENT, soft_loss_gradient)                   \
-    X(NOISE, noise)                                             \
-    X(MULTIPLY, multiply)                                       \
-    X(AFFINE, affine)                                           \
-    X(EXP, exp)                                                 \
-    X(TANH, tanh)                                               \
-    X(TANH_GRADIENT, tanh_gradient)                             \
-    X(LOG_ABS, log_abs)                                         \
-    X(LOG_ABS_GRADIENT, log_abs_gradient)                       \
-    X(MASK, mask)                                               \
-    X(SHIFT_ROWS, shift_rows)                                   \
-    X(LSTM, lstm)                                               \
-    X(LSTM_GRADIENT, lstm_gradient)                             \
-    X(GRU, gru)                                                 \
-    X(GRU_GRADIENT, gru_gradient)                               \
-    X(ADDITIVE_ATTENTION, additive_attention)                   \
-    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient) \
-    X(FOLD, fold)                                               \
-    X(UNFOLD, unfold)                                           \
-    X(MAX_ROWS, max_rows)                                       \
-    X(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
-    X(VERTICAL_CONV, vertical_conv)                             \
-    X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
-    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
-    X(ATTEND_SELF, attend_self)                                 \
-    X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
-    X(MIXTURE_LOSS, mixture_loss)                               \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
-    X(ATTENTION_AT, attention_at)
+/* The list of ops: X(id without LP_OP_, row without lp_op_, kernels of the CPU). FAST: the op has a SIMD kernel in backend/cpu/fast. PLAIN:
+ * it has none, because the reference kernel is fast enough. An op without a CUDA launcher has none on a GPU (cuda.h). */
+#define LP_OPS(X)                                                     \
+    X(ADD, add, FAST)                                                 \
+    X(LINEAR, linear, FAST)                                           \
+    X(LINEAR_OUTER, linear_outer, FAST)                               \
+    X(COLUMN_SUM, column_sum, FAST)                                   \
+    X(COLUMN_DOT, column_dot, FAST)                                   \
+    X(SCALE_COLUMNS, scale_columns, FAST)                             \
+    X(TRANSPOSE, transpose, PLAIN)                                    \
+    X(EMBED, embed, FAST)                                             \
+    X(EMBED_GRADIENT, embed_gradient, FAST)                           \
+    X(EMBED_PAIR, embed_pair, FAST)                                   \
+    X(GATHER, gather, FAST)                                           \
+    X(RELU, relu, FAST)                                               \
+    X(RELU_GRADIENT, relu_gradient, FAST)                             \
+    X(DROPOUT, dropout, FAST)                                         \
+    X(LAYER_NORM, layer_norm, FAST)                                   \
+    X(LAYER_NORM_GRADIENT, layer_norm_gradient, FAST)                 \
+    X(HARMONICS, harmonics, PLAIN)                                    \
+    X(HARMONICS_GRADIENT, harmonics_gradient, PLAIN)                  \
+    X(BASIS, basis, FAST)                                             \
+    X(BASIS_GRADIENT, basis_gradient, FAST)                           \
+    X(REFLECT, reflect, FAST)                                         \
+    X(REFLECT_GRADIENT, reflect_gradient, FAST)                       \
+    X(ATTENTION, attention, FAST)                                     \
+    X(ATTENTION_GRADIENT, attention_gradient, FAST)                   \
+    X(CACHE_APPEND, cache_append, FAST)                               \
+    X(ATTENTION_CACHED, attention_cached, FAST)                       \
+    X(CROSS_ENTROPY, cross_entropy, FAST)                             \
+    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient, FAST)           \
+    X(SOFTMAX_LOSS, softmax_loss, FAST)                               \
+    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient, FAST)             \
+    X(SAMPLED_LOSS, sampled_loss, FAST)                               \
+    X(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient, FAST)             \
+    X(TIME_LOSS, time_loss, PLAIN)                                    \
+    X(TIME_LOSS_GRADIENT, time_loss_gradient, PLAIN)                  \
+    X(SOFTMAX, softmax, FAST)                                         \
+    X(SOFTMAX_GRADIENT, softmax_gradient, PLAIN)                      \
+    X(SOFT_LOSS, soft_loss, PLAIN)                                    \
+    X(SOFT_LOSS_GRADIENT, soft_loss_gradient, PLAIN)                  \
+    X(NOISE, noise, PLAIN)                                            \
+    X(MULTIPLY, multiply, PLAIN)                                      \
+    X(AFFINE, affine, FAST)                                           \
+    X(EXP, exp, PLAIN)                                                \
+    X(TANH, tanh, PLAIN)                                              \
+    X(TANH_GRADIENT, tanh_gradient, PLAIN)                            \
+    X(LOG_ABS, log_abs, PLAIN)                                        \
+    X(LOG_ABS_GRADIENT, log_abs_gradient, PLAIN)                      \
+    X(MASK, mask, PLAIN)                                              \
+    X(SHIFT_ROWS, shift_rows, FAST)                                   \
+    X(LSTM, lstm, FAST)                                               \
+    X(LSTM_GRADIENT, lstm_gradient, FAST)                             \
+    X(GRU, gru, FAST)                                                 \
+    X(GRU_GRADIENT, gru_gradient, FAST)                               \
+    X(ADDITIVE_ATTENTION, additive_attention, FAST)                   \
+    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient, FAST) \
+    X(FOLD, fold, FAST)                                               \
+    X(UNFOLD, unfold, FAST)                                           \
+    X(MAX_ROWS, max_rows, FAST)                                       \
+    X(MAX_ROWS_GRADIENT, max_rows_gradient, FAST)                     \
+    X(VERTICAL_CONV, vertical_conv, FAST)                             \
+    X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient, FAST)           \
+    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products, FAST)           \
+    X(ATTEND_SELF, attend_self, FAST)                                 \
+    X(ATTEND_SELF_GRADIENT, attend_self_gradient, FAST)               \
+    X(MIXTURE_LOSS, mixture_loss, FAST)                               \
+    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient, FAST)             \
+    X(ATTENTION_AT, attention_at, FAST)
 
-#define LP_OP_ID(id, row) LP_OP_##id,
+#define LP_OP_ID(id, row, cpu) LP_OP_##id,
 typedef enum lp_op_id { LP_OPS(LP_OP_ID) LP_OP_COUNT } lp_op_id;
 #undef LP_OP_ID
 

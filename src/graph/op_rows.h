@@ -4,7 +4,7 @@
 
 #include "graph/op.h"
 
-#define LP_OP_ROW(id, row) extern const lp_op lp_op_##row;
+#define LP_OP_ROW(id, row, cpu) extern const lp_op lp_op_##row;
 LP_OPS(LP_OP_ROW)
 #undef LP_OP_ROW
 

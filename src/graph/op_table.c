@@ -1,7 +1,7 @@
 /* op_table.c: the op table, and helpers shared by the op families. */
 #include "graph/op_rows.h"
 
-#define LP_OP_ENTRY(id, row) [LP_OP_##id] = &lp_op_##row,
+#define LP_OP_ENTRY(id, row, cpu) [LP_OP_##id] = &lp_op_##row,
 const lp_op *const lp_op_table[LP_OP_COUNT] = {LP_OPS(LP_OP_ENTRY)};
 
 int64_t lp_value_rows(const lp_value *value, const lp_extent *extent)

@@ -214,7 +214,7 @@ LP_CUDA_OP(row_node);
 
 /* All others: lp_cuda_ and the name of the op, in a file that is named after the op or its family. The declarations are weak: the address
  * of a launcher that no file defines is NULL. */
-#define LP_CUDA_DECLARE(id, name) __attribute__((weak)) LP_CUDA_OP(name);
+#define LP_CUDA_DECLARE(id, name, cpu) __attribute__((weak)) LP_CUDA_OP(name);
 LP_OPS(LP_CUDA_DECLARE)
 #undef LP_CUDA_DECLARE
 

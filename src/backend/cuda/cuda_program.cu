@@ -223,7 +223,7 @@ static lp_cuda_program *find(lp_cuda_device *device, const lp_run *run)
 
 lp_cuda_kernel lp_cuda_kernel_of(const lp_node *node)
 {
-#define LP_CUDA_ADDRESS(id, name) lp_cuda_##name,
+#define LP_CUDA_ADDRESS(id, name, cpu) lp_cuda_##name,
     static const lp_cuda_kernel own[LP_OP_COUNT] = {LP_OPS(LP_CUDA_ADDRESS)};
     const lp_cuda_rule *rule = lp_cuda_rule_of(node);
     bool by_row = rule->step.role[0] != LP_ROLE_NONE && !lp_step_input(node, LP_ROLE_WEIGHT);

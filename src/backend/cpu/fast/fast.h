@@ -20,62 +20,11 @@
 #define LP_FAST_EXPAND(name, level) LP_FAST_PASTE(name, level)
 #define LP_FAST(name) LP_FAST_EXPAND(name, LP_LEVEL)
 
-/* The ops that have a SIMD kernel, as in LP_OPS; for the others the reference kernel is fast enough. */
-#define LP_FAST_OPS(X)                                          \
-    X(ADD, add)                                                 \
-    X(LINEAR, linear)                                           \
-    X(LINEAR_OUTER, linear_outer)                               \
-    X(COLUMN_SUM, column_sum)                                   \
-    X(COLUMN_DOT, column_dot)                                   \
-    X(SCALE_COLUMNS, scale_columns)                             \
-    X(EMBED, embed)                                             \
-    X(EMBED_GRADIENT, embed_gradient)                           \
-    X(EMBED_PAIR, embed_pair)                                   \
-    X(GATHER, gather)                                           \
-    X(AFFINE, affine)                                           \
-    X(RELU, relu)                                               \
-    X(RELU_GRADIENT, relu_gradient)                             \
-    X(DROPOUT, dropout)                                         \
-    X(LAYER_NORM, layer_norm)                                   \
-    X(LAYER_NORM_GRADIENT, layer_norm_gradient)                 \
-    X(BASIS, basis)                                             \
-    X(BASIS_GRADIENT, basis_gradient)                           \
-    X(REFLECT, reflect)                                         \
-    X(REFLECT_GRADIENT, reflect_gradient)                       \
-    X(ATTENTION, attention)                                     \
-    X(ATTENTION_GRADIENT, attention_gradient)                   \
-    X(CACHE_APPEND, cache_append)                               \
-    X(ATTENTION_CACHED, attention_cached)                       \
-    X(CROSS_ENTROPY, cross_entropy)                             \
-    X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient)           \
-    X(SOFTMAX_LOSS, softmax_loss)                               \
-    X(SOFTMAX_LOSS_GRADIENT, softmax_loss_gradient)             \
-    X(SAMPLED_LOSS, sampled_loss)                               \
-    X(SAMPLED_LOSS_GRADIENT, sampled_loss_gradient)             \
-    X(SOFTMAX, softmax)                                         \
-    X(SHIFT_ROWS, shift_rows)                                   \
-    X(LSTM, lstm)                                               \
-    X(LSTM_GRADIENT, lstm_gradient)                             \
-    X(GRU, gru)                                                 \
-    X(GRU_GRADIENT, gru_gradient)                               \
-    X(ADDITIVE_ATTENTION, additive_attention)                   \
-    X(ADDITIVE_ATTENTION_GRADIENT, additive_attention_gradient) \
-    X(FOLD, fold)                                               \
-    X(UNFOLD, unfold)                                           \
-    X(MAX_ROWS, max_rows)                                       \
-    X(MAX_ROWS_GRADIENT, max_rows_gradient)                     \
-    X(VERTICAL_CONV, vertical_conv)                             \
-    X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient)           \
-    X(VERTICAL_CONV_PRODUCTS, vertical_conv_products)           \
-    X(ATTEND_SELF, attend_self)                                 \
-    X(ATTEND_SELF_GRADIENT, attend_self_gradient)               \
-    X(MIXTURE_LOSS, mixture_loss)                               \
-    X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient)             \
-    X(ATTENTION_AT, attention_at)
-
-#define LP_FAST_KERNEL(id, row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
-LP_FAST_OPS(LP_FAST_KERNEL)
-#undef LP_FAST_KERNEL
+/* The kernels of the ops that LP_OPS marks as fast. */
+#define LP_FAST_KERNEL_FAST(row) void LP_FAST(row)(const lp_node *node, const lp_run *run);
+#define LP_FAST_KERNEL_PLAIN(row)
+#define LP_FAST_KERNEL(id, row, cpu) LP_FAST_KERNEL_##cpu(row)
+LP_OPS(LP_FAST_KERNEL)
 
 /* lp_ranking_kernels */
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,

@@ -17,7 +17,7 @@ typedef LP_REAL real;
 #define LP_EXPAND(name, type) LP_PASTE(name, type)
 #define LP_REFERENCE(name) LP_EXPAND(name, LP_REAL)
 
-#define LP_REFERENCE_KERNEL(id, row) void LP_REFERENCE(row)(const lp_node *node, const lp_run *run);
+#define LP_REFERENCE_KERNEL(id, row, cpu) void LP_REFERENCE(row)(const lp_node *node, const lp_run *run);
 LP_OPS(LP_REFERENCE_KERNEL)
 #undef LP_REFERENCE_KERNEL
 
