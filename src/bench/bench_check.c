@@ -97,7 +97,7 @@ static lapse_status reference_inputs(reference *r, const lp_trainer *trainer, la
     const lp_graph *graph = &trainer->network.graph;
     lp_run run = lp_runner_shard(&trainer->batch, 0);
     void *inputs[LP_FEED_LIMIT] = {NULL};
-    lp_runner_feed(&trainer->batch, 0, inputs);
+    lp_feeds_of_batch(&trainer->batch, 0, inputs);
     for (int v = 0; v < graph->value_count; v++) {
         const lp_value *value = graph->values[v];
         const float *from = is_real_input(value) ? inputs[value->slot] : NULL;
@@ -148,7 +148,7 @@ static void reference_run(reference *r, const lp_trainer *trainer, double unit, 
     double seed_value = (double)lp_trainer_loss_gradient(trainer);
     int32_t sample = 0;
     void *inputs[LP_FEED_LIMIT] = {NULL};
-    lp_runner_feed(&trainer->batch, 0, inputs);
+    lp_feeds_of_batch(&trainer->batch, 0, inputs);
     for (int slot = 0; slot < LP_FEED_LIMIT; slot++)
         inputs[slot] = r->inputs[slot] ? r->inputs[slot] : inputs[slot];
     inputs[LP_FEED_SEED] = &seed_value;

@@ -317,9 +317,10 @@ static void take_times(lp_evaluator *evaluator, int shard, const lp_outcome *out
     lp_time_predictions *time = &evaluator->time;
     size_t width = (size_t)time->width, count = (size_t)samples(evaluator);
     int first = batch->shard_targets[shard];
-    for (int a = first; outcome->time && a < batch->shard_targets[shard + 1]; a++)
+    const float *values = lp_outcome_time(outcome);
+    for (int a = first; values && a < batch->shard_targets[shard + 1]; a++)
         memcpy(time->outputs + ((size_t)a * count + (size_t)evaluator->sample) * width,
-               outcome->time + (size_t)(a - first) * width, width * sizeof *time->outputs);
+               values + (size_t)(a - first) * width, width * sizeof *time->outputs);
 }
 
 /* The first target of a shard at or behind a token of it. */

@@ -119,19 +119,28 @@ typedef struct lp_decode_state {
     int cache_count;
 } lp_decode_state;
 
+/* Outputs of a network: the logits of each target and four others. */
+enum { LP_NETWORK_OUTPUTS = LP_TARGET_COUNT + 4 };
+
 /* A graph for inference, or for training with loss and gradients. */
 typedef struct lp_network {
     lp_graph graph;
-    lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
+    union {
+        lp_value
+            *outputs[LP_NETWORK_OUTPUTS]; /* of inference: the caller of a run reads them; NULL: the network has none */
+        struct {
+            lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
+            lp_value *state;                   /* recommend: [labels x dims]; an item's score is state . items + bias */
+            lp_value *mixture;   /* [targets x 3 components]: the law of the next event's time (when_head.h) */
+            lp_value *intensity; /* point processes: [targets x 1], log-intensity right after the last event */
+            lp_value *duration;  /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
+        };
+    };
     lp_value *token_state;       /* [T x dims]: state at every token, for losses that read it elsewhere; or NULL */
-    lp_value *state;             /* recommend: [labels x dims]; an item's score is state . items + bias */
     lp_value *items, *bias;      /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
-    lp_value *intensity;         /* point processes: [targets x 1], log-intensity right after the last event */
     lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
     lp_value *time_state;        /* [targets x dims]: does not depend on the target time; of networks that learn when */
-    lp_value *mixture;           /* [targets x 3 components]: the law of the next event's time (when_head.h) */
-    lp_value *duration;          /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
-    lp_value *duration_target;   /* the same shape, its soft one-hot; NULL for inference */
+    lp_value *duration_target;   /* of the shape of duration, its soft one-hot; NULL for inference */
     lp_value *loss;              /* [1 x 1], sum over the targets; NULL for inference */
     const lp_encoding *encoding; /* by which the network sees time or order; NULL: it has none */
     lp_encoding_config encoding_config; /* of this encoding */
@@ -171,7 +180,8 @@ struct lapse_model {
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
     int sharers; /* objects that keep the model alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
-    void *program; /* what queries need besides (serve/program.h); set once, atomically, by the first query, after which parameters do
+    void *
+        program; /* what queries need besides (serve/program.h); set once, atomically, by the first query, after which parameters do
                     * not change; owned */
     void (*program_free)(void *program);
 };
@@ -202,9 +212,9 @@ struct lp_model_row {
     bool own_time;       /* predicts the time of the next event in layers of its own, and has no --when */
     lp_loss
         default_loss; /* of a recommender; softmax, or sampled-softmax by the size of the catalogue, where it is not set */
-    bool gap_input; /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
+    bool gap_input;  /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
     bool reads_time; /* baselines: predict reads the query time; a network reads it where its encoding sees time */
-    int tasks;      /* bit 1 << lp_task for each task it can be trained for */
+    int tasks;       /* bit 1 << lp_task for each task it can be trained for */
     /* Tables of its own options, NULL-terminated. Their offsets are relative to its settings; where it uses lp_encoding_options,
      * the settings begin with an lp_encoding_config. */
     const lp_option *options[LP_MODEL_TABLES];

@@ -5,6 +5,11 @@
 #include "model/when_head.h"
 
 #include <math.h>
+#include <stddef.h>
+
+_Static_assert(sizeof(((lp_network *)0)->outputs) ==
+                   offsetof(lp_network, duration) + sizeof(lp_value *) - offsetof(lp_network, logits),
+               "every output has a name");
 
 /* Builds into a network that may have its decode state already. */
 static lapse_status build_network(lp_network *network, const lp_model_config *config, bool training, bool few_targets,
@@ -38,17 +43,9 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
             lp_graph_gradients(graph, 1, &network->loss, &feeds[LP_FEED_SEED], NULL);
     }
-    for (int t = 0; !training && t < LP_TARGET_COUNT; t++)
-        if (network->logits[t])
-            network->logits[t]->retained = true;
-    if (!training && network->state)
-        network->state->retained = true;
-    if (!training && network->intensity)
-        network->intensity->retained = true;
-    if (!training && network->mixture)
-        network->mixture->retained = true;
-    if (!training && network->duration)
-        network->duration->retained = true;
+    for (int i = 0; !training && i < LP_NETWORK_OUTPUTS; i++)
+        if (network->outputs[i])
+            network->outputs[i]->retained = true;
     lapse_status status = lp_graph_status(graph, error);
     if (status != LAPSE_OK)
         lp_graph_clear(graph);

@@ -5,24 +5,14 @@
 #include "base/clock.h"
 #include "base/threads.h"
 
-/* Outputs of a network: the logits of each target, then state and time. */
-enum { STATE = LP_TARGET_COUNT, TIME, OUTPUTS };
-
-static const lp_value *output_of(const lp_network *network, int output)
-{
-    if (output < LP_TARGET_COUNT)
-        return network->logits[output];
-    return output == STATE ? network->state : lp_network_time(network);
-}
-
 /* Allocates pinned host memory for the outputs of a device. */
 static bool make_host_outputs(lp_runner *runner, const lp_batch *batch)
 {
     const lp_network *network = runner->network;
     size_t targets = (size_t)lp_batch_shard_targets(batch);
     bool good = true;
-    for (int t = 0; t < OUTPUTS; t++) {
-        const lp_value *value = output_of(network, t);
+    for (int t = 0; t < LP_NETWORK_OUTPUTS; t++) {
+        const lp_value *value = network->outputs[t];
         if (!value || network->loss || runner->backend->host)
             continue;
         runner->outputs[t] =
@@ -75,7 +65,7 @@ void lp_runner_clear(lp_runner *runner)
         if (runner->scratch)
             runner->backend->buffer_free(runner->backend->context, runner->scratch[i]);
     }
-    for (int t = 0; t < OUTPUTS; t++)
+    for (int t = 0; t < LP_NETWORK_OUTPUTS; t++)
         if (runner->outputs[t])
             runner->backend->pinned_free(runner->backend->context, runner->outputs[t]);
     lp_free(runner->work);
@@ -91,7 +81,7 @@ typedef struct shard_job {
 /* An output in host memory. */
 static const float *host_output(const lp_runner *runner, const lp_run *run, int t)
 {
-    const lp_value *value = output_of(runner->network, t);
+    const lp_value *value = runner->network->outputs[t];
     if (!value)
         return NULL;
     if (runner->backend->host)
@@ -119,43 +109,10 @@ static void deliver(const lp_runner *runner, const lp_run *run, const lp_pass *p
         copy_async(runner, run, runner->network->state, pass->state_to);
         return;
     }
-    lp_outcome outcome = {.state = host_output(runner, run, STATE), .time = host_output(runner, run, TIME)};
-    for (int t = 0; t < LP_TARGET_COUNT; t++)
-        outcome.logits[t] = host_output(runner, run, t);
+    lp_outcome outcome;
+    for (int t = 0; t < LP_NETWORK_OUTPUTS; t++)
+        outcome.values[t] = host_output(runner, run, t);
     pass->on_shard(pass->context, shard, &outcome);
-}
-
-void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT])
-{
-    static const double no_lag = 0;
-    int token = batch->shard_token[shard], target = batch->shard_targets[shard], label = batch->shard_labels[shard];
-    size_t item = (size_t)shard * (size_t)batch->item_capacity;
-    inputs[LP_FEED_NO_LAG] = (void *)(uintptr_t)&no_lag;
-    inputs[LP_FEED_EVENT] = batch->type + token;
-    inputs[LP_FEED_POSITION] = batch->position + token;
-    inputs[LP_FEED_TIME] = batch->time + token;
-    inputs[LP_FEED_QUERY_TIME] = batch->query_time + token;
-    inputs[LP_FEED_LAG] = batch->lag + token;
-    inputs[LP_FEED_TARGET_POSITION] = inputs[LP_FEED_TIME_TARGET_POSITION] = batch->target_position + target;
-    inputs[LP_FEED_TIME_TOKEN] = batch->time_token;
-    inputs[LP_FEED_TIME_SHARE] = (void *)(uintptr_t)&batch->time_share;
-    inputs[LP_FEED_LABEL_ROW] = batch->label_row + label;
-    inputs[LP_FEED_TARGET] = batch->target + label;
-    inputs[LP_FEED_ACTION] = batch->action + label;
-    inputs[LP_FEED_NEGATIVE] = batch->negative ? batch->negative + (size_t)label * (size_t)batch->negative_count : NULL;
-    inputs[LP_FEED_ITEM] = batch->item ? batch->item + item : NULL;
-    inputs[LP_FEED_LOGQ] = batch->logq ? batch->logq + item : NULL;
-    inputs[LP_FEED_TARGET_GAP] = inputs[LP_FEED_TIME_TARGET_GAP] =
-        batch->target_gap ? batch->target_gap + target : NULL;
-    inputs[LP_FEED_TARGET_SEASON] = inputs[LP_FEED_TIME_TARGET_SEASON] =
-        batch->target_season ? batch->target_season + 2 * (size_t)target : NULL;
-    inputs[LP_FEED_SEQUENCE] = batch->sequence_id ? batch->sequence_id + token : NULL;
-    inputs[LP_FEED_GAP] = batch->gap ? batch->gap + (size_t)token * LP_GAP_COLUMNS : NULL;
-    inputs[LP_FEED_POSITION_FROM_END] = batch->position_from_end ? batch->position_from_end + token : NULL;
-    inputs[LP_FEED_TARGET_GAP_INPUT] =
-        batch->target_gap_input ? batch->target_gap_input + (size_t)target * LP_GAP_COLUMNS : NULL;
-    for (int f = 0; f < batch->field_count; f++) /* int32_t or float: the same size */
-        inputs[LP_FEED_COUNT + f] = (char *)batch->field[f] + (size_t)token * sizeof(float);
 }
 
 lp_run lp_runner_shard(const lp_batch *batch, int shard)
@@ -198,7 +155,7 @@ static void run_shard(void *context, int shard, int worker)
     float seed_value = pass->seed_value;
     int32_t sample = pass->sample;
     void *inputs[LP_FEED_LIMIT] = {[LP_FEED_SEED] = &seed_value, [LP_FEED_FREQUENCY_SAMPLE] = &sample};
-    lp_runner_feed(pass->batch, shard, inputs);
+    lp_feeds_of_batch(pass->batch, shard, inputs);
     lp_run run = lp_runner_shard(pass->batch, shard);
     run.plan = &runner->plan;
     run.work = runner->work[worker];

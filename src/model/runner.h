@@ -10,12 +10,22 @@
 #include "data/batch/batch.h"
 #include "model/model.h"
 
-/* Outputs of a shard of an inference network, in host memory: logits of every predicted target, or states. */
-typedef struct lp_outcome {
-    const float *logits[LP_TARGET_COUNT]; /* [targets x classes] */
-    const float *state;                   /* [targets x dims] */
-    const float *time;                    /* [targets x lp_network_time_width]: of a network that predicts times */
+/* Outputs of a shard of an inference network, in host memory, by their place in lp_network.outputs; NULL: the network has none. */
+typedef union lp_outcome {
+    const float *values[LP_NETWORK_OUTPUTS];
+    struct {
+        const float *logits[LP_TARGET_COUNT]; /* [targets x classes] */
+        const float *state;                   /* [targets x dims] */
+        const float *mixture, *intensity;     /* [targets x columns] */
+        const float *duration;                /* [targets x buckets] */
+    };
 } lp_outcome;
+
+/* [targets x columns of lp_network_time]: of a network that predicts times. */
+static inline const float *lp_outcome_time(const lp_outcome *outcome)
+{
+    return outcome->mixture ? outcome->mixture : outcome->intensity;
+}
 
 /* Called in the thread that computed the shard. */
 typedef void (*lp_on_shard)(void *context, int shard, const lp_outcome *outcome);
@@ -26,8 +36,8 @@ typedef struct lp_runner {
     lp_plan plan;
     lp_precision precision; /* FP32 unless the caller sets it */
     int threads;
-    char **work, **scratch;              /* [threads]; owned */
-    float *outputs[LP_TARGET_COUNT + 2]; /* a device's logits, states and laws of time, in pinned host memory; owned */
+    char **work, **scratch;             /* [threads]; owned */
+    float *outputs[LP_NETWORK_OUTPUTS]; /* of a device, in pinned host memory; owned */
 } lp_runner;
 
 /* Plans the network's graph for batches up to the capacity of *batch. */
@@ -57,9 +67,7 @@ typedef struct lp_pass {
 
 void lp_runner_run(lp_runner *runner, const lp_pass *pass);
 
-/* The parts of an lp_run that depend on the shard: its inputs, except LP_FEED_SEED and LP_FEED_FREQUENCY_SAMPLE; and a
- * run with rows, segments and first_token only. */
-void lp_runner_feed(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
+/* The parts of an lp_run that depend on the shard, without its inputs: rows, segments and first_token. */
 lp_run lp_runner_shard(const lp_batch *batch, int shard);
 
 /* Adds weight * softmax(logits), in double, to probabilities. */

@@ -1,6 +1,10 @@
-/* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for
- * each field of the model. T: tokens; A: targets; W, V: those of segments that learn the time; L: targets whose event is known, labels; N: negatives per label; I: items of the
- * batch vocabulary. */
+/* feeds.h: the inputs of a network. Every graph declares all of lp_feed in this order, used or not, then one input for each field of
+ * the model. To add an input, add its id here and its row in feeds.c: graphs, training and evaluation follow.
+ *
+ *     T    tokens                                  W, V  tokens and targets of the segments that learn the time
+ *     A    targets                                 I     items of the batch vocabulary
+ *     L    labels: targets whose event is known    N     negatives per label
+ */
 #ifndef LP_FEEDS_H
 #define LP_FEEDS_H
 
@@ -43,5 +47,8 @@ enum { LP_FEED_LIMIT = LP_FEED_COUNT + LP_FIELD_LIMIT };
  * labels have the rows of the targets, LP_ROWS_TARGETS. */
 void lp_feeds_declare(lp_graph *graph, const lapse_field_type *types, int field_count, int negatives, bool censored,
                       lp_value *feeds[LP_FEED_LIMIT]);
+
+/* The inputs of a shard, all but LP_FEED_SEED and LP_FEED_FREQUENCY_SAMPLE. */
+void lp_feeds_of_batch(const lp_batch *batch, int shard, void *inputs[LP_FEED_LIMIT]);
 
 #endif

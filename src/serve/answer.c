@@ -82,14 +82,14 @@ void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcom
 {
     const lp_model_config *config = &program->model->config;
     size_t samples = (size_t)program->samples, rows = (size_t)answer->rows, first = (size_t)answer->first_row;
-    size_t width = outcome->time ? (size_t)lp_network_time(&program->network)->cols : 0;
+    size_t width = lp_outcome_time(outcome) ? (size_t)lp_network_time(&program->network)->cols : 0;
     size_t dims = outcome->state ? (size_t)config->dims : 0;
     LP_ASSERT(answer->sample < program->samples);
     for (size_t c = 0; c < rows * dims; c++)
         answer->state[first * dims + c] += outcome->state[c] / (float)samples;
     for (size_t r = 0; width && r < rows; r++)
         memcpy(answer->time_outputs + ((first + r) * samples + (size_t)answer->sample) * width,
-               outcome->time + r * width, width * sizeof *answer->time_outputs);
+               lp_outcome_time(outcome) + r * width, width * sizeof *answer->time_outputs);
     answer->sample++;
     answer->logits = outcome->logits[answer->target];
     size_t classes = (size_t)lp_model_target_size(config, answer->target);

@@ -295,11 +295,9 @@ static lapse_status begin_query(lp_decoder *decoder, lp_row_cache *cache, const 
 static void add_outputs(lp_decoder *decoder, const lp_run *run)
 {
     const lp_network *network = &decoder->program->network;
-    const lp_value *time = lp_network_time(network);
-    lp_outcome outcome = {.state = network->state ? lp_run_data(run, network->state) : NULL,
-                          .time = time ? lp_run_data(run, time) : NULL};
-    for (int t = 0; t < LP_TARGET_COUNT; t++)
-        outcome.logits[t] = network->logits[t] ? lp_run_data(run, network->logits[t]) : NULL;
+    lp_outcome outcome;
+    for (int i = 0; i < LP_NETWORK_OUTPUTS; i++)
+        outcome.values[i] = network->outputs[i] ? lp_run_data(run, network->outputs[i]) : NULL;
     lp_answer_add(&decoder->answer, decoder->program, &outcome);
 }
 

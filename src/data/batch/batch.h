@@ -52,6 +52,7 @@ typedef struct lp_batch {
     int *shard_time_targets; /* [shards] */
     int32_t *time_token;     /* [tokens of a shard]: 0, 1, ...; NULL where the fraction is 1 */
     float time_share;        /* targets / time_targets */
+    double no_lag;           /* 0: the lag of an event to itself */
     bool from_last_event;    /* times are relative to the window's last event, not to its last query time */
     const lp_season *season; /* of target_season, with the floor of its gaps in seconds */
     double season_floor;
