@@ -170,6 +170,26 @@ typedef struct lp_backend {
 /* A CPU backend by name, or NULL. */
 const lp_backend *lp_backend_find(const char *name);
 
+/* A device that can be chosen by name. */
+typedef struct lp_device {
+    const char *name;       /* that of its backend */
+    lp_precision precision; /* of products, by default */
+    bool precisions;        /* products have a choice of precisions */
+    bool host;              /* lp_backend.host */
+} lp_device;
+
+enum { LP_DEVICES = 2 };
+extern const lp_device lp_devices[LP_DEVICES]; /* the first is the CPU */
+
+/* The names of lp_devices by index, then "auto", NULL. */
+const char *const *lp_device_names(void);
+
+/* The device of an open backend. */
+int lp_device_of(const lp_backend *backend);
+
+/* Fails unless a device has this name, or it is "auto". */
+lapse_status lp_device_check(const char *name, lapse_error *error);
+
 /* Opens a device: "cpu"; "cuda", an NVIDIA GPU through the plugin liblapse_cuda.so, which is loaded at the first call that
  * needs it; "auto": cuda if it works, otherwise cpu. The plugin is the file at the path in the environment variable LAPSE_CUDA_PLUGIN, or
  * else the one beside the library (or the program that contains it, or in the library folder of its installed tree). */

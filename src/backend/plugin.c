@@ -116,14 +116,47 @@ static const lp_backend *open_cuda(char *why, size_t size)
     return backend;
 }
 
+/* X(name, default precision of products, whether there is a choice, lp_backend.host). bf16 is the fastest precision of a GPU whose scores
+ * are within the noise of fp32 (docs/cuda.md). */
+#define DEVICES(X)                           \
+    X("cpu", LP_PRECISION_FP32, false, true) \
+    X("cuda", LP_PRECISION_BF16, true, false)
+
+#define DEVICE_ROW(name, ...) {name, __VA_ARGS__},
+#define DEVICE_NAME(name, ...) name,
+#define DEVICE_LISTED(name, ...) name ", "
+const lp_device lp_devices[LP_DEVICES] = {DEVICES(DEVICE_ROW)};
+
+const char *const *lp_device_names(void)
+{
+    static const char *const names[] = {DEVICES(DEVICE_NAME) "auto", NULL};
+    return names;
+}
+
+int lp_device_of(const lp_backend *backend)
+{
+    int device = 0;
+    while (device + 1 < LP_DEVICES && strcmp(lp_devices[device].name, backend->name) != 0)
+        device++;
+    return device;
+}
+
+lapse_status lp_device_check(const char *name, lapse_error *error)
+{
+    for (const char *const *names = lp_device_names(); *names; names++)
+        if (strcmp(name, *names) == 0)
+            return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; choose from " DEVICES(DEVICE_LISTED) "auto",
+                   name);
+}
+
 lapse_status lp_backend_open(const char *device, const lp_backend **backend, lapse_error *error)
 {
     bool automatic = strcmp(device, "auto") == 0;
     *backend = lp_backend_find("cpu");
-    if (strcmp(device, "cpu") == 0)
+    LP_TRY(lp_device_check(device, error));
+    if (strcmp(device, lp_devices[0].name) == 0)
         return LAPSE_OK;
-    if (!automatic && strcmp(device, "cuda") != 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; there are cpu, cuda and auto", device);
     char why[400] = "";
     pthread_mutex_lock(&lock);
     if (!cuda)

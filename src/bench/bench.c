@@ -391,7 +391,7 @@ static lapse_status prepare(bench *b, lapse_error *error)
     b->graph = b->train ? &b->trainer.network.graph : &b->trainer.evaluator.network.graph;
     *b->report = (lapse_bench_report){.preset = b->preset->name,
                                       .what = b->train ? "train" : "predict",
-                                      .device = lp_device_name(b->trainer.options.run.device),
+                                      .device = lp_device_names()[b->trainer.options.run.device],
                                       .precision = lp_precision_names[b->trainer.options.run.precision],
                                       .level = lp_cpu_level(),
                                       .threads = b->runner->threads,
@@ -444,9 +444,7 @@ static lapse_status check_options(const lapse_bench_options *options, lapse_erro
                        "there is no preset '%s'; there are ml-1m, ml-1m-softmax, so and catalogue", options->preset);
     if (lp_name_index(options->what, lapse_bench_what_names()) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "a benchmark is train or predict, not '%s'", options->what);
-    if (lp_name_index(options->device, lapse_device_names()) < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "there is no device '%s'; there are cpu, cuda and auto",
-                       options->device);
+    LP_TRY(lp_device_check(options->device, error));
     if (options->rounds < 1 || options->rounds > MAX_ROUNDS)
         return lp_fail(error, LAPSE_ERROR_USAGE, "rounds cannot be %d; it can be from 1 to %d", options->rounds,
                        MAX_ROUNDS);

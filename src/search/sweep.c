@@ -456,9 +456,9 @@ static lapse_status take_metric(lapse_sweep *sweep, lapse_error *error)
 static lapse_status open_device(lapse_sweep_plan *plan, const char **device, lapse_error *error)
 {
     const lp_backend *backend;
-    LP_TRY(lp_backend_open(lp_device_name(plan->train.run.device), &backend, error));
-    *device = backend->host ? "cpu" : "cuda";
-    plan->train.run.device = backend->host ? LP_DEVICE_CPU : LP_DEVICE_CUDA;
+    LP_TRY(lp_backend_open(lp_device_names()[plan->train.run.device], &backend, error));
+    *device = backend->name;
+    plan->train.run.device = lp_device_of(backend);
     if (backend->host)
         lp_train_option_withdraw(&plan->train, "device");
     return LAPSE_OK;
@@ -467,7 +467,7 @@ static lapse_status open_device(lapse_sweep_plan *plan, const char **device, lap
 static void share_cores(lapse_sweep *sweep, const lapse_train_options *train)
 {
     int cores = lp_threads_available(), left = 0;
-    bool given = lp_train_option_given(train, "threads"), gpu = strcmp(sweep->device, "cuda") == 0;
+    bool given = lp_train_option_given(train, "threads"), gpu = strcmp(sweep->device, lp_devices[0].name) != 0;
     for (int i = 0; i < sweep->run_count; i++)
         left += sweep->runs[i].state != LP_RUN_DONE;
     int fitting = given && cores / train->run.threads > 0 ? cores / train->run.threads : given ? 1 : cores;

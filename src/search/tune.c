@@ -353,7 +353,7 @@ static lapse_status prepare(tuning *t, lapse_error *error)
     *resolved = t->trials.base;
     lapse_status status = lp_train_options_resolve(resolved, t->dataset, &besides, error);
     if (status == LAPSE_OK) {
-        bool gpu = resolved->run.device == LP_DEVICE_CUDA, given = lp_train_option_given(&t->trials.base, "threads");
+        bool gpu = !lp_devices[resolved->run.device].host, given = lp_train_option_given(&t->trials.base, "threads");
         int cores = lp_threads_available(), threads = given ? t->trials.base.run.threads : 1;
         t->trials.select = (lp_metric)resolved->run.select;
         t->trials.base.run.device = resolved->run.device;

@@ -25,9 +25,8 @@ enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
-static const char *const window_list[] = {"all", "last", "each", NULL},
-                         *const schedule_list[] = {"constant", "cosine", NULL},
-                         *const device_list[] = {"cpu", "cuda", "auto", NULL};
+static const char *const window_list[] = {"all", "last", "each", NULL}, *const schedule_list[] = {"constant", "cosine",
+                                                                                                  NULL};
 
 static const char *const *model_names(void)
 {
@@ -52,7 +51,7 @@ const char *const *lapse_task_names(void)
 
 const char *const *lapse_device_names(void)
 {
-    return device_list;
+    return lp_device_names();
 }
 
 const char *const *lapse_precision_names(void)
@@ -70,9 +69,10 @@ static bool trains(const void *settings)
     return lp_models[((const lp_run_settings *)settings)->model]->build != NULL;
 }
 
-static bool on_gpu(const void *settings)
+static bool has_precisions(const void *settings)
 {
-    return trains(settings) && ((const lp_run_settings *)settings)->device == LP_DEVICE_CUDA;
+    int device = ((const lp_run_settings *)settings)->device;
+    return trains(settings) && device < LP_DEVICES && lp_devices[device].precisions;
 }
 
 #define AT(member) .offset = offsetof(lp_run_settings, member)
@@ -133,7 +133,7 @@ const lp_option lp_run_options[] = {
      .choices = lapse_device_names, .initial = "cpu", .applies = trains,
      .help = "device: cpu, cuda (an NVIDIA GPU), or auto (a GPU where one can be used)"},
     {.name = "precision", .type = LAPSE_OPTION_CHOICE, AT(precision), RUN, .placeholder = "NAME",
-     .choices = lapse_precision_names, .rule = "bf16 on a GPU, fp32 on the CPU", .applies = on_gpu, .advanced = true,
+     .choices = lapse_precision_names, .rule = "bf16 on a GPU, fp32 on the CPU", .applies = has_precisions, .advanced = true,
      .help = "precision of matrix products on a GPU; the CPU's are fp32"},
     {.name = "threads", .type = LAPSE_OPTION_INTEGER, AT(threads), RUN, .placeholder = "N", .least = 1,
      .most = LP_THREADS_MAX, .rule = "all cores", .help = "number of threads; does not change the result"},
@@ -476,20 +476,19 @@ static lapse_status resolve_select(lapse_train_options *options, lapse_error *er
                    config->task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
 }
 
-/* Opens the device; on a GPU a batch is one shard, and products are in bf16, the fastest precision there whose scores are within
- * the noise of fp32 (docs/cuda.md). Baselines need none. */
+/* Opens the device. A batch is one shard where the backend adds none. Baselines run on the CPU. */
 static lapse_status resolve_device(lapse_train_options *options, lapse_error *error)
 {
     lp_run_settings *run = &options->run;
     const lp_backend *backend;
     if (!lp_model_is_network(&options->model))
-        run->device = LP_DEVICE_CPU;
-    LP_TRY(lp_backend_open(device_list[run->device], &backend, error));
-    run->device = backend->host ? LP_DEVICE_CPU : LP_DEVICE_CUDA;
-    if (!backend->host)
+        run->device = 0;
+    LP_TRY(lp_backend_open(lp_device_names()[run->device], &backend, error));
+    run->device = lp_device_of(backend);
+    if (!backend->reduce)
         run->shards = 1;
     if (run->precision == LP_UNSET)
-        run->precision = backend->host ? LP_PRECISION_FP32 : LP_PRECISION_BF16;
+        run->precision = lp_devices[run->device].precision;
     return LAPSE_OK;
 }
 

@@ -10,7 +10,6 @@
 
 typedef enum lp_schedule { LP_SCHEDULE_CONSTANT, LP_SCHEDULE_COSINE } lp_schedule;
 typedef enum lp_training_windows { LP_WINDOWS_ALL, LP_WINDOWS_LAST, LP_WINDOWS_EACH } lp_training_windows;
-typedef enum lp_device { LP_DEVICE_CPU, LP_DEVICE_CUDA, LP_DEVICE_AUTO } lp_device;
 
 /* The options of the run itself, by member: lp_run_options. */
 typedef struct lp_run_settings {
@@ -25,7 +24,7 @@ typedef struct lp_run_settings {
     int select; /* lp_metric */
     uint64_t seed;
     int shards, threads;
-    int device;    /* lp_device */
+    int device;    /* index in lp_device_names */
     int precision; /* lp_precision */
     char checkpoint[LP_PATH_SIZE];
     double checkpoint_seconds;
@@ -60,11 +59,5 @@ typedef struct lp_resolved {
 /* Chooses every option that is unset, from the data, and checks all of them. */
 lapse_status lp_train_options_resolve(lapse_train_options *options, const lapse_dataset *dataset, lp_resolved *resolved,
                                       lapse_error *error);
-
-static inline const char *lp_device_name(int device)
-{
-    static const char *const names[] = {"cpu", "cuda", "auto"};
-    return names[device];
-}
 
 #endif

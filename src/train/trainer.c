@@ -211,7 +211,7 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
     if (status == LAPSE_OK)
         status = make_target_split(trainer, error);
     if (status == LAPSE_OK)
-        status = lp_backend_open(lp_device_name(trainer->options.run.device), &trainer->backend, error);
+        status = lp_backend_open(lp_device_names()[trainer->options.run.device], &trainer->backend, error);
     if (status == LAPSE_OK)
         status = make_model(trainer, error);
     if (status == LAPSE_OK && lp_model_is_network(&trainer->model->config))

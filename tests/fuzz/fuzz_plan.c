@@ -11,7 +11,7 @@ enum { LISTED = 64, MAX_CELLS = 64 };
 /* Files that a plan names are not for this target to open. */
 static bool names_files(const lapse_sweep_plan *plan)
 {
-    if (*plan->settings.folder || *plan->train.run.item_vectors || plan->train.run.device != LP_DEVICE_CPU)
+    if (*plan->settings.folder || *plan->train.run.item_vectors || plan->train.run.device != 0)
         return true;
     for (int r = 0; r < plan->row_count; r++)
         for (int i = 0; i < plan->rows[r].option_count; i++) {

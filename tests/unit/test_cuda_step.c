@@ -454,7 +454,7 @@ static void test_resolved(void **state)
     lapse_train_options options = small_train_options();
     small_set(&options, "device", "auto");
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
-    assert_int_equal(options.run.device, LP_DEVICE_CUDA);
+    assert_string_equal(lp_device_names()[options.run.device], "cuda");
     assert_int_equal(options.run.shards, 1);
     assert_int_equal(options.run.precision, LP_PRECISION_BF16);
     options = small_train_options();
@@ -464,16 +464,16 @@ static void test_resolved(void **state)
     assert_int_equal(options.run.precision, LP_PRECISION_FP32);
     options = small_train_options();
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
-    assert_int_equal(options.run.device, LP_DEVICE_CPU);
+    assert_string_equal(lp_device_names()[options.run.device], "cpu");
     assert_int_equal(options.run.precision, LP_PRECISION_FP32);
     options = small_train_options();
     small_set(&options, "device", "cuda");
     small_set(&options, "model", "majority");
     assert_int_equal(small_resolve(&options, dataset, &error), LAPSE_OK);
-    assert_int_equal(options.run.device, LP_DEVICE_CPU);
+    assert_string_equal(lp_device_names()[options.run.device], "cpu");
     const lp_backend *backend;
     assert_int_equal(lp_backend_open("tpu", &backend, &error), LAPSE_ERROR_USAGE);
-    assert_string_equal(error.message, "there is no device 'tpu'; there are cpu, cuda and auto");
+    assert_string_equal(error.message, "there is no device 'tpu'; choose from cpu, cuda, auto");
     lapse_dataset_close(dataset);
 }
 
