@@ -12,6 +12,7 @@
     X(BCE, bce, "bce", false, 1, false, "binary cross-entropy")                       \
     X(BPR, bpr, "bpr", false, 1, false, "pairwise ranking")                           \
     X(BPR_MAX, bpr_max, "bpr-max", true, 100, true, "ranking against hard negatives") \
+    X(TOP1, top1, "top1", false, 1, false, "ranking, with scores near 0")             \
     X(TOP1_MAX, top1_max, "top1-max", true, 100, false, "the same, bounded")
 
 #define LP_LOSS_ID(id, ...) LP_LOSS_##id,

@@ -86,6 +86,22 @@ LP_ROW_INLINE lp_row_number lp_bpr_max_row(real *row, int count, lp_row_number r
     return log(weights) + largest - log(products) - shift + regularization * squares;
 }
 
+LP_ROW_INLINE lp_row_number lp_top1_row(real *row, int count, lp_row_number regularization, int lane)
+{
+    lp_row_number loss = 0, target = (lp_row_number)row[0], dtarget = 0;
+    (void)regularization;
+    for (int i = 1 + lane; i < count; i += LP_ROW_LANES) {
+        lp_row_number s = (lp_row_number)row[i], above = lp_sigmoid(s - target), far = lp_sigmoid(s * s);
+        loss += (above + far) / (count - 1);
+        dtarget -= above * (1 - above) / (count - 1);
+        row[i] = (real)((above * (1 - above) + 2 * s * far * (1 - far)) / (count - 1));
+    }
+    dtarget = lp_row_sum(dtarget);
+    if (lane == 0)
+        row[0] = (real)dtarget;
+    return loss;
+}
+
 LP_ROW_INLINE lp_row_number lp_top1_max_row(real *row, int count, lp_row_number regularization, int lane)
 {
     lp_row_number target = (lp_row_number)row[0], largest = lp_largest_negative(row, count, lane);

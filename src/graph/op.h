@@ -247,6 +247,7 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  *     bce        -log g(r) - sum of log g(-s_j)
  *     bpr        -1/N sum of log g(r - s_j)                                 Rendle et al. 2009
  *     bpr-max    -log sum of w_j g(r - s_j) + regularization sum of w_j s_j^2      Hidasi and Karatzoglou 2018
+ *     top1       1/N sum of g(s_j - r) + g(s_j^2)                               Hidasi et al. 2016
  *     top1-max   sum of w_j (g(s_j - r) + g(s_j^2))                          the same
  * negative [A x N] */
 lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,

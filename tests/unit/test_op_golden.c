@@ -5,6 +5,9 @@
 #include "support/golden_file.h"
 #include "support/small_data.h"
 
+typedef double real;
+#include "formula/sampled.h"
+
 #include <stdlib.h>
 
 static golden_file golden;
@@ -106,8 +109,39 @@ static void test_losses(void **state)
     (void)state;
     static const char *const cases[] = {"small", "wide", "many", "far"};
     for (int type = LP_LOSS_BCE; type < LP_LOSS_COUNT; type++)
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < 4 && type != LP_LOSS_TOP1; i++) /* top1_is_its_formula */
             run_loss((lp_loss)type, lp_losses[type].name, cases[i]);
+}
+
+static double top1_of(const double *scores, int negatives)
+{
+    double sum = 0;
+    for (int j = 1; j <= negatives; j++)
+        sum += 1 / (1 + exp(scores[0] - scores[j])) + 1 / (1 + exp(-scores[j] * scores[j]));
+    return sum / negatives;
+}
+
+/* The loss of a row and its gradient are those of the formula. */
+static void top1_is_its_formula(void **state)
+{
+    (void)state;
+    enum { NEGATIVES = 6 };
+    lp_random random = lp_random_start(9, LP_PURPOSE_TEST, 216);
+    for (int round = 0; round < 50; round++) {
+        double row[1 + NEGATIVES], scores[1 + NEGATIVES];
+        for (int i = 0; i <= NEGATIVES; i++)
+            row[i] = scores[i] = 2 * lp_random_normal(&random);
+        assert_true(fabs(lp_top1_row(row, 1 + NEGATIVES, 0, 0) - top1_of(scores, NEGATIVES)) < 1e-12);
+        for (int i = 0; i <= NEGATIVES; i++) {
+            double at = scores[i], step = 1e-5;
+            scores[i] = at + step;
+            double above = top1_of(scores, NEGATIVES);
+            scores[i] = at - step;
+            double below = top1_of(scores, NEGATIVES);
+            scores[i] = at;
+            assert_true(fabs(row[i] - (above - below) / (2 * step)) < 1e-8);
+        }
+    }
 }
 
 /* Scores far apart: losses and gradients stay finite, and equal those of the reference in double. */
@@ -368,8 +402,9 @@ static void test_mistakes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_losses),    cmocka_unit_test(test_extreme_scores), cmocka_unit_test(test_mixtures),
-        cmocka_unit_test(test_sequences), cmocka_unit_test(test_equal_rows),     cmocka_unit_test(test_mistakes),
+        cmocka_unit_test(test_losses),   cmocka_unit_test(top1_is_its_formula), cmocka_unit_test(test_extreme_scores),
+        cmocka_unit_test(test_mixtures), cmocka_unit_test(test_sequences),      cmocka_unit_test(test_equal_rows),
+        cmocka_unit_test(test_mistakes),
     };
     return cmocka_run_group_tests(tests, open_all, close_all);
 }

@@ -27,6 +27,7 @@ static const struct loss {
     {"sampled-softmax", "popularity", 4},
     {"sampled-softmax", "in-batch", 0},
     {"bpr", "uniform", 1},
+    {"top1", "uniform", 3},
     {"bpr-max", "popularity", 5},
     {"top1-max", "popularity", 5},
 };

@@ -274,9 +274,10 @@ $ lapse train --help
 |                             catalogue), sampled-softmax (over a sample of it),
 |                             or over negatives of each target, bce (binary
 |                             cross-entropy), bpr (pairwise ranking), bpr-max
-|                             (ranking against hard negatives), top1-max (the
-|                             same, bounded) (default: by the size of the
-|                             catalogue; bpr for transrec)
+|                             (ranking against hard negatives), top1 (ranking,
+|                             with scores near 0), top1-max (the same, bounded)
+|                             (default: by the size of the catalogue; bpr for
+|                             transrec)
 |   --censoring               right censoring (--when, rmtpp): the gap after the
 |                             last event of a sequence is still open at the end of
 |                             the data, and counts as at least that long. Without
