@@ -444,3 +444,8 @@ later("quiz_app", [("learner_hash", user_code(16)), ("question", item("Q%d")), (
 later("restaurant_fr", [("n_carte", user("%d", 4400)), ("date_repas", when("%d/%m/%Y")), ("heure_repas", when("%Hh%M")), ("plat",
       pick("tarte", "quiche", "soupe", "salade", "steak")), ("prix", money(comma=True))], ["n_carte"], ["date_repas,heure_repas"],
       ["plat"], delimiter=";", tick=60)
+# ---- a large catalogue beside its categories: most items occur once or twice ----
+KINDS = ("kettle", "lamp", "chair", "desk", "rug", "shelf")
+for header, kind in (("item", "category"), ("product_id", "category"), ("sku", "department"), ("movie_id", "genre"), ("track_id", "artist")):
+    later("large_" + header, [("user", user("u%d")), ("time", unix()), (header, lambda r, rng: "i%d" % int(900 * rng.random() ** 2)),
+          (kind, pick(*KINDS))], ["user"], ["time"], [header], types=6)

@@ -97,6 +97,8 @@ static double event_values(const lp_column_values *v, double name)
         points -= name >= LP_NAME_USUAL ? 2 : 6;
     else
         points += v->distinct == 2 ? 0.5 : different <= 0.3 ? 3 : different <= 0.6 ? 1 : -1;
+    if (name >= LP_NAME_USUAL && v->distinct > 1 && different < 1)
+        points += 5; /* the items of a large catalogue repeat less than their categories do */
     points -= 7 * part(v->fractions, v->filled);
     points -= part(v->numbers - v->fractions, v->filled) * (name >= 3 ? 0 : 1.5);
     points -= part(v->words, v->filled) > 5 && different > 0.5 ? 5 : 0;
