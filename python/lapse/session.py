@@ -128,7 +128,12 @@ class Session:
         return bytes(out)
 
     def restore(self, saved: bytes) -> None:
-        """Makes this session, of the same model, the saved one."""
+        """Makes this session, of the same model, the saved one.
+
+        >>> s = model.session(); s.append(0, model.event_types[0])
+        >>> again = model.session(); again.restore(s.save(rows=False)); again.predict(60) == s.predict(60)
+        True
+        """
         call(lib.lapse_session_restore, self._handle, ffi.from_buffer(saved), len(saved))
 
     def attention(self, time: TimeLike, block: int = -1, head: Optional[int] = None) -> np.ndarray:

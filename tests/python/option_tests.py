@@ -94,7 +94,7 @@ def test_errors_name_arguments():
     columns = {"user": ["a"], "time": np.array([1.0]), "item": ["x"], "action": ["y"]}
     data, model = shop(), small_model(epochs=1)
     for kind, part, call in (
-            (lapse.InputError, 'event="item" or event="action", or both with event=["item", "action"]',
+            (lapse.InputError, 'sequence="user" time="time" event="action"',
              lambda: lapse.Dataset.from_arrow(lapse.Table(columns))),
             (lapse.UsageError, "learning_rate takes a number", lambda: lapse.train(data, learning_rate="x")),
             (lapse.UsageError, "did you mean learning_rate?", lambda: lapse.train(data, learnin_rate=1)),
