@@ -163,7 +163,7 @@ static lapse_status add_sweep(cli_when_list *list, const char *text, lapse_error
 
 /* ---- query times ---- */
 
-lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error)
+lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *zone, lapse_error *error)
 {
     double seconds;
     lapse_status status;
@@ -175,7 +175,7 @@ lapse_status cli_when_add(cli_when_list *list, const char *text, double now, con
         status = lapse_duration_parse(text + 1, &seconds, error);
         return status == LAPSE_OK ? append(list, text, true, seconds, error) : status;
     }
-    status = lapse_time_parse_zone(text, timezone, &seconds, error);
+    status = lapse_time_parse_zone(text, zone, &seconds, error);
     if (status == LAPSE_OK)
         return append(list, text, false, seconds, error);
     if (lapse_duration_parse(text, &seconds, NULL) == LAPSE_OK && seconds >= 0)
@@ -184,7 +184,7 @@ lapse_status cli_when_add(cli_when_list *list, const char *text, double now, con
     return status;
 }
 
-lapse_status cli_now_parse(cli_now *now, const char *text, const char *timezone, lapse_error *error)
+lapse_status cli_now_parse(cli_now *now, const char *text, const char *zone, lapse_error *error)
 {
     static const char *const names[] = {[CLI_NOW_CALL] = "now", [CLI_NOW_LAST] = "last", [CLI_NOW_END] = "end"};
     for (int type = CLI_NOW_CALL; type <= CLI_NOW_END; type++)
@@ -193,7 +193,7 @@ lapse_status cli_now_parse(cli_now *now, const char *text, const char *timezone,
             return LAPSE_OK;
         }
     now->type = CLI_NOW_TIME;
-    return lapse_time_parse_zone(text, timezone, &now->time, error);
+    return lapse_time_parse_zone(text, zone, &now->time, error);
 }
 
 double cli_now_time(const cli_now *now, const lapse_dataset *history)

@@ -28,7 +28,7 @@ enum { CLI_SWEEP_MAX = 1000 };
 /* Appends the query times of one --at: "+3d", Unix seconds, ISO 8601, "now" (the given time), or a sweep "1h..30d/20": 20 times
  * after the last event, spaced evenly in log time; those between the ends are rounded to the fewest digits, from 3, that
  * keep them apart. A timestamp without a zone is one of the time zone, NULL: UTC. */
-lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *timezone, lapse_error *error);
+lapse_status cli_when_add(cli_when_list *list, const char *text, double now, const char *zone, lapse_error *error);
 void cli_when_clear(cli_when_list *list);
 
 /* --now: the time up to which nothing has happened since the last event of each history. */
@@ -39,7 +39,7 @@ typedef struct cli_now {
 } cli_now;
 
 /* Parses "now" (the time of the call), "last" (each history's last event), "end" (the newest event of all) or a timestamp. */
-lapse_status cli_now_parse(cli_now *now, const char *text, const char *timezone, lapse_error *error);
+lapse_status cli_now_parse(cli_now *now, const char *text, const char *zone, lapse_error *error);
 /* The time for these histories; NaN: each history's last event. */
 double cli_now_time(const cli_now *now, const lapse_dataset *history);
 

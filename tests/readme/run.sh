@@ -38,7 +38,7 @@ check() {
 # What the README says of an output. A row: part of a command, then a regular expression that a line of its output matches.
 expected() {
     cat <<'END'
-lapse check shop.csv|sequence 'user', time 'time', event 'action,item'
+lapse check shop.csv|^ *event +action,item +
 lapse check shop.csv|^[0-9]+ warnings?, [0-9]+ notes?$
 lapse import shop.csv -o shop.lapse|^wrote +shop\.lapse
 lapse info shop.lapse|^column\.event +action,item$
