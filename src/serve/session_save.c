@@ -56,8 +56,11 @@ typedef struct cursor {
     const char *from; /* restoring: the buffer; NULL: saving */
 } cursor;
 
+/* data: NULL where size is 0. */
 static void copy(cursor *c, void *data, size_t size)
 {
+    if (size == 0)
+        return;
     if (c->from) {
         memcpy(data, c->from, size);
         c->from += size;

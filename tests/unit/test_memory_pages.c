@@ -49,13 +49,13 @@ static void advice_stays_within_the_block(void **state)
     static const size_t pages[] = {4096, 16384, 65536};
     for (int p = 0; p < 3; p++)
         for (size_t size = (2 << 20) + 5000; size < 3 << 20; size += 65536 + 4096) {
-            char *block = aligned_alloc(65536, size / 64 * 64);
-            assert_non_null(block);
+            void *block = NULL;
+            assert_int_equal(posix_memalign(&block, 65536, size / 64 * 64), 0);
             first = (uintptr_t)block;
             end = first + malloc_usable_size(block);
             page = pages[p];
             lp_memory_populate(block, size / 64 * 64);
-            lp_memory_populate(block + 100, 50000);
+            lp_memory_populate((char *)block + 100, 50000);
             lp_free_large(block);
             page = 0;
         }
