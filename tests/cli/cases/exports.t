@@ -58,6 +58,9 @@ $ { echo 'run,elapsed,step'; for i in 1 2 3 4 5 6 7 8; do echo "run$((i % 2)),0.
 | event      step, found by name
 | events     8 events in 2 sequences, 3 event types
 | span       0.1 to 0.8, since a start of their own; --time-unit s if they are unix times
+# Such times have no hour of the week.
+$ { echo 'run,elapsed,step'; for i in $(seq 10 99); do echo "run$((i % 9)),0.$i,s$((i % 3))"; done; } >steps.csv; lapse train steps.csv -o steps.st --when --epochs 1 --dims 4 --no-eval 2>/dev/null >/dev/null; lapse info steps.st --all | grep when_background
+| when_background       constant
 $ { echo 'id,user,at,event'; for i in $(seq 10 28); do echo "$i,1785$((i % 3)).0,2024-01-$i,e$((i % 4))"; done; echo '99,17851,2024-01-29,e1'; } >p.csv; lapse import p.csv -o p.lapse | grep events
 | events     20 events in 3 sequences, 4 event types
 $ lapse predict open.st open.csv --quiet
