@@ -76,6 +76,8 @@ static void start(graph_case *this, const variant *v, bool few_targets, lp_task 
     small_config_number(&config, "heads", v->heads);
     small_config_set(&config, "periods", "3");
     small_config_set(&config, "harmonics", "2");
+    small_config_set(&config, "period-min", "1m");
+    small_config_set(&config, "period-max", "30d");
     for (int i = 0; v->options[i]; i += 2)
         small_config_set(&config, v->options[i], v->options[i + 1]);
     if (lp_network_build_evaluation(&network, &config, few_targets, &error) != LAPSE_OK)
