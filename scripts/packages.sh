@@ -20,6 +20,7 @@ build|libsqlite3-dev|histories of lapse serve|module sqlite3
 build|libpq-dev|histories of lapse serve in PostgreSQL|module libpq
 full|postgresql|a database for the tests of lapse serve|postgres
 unit|libcmocka-dev|unit tests|module cmocka
+unit|python3|programs that check the map and the changes of ./run mutate|tool python3
 unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind
 full|valgrind|memory checker|tool valgrind

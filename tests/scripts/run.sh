@@ -250,23 +250,23 @@ expect "packages: without root" "Missing packages:
   cmake: configuration
   libcmocka-dev: unit tests
 Install them, then start ./run again:
-sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 0) ($?)"
+sudo apt-get install -y --no-install-recommends cmake libcmocka-dev (1)" "$(needing 1000 'cc|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 0) ($?)"
 listed=no
 expect "packages: without root or lists" \
     "sudo apt-get update && sudo apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 0 | tail -n 1)"
+    "$(needing 1000 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 0 | tail -n 1)"
 expect "packages: as root, a new system" "Installing missing packages (apt-get, one to five minutes):
   libcmocka-dev: unit tests
 apt-get update -q -o Dpkg::Use-Pty=0
 apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 0) ($?)"
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 0) ($?)"
 listed=yes
 expect "packages: as root, old lists" "Installing missing packages (apt-get, one to five minutes):
   libcmocka-dev: unit tests
 apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
 apt-get update -q -o Dpkg::Use-Pty=0
 apt-get install -q -o Dpkg::Use-Pty=0 -y --no-install-recommends libcmocka-dev
-continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 1) ($?)"
+continues (0)" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 1) ($?)"
 mapfile -t installing < <(
     echo "0 upgraded, 12 newly installed, 0 to remove and 3 not upgraded."
     echo "Need to get 34.5 MB of archives."
@@ -278,11 +278,11 @@ expect "packages: progress" "  Need to get 34.5 MB of archives.
   fetched 12 of 12 packages
   set up 10 of 12 packages
   set up 12 of 12 packages
-continues" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 0 | tail -n 6)"
+continues" "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 0 | tail -n 6)"
 installing=()
 expect "packages: as root, installation fails" \
     "run: installation failed: apt-get install -y --no-install-recommends libcmocka-dev" \
-    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|zoneinfo' 2 | tail -n 1)"
+    "$(needing 0 'cc|cmake|ninja|pkg|blas|jansson|zlib|xxhash|microhttpd|sqlite3|libpq|python3|zoneinfo' 2 | tail -n 1)"
 
 # ----------------------------------------------------------------------------------------------- the map ------
 
