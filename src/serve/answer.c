@@ -43,9 +43,9 @@ lapse_status lp_answer_init(lp_answer *answer, const lp_program *program, lapse_
     answer->score_rows = lp_model_ranks(config) ? score_rows(names, program->rows) : 1;
     answer->scores = lp_alloc((size_t)answer->score_rows * names, sizeof *answer->scores);
     answer->probabilities = lp_alloc(lp_model_has_probabilities(model) ? names : 0, sizeof *answer->probabilities);
-    answer->skip = lp_alloc(lp_item_mask_words(model), sizeof *answer->skip);
+    answer->only = lp_alloc(lp_item_mask_words(model), sizeof *answer->only);
     if (answer->state && answer->time_outputs && answer->time_memory && answer->scores && answer->probabilities &&
-        answer->skip)
+        answer->only)
         return LAPSE_OK;
     return lp_fail_memory(error, "a query", (states + times) * sizeof(float) + law * sizeof(double) + names * 12);
 }
@@ -57,7 +57,7 @@ void lp_answer_clear(lp_answer *answer)
     lp_free(answer->time_memory);
     lp_free(answer->scores);
     lp_free(answer->probabilities);
-    lp_free(answer->skip);
+    lp_free(answer->only);
     *answer = (lp_answer){0};
 }
 

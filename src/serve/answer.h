@@ -19,7 +19,7 @@ typedef struct lp_answer {
     float *scores;       /* [score_rows x classes of the largest target]: of a recommender, or logs of probabilities */
     int score_rows;      /* rows that are scored together */
     double *probabilities; /* [classes]: of baselines, and of means over parameter samples */
-    uint64_t *skip;        /* the mask of a filter (item_filter.h) */
+    uint64_t *only;        /* a bit set of a filter (item_filter.h) */
 } lp_answer;
 
 /* After an error, clear it. */

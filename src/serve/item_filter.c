@@ -1,5 +1,4 @@
-/* item_filter.c: filters of recommendations. Lists and sets become one bit set, which the selection of the best reads only for
- * event types that would be among them. */
+/* item_filter.c: filters of recommendations. */
 #include "serve/item_filter.h"
 
 #include "base/finite.h"
@@ -33,34 +32,34 @@ static void set(uint64_t *bits, int64_t item)
     bits[item / 64] |= UINT64_C(1) << (item % 64);
 }
 
-lp_item_mask lp_item_filter_apply(const lapse_item_filter *filter, const lapse_model *model, const int32_t *types,
-                                  int64_t count, uint64_t *skip)
+/* Leaves out the items whose bit in the set is `out`. */
+static void leave_out(const uint64_t *set, bool out, int64_t items, float *scores)
 {
-    size_t words = lp_item_mask_words(model);
-    lp_item_mask mask = {.offset = filter ? filter->offset : NULL};
-    if (!filter || !(filter->unseen || filter->only || filter->only_set || filter->exclude || filter->exclude_set))
-        return mask;
-    memset(skip, 0, words * sizeof *skip);
-    for (int64_t i = 0; filter->only && i < filter->only_count; i++)
-        set(skip, filter->only[i]);
-    for (size_t w = 0; w < words; w++) {
-        if (filter->only)
-            skip[w] = ~skip[w];
-        if (filter->only_set)
-            skip[w] |= ~filter->only_set[w];
-        if (filter->exclude_set)
-            skip[w] |= filter->exclude_set[w];
-    }
-    for (int64_t i = 0; filter->exclude && i < filter->exclude_count; i++)
-        set(skip, filter->exclude[i]);
-    for (int64_t i = 0; filter->unseen && i < count; i++)
-        set(skip, types[i]);
-    mask.skip = skip;
-    return mask;
+    for (int64_t i = 0; i < items; i++)
+        if ((set[i / 64] >> (i % 64) & 1) == out)
+            scores[i] = NAN;
 }
 
-bool lp_item_skipped(const void *context, int64_t item)
+void lp_item_filter_apply(const lapse_item_filter *filter, const lapse_model *model, const int32_t *types,
+                          int64_t count, uint64_t *only, float *scores)
 {
-    const lp_item_mask *mask = context;
-    return mask->skip[item / 64] >> (item % 64) & 1;
+    int64_t items = model->config.event_types;
+    if (!filter)
+        return;
+    for (int64_t i = 0; filter->offset && i < items; i++)
+        scores[i] += filter->offset[i];
+    if (filter->only) {
+        memset(only, 0, lp_item_mask_words(model) * sizeof *only);
+        for (int64_t i = 0; i < filter->only_count; i++)
+            set(only, filter->only[i]);
+        leave_out(only, false, items, scores);
+    }
+    if (filter->only_set)
+        leave_out(filter->only_set, false, items, scores);
+    if (filter->exclude_set)
+        leave_out(filter->exclude_set, true, items, scores);
+    for (int64_t i = 0; filter->exclude && i < filter->exclude_count; i++)
+        scores[filter->exclude[i]] = NAN;
+    for (int64_t i = 0; filter->unseen && i < count; i++)
+        scores[types[i]] = NAN;
 }

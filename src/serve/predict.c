@@ -51,21 +51,14 @@ static int64_t next_sequence(const job *j, int64_t at)
 
 /* ------------------------------------------------------------------------------------- states by tiles ------- */
 
-/* The sequence of a query, for has_had. */
-typedef struct queried {
-    const job *job;
-    int64_t sequence;
-} queried;
-
-static bool has_had(const void *context, int64_t item)
+/* Leaves the items that the sequence has had out of the scores of a tile. */
+static void leave_out_seen(const job *j, int64_t sequence, int first, int count, float *scores)
 {
-    const queried *a = context;
-    const uint64_t *start = a->job->pool.dataset->start + a->sequence;
-    const int32_t *type = a->job->pool.id_map.columns.type;
+    const uint64_t *start = j->pool.dataset->start + sequence;
+    const int32_t *type = j->pool.id_map.columns.type;
     for (uint64_t i = start[0]; i < start[1]; i++)
-        if (type[i] == item)
-            return true;
-    return false;
+        if (type[i] >= first && type[i] < first + count)
+            scores[type[i] - first] = NAN;
 }
 
 /* log(exp a + exp b) */
@@ -91,11 +84,12 @@ static lapse_status score_states(const job *j, worker *w, lapse_error *error)
         kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
                         w->scores);
         for (int c = 0; c < w->cases; c++) {
-            const float *scores = w->scores + (size_t)c * (size_t)count;
-            queried a = {j, j->queries[w->query[c]].sequence};
-            lp_top_k_offer(&top[c], scores, count, first, j->unseen ? has_had : NULL, &a);
+            float *scores = w->scores + (size_t)c * (size_t)count;
             double sum = kernels->log_sum(count, scores);
             all[c] = first ? log_add(all[c], sum) : sum;
+            if (j->unseen)
+                leave_out_seen(j, j->queries[w->query[c]].sequence, first, count, scores);
+            lp_top_k_offer(&top[c], scores, count, first);
         }
     }
     for (int c = 0; c < w->cases; c++) {

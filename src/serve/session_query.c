@@ -186,15 +186,13 @@ void lp_session_select(const lapse_session *session, lp_answer *answer, float *s
     bool probable = lp_model_has_probabilities(model);
     int names = lp_model_target_size(&model->config, answer->target);
     double all = probable ? 0 : lp_backend_ranking(lp_backend_find("cpu"))->log_sum(names, scores);
-    lp_item_mask mask = lp_item_filter_apply(filter, model, session->types, session->count, answer->skip);
-    for (int i = 0; mask.offset && i < names; i++)
-        scores[i] += mask.offset[i];
+    lp_item_filter_apply(filter, model, session->types, session->count, answer->only, scores);
     lp_top_k found = {.best = best, .most = top};
-    lp_top_k_offer(&found, scores, names, 0, mask.skip ? lp_item_skipped : NULL, &mask);
+    lp_top_k_offer(&found, scores, names, 0);
     lp_top_k_sort(&found);
     *count = found.size;
     for (int64_t i = 0; i < *count; i++) {
-        double offset = mask.offset ? (double)mask.offset[best[i].item] : 0;
+        double offset = filter && filter->offset ? (double)filter->offset[best[i].item] : 0;
         LP_ASSERT(best[i].item >= 0 && best[i].item < names);
         best[i].probability = probable ? answer->probabilities[best[i].item] : exp(best[i].score - offset - all);
     }

@@ -10,13 +10,8 @@ typedef struct lp_top_k {
     int64_t size, most;
 } lp_top_k;
 
-/* Whether an item is left out. Called only for items that would be among the best. */
-typedef bool (*lp_top_k_skip)(const void *context, int64_t item);
-
-/* Offers the scores of items first .. first + count - 1; items come in ascending order over all calls. NaN scores are left out.
- * skip may be NULL. */
-void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t first, lp_top_k_skip skip,
-                    const void *context);
+/* Offers the scores of items first .. first + count - 1; items come in ascending order over all calls. NaN scores are left out. */
+void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t first);
 
 /* Sorts the best: the highest score first, ties by item. Fills item and score. The last call. */
 void lp_top_k_sort(lp_top_k *top);
