@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "console.h"
+#include "lookup.h"
 
 /* Number of events of each event type (field -1) or of each category of a field: [names]. The caller frees it. */
 static int64_t *count_events(const lapse_dataset *history, int field, int64_t names)
@@ -115,6 +116,14 @@ int cli_known_find(const lapse_model *model, const lapse_dataset *history, const
         result = result == CLI_DONE ? found : result;
     }
     return result;
+}
+
+void cli_censoring_warn(const lapse_model *model)
+{
+    const char *rule = cli_model_property(model, "train.censoring");
+    if (lapse_model_predicts_time(model) && (!rule || strcmp(rule, "on") != 0))
+        cli_note("the chances are too high for histories that end for good or were cut off: the model was trained with "
+                 "--censoring off. Train it with --censoring on, and --split-by sequence, time or session");
 }
 
 void cli_unanswered_add(cli_unanswered *unanswered, int64_t sequence, bool answered)

@@ -10,6 +10,9 @@
  * the history does not have are left to lapse_predict_all. */
 int cli_known_find(const lapse_model *model, const lapse_dataset *history, const char *file, bool skip);
 
+/* Warns of chances of a return by a model that has learned gaps alone that have ended: they are too high. */
+void cli_censoring_warn(const lapse_model *model);
+
 /* Histories without a prediction, because the model knows none of their events. Initialize with {0}. */
 typedef struct cli_unanswered {
     int64_t total, count, first; /* histories, those without a prediction, the first of these */

@@ -223,6 +223,7 @@ static int compute(forecast_settings *s, forecast *f)
         result = cli_known_find(f->model, f->history, s->history, skip);
     if (result != CLI_DONE)
         return result;
+    cli_censoring_warn(f->model);
     s->forecast.now = cli_now_time(&f->now, f->history);
     s->forecast.skip_unknown = skip;
     s->forecast.on_progress = on_progress;

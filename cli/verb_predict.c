@@ -271,6 +271,8 @@ static int run_when(predict_settings *s, const cli_verb *verb)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
         times.shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(times.history));
+    if (result == CLI_DONE && times.within.count > 0)
+        cli_censoring_warn(times.model);
     if (result == CLI_DONE)
         result = cli_times_compute(&times, cli_now_time(&now, times.history), skip, s->threads);
     if (result == CLI_DONE)

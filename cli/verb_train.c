@@ -55,16 +55,6 @@ static bool on_progress(const lapse_progress *progress, void *context)
     return !cli_interrupted();
 }
 
-static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
-{
-    fputs("Data      ", stderr);
-    cli_text_print(stderr, s->data);
-    fprintf(stderr, ": %s in %s, %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
-            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
-            cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
-    cli_options_banner(verb, s);
-}
-
 /* The value of a training option. */
 typedef struct option_words {
     char text[4096];
@@ -75,6 +65,19 @@ static option_words option_of(const lapse_train_options *options, const char *na
     option_words words = {""};
     lapse_train_options_get(options, name, words.text, sizeof words.text);
     return words;
+}
+
+static void print_banner(const train_settings *s, const lapse_dataset *dataset, const cli_verb *verb)
+{
+    fputs("Data      ", stderr);
+    cli_text_print(stderr, s->data);
+    fprintf(stderr, ": %s in %s, %s\n", cli_plural(lapse_dataset_event_count(dataset), "event", "events").text,
+            cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
+            cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
+    cli_options_banner(verb, s);
+    const char *reason = lapse_train_options_reason(s->train.resolved, "censoring");
+    if (*reason)
+        fprintf(stderr, "Censoring %s: %s\n", option_of(s->train.resolved, "censoring").text, reason);
 }
 
 static void print_argument(const char *text)

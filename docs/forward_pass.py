@@ -352,7 +352,7 @@ def mixture(model, history):
     weight = np.array([softmax(row) for row in rows[:, :m]]) / len(rows)
     rate = np.zeros_like(weight)
     if model.metadata.get("when_background", "none") != "none":
-        rate = rate + np.exp(-(mean + deviation * 5 * np.tanh(rows[:, -1:] / 5)))
+        rate = rate + np.exp(-(mean + deviation * 10 * np.tanh(rows[:, -1:] / 10)))
     spread = deviation * np.exp(5 * np.tanh(rows[:, 2 * m:3 * m] / 5))
     return weight.ravel(), (mean + deviation * rows[:, m:2 * m]).ravel(), spread.ravel(), rate.ravel()
 

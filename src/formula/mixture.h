@@ -7,8 +7,10 @@
  * background, where there is one: a Poisson process beside the mixture, whose rate changes with the clock (formula/season.h). The next
  * event is the first of either, so that their survivals multiply and their hazards add:
  *
- *     rate = exp(-(mean of log t + bounded(b) deviation of log t))        per second of the season's time
+ *     rate = exp(-(mean of log t + 2 bounded(b / 2) deviation of log t))  per second of the season's time
  *     survival = exp(-rate E) sum_k weight_k Q(z_k)                        E: integral of the season over the gap
+ *
+ * So the rate falls to practically 0 where histories have ended for good.
  *
  * Plain functions, for kernels of all backends and for the law of a prediction. */
 #ifndef LP_MIXTURE_H
@@ -34,7 +36,7 @@ LP_MIXTURE_INLINE double lp_mixture_bounded(double r)
 /* The rate of the background. scale: 1 / deviation of the logarithm. */
 LP_MIXTURE_INLINE double lp_mixture_rate(double b, double mean, double scale)
 {
-    return exp(-(mean + lp_mixture_bounded(b) / scale));
+    return exp(-(mean + 2 * lp_mixture_bounded(b / 2) / scale));
 }
 
 /* From here on erfc nears its underflow at 37, and the asymptotic series of the tail is exact to double precision. */
@@ -121,7 +123,7 @@ LP_MIXTURE_INLINE double lp_mixture_log_common(lp_mixture_gap gap)
 /* d log likelihood / db. rest: the part of the likelihood that is the background's, of all components: 0 for a censored gap. */
 LP_MIXTURE_INLINE double lp_mixture_background_slope(lp_mixture_gap gap, double rest, double b, double scale)
 {
-    double bend = tanh(b / LP_MIXTURE_BOUND);
+    double bend = tanh(b / (2 * LP_MIXTURE_BOUND));
     return (gap.background - (gap.censored ? 0 : rest)) * (1 - bend * bend) / scale;
 }
 

@@ -56,6 +56,7 @@ typedef union lp_model_settings {
 
 /* The Poisson process beside the mixture of the time of the next event (formula/mixture.h): none, with a constant rate, or with a rate that
  * changes with the hour of the week. */
+typedef enum lp_censoring { LP_CENSORING_OFF, LP_CENSORING_ON, LP_CENSORING_AUTO } lp_censoring;
 typedef enum lp_background { LP_BACKGROUND_NONE, LP_BACKGROUND_CONSTANT, LP_BACKGROUND_WEEK } lp_background;
 
 /* The settings that fix the function a model computes, its parameters apart. Members that are options have a row in
@@ -78,8 +79,9 @@ typedef struct lp_model_config {
     int when_components;  /* of its mixture */
     double when_weight;   /* of its loss */
     double when_fraction; /* of the windows of a step that learn the time */
-    bool censoring;    /* gaps that are open at the end of the training data are right-censored; otherwise no targets */
+    int censoring; /* lp_censoring: gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
+    double when_span;  /* seconds from the first event of the training split to its last: no silence that it shows is longer */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
     int when_background;              /* lp_background */
     lp_season season;                 /* of the background */

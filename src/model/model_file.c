@@ -140,6 +140,8 @@ lapse_status lp_model_describe(lapse_model *model, lapse_error *error)
     LP_TRY(lp_model_property_set(model, error, "split", "%s", lp_split_rule_name(model->split_by)));
     LP_TRY(
         lp_model_property_set(model, error, "dataset.fingerprint", "%016llx", (unsigned long long)model->fingerprint));
+    if (config->when || config->row->next_time)
+        LP_TRY(lp_model_property_number(model, error, "when.span", config->when_span));
     if (config->when) {
         LP_TRY(lp_model_property_number(model, error, "when.mean", config->when_mean));
         LP_TRY(lp_model_property_number(model, error, "when.deviation", config->when_deviation));
@@ -303,6 +305,9 @@ static lapse_status parse_config(const lp_container *container, const char *path
                           reason.message);
     if (lp_model_reads_gap(config))
         LP_TRY(parse_gap(container, path, &config->gap, error));
+    if ((config->when || config->row->next_time) &&
+        !parse_number(container, "when.span", 0, 1e18, &config->when_span))
+        return wrong(error, path, "when.span");
     if (config->when && !parse_number(container, "when.mean", -1e3, 1e3, &config->when_mean))
         return wrong(error, path, "when.mean");
     if (config->when && !parse_number(container, "when.deviation", 1e-9, 1e3, &config->when_deviation))

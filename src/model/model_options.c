@@ -17,6 +17,7 @@ const char *const lp_output_names[] = {"shared", "separate", NULL};
     }
 static const char *const target_time_list[] = {"known", "unknown", NULL};
 static const char *const switch_list[] = {"off", "on", NULL};
+static const char *const censoring_list[] = {"off", "on", "auto", NULL};
 static const char *const background_list[] = {"none", "constant", "week", NULL};
 NAMES(task_names, lp_task_names)
 NAMES(predict_names, lp_predict_names)
@@ -25,6 +26,7 @@ NAMES(output_names, lp_output_names)
 NAMES(negative_names, lp_negative_names)
 NAMES(target_time_names, target_time_list)
 NAMES(switch_names, switch_list)
+NAMES(censoring_names, censoring_list)
 NAMES(background_names, background_list)
 
 /* ---- when an option has an effect ---- */
@@ -159,10 +161,11 @@ const lp_option lp_model_options[] = {
      .most = 1, .initial = "0.5", .absent = "1", .applies = learns_when, .advanced = true,
      .help = "fraction of the histories of a training step that learn the time too (--when), 0.01 to 1; the others learn the event "
      "alone, which takes half as long"},
-    {.name = "censoring", .type = LAPSE_OPTION_FLAG, AT(censoring), TRAINING, .initial = "false", .absent = "false",
-     .applies = predicts_time,
+    {.name = "censoring", .type = LAPSE_OPTION_CHOICE, AT(censoring), TRAINING, .placeholder = "RULE",
+     .choices = censoring_names, .initial = "auto", .applies = predicts_time,
      .help = "right censoring (--when, rmtpp): the gap after the last event of a sequence is still open at the end of the data, "
-     "and counts as at least that long. Without it, only gaps that have ended are learned"},
+     "and counts as at least that long; so histories can end for good. off learns only gaps that have ended, and overstates "
+     "the chance of a return. auto is on where sequences share an end of observation"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
      .choices = negative_names, .rule = "popularity for losses of hard negatives, otherwise uniform", .applies = samples_items, .advanced = true,
      .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
@@ -225,10 +228,10 @@ lapse_status lp_model_config_validate(const lp_model_config *config, lapse_error
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model '%s' predicts the time of the next event by itself: train it without --when",
                        config->row->name);
-    if (config->censoring && !predicts_time(config))
+    if (config->censoring == LP_CENSORING_ON && !predicts_time(config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "--censoring needs a model of the time of the next event: train with --when, or --model rmtpp");
-    if (config->censoring && lp_target_events_action(config->target))
+    if (config->censoring == LP_CENSORING_ON && lp_target_events_action(config->target))
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
             "--censoring cannot be combined with --target %.80s: the times of these events alone are learned, and a "

@@ -20,7 +20,7 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
     lp_value *feeds[LP_FEED_LIMIT];
     for (int f = 0; f < config->field_count; f++)
         types[f] = config->fields[f].type;
-    bool censored = training && config->censoring;
+    bool censored = training && config->censoring == LP_CENSORING_ON;
     lp_feeds_declare(graph, types, config->field_count, lp_model_samples_by_target(config) ? config->negative_count : 0,
                      censored, feeds);
     lp_builder builder = {.network = network,

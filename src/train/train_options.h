@@ -41,6 +41,7 @@ struct lapse_train_options {
     lp_model_config model;               /* row and settings are filled in when options are resolved */
     lp_model_settings own[LP_ROW_NAMES]; /* of each row of lp_models */
     bool given[LP_TRAIN_OPTION_LIMIT];   /* by index of lapse_train_option: set by the caller */
+    char censoring_reason[400];          /* why "auto" chose so; "": it was not asked */
 };
 
 void lp_train_options_default(lapse_train_options *options);

@@ -147,7 +147,7 @@ static lapse_status make_validation(lp_trainer *trainer, lapse_error *error)
 {
     double end;
     int threads = trainer->options.run.threads;
-    if (!trainer->model->config.censoring)
+    if (trainer->model->config.censoring != LP_CENSORING_ON)
         return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
                                  trainer->target_split, LP_SPLIT_VALID, threads, error);
     LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_VALID, &end, error));
@@ -187,8 +187,8 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = config->context,
                                     .last_only = run->windows == LP_WINDOWS_EACH,
                                     .last_windows = run->windows == LP_WINDOWS_LAST,
-                                    .censored = config->censoring};
-    if (config->censoring)
+                                    .censored = config->censoring == LP_CENSORING_ON};
+    if (trainer->targets.censored)
         LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_TRAIN,
                             &trainer->targets.end, error));
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};

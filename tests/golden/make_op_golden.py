@@ -121,7 +121,7 @@ def make_mixture(random, case):
     if background:
         level = random.uniform(0.05, 3, (rows, 1))
         tensors["season"] = np.concatenate([seconds.numpy() * random.uniform(0.5, 1.5, (rows, 1)), level], 1)
-        log_rate = -(MEAN + DEVIATION * BOUND * torch.tanh(x[:, 3 * count:] / BOUND))
+        log_rate = -(MEAN + DEVIATION * 2 * BOUND * torch.tanh(x[:, 3 * count:] / (2 * BOUND)))
         integral = torch.exp(log_rate) * torch.from_numpy(tensors["season"][:, :1])
         hazard = log_rate + torch.log(torch.from_numpy(level) * seconds * DEVIATION)
         density = torch.logaddexp(density, hazard + survival)

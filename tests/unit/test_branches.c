@@ -180,6 +180,7 @@ static void long_futures(void **state)
     lapse_dataset *dataset = small_train_data(7);
     lapse_train_options train = small_train_options();
     small_set(&train, "when", "true");
+    small_set(&train, "censoring", "off");
     train.model.context = 8;
     train.run.epochs = 1;
     lapse_model *model = small_train(dataset, &train, NULL, NULL);

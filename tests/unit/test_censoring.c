@@ -142,7 +142,7 @@ static void learn(const renewal *r, bool censoring, double *above, double *chanc
     small_set(&options, "model", r->model);
     if (strcmp(r->model, "rmtpp") != 0)
         small_set(&options, "when", "true");
-    small_set(&options, "censoring", censoring ? "true" : "false");
+    small_set(&options, "censoring", censoring ? "on" : "off");
     small_set(&options, "split-by", "sequence");
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     lapse_session *session;
@@ -217,7 +217,7 @@ static lapse_train_options options_of(const variant *v, bool censoring)
 {
     lapse_train_options options = small_train_options();
     small_set(&options, "split-by", "sequence");
-    small_set(&options, "censoring", censoring ? "true" : "false");
+    small_set(&options, "censoring", censoring ? "on" : "off");
     for (int i = 0; v->options[i]; i += 2)
         small_set(&options, v->options[i], v->options[i + 1]);
     return options;
@@ -308,7 +308,7 @@ static void held_out_events_do_not_leak(void **state)
         lapse_train_options options = small_train_options();
         lp_trainer trainer;
         small_set(&options, "when", "true");
-        small_set(&options, "censoring", "true");
+        small_set(&options, "censoring", "on");
         small_set(&options, "split-by", "column");
         small_set(&options, "period-min", "1"); /* the periods of the encoding are those of all data otherwise */
         small_set(&options, "period-max", "1e5");
@@ -348,7 +348,7 @@ static void refuses_what_has_no_end(void **state)
         lapse_train_options options = small_train_options();
         lapse_error error = {0};
         lapse_trainer *trainer;
-        small_set(&options, "censoring", "true");
+        small_set(&options, "censoring", "on");
         for (int k = 0; cases[i].options[k]; k += 2)
             small_set(&options, cases[i].options[k], cases[i].options[k + 1]);
         lapse_status status = lapse_trainer_new(dataset, &options, &trainer, &error);
@@ -360,11 +360,48 @@ static void refuses_what_has_no_end(void **state)
         small_train_options(); /* the data has no actions, so the model's part of the check alone */
     lapse_error error = {0};
     small_set(&options, "when", "true");
-    small_set(&options, "censoring", "true");
+    small_set(&options, "censoring", "on");
     small_set(&options, "target", "action=buy");
     options.model.row = lp_model_row_find("attention");
     assert_int_equal(lp_model_config_validate(&options.model, &error), LAPSE_ERROR_USAGE);
     assert_non_null(strstr(error.message, "--censoring cannot be combined with --target action=buy"));
+}
+
+/* ------------------------------------------------------------------------------------------------ the rule ------- */
+
+/* The data decides, and says why; what is given stays. */
+static void the_rule_says_why(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *options[8], *chosen, *reason;
+    } cases[] = {
+        {{"when", "true", "split-by", "sequence"}, "on", " sequences are silent at the end of the observation, "},
+        {{"when", "true", "split-by", "leave-one-out"}, "off", "use --split-by sequence, time or session"},
+        {{"when", "true", "split-by", "sequence", "censoring", "off"}, "off", ""},
+        {{"when", "true", "split-by", "sequence", "censoring", "on"}, "on", ""},
+        {{"model", "rmtpp", "split-by", "time"}, "on", "of the gaps that have ended"},
+        {{"when", "false"}, "off", ""},
+    };
+    lapse_dataset *dataset = small_train_data(9);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_train_options options = small_train_options();
+        lapse_trainer *trainer;
+        lapse_error error = {0};
+        char text[16];
+        for (int k = 0; cases[i].options[k]; k += 2)
+            small_set(&options, cases[i].options[k], cases[i].options[k + 1]);
+        if (lapse_trainer_new(dataset, &options, &trainer, &error) != LAPSE_OK)
+            fail_msg("case %zu: %s", i, error.message);
+        const lapse_train_options *resolved = lapse_trainer_options(trainer);
+        const char *reason = lapse_train_options_reason(resolved, "censoring");
+        lapse_train_options_get(resolved, "censoring", text, sizeof text);
+        if (strcmp(text, cases[i].chosen) != 0 || !strstr(reason, cases[i].reason) || !*reason != !*cases[i].reason)
+            fail_msg("case %zu: %s, '%s'; should be %s, '%s'", i, text, reason, cases[i].chosen, cases[i].reason);
+        lapse_trainer_free(trainer);
+    }
+    assert_string_equal(lapse_train_options_reason(&(lapse_train_options){0}, "seed"), "");
+    lapse_dataset_close(dataset);
 }
 
 int main(void)
@@ -376,6 +413,7 @@ int main(void)
         cmocka_unit_test(open_gap_of_zero_is_none),
         cmocka_unit_test(held_out_events_do_not_leak),
         cmocka_unit_test(refuses_what_has_no_end),
+        cmocka_unit_test(the_rule_says_why),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

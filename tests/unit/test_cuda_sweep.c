@@ -252,7 +252,7 @@ static void set_options(lapse_train_options *options, lp_random *random, const s
     }
     if (chance(random, 20)) {
         set(options, s, "split-by", "sequence");
-        set(options, s, "censoring", s->when || s->model->next_time ? "true" : "false");
+        set(options, s, "censoring", s->when || s->model->next_time ? "on" : "off");
     }
     if (s->fields && !s->recommend)
         set_any(options, random, s, "predict");

@@ -179,7 +179,7 @@ static void model_of_the_shop_is_near_the_law(void **state)
     static const char *const set[][2] = {{"when", "true"},     {"task", "classify"}, {"dims", "32"},
                                          {"blocks", "1"},      {"heads", "1"},       {"learning-rate", "0.006"},
                                          {"dropout", "0.05"},  {"context", "64"},    {"schedule", "cosine"},
-                                         {"censoring", "true"}};
+                                         {"censoring", "on"}};
     for (size_t i = 0; i < sizeof set / sizeof *set; i++)
         assert_int_equal(lapse_train_options_set(options, set[i][0], set[i][1], NULL), LAPSE_OK);
     small_set_number(options, "epochs", small_effort(12, 2));

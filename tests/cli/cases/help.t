@@ -278,10 +278,13 @@ $ lapse train --help
 |                             with scores near 0), top1-max (the same, bounded)
 |                             (default: by the size of the catalogue; bpr for
 |                             transrec)
-|   --censoring               right censoring (--when, rmtpp): the gap after the
+|   --censoring RULE          right censoring (--when, rmtpp): the gap after the
 |                             last event of a sequence is still open at the end of
-|                             the data, and counts as at least that long. Without
-|                             it, only gaps that have ended are learned
+|                             the data, and counts as at least that long; so
+|                             histories can end for good. off learns only gaps
+|                             that have ended, and overstates the chance of a
+|                             return. auto is on where sequences share an end of
+|                             observation (default: auto)
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
