@@ -11,6 +11,7 @@
 #include "csv_cell.h"
 #include "json.h"
 #include "known.h"
+#include "lookup.h"
 #include "table.h"
 
 const double cli_quantile_levels[CLI_QUANTILES] = {0.1, 0.5, 0.9};
@@ -62,10 +63,14 @@ int cli_times_compute(cli_times *t, double now, bool skip_unknown, int threads)
     options.context = &bar;
     t->start = calloc(sequences + 1, sizeof *t->start);
     t->quantiles = calloc(sequences * CLI_QUANTILES + 1, sizeof *t->quantiles);
+    t->mean = options.mean = calloc(sequences + 1, sizeof *t->mean);
+    t->alive = options.alive = calloc(sequences + 1, sizeof *t->alive);
+    const char *span = cli_model_property(t->model, "when.span");
+    t->span = span ? strtod(span, NULL) : INFINITY;
     t->probability = calloc(sequences * horizons + 1, sizeof *t->probability);
     bool types = !t->no_types && horizons > 0;
     t->by_type = types ? calloc(sequences * horizons * (size_t)t->types + 1, sizeof *t->by_type) : NULL;
-    if (!t->start || !t->quantiles || !t->probability || (types && !t->by_type))
+    if (!t->start || !t->quantiles || !t->mean || !t->alive || !t->probability || (types && !t->by_type))
         return cli_fail("out of memory");
     lapse_status status =
         lapse_when_all(t->model, t->history, &options, t->start, t->quantiles, t->probability, t->by_type, &error);
@@ -85,6 +90,8 @@ void cli_times_clear(cli_times *t)
 {
     free(t->start);
     free(t->quantiles);
+    free(t->mean);
+    free(t->alive);
     free(t->probability);
     free(t->by_type);
     lapse_dataset_close(t->history);
@@ -96,11 +103,22 @@ static const char *name_of(const cli_times *t, int64_t sequence)
     return lapse_dataset_sequence_name(t->history, sequence);
 }
 
-/* The time of a quantile; "never" where the event does not come with this probability. */
-static cli_words quantile_text(double time)
+/* Whether a quantile lies within as long a time as the training data covers: what comes later it cannot know. */
+static bool is_known(const cli_times *t, int64_t sequence, double time)
 {
-    cli_words never = {"never"};
-    return isfinite(time) ? cli_timestamp(time) : never;
+    return time - t->start[sequence] <= t->span;
+}
+
+/* A time for people: without fractions of a second where it is not near. */
+static cli_words time_text(const cli_times *t, int64_t sequence, double time)
+{
+    return cli_timestamp(time - t->start[sequence] > 60 ? round(time) : time);
+}
+
+static cli_words quantile_text(const cli_times *t, int64_t sequence, double time)
+{
+    cli_words later = {"later"};
+    return is_known(t, sequence, time) ? time_text(t, sequence, time) : later;
 }
 
 static const double *types_of(const cli_times *t, int64_t sequence, int horizon)
@@ -125,16 +143,17 @@ static void add_types(cli_table *table, const cli_times *t, int64_t sequence, in
 
 bool cli_times_table(const cli_times *t, FILE *file)
 {
-    char align[5 + 2 * CLI_HORIZONS + 1] = "lllll";
+    enum { FIRST = 7 };
+    char align[FIRST + 2 * CLI_HORIZONS + 1] = "llllllr";
     int width = t->by_type ? 2 : 1;
     for (int h = 0; h < t->within.count; h++) {
-        align[5 + h * width] = 'r';
-        align[5 + h * width + width - 1] = width == 2 ? 'l' : 'r';
+        align[FIRST + h * width] = 'r';
+        align[FIRST + h * width + width - 1] = width == 2 ? 'l' : 'r';
     }
-    align[5 + t->within.count * width] = 0;
+    align[FIRST + t->within.count * width] = 0;
     cli_table table = {.align = align};
-    static const char *const headings[] = {"sequence", "from", "median", "10 %", "90 %"};
-    for (int i = 0; i < 5; i++)
+    static const char *const headings[] = {"sequence", "from", "median", "mean", "10 %", "90 %", "alive"};
+    for (int i = 0; i < FIRST; i++)
         cli_table_add(&table, "%s", headings[i]);
     for (int h = 0; h < t->within.count; h++) {
         cli_table_add(&table, "within %s", t->within.text[h]);
@@ -147,9 +166,11 @@ bool cli_times_table(const cli_times *t, FILE *file)
             continue;
         cli_table_add(&table, "%s", name_of(t, i));
         cli_table_add(&table, "%s", cli_timestamp(t->start[i]).text);
-        cli_table_add(&table, "%s", quantile_text(q[CLI_MEDIAN]).text);
-        cli_table_add(&table, "%s", quantile_text(q[CLI_LOW]).text);
-        cli_table_add(&table, "%s", quantile_text(q[CLI_HIGH]).text);
+        cli_table_add(&table, "%s", quantile_text(t, i, q[CLI_MEDIAN]).text);
+        cli_table_add(&table, "%s", time_text(t, i, t->mean[i]).text);
+        cli_table_add(&table, "%s", quantile_text(t, i, q[CLI_LOW]).text);
+        cli_table_add(&table, "%s", quantile_text(t, i, q[CLI_HIGH]).text);
+        cli_table_add(&table, "%s", cli_percent(t->alive[i], 1).text);
         for (int h = 0; h < t->within.count; h++) {
             cli_table_add(&table, "%s", cli_percent(t->probability[i * t->within.count + h], 1).text);
             if (t->by_type)
@@ -167,7 +188,7 @@ static cli_words quantile_name(int k)
     return words;
 }
 
-/* Times are ISO 8601, durations days from the start. Empty cells: the event never comes with this probability. */
+/* Times are ISO 8601, durations days from the start. Empty cells: later than the training data can show. */
 bool cli_times_csv(const cli_times *t, FILE *file)
 {
     fputs("sequence,from", file);
@@ -175,6 +196,7 @@ bool cli_times_csv(const cli_times *t, FILE *file)
         fprintf(file, ",%s", quantile_name(k).text);
     for (int k = 0; k < CLI_QUANTILES; k++)
         fprintf(file, ",%s_days", quantile_name(k).text);
+    fputs(",mean_days,alive", file);
     for (int h = 0; h < t->within.count; h++)
         fprintf(file, ",within_%s", t->within.text[h]);
     fputc('\n', file);
@@ -185,9 +207,10 @@ bool cli_times_csv(const cli_times *t, FILE *file)
         cli_csv_field(file, name_of(t, i), t->csv_safe);
         fprintf(file, ",%s", cli_timestamp(t->start[i]).text);
         for (int k = 0; k < CLI_QUANTILES; k++)
-            fprintf(file, ",%s", isfinite(q[k]) ? cli_timestamp(q[k]).text : "");
+            fprintf(file, ",%s", is_known(t, i, q[k]) ? cli_timestamp(q[k]).text : "");
         for (int k = 0; k < CLI_QUANTILES; k++)
-            isfinite(q[k]) ? fprintf(file, ",%.6g", (q[k] - t->start[i]) / 86400) : fputc(',', file);
+            is_known(t, i, q[k]) ? fprintf(file, ",%.6g", (q[k] - t->start[i]) / 86400) : fputc(',', file);
+        fprintf(file, ",%.6g,%.9g", (t->mean[i] - t->start[i]) / 86400, t->alive[i]);
         for (int h = 0; h < t->within.count; h++)
             fprintf(file, ",%.9g", t->probability[i * t->within.count + h]);
         fputc('\n', file);
@@ -232,12 +255,14 @@ bool cli_times_list(const cli_times *t, FILE *file)
         cli_json_text(&json, "sequence", name_of(t, i));
         cli_json_text(&json, "from", isnan(t->start[i]) ? NULL : cli_timestamp(t->start[i]).text);
         for (int k = 0; k < CLI_QUANTILES; k++)
-            cli_json_text(&json, quantile_name(k).text, isfinite(q[k]) ? cli_timestamp(q[k]).text : NULL);
+            cli_json_text(&json, quantile_name(k).text, is_known(t, i, q[k]) ? cli_timestamp(q[k]).text : NULL);
         for (int k = 0; k < CLI_QUANTILES; k++) {
             char name[80];
             snprintf(name, sizeof name, "%s_days", quantile_name(k).text);
-            cli_json_number(&json, name, isfinite(q[k]) ? (q[k] - t->start[i]) / 86400 : NAN, 6);
+            cli_json_number(&json, name, is_known(t, i, q[k]) ? (q[k] - t->start[i]) / 86400 : NAN, 6);
         }
+        cli_json_number(&json, "mean_days", (t->mean[i] - t->start[i]) / 86400, 6);
+        cli_json_number(&json, "alive", t->alive[i], 9);
         if (t->within.count > 0)
             cli_json_array(&json, "within");
         for (int h = 0; h < t->within.count; h++)

@@ -33,6 +33,8 @@ typedef struct cli_times {
     bool no_types;       /* none are shown, and none are computed: they take most of the time */
     double *start;       /* [sequences] */
     double *quantiles;   /* [sequences x CLI_QUANTILES] */
+    double *mean, *alive; /* [sequences], as in lapse_when_options */
+    double span;          /* seconds that the training data covers */
     double *probability; /* [sequences x horizons]: that the next event comes within */
     double *by_type;     /* [sequences x horizons x types]: the same and of this type; NULL: not wanted */
 } cli_times;

@@ -562,6 +562,9 @@ typedef struct lapse_when {
     int64_t time_count; /* times that are not before now */
     double *cdf;        /* [time_count], filled: probability that the event has come by then */
     double *density;    /* [time_count], filled: per second */
+    double *alive; /* filled: probability that the history goes on: another event comes within as long a time after now as
+                    * the training data covers */
+    double *mean;  /* filled: the mean of the time of the next event, given that it goes on */
 } lapse_when;
 
 void lapse_when_default(lapse_when *when);
@@ -602,6 +605,7 @@ typedef struct lapse_when_options {
     bool skip_unknown; /* as in lapse_predict_options */
     int threads;       /* 0: all cores; at most 4096; never changes the result */
     int64_t type_sequences;        /* type_within is computed for so many sequences, the first ones; 0: all */
+    double *alive, *mean;          /* [sequences], filled as in lapse_when, NaN as below; NULL: not wanted */
     lapse_on_forecast on_progress; /* NULL: none. A stop is an error */
     void *context;                 /* of on_progress */
 } lapse_when_options;

@@ -23,6 +23,8 @@ static const srv_member answer_members[] = {
     {.name = "median", .types = SRV_NUMBER | SRV_NULL, .help = "time of the next event; null: it may never come"},
     {.name = "low", .types = SRV_NUMBER | SRV_NULL, .help = "10 % quantile"},
     {.name = "high", .types = SRV_NUMBER | SRV_NULL, .help = "90 % quantile"},
+    {.name = "mean", .types = SRV_NUMBER, .help = "mean of that time, if the history goes on"},
+    {.name = "alive", .types = SRV_NUMBER, .help = "probability that the history goes on"},
     {.name = "within", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = within_members},
     {.name = "problem", .types = SRV_STRING, .help = "why there is no answer"},
     {0},
@@ -56,7 +58,7 @@ bool srv_when_read(srv_asked *a)
 bool srv_when_write(srv_asked *a, const srv_question *q, srv_text *out)
 {
     static const double probabilities[] = {0.1, 0.5, 0.9};
-    double quantiles[3], times[HORIZONS], cdf[HORIZONS];
+    double alive, mean, quantiles[3], times[HORIZONS], cdf[HORIZONS];
     lapse_when when;
     lapse_error error;
     if (q->problem)
@@ -68,6 +70,8 @@ bool srv_when_write(srv_asked *a, const srv_question *q, srv_text *out)
     when.probabilities = probabilities;
     when.probability_count = 3;
     when.quantiles = quantiles;
+    when.alive = &alive;
+    when.mean = &mean;
     when.times = times;
     when.time_count = a->horizon_count;
     when.cdf = a->horizon_count ? cdf : NULL;
@@ -78,6 +82,8 @@ bool srv_when_write(srv_asked *a, const srv_question *q, srv_text *out)
     srv_text_member_number(out, "median", quantiles[1]);
     srv_text_member_number(out, "low", quantiles[0]);
     srv_text_member_number(out, "high", quantiles[2]);
+    srv_text_member_number(out, "mean", mean);
+    srv_text_member_number(out, "alive", alive);
     srv_text_name(out, "within");
     srv_text_open(out, '[');
     for (int i = 0; i < a->horizon_count; i++) {

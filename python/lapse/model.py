@@ -364,13 +364,13 @@ class Model:
         """The time of the next event of every history, by a model that was trained with when=True.
 
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
-        `probabilities` ("q0.5" is the median; missing where the event never comes), and for each duration of `within`
-        the probability that the next event comes so soon after the start ("within 7d"). Nothing has happened since the
-        last event up to `now`.
+        `probabilities` ("q0.5" is the median; missing where the event never comes), the mean of the time if the history
+        goes on, the probability that it does ("alive"), and for each duration of `within` the probability that the next
+        event comes so soon after the start ("within 7d"). Nothing has happened since the last event up to `now`.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> timed.when(data, within=["7d"]).column_names
-        ['sequence', 'start', 'q0.1', 'q0.5', 'q0.9', 'within 7d']
+        ['sequence', 'start', 'q0.1', 'q0.5', 'q0.9', 'mean', 'alive', 'within 7d']
         """
         dataset = self._histories(histories, columns)
         count, options = dataset.sequences, ffi.new("lapse_when_options *")
@@ -382,7 +382,8 @@ class Model:
         options.horizons, options.horizon_count = ffi.from_buffer("double[]", horizons), len(horizons)
         options.skip_unknown, options.threads = skip_unknown, threads
         start, quantiles = np.empty(count), np.empty((count, len(levels)))
-        chances = np.empty((count, len(horizons)))
+        chances, mean, alive = np.empty((count, len(horizons))), np.empty(count), np.empty(count)
+        options.mean, options.alive = ffi.from_buffer("double[]", mean), ffi.from_buffer("double[]", alive)
         call(lib.lapse_when_all, self._handle, dataset._handle, options, ffi.from_buffer("double[]", start),
              ffi.from_buffer("double[]", quantiles), ffi.from_buffer("double[]", chances), NULL)
         _report_unanswered(np.isnan(start))
@@ -391,6 +392,7 @@ class Model:
                  "start": Times(start)}
         for i, level in enumerate(levels):
             table[f"q{level:g}"] = Times(quantiles[:, i])
+        table.update(mean=Times(mean), alive=alive)
         for i, length in enumerate(within):
             table[f"within {length}"] = np.ascontiguousarray(chances[:, i])
         return Table(table)

@@ -306,6 +306,20 @@ double lp_next_time_quantile(const lp_next_time *law, double probability)
     return fmax(law->law->time_at(law, law->log_elapsed + log1p(-fmax(probability, 0))) - law->elapsed, 0);
 }
 
+double lp_next_time_mean(const lp_next_time *law, double span)
+{
+    enum { POINTS = 128 };
+    double mass = lp_next_time_cdf(law, span), first = fmin(lp_next_time_quantile(law, 1e-7), span);
+    if (!(mass > 0) || !(first > 0))
+        return mass > 0 ? 0 : span;
+    double low = log(first), step = (log(span) - low) / POINTS, sum = 0;
+    for (int i = 0; i <= POINTS; i++) { /* the integral of survival - survival at span, by Simpson's rule in log t */
+        double t = exp(low + i * step);
+        sum += (i == 0 || i == POINTS ? 1 : i % 2 ? 4 : 2) * fmax(mass - lp_next_time_cdf(law, t), 0) * t;
+    }
+    return fmin(first + sum * step / 3 / mass, span);
+}
+
 double lp_next_time_draw(const lp_next_time *law, lp_random *random)
 {
     if (law->law->draw)

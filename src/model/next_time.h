@@ -79,6 +79,9 @@ double lp_next_time_never(const lp_next_time *law);
 /* The time within which it comes with this probability, 0 to 1; INFINITY where it never does. */
 double lp_next_time_quantile(const lp_next_time *law, double probability);
 
+/* The mean time, given that the event comes within `span`. */
+double lp_next_time_mean(const lp_next_time *law, double span);
+
 /* A draw; INFINITY: it never comes. */
 double lp_next_time_draw(const lp_next_time *law, lp_random *random);
 

@@ -44,6 +44,10 @@ static lapse_status answer_when(lapse_session *session, const lapse_when *when, 
                            when->probabilities[i]);
         when->quantiles[i] = now + lp_next_time_quantile(&law, when->probabilities[i]);
     }
+    if (when->alive)
+        *when->alive = lp_next_time_cdf(&law, session->model->config.when_span);
+    if (when->mean)
+        *when->mean = now + lp_next_time_mean(&law, session->model->config.when_span);
     for (int64_t i = 0; i < when->time_count; i++) {
         if (!(when->times[i] >= now))
             return lp_fail(error, LAPSE_ERROR_INPUT, "the time %.3f s lies before now, %.3f s", when->times[i], now);

@@ -47,8 +47,12 @@ static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_err
                        .quantiles = j->quantiles ? j->quantiles + sequence * p : NULL,
                        .times = until,
                        .time_count = j->within ? h : 0,
-                       .cdf = j->within ? j->within + sequence * h : NULL};
+                       .cdf = j->within ? j->within + sequence * h : NULL,
+                       .alive = options->alive ? options->alive + sequence : NULL,
+                       .mean = options->mean ? options->mean + sequence : NULL};
     fill_unknown(&j->start[sequence], 1);
+    fill_unknown(when.alive, 1);
+    fill_unknown(when.mean, 1);
     fill_unknown(when.quantiles, p);
     fill_unknown(when.cdf, h);
     fill_unknown(type_within, h * types);

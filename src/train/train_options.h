@@ -57,6 +57,10 @@ typedef struct lp_resolved {
     lapse_vectors *vectors; /* of run.item_vectors; NULL: none */
 } lp_resolved;
 
+/* Resolves "censoring" and its reason, and the span of the training split. */
+lapse_status lp_censoring_resolve(lapse_train_options *options, const lapse_dataset *dataset, const uint8_t *split,
+                                  lapse_error *error);
+
 /* Chooses every option that is unset, from the data, and checks all of them. */
 lapse_status lp_train_options_resolve(lapse_train_options *options, const lapse_dataset *dataset, lp_resolved *resolved,
                                       lapse_error *error);

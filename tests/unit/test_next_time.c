@@ -53,14 +53,20 @@ static void check_consistent(bool background)
             check_near("density", density, slope, 1e-4 * slope);
         }
         lp_random random = lp_random_start(3, LP_PURPOSE_TEST, (uint32_t)e);
-        double below[9] = {0};
+        double below[9] = {0}, span = lp_next_time_quantile(&law, 0.9), sum = 0, square = 0, count = 0;
         for (int i = 0; i < 4000; i++) {
-            double cdf = lp_next_time_cdf(&law, lp_next_time_draw(&law, &random));
+            double t = lp_next_time_draw(&law, &random), cdf = lp_next_time_cdf(&law, t);
+            sum += t < span ? t : 0;
+            square += t < span ? t * t : 0;
+            count += t < span;
             for (int k = 0; k < 9; k++)
                 below[k] += cdf < 0.1 * (k + 1);
         }
         for (int k = 0; k < 9; k++)
             check_near("draws below a decile", below[k] / 4000, 0.1 * (k + 1), 0.03);
+        double mean = sum / count, deviation = sqrt(square / count - mean * mean);
+        check_near("mean of the draws", lp_next_time_mean(&law, span), mean, 4 * deviation / sqrt(count));
+        assert_true(lp_next_time_mean(&law, 0) == 0);
     }
 }
 

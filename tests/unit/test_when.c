@@ -378,6 +378,8 @@ static void forecast_agrees_with_the_law(void **state)
         lapse_when_options_default(&ask);
         ask.horizons = &options.horizon;
         ask.horizon_count = 1;
+        ask.alive = calloc((size_t)one.sequence_count, sizeof *ask.alive);
+        ask.mean = calloc((size_t)one.sequence_count, sizeof *ask.mean);
         assert_int_equal(lapse_when_all(model, dataset, &ask, start, NULL, within, types, NULL), LAPSE_OK);
         double *first = calloc((size_t)(one.sequence_count * one.type_count), sizeof *first);
         ask.type_sequences = 2; /* the others are not computed */
@@ -395,7 +397,12 @@ static void forecast_agrees_with_the_law(void **state)
             check_near("any event", one.any[s], within[s], 0.25);
             check_near("events", count, one.count[s], 1e-9 * (1 + count));
             assert_true(one.low[s] <= one.high[s] && one.samples[s] == 100);
+            bool short_horizon = options.horizon <= model->config.when_span;
+            assert_true(ask.alive[s] > 0 && ask.alive[s] <= 1 && (ask.alive[s] >= within[s]) == short_horizon);
+            assert_true(ask.mean[s] > start[s] && ask.mean[s] < start[s] + model->config.when_span);
         }
+        free(ask.alive);
+        free(ask.mean);
         free(start);
         free(within);
         free(types);

@@ -101,6 +101,12 @@ const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *n
     return NULL;
 }
 
+bool lp_dataset_relative(const lapse_dataset *dataset)
+{
+    const char *unit = lp_dataset_property_find(dataset, "time.unit");
+    return unit && strcmp(unit, "relative numbers") == 0;
+}
+
 lapse_dataset *lp_dataset_share(const lapse_dataset *dataset)
 {
     lapse_dataset *shared = (lapse_dataset *)(uintptr_t)dataset;

@@ -92,5 +92,7 @@ const char *lp_field_type_name(lapse_field_type type);
 
 /* The text of a property ("column.event", "source", ...), or NULL. */
 const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *name);
+/* Whether times are numbers since a start of their own. */
+bool lp_dataset_relative(const lapse_dataset *dataset);
 
 #endif

@@ -22,10 +22,10 @@ $ lapse eval m.safetensors events.lapse --bootstrap 0 --json | sed -n '/"time"/,
 |     "scores": [
 
 # The time of the next event: from the last event, or from now.
-$ lapse predict m.safetensors history.csv --when --now 2026-01-01 --within 1h,7d --top 1 | sed -E 's/2026-[0-9T:-]+\.[0-9]+Z/TIME/g; s/(buy|view|cart|rate)? +[0-9.]+ %/ N %/g'
-| sequence  from                  median N % N %                      within 1h  of these    within 7d  of these
-| max       2026-02-01T10:30:00Z  TIME  TIME  TIME N %   N % N %   N %
-| nora      2026-02-02T09:15:00Z  TIME  TIME  TIME N %   N % N %   N %
+$ lapse predict m.safetensors history.csv --when --now 2026-01-01 --within 1h,7d --top 1 | sed -E 's/2026-[0-9]{2}-[0-9T:.-]+Z/TIME/g; s/(buy|view|cart|rate)? +[0-9.]+ %/ N %/g'
+| sequence  from                  median                mean N % N %                    alive  within 1h  of these    within 7d  of these
+| max       TIME  TIME  TIME  TIME  TIME N % N %   N % N %   N %
+| nora      TIME  TIME  TIME  TIME  TIME N % N %   N % N %   N %
 $ lapse predict m.safetensors history.csv --when --now 2026-03-01 --csv | cut -d, -f1,2
 | sequence,from
 | max,2026-03-01T00:00:00Z
@@ -51,7 +51,7 @@ $ for verb in "predict --when" "forecast --horizon 1h --samples 2"; do for now i
 | from 2026-02-01T10:30:00Z 2026-02-02T09:15:00Z 
 | from 2026-03-01T00:00:00Z 
 $ lapse predict m.safetensors history.csv --within 1d --csv | head -1
-| sequence,from,p10,p50,p90,p10_days,p50_days,p90_days,within_1d
+| sequence,from,p10,p50,p90,p10_days,p50_days,p90_days,mean_days,alive,within_1d
 
 # Forecasts as CSV, to a file.
 $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --csv -o out.csv; cut -d, -f1-3,8,9 out.csv
