@@ -10,7 +10,7 @@ cd "$(dirname "$0")/.."
 . scripts/build.sh
 folder=${1:-build/device}
 programs="lapse"
-tests="device_steps op_speed test_cuda_ops test_cuda_product test_cuda_tiles test_cuda_precision test_cuda_step" # need cmocka
+tests="device_steps op_speed test_cuda_ops test_cuda_product test_cuda_tiles test_cuda_precision test_cuda_step test_cuda_sweep" # need cmocka
 
 build_configure build -DLAPSE_CUDA=ON
 targets=$(ninja -C build -t targets all | sed 's/:.*//')
@@ -34,7 +34,7 @@ cp build/liblapse_cuda.so "$folder/"
 # The libraries it was linked with, except those of the C library, which belong to the system.
 # shellcheck disable=SC2086 # a list of words
 (cd build && ldd $programs) | grep -oE '/[^ ]+\.so[^ ]*' | sort -u |
-    grep -vE '/(ld-linux[^/]*|lib(c|m|dl|pthread|rt))\.so' | while read -r library; do
+    grep -vE '/(ld-linux[^/]*|lib(c|m|dl|pthread|rt|resolv))\.so' | while read -r library; do
     cp -L "$library" "$folder/lib/"
 done
 # shellcheck disable=SC2086 # a list of words

@@ -126,12 +126,25 @@ static void add_norm_noise(const lp_run *run, const lp_node *node, lp_random *ra
     }
 }
 
+/* The gradient of an item's bias is a sum over rows whose terms cancel: the item is the target in some. */
+static void add_bias_noise(const lp_run *run, const lp_node *node, double unit, lp_random *random)
+{
+    const lp_value *bias = node->outputs[2], *target = node->inputs[4];
+    const double *dloss = lp_run_data(run, node->inputs[6]);
+    const int32_t *targets = lp_run_data(run, target);
+    double *data = bias ? lp_run_data(run, bias) : NULL;
+    for (int row = 0; data && row < lp_run_rows(run, target); row++)
+        data[targets[row]] += unit * (2 * lp_random_uniform(random) - 1) * dloss[0];
+}
+
 /* Changes what the node has written, each number by at most `unit` of it: not moments and sums of exponentials, which all kernels
  * compute in floats. */
 static void add_noise(const lp_run *run, const lp_node *node, double unit, lp_random *random)
 {
     if (node->op->id == LP_OP_LAYER_NORM_GRADIENT)
         add_norm_noise(run, node, random);
+    if (node->op->id == LP_OP_SOFTMAX_LOSS_GRADIENT)
+        add_bias_noise(run, node, unit, random);
     for (int k = 0; k < node->op->output_count; k++) {
         const lp_value *value = node->outputs[k];
         if (k == 1 || !value || value->type != LP_TYPE_REAL)
@@ -234,22 +247,51 @@ static bool of_sampler(const lp_trainer *trainer, int index)
     return found;
 }
 
-/* Fills got->changes: how much a gradient changes at most, in the root mean square, where the precision rounds every result. */
+/* Rounds to nearest numbers whose last digit is `unit` of the first. */
+static void round_to(double *data, size_t count, double unit)
+{
+    for (size_t i = 0; i < count; i++) {
+        int exponent;
+        double digits = frexp(data[i], &exponent);
+        data[i] = ldexp(rint(digits / unit) * unit, exponent);
+    }
+}
+
+/* Products round their operands: the weights, and inputs of the network. Hidden units may then lie on the other side of relu's 0. */
+static void round_operands(reference *r, const lp_trainer *trainer, double unit)
+{
+    const lp_graph *graph = &trainer->network.graph;
+    lp_run run = lp_runner_shard(&trainer->batch, 0);
+    for (int i = 0; i < graph->node_count; i++) {
+        for (int k = 0; k < 2 && graph->nodes[i]->op->id == LP_OP_LINEAR; k++) {
+            const lp_value *value = graph->nodes[i]->inputs[k];
+            if (value->storage == LP_STORAGE_PARAMETER)
+                round_to(r->parameters + value->offset, (size_t)value->rows * (size_t)value->cols, unit);
+            else if (value->storage == LP_STORAGE_INPUT)
+                round_to(r->inputs[value->slot], (size_t)lp_run_rows(&run, value) * (size_t)value->cols, unit);
+        }
+    }
+}
+
+/* Fills got->changes: how much a gradient changes at most, in the root mean square, where the precision rounds every result and
+ * every weight. */
 static lapse_status rounding_changes(reference *r, const lp_trainer *trainer, const result *got, lapse_error *error)
 {
     static const double units[] = {
-        [LP_PRECISION_FP32] = 0x1p-24, [LP_PRECISION_TF32] = 0x1p-11, [LP_PRECISION_BF16] = 0x1p-9};
+        [LP_PRECISION_FP32] = 0x1p-24, [LP_PRECISION_TF32] = 0x1p-11, [LP_PRECISION_BF16] = 0x1p-8};
     enum { ROUNDS = 4 };
     const lp_adam *adam = &trainer->adam;
     size_t dense = adam->size - adam->table_size, of_rows = rows_size(trainer);
+    double unit = units[trainer->runner.precision];
     reference noisy = *r;
     noisy.gradients = lp_alloc(dense, sizeof(double));
     noisy.row_gradients = lp_alloc(of_rows, sizeof(double));
     bool good = noisy.gradients && noisy.row_gradients;
+    round_operands(r, trainer, unit);
     for (uint32_t round = 0; good && round < ROUNDS; round++) {
         memset(noisy.gradients, 0, dense * sizeof(double));
         memset(noisy.row_gradients, 0, of_rows * sizeof(double));
-        reference_run(&noisy, trainer, units[trainer->runner.precision], round);
+        reference_run(&noisy, trainer, unit, round);
         for (int i = 0; i < trainer->network.graph.parameter_count; i++) {
             gradient one = gradient_of(r, trainer, i, got), two = gradient_of(&noisy, trainer, i, got);
             double sum = 0;
