@@ -133,13 +133,13 @@ static const char *const examples[] = {
 const cli_verb cli_verb_inspect = {
     .name = "inspect",
     .summary = "report on a model as an HTML page with figures",
-    .description = "Writes a report on a model as one HTML page that needs no other file: the training run with its "
-                   "curves and scores "
-                   "beside baselines, the time encoding, attention and influence of events by the time since them, "
-                   "case studies with a "
-                   "slider over time, and where the model fails. Every figure has its numbers as CSV. What a model or "
-                   "its data cannot "
-                   "show is explained in its place. docs/inspect.md describes the figures.",
+    .description = "Writes a report on a model as one HTML page that needs no other file. It opens with whether the "
+                   "model beats the baselines and what "
+                   "the elapsed time is worth; then it shows what events change by the time since them, case studies "
+                   "with a slider over time, where the "
+                   "model fails, and the training. The time encoding and attention are folded. Figures have their "
+                   "numbers as CSV. What a model or its "
+                   "data cannot show is listed with the reason. docs/inspect.md describes the figures.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

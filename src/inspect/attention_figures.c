@@ -7,7 +7,7 @@
 #include <string.h>
 
 enum {
-    GROUPS = 6, /* curves of a figure: the most frequent values */
+    GROUPS = 4, /* curves of a figure: the most frequent values */
     BINS = 12,  /* of the time since the event */
     FEW = 5,    /* cases of a bin that is not shown */
     FUTURE_POINTS = 24,
@@ -52,16 +52,16 @@ static bool is_in(const lp_inspection *about, const grouping *g, int64_t event, 
 static lp_figure *figure_of(const lp_inspection *about, lp_figures *figures, const grouping *g, bool future)
 {
     const char *only = about->action < 0 ? "" : lp_figures_text(figures, ", only %s", about->options->action);
-    lp_figure *f = lp_figures_add(
-        figures, lp_figures_slug(figures, future ? "attention-future-" : "attention-", g->name),
-        lp_figures_text(figures,
-                        future ? "Attention to the last event in the time to come, by %s%s"
-                               : "Attention to the last event by the time since it, by %s%s",
-                        g->name, only),
-        future ? "For histories that have not gone on yet: how much weight their last event will have if the next one "
-                 "comes that much later. Bands are two standard errors."
-               : "A falling curve is an event that matters less the longer ago it is; a rising one is an event that "
-                 "matters later. Points are means over the next events that came, bands two standard errors.");
+    lp_figure *f =
+        lp_figures_add(figures, lp_figures_slug(figures, future ? "attention-future-" : "attention-", g->name),
+                       lp_figures_text(figures,
+                                       future ? "Attention to the last event in the time to come, by %s%s"
+                                              : "Attention to the last event by the time since it, by %s%s",
+                                       g->name, only),
+                       future ? "Looking ahead: how much the last event will count if the next comes this much later. "
+                                "Bands are two standard errors."
+                              : "A rising curve is an event that matters later. Points are means over the events that "
+                                "came, bands two standard errors.");
     f->x = (lp_figure_axis){"time since the last event", "lag_seconds",         LP_AXIS_TIME, true,
                             about->survey.shortest,      about->survey.longest, NULL,         0};
     f->y = (lp_figure_axis){.name = "mean attention weight", .column = "weight"};
@@ -77,9 +77,22 @@ static void add_points(lp_figures *figures, lp_figure *f, const char *name, cons
     if (shown == 0)
         return;
     lp_series *series = lp_figure_series(figures, f, *name ? name : "(none)", LP_MARK_LINE);
+    series->colour = lp_figures_colour(figures, name);
     for (int i = 0; i < count; i++)
-        if (bins[i].count >= few)
-            lp_series_add_interval(figures, series, point_of(&bins[i]));
+        lp_series_add_interval(figures, series,
+                               bins[i].count >= few ? point_of(&bins[i]) : (lp_point){NAN, NAN, NAN, NAN});
+}
+
+/* A last event without weight speaks through the query itself, and there is nothing to see. */
+static void leave_out_flat(lp_figure *f)
+{
+    double most = 0;
+    for (const lp_series *s = f->series; s; s = s->next)
+        for (int i = 0; i < s->count; i++)
+            most = fmax(most, s->points[i].y);
+    if (f->series && most < 0.02)
+        f->missing =
+            "The last event has less than 2 % of the attention: it enters as the query. See its influence instead.";
 }
 
 static void past_figure(const lp_inspection *about, lp_figures *figures, const grouping *g)
@@ -99,6 +112,7 @@ static void past_figure(const lp_inspection *about, lp_figures *figures, const g
         }
         add_points(figures, f, lp_names_get(g->values, group), bins, BINS, FEW);
     }
+    leave_out_flat(f);
     if (!f->series)
         f->missing = "No value has enough events in the sample for a curve; a larger --cases may help.";
 }
@@ -136,6 +150,7 @@ static void future_figure(const lp_inspection *about, lp_figures *figures, const
         }
         add_points(figures, f, lp_names_get(g->values, group), bins, FUTURE_POINTS, 2);
     }
+    leave_out_flat(f);
     if (!f->series)
         f->missing = "No value ends at least two of the sampled histories.";
 }

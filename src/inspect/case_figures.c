@@ -1,5 +1,5 @@
-/* case_figures.c: case studies (figures 7 and 8 of the paper): one history, the attention weight of each of its events, and the
- * predictions, as functions of the time of the next event. The page adds a slider over that time. */
+/* case_figures.c: case studies: one history, its predictions as functions of the time of the next event, the probability that nothing has
+ * happened yet, and the attention weight of each of its events (figures 7 and 8 of the paper). The page adds a slider over that time. */
 #include "inspect/inspection.h"
 
 #include "data/dataset/names.h"
@@ -12,8 +12,8 @@ enum {
     SHOWN = 12,      /* events of the history */
     CANDIDATES = 64, /* histories among which the most telling are found */
     STUDIES_MOST = 20,
-    CURVES = 6, /* predictions drawn as curves */
-    TOP = 5     /* predictions listed at each time */
+    CURVES = 4, /* predictions drawn as curves */
+    TOP = 3     /* predictions listed at each time */
 };
 
 typedef struct study {
@@ -84,8 +84,8 @@ static bool add_top(lp_buffer *out, const lp_survey *survey, const double *row)
     return good && lp_buffer_add(out, "]", 1);
 }
 
-/* {"lags":["1 minute",..],"events":[["buy coffee","2 days before"],..],"weights":[[..],..],"top":[[["buy tea",0.5],..],..]} */
-static bool add_details(const study *s, const char *const *names, lp_buffer *out)
+/* {"lags":["1 minute",..],"top":[[["buy tea",0.5],..],..]} */
+static bool add_details(const study *s, lp_buffer *out)
 {
     const lp_survey *survey = &s->about->survey;
     bool good = lp_buffer_print(out, "{\"lags\":[");
@@ -94,16 +94,6 @@ static bool add_details(const study *s, const char *const *names, lp_buffer *out
         lapse_duration_format(lp_survey_lag(survey, p, POINTS), words, sizeof words);
         good = lp_buffer_print(out, "%s", p ? "," : "") && lp_json_add(out, words);
     }
-    good = good && lp_buffer_print(out, "],\"events\":[");
-    for (int i = 0; good && i < s->events; i++)
-        good = lp_buffer_print(out, "%s", i ? "," : "") && lp_json_add(out, names[i]);
-    good = good && lp_buffer_print(out, "],\"weights\":[");
-    for (int p = 0; good && s->weights && p < POINTS; p++) {
-        good = lp_buffer_print(out, "%s[", p ? "," : "");
-        for (int i = 0; good && i < s->events; i++)
-            good = lp_buffer_print(out, "%s%.4g", i ? "," : "", s->weights[p * SHOWN + i]);
-        good = good && lp_buffer_print(out, "]");
-    }
     good = good && lp_buffer_print(out, "],\"top\":[");
     for (int p = 0; good && p < POINTS; p++)
         good = lp_buffer_print(out, "%s", p ? "," : "") &&
@@ -111,10 +101,10 @@ static bool add_details(const study *s, const char *const *names, lp_buffer *out
     return good && lp_buffer_print(out, "]}");
 }
 
-static const char *details(const study *s, const char *const *names)
+static const char *details(const study *s)
 {
     lp_buffer text = {0};
-    bool good = add_details(s, names, &text) && lp_buffer_add(&text, "", 1);
+    bool good = add_details(s, &text) && lp_buffer_add(&text, "", 1);
     const char *copy = good ? lp_figures_text(s->figures, "%s", text.data) : "";
     s->figures->failed |= !good;
     lp_buffer_clear(&text);
@@ -128,11 +118,9 @@ static const char *event_name(const study *s, uint64_t event, double last)
 {
     const lapse_dataset *d = s->about->dataset;
     bool action = d->field_count > 0 && d->fields[0].type == LAPSE_FIELD_ACTION;
-    char words[64] = "", name[72];
+    const char *name = "last";
     if (d->time[event] < last)
-        snprintf(name, sizeof name, "-%s", lapse_duration_format(last - d->time[event], words, sizeof words));
-    else
-        snprintf(name, sizeof name, "last");
+        name = lp_figures_text(s->figures, "-%s", lp_figures_duration(s->figures, last - d->time[event]));
     return lp_figures_text(s->figures, "%s%s%s, %s",
                            action ? lp_names_get(&d->fields[0].categories, d->fields[0].category[event]) : "",
                            action ? " " : "", lp_names_get(&d->types, d->type[event]), name);
@@ -150,46 +138,90 @@ static lp_figure_axis time_axis(const lp_survey *survey)
                             0};
 }
 
+static const char *case_id(const study *s)
+{
+    return lp_figures_text(s->figures, "case-%d", s->number);
+}
+
+static lp_figure *case_figure(const study *s, const char *kind, const char *title, const char *caption)
+{
+    lp_figure *f =
+        lp_figures_add(s->figures, lp_figures_text(s->figures, "case-%d-%s", s->number, kind), title, caption);
+    f->x = time_axis(&s->about->survey);
+    f->cursor = case_id(s);
+    return f;
+}
+
 static void weight_figure(const study *s)
 {
-    const lp_survey *survey = &s->about->survey;
-    const lapse_dataset *d = survey->dataset;
+    const lapse_dataset *d = s->about->survey.dataset;
     uint64_t end = d->start[s->sequence + 1];
-    const char *name = lp_names_get(&d->sequences, s->sequence);
-    lp_figure *f =
-        lp_figures_add(s->figures, lp_figures_text(s->figures, "case-%d-weights", s->number),
-                       lp_figures_text(s->figures, "Case %d, sequence %s: weight of each event", s->number, name),
-                       "Each row is an event of the history, oldest first, darker where it has more weight. The slider "
-                       "moves the time of "
-                       "the next event, and the bars below follow.");
-    f->x = time_axis(survey);
+    lp_figure *f = case_figure(
+        s, "weights",
+        lp_figures_text(s->figures, "Attention to each event of %s", lp_names_get(&d->sequences, s->sequence)),
+        "Each row is an event of the history, oldest first, darker where it has more weight.");
     f->y = (lp_figure_axis){.name = "", .column = "event", .type = LP_AXIS_NAMES};
     const char **names = lp_figure_names(s->figures, &f->y, s->events);
-    double *cell = s->weights ? lp_figure_grid(s->figures, f, s->events, POINTS) : NULL;
-    for (int i = 0; names && i < s->events; i++) {
+    double *cell = lp_figure_grid(s->figures, f, s->events, POINTS);
+    for (int i = 0; names && cell && i < s->events; i++) {
         names[i] = event_name(s, end - (uint64_t)(s->events - i), d->time[end - 1]);
-        for (int p = 0; cell && p < POINTS; p++) {
+        for (int p = 0; p < POINTS; p++) {
             cell[i * POINTS + p] = s->weights[p * SHOWN + i];
             f->grid.most = fmax(f->grid.most, cell[i * POINTS + p]);
         }
     }
-    if (!s->weights)
-        f->missing = "The model has no attention whose weights add up to 1; its predictions follow.";
-    if (names)
-        f->details = details(s, names);
 }
 
-static void prediction_figure(const study *s)
+static int64_t top_of(const study *s, int point)
 {
+    int64_t best = 0, classes = s->about->survey.classes;
+    const double *row = s->probabilities + (size_t)point * (size_t)classes;
+    for (int64_t k = 1; k < classes; k++)
+        best = row[k] > row[best] ? k : best;
+    return best;
+}
+
+/* "u17 after view camera: buy camera, after 1 hour view camera, after 7 days view lens": the most probable event, where it stays for some
+ * points. */
+static const char *finding(const study *s)
+{
+    enum { STAYS = 4, PARTS = 3 };
     const lp_survey *survey = &s->about->survey;
-    size_t classes = (size_t)survey->classes;
-    int64_t chosen[CURVES];
+    const lapse_dataset *d = survey->dataset;
+    const char *text = lp_figures_text(s->figures, "%s after %s", lp_names_get(&d->sequences, s->sequence),
+                                       lp_names_get(&d->types, d->type[d->start[s->sequence + 1] - 1]));
+    int64_t before = -1;
+    for (int p = 0, next, count = 0; p < POINTS && count < PARTS; p = next) {
+        int64_t top = top_of(s, p);
+        for (next = p + 1; next < POINTS && top_of(s, next) == top; next++)
+            continue;
+        if (next - p < STAYS || top == before)
+            continue;
+        const char *when = count++ == 0
+                               ? ": "
+                               : lp_figures_text(s->figures, ", after %s ",
+                                                 lp_figures_duration(s->figures, lp_survey_lag(survey, p, POINTS)));
+        text = lp_figures_text(s->figures, "%s%s%s", text, when,
+                               lapse_model_target_name(survey->model, survey->target, top));
+        before = top;
+    }
+    return text;
+}
+
+/* The classes with the highest peaks. Returns their number; *varies: whether one of them depends on the time. */
+static int choose_classes(const study *s, int64_t chosen[CURVES], bool *varies)
+{
+    size_t classes = (size_t)s->about->survey.classes;
     double peaks[CURVES];
     int count = 0;
+    *varies = false;
     for (size_t k = 0; k < classes; k++) {
-        double peak = 0;
-        for (int p = 0; p < POINTS; p++)
+        double peak = 0, low = 1;
+        for (int p = 0; p < POINTS; p++) {
             peak = fmax(peak, s->probabilities[(size_t)p * classes + k]);
+            low = fmin(low, s->probabilities[(size_t)p * classes + k]);
+        }
+        *varies |= peak - low > 1e-4;
         int place = count < CURVES ? count++ : CURVES;
         for (; place > 0 && peaks[place - 1] < peak; place--)
             if (place < CURVES) {
@@ -201,20 +233,46 @@ static void prediction_figure(const study *s)
             peaks[place] = peak;
         }
     }
-    lp_figure *f =
-        lp_figures_add(s->figures, lp_figures_text(s->figures, "case-%d-predictions", s->number),
-                       lp_figures_text(s->figures, "Case %d: predictions by the time of the next event", s->number),
-                       "The probability of each event if the next one comes that much later; curves that cross change "
-                       "the prediction.");
-    f->x = time_axis(survey);
-    f->y = (lp_figure_axis){.name = "probability", .column = "probability", .type = LP_AXIS_PERCENT};
+    return count;
+}
+
+static void prediction_figure(const study *s)
+{
+    const lp_survey *survey = &s->about->survey;
+    int64_t chosen[CURVES];
+    bool varies;
+    int count = choose_classes(s, chosen, &varies);
+    lp_figure *f = case_figure(s, "predictions", finding(s),
+                               "The probability of each event if the next one comes that much later.");
+    const lp_figure_axis probability = {.name = "probability", .column = "probability", .type = LP_AXIS_PERCENT};
     f->series_column = survey->target;
+    const char **names = NULL;
+    lp_series *dots = NULL;
+    if (varies) {
+        f->y = probability;
+        f->details = details(s);
+    } else {
+        f->caption =
+            "The probability of each event, whenever the next one comes: the model does not see the elapsed time.";
+        f->cursor = NULL;
+        f->x = probability;
+        f->y = (lp_figure_axis){.name = "", .column = survey->target, .type = LP_AXIS_NAMES};
+        names = lp_figure_names(s->figures, &f->y, count);
+        dots = lp_figure_series(s->figures, f, "prediction", LP_MARK_INTERVAL);
+    }
     for (int i = 0; i < count; i++) {
-        lp_series *curve = lp_figure_series(
-            s->figures, f, lapse_model_target_name(survey->model, survey->target, chosen[i]), LP_MARK_LINE);
-        for (int p = 0; p < POINTS; p++)
-            lp_series_add(s->figures, curve, lp_survey_lag(survey, p, POINTS),
-                          s->probabilities[(size_t)p * classes + (size_t)chosen[i]]);
+        const char *name = lapse_model_target_name(survey->model, survey->target, chosen[i]);
+        const double *p = s->probabilities + chosen[i];
+        if (!varies) {
+            if (names)
+                names[i] = lp_figures_text(s->figures, "%s", name);
+            lp_series_add(s->figures, dots, *p, i);
+            continue;
+        }
+        lp_series *curve = lp_figure_series(s->figures, f, name, LP_MARK_LINE);
+        curve->colour = lp_figures_colour(s->figures, name);
+        for (int k = 0; k < POINTS; k++)
+            lp_series_add(s->figures, curve, lp_survey_lag(survey, k, POINTS), p[(size_t)k * (size_t)survey->classes]);
     }
 }
 
@@ -224,13 +282,12 @@ static lapse_status survival_figure(const study *s, lapse_error *error)
     const lp_survey *survey = &s->about->survey;
     lp_next_time law;
     LP_TRY(lp_session_law(survey->session, &law, error));
-    lp_figure *f = lp_figures_add(
-        s->figures, lp_figures_text(s->figures, "case-%d-survival", s->number),
-        lp_figures_text(s->figures, "Case %d: probability that nothing has happened yet", s->number),
-        lp_figures_text(s->figures,
-                        "The curve falls where the next event is expected; the median is %s after the last event.",
-                        lapse_duration_format(lp_next_time_quantile(&law, 0.5), (char[64]){0}, 64)));
-    f->x = time_axis(survey);
+    lp_figure *f = case_figure(s, "survival",
+                               lp_figures_text(s->figures, "%s: an even chance of the next event within %s",
+                                               lp_names_get(&survey->dataset->sequences, s->sequence),
+                                               lp_figures_duration(s->figures, lp_next_time_quantile(&law, 0.5))),
+                               "The probability that nothing has happened yet, by the time since the last event. It "
+                               "falls where the next event is expected.");
     f->y = (lp_figure_axis){"no event yet", "survival", LP_AXIS_PERCENT, false, 0, 1, NULL, 0};
     lp_series *curve = lp_figure_series(s->figures, f, "", LP_MARK_LINE);
     for (int p = 0; p < POINTS; p++) {
@@ -288,10 +345,14 @@ static lapse_status make(lp_inspection *about, lp_figures *figures, double *prob
                    .probabilities = probabilities,
                    .weights = about->survey.block < 0 ? NULL : weights};
         LP_TRY(query(&s, error));
-        weight_figure(&s);
+        figures->section = i == 0 ? "lead" : "cases";
         prediction_figure(&s);
+        figures->section = "cases";
         if (lp_model_predicts_time(about->model))
             LP_TRY(survival_figure(&s, error));
+        figures->section = "curious";
+        if (s.weights)
+            weight_figure(&s);
     }
     if (count > 0 && !lp_model_predicts_time(about->model))
         lp_figures_missing(figures, "case-survival", "Cases: probability that nothing has happened yet", LP_NO_TIMES);

@@ -14,15 +14,12 @@
 #include <string.h>
 
 enum {
-    ROWS_MOST = 50,  /* frequencies of Phi */
-    WITHIN = 8,      /* samples per column for the band */
-    PAIR_CELLS = 48, /* of each axis of K(t1, t2) */
-    CURVES_MOST = 6, /* periods that have a curve */
-    CURVE_POINTS = 121,
+    ROWS_MOST = 50, /* frequencies of Phi */
+    WITHIN = 8,     /* samples per column for the band */
     BINS = 40,
-    FILE_WIDTH = 984,
-    FILE_CURVE_COLUMNS = 860,
-    FILE_CELL_COLUMNS = 215
+    FILE_WIDTH = 520,
+    FILE_LEFT = 130,
+    FILE_COLUMNS = 368
 };
 
 static bool is_log(const lapse_lags *lags)
@@ -45,27 +42,44 @@ static void column_lags(const lapse_lags *lags, int columns, int column, double 
 
 /* --------------------------------------------------------------------------------------------- spectrum ------- */
 
-void lp_spectrum_figure(lp_figures *figures, const lapse_spectrum *s)
+void lp_spectrum_figure(lp_figures *figures, const lapse_spectrum *s, const lapse_lags *lags)
 {
-    double shortest, longest;
-    lp_spectrum_periods(s, &shortest, &longest);
-    /* A margin around the stems, and a minimum width if all periods are equal. */
-    double margin = fmax(pow(longest / shortest, 0.03), 1.3);
-    lp_figure *f = lp_figures_add(figures, "spectrum", "Spectrum: weight of each period in the kernel",
-                                  "A high stem is a period that the model uses much: events that far apart, or a "
-                                  "multiple of it, look alike to it.");
-    f->x =
-        (lp_figure_axis){"period", "period_seconds", LP_AXIS_TIME, true, shortest / margin, longest * margin, NULL, 0};
+    int finite = 0, heaviest = -1;
+    double all = 0;
+    for (int i = 0; i < s->count; i++) {
+        if (!isfinite(s->period[i]))
+            continue;
+        finite++;
+        all += s->weight[i];
+        heaviest = heaviest < 0 || s->weight[i] > s->weight[heaviest] ? i : heaviest;
+    }
+    const char *title = "The kernel has no periods";
+    if (all > 0)
+        title = lp_figures_text(figures, "The period of %s has the largest weight: %.1f %% of the kernel",
+                                lapse_duration_format(s->period[heaviest], (char[64]){0}, 64),
+                                100 * s->weight[heaviest] / all);
+    lp_figure *f = lp_figures_add(figures, "spectrum", title,
+                                  lp_figures_text(figures,
+                                                  "Tall stems are the time scales that the model relies on. If all "
+                                                  "periods counted the same, each would have %.1f %%.",
+                                                  100.0 / fmax(finite, 1)));
+    f->x = lag_axis(lags);
+    f->x.name = "period";
+    f->x.column = "period_seconds";
     f->y = (lp_figure_axis){.name = "weight", .column = "weight"};
     f->series_column = "kind";
     lp_series *first = lp_figure_series(figures, f, "period", LP_MARK_STEM), *harmonics = NULL;
     for (int i = 0; i < s->count; i++) {
-        if (!isfinite(s->period[i]))
+        if (!(s->period[i] >= lags->from && s->period[i] <= lags->to))
             continue;
         if (s->harmonic[i] > 1 && !harmonics)
             harmonics = lp_figure_series(figures, f, "its harmonics", LP_MARK_STEM);
         lp_series_add(figures, s->harmonic[i] > 1 ? harmonics : first, s->period[i], s->weight[i]);
     }
+    lp_series *equal = lp_figure_series(figures, f, "equal weights", LP_MARK_LINE);
+    equal->colour = LP_COLOUR_REFERENCE;
+    lp_series_add(figures, equal, lags->from, all / fmax(finite, 1));
+    lp_series_add(figures, equal, lags->to, all / fmax(finite, 1));
 }
 
 /* ----------------------------------------------------------------------------------------------- kernel ------- */
@@ -87,9 +101,9 @@ static lp_point kernel_point(const lapse_spectrum *s, double from, double to)
 
 void lp_kernel_figure(lp_figures *figures, const lapse_spectrum *s, const lapse_lags *lags, int columns)
 {
-    lp_figure *f = lp_figures_add(figures, "kernel", "Kernel K(lag)",
-                                  "How alike two times are at each lag. The line is the mean over the lags of a pixel, "
-                                  "the band goes from their minimum to their maximum.");
+    lp_figure *f = lp_figures_add(
+        figures, "kernel", "Kernel K(lag): how alike two times are",
+        "The line is the mean over the lags of a pixel, the band goes from their minimum to their maximum.");
     f->x = lag_axis(lags);
     f->y = (lp_figure_axis){.name = "K(lag)", .column = "kernel"};
     lp_series *curve = lp_figure_series(figures, f, "K", LP_MARK_LINE);
@@ -97,87 +111,6 @@ void lp_kernel_figure(lp_figures *figures, const lapse_spectrum *s, const lapse_
         double from, to;
         column_lags(lags, columns, i, &from, &to);
         lp_series_add_interval(figures, curve, kernel_point(s, from, to));
-    }
-}
-
-void lp_kernel_pair_figure(lp_figures *figures, const lapse_spectrum *s)
-{
-    double shortest, longest, end = 0;
-    lp_spectrum_periods(s, &shortest, &longest);
-    for (int rank = 0; rank < s->count && end == 0; rank++)
-        if (isfinite(s->period[s->order[rank]]))
-            end = 3 * s->period[s->order[rank]];
-    end = end > 0 ? end : longest;
-    lp_figure *f = lp_figures_add(figures, "kernel-pairs", "Kernel of two times, K(t1, t2)",
-                                  "Red where the encodings of two times are alike, blue where they are opposite; over "
-                                  "three turns of the period with the largest weight. Stripes along the diagonal mean "
-                                  "that only the lag matters.");
-    f->x = (lp_figure_axis){"t1", "t1_seconds", LP_AXIS_TIME, false, 0, end, NULL, 0};
-    f->y = (lp_figure_axis){"t2", "t2_seconds", LP_AXIS_TIME, false, 0, end, NULL, 0};
-    double *cell = lp_figure_grid(figures, f, PAIR_CELLS, PAIR_CELLS), most = 0;
-    for (int row = 0; cell && row < PAIR_CELLS; row++)
-        for (int column = 0; column < PAIR_CELLS; column++, cell++) {
-            double low1 = end * column / PAIR_CELLS, high1 = end * (column + 1) / PAIR_CELLS;
-            double high2 = end - end * row / PAIR_CELLS, low2 = end - end * (row + 1) / PAIR_CELLS;
-            for (int i = 0; i < s->count; i++) {
-                double w = s->frequency[i];
-                *cell += s->cosine[i] * s->cosine[i] * lp_cosine_mean(w, low1, high1) * lp_cosine_mean(w, low2, high2) +
-                         s->sine[i] * s->sine[i] * lp_sine_mean(w, low1, high1) * lp_sine_mean(w, low2, high2);
-            }
-            most = fmax(most, fabs(*cell));
-        }
-    f->grid.most = most;
-    f->grid.diverging = true;
-}
-
-/* The weight of a period and of its harmonics, which follow it. */
-static double series_weight(const lapse_spectrum *s, int first)
-{
-    double sum = s->weight[first];
-    for (int i = first + 1; i < s->count && s->harmonic[i] > 1; i++)
-        sum += s->weight[i];
-    return sum;
-}
-
-/* The periods with the largest weights, harmonics included, in that order. */
-static int heaviest_periods(const lapse_spectrum *s, int chosen[CURVES_MOST])
-{
-    int count = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (s->harmonic[i] != 1 || !isfinite(s->period[i]))
-            continue;
-        int place = count < CURVES_MOST ? count++ : CURVES_MOST;
-        for (; place > 0 && series_weight(s, chosen[place - 1]) < series_weight(s, i); place--)
-            if (place < CURVES_MOST)
-                chosen[place] = chosen[place - 1];
-        if (place < CURVES_MOST)
-            chosen[place] = i;
-    }
-    return count;
-}
-
-void lp_period_kernel_figure(lp_figures *figures, const lapse_spectrum *s)
-{
-    int chosen[CURVES_MOST], count = heaviest_periods(s, chosen);
-    lp_figure *f =
-        lp_figures_add(figures, "kernel-periods", "Kernel of each period",
-                       "One curve for each of the periods with the largest weights, with its harmonics, over "
-                       "two turns: its part of K(lag). A peak that is narrower than a cosine comes from the "
-                       "harmonics.");
-    f->x = (lp_figure_axis){.name = "lag in periods", .column = "lag_periods", .from = 0, .to = 2};
-    f->y = (lp_figure_axis){.name = "part of K(lag)", .column = "kernel"};
-    f->series_column = "period";
-    for (int rank = 0; rank < count; rank++) {
-        char name[64];
-        int first = chosen[rank];
-        lp_series *curve =
-            lp_figure_series(figures, f, lapse_duration_format(s->period[first], name, sizeof name), LP_MARK_LINE);
-        for (int point = 0; point < CURVE_POINTS; point++) {
-            double turns = 2.0 * point / (CURVE_POINTS - 1), value = 0;
-            for (int i = first; i < s->count && (i == first || s->harmonic[i] > 1); i++)
-                value += s->weight[i] * cos(fabs(s->frequency[i]) * s->period[first] * turns);
-            lp_series_add(figures, curve, turns, value);
-        }
     }
 }
 
@@ -207,9 +140,13 @@ void lp_phi_figure(lp_figures *figures, const lapse_spectrum *s, const lapse_lag
             ? lp_figures_text(figures, "Features Phi(lag) of the %d frequencies with the largest weights, of %d", rows,
                               s->count)
             : "Features Phi(lag) by period";
-    lp_figure *f = lp_figures_add(figures, "phi", title,
-                                  "Each row is a feature that the model sees of a lag: red above zero, blue below. "
-                                  "White stretches on the left are waves too short to be seen at this scale.");
+    lp_figure *f = lp_figures_add(
+        figures, "phi", title,
+        "Each row is a feature that the model sees of a lag: red above zero, blue below. Sines are blank on the left, "
+        "where the lag is much shorter than the period, and waves are blank on the right, where one pixel has many "
+        "turns. "
+        "`lapse kernel --csv` prints the numbers.");
+    f->csv_left_out = true;
     f->x = lag_axis(lags);
     f->y = (lp_figure_axis){.name = "", .column = "feature", .type = LP_AXIS_NAMES};
     const char **names = lp_figure_names(figures, &f->y, 2 * rows);
@@ -248,8 +185,7 @@ void lp_density_figure(lp_figures *figures, const lapse_spectrum *s)
         total++;
     }
     lp_figure *f = lp_figures_add(figures, "frequency-density", "Learned density of frequencies",
-                                  "Where the learned distribution of frequencies has its mass, by the period that they "
-                                  "belong to: high where the model samples many.");
+                                  "High where the model samples many frequencies, by their periods.");
     f->x = (lp_figure_axis){
         "period", "period_seconds", LP_AXIS_TIME, true, shortest, shortest * exp(width * BINS), NULL, 0};
     f->y = (lp_figure_axis){.name = "samples per decade", .column = "samples_per_decade", .type = LP_AXIS_PERCENT};
@@ -266,12 +202,14 @@ static bool draw_file(const lapse_spectrum *s, const lapse_lags *lags, const cha
                       lp_svg *svg)
 {
     char note[128];
-    lp_spectrum_figure(figures, s);
-    lp_kernel_figure(figures, s, lags, FILE_CURVE_COLUMNS);
-    lp_phi_figure(figures, s, lags, FILE_CELL_COLUMNS);
+    lp_spectrum_figure(figures, s, lags);
+    lp_kernel_figure(figures, s, lags, FILE_COLUMNS);
+    lp_phi_figure(figures, s, lags, FILE_COLUMNS / 2);
     int height = 70;
-    for (const lp_figure *f = figures->first; f; f = f->next)
+    for (lp_figure *f = figures->first; f; f = f->next) {
+        f->left = FILE_LEFT; /* so that the time axes line up */
         height += lp_figure_height(f, FILE_WIDTH, true);
+    }
     lp_svg_open(svg, FILE_WIDTH, height, title);
     lp_svg_words(svg, "title", 8, 34, title);
     snprintf(note, sizeof note, "%d frequencies, K(0) = %.4g", s->count, lapse_spectrum_kernel(s, 0));

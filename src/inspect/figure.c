@@ -1,8 +1,12 @@
 /* figure.c: builds figures and writes their numbers as CSV. */
 #include "inspect/figure.h"
 
+#include "inspect/svg.h"
+#include "lapse.h"
+
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 void lp_figures_clear(lp_figures *figures)
@@ -34,6 +38,21 @@ const char *lp_figures_text(lp_figures *figures, const char *format, ...)
     vsnprintf(text, (size_t)size + 1, format, arguments);
     va_end(arguments);
     return text;
+}
+
+const char *lp_figures_whole(lp_figures *figures, int64_t number)
+{
+    const char *rest = number < 1000 ? "" : lp_figures_text(figures, ",%03d", (int)(number % 1000));
+    return number < 1000 ? lp_figures_text(figures, "%d", (int)number)
+                         : lp_figures_text(figures, "%s%s", lp_figures_whole(figures, number / 1000), rest);
+}
+
+const char *lp_figures_duration(lp_figures *figures, double seconds)
+{
+    char words[64], *unit;
+    double value = strtod(lapse_duration_format(seconds, words, sizeof words), &unit);
+    int letters = (int)strlen(unit) - (value > 1 && value < 1.05); /* 1.03 hours are 1 hour */
+    return lp_figures_text(figures, value < 9.95 ? "%.2g%.*s" : "%.0f%.*s", value, letters, unit);
 }
 
 const char *lp_figures_slug(lp_figures *figures, const char *prefix, const char *text)
@@ -82,6 +101,21 @@ lp_figure *lp_figures_add(lp_figures *figures, const char *id, const char *title
 void lp_figures_missing(lp_figures *figures, const char *id, const char *title, const char *reason)
 {
     lp_figures_add(figures, id, title, "")->missing = reason;
+}
+
+int lp_figures_colour(lp_figures *figures, const char *name)
+{
+    enum {
+        FIRST = LP_COLOUR_OTHER + 1,
+        EVENTS = LP_SVG_COLOURS - FIRST,
+        MOST = sizeof figures->coloured / sizeof *figures->coloured
+    };
+    int i = 0;
+    while (i < figures->colour_count && strcmp(figures->coloured[i], name) != 0)
+        i++;
+    if (i == figures->colour_count && i < MOST)
+        figures->coloured[figures->colour_count++] = lp_figures_text(figures, "%s", name);
+    return FIRST + i % EVENTS + LP_SVG_COLOURS * (i / EVENTS);
 }
 
 lp_series *lp_figure_series(lp_figures *figures, lp_figure *figure, const char *name, lp_series_mark mark)
@@ -195,6 +229,8 @@ bool lp_figure_csv(const lp_figure *figure, bool safe, lp_buffer *out)
     for (const lp_series *s = figure->series; good && s; s = s->next)
         for (int i = 0; good && i < s->count; i++) {
             const lp_point *p = &s->points[i];
+            if (isnan(p->x)) /* a gap in a line */
+                continue;
             good = add_text(out, s->name, safe) && lp_buffer_add(out, ",", 1) &&
                    add_value(out, &figure->x, p->x, safe) && lp_buffer_add(out, ",", 1) &&
                    add_value(out, &figure->y, p->y, safe);

@@ -41,10 +41,14 @@ typedef struct lp_point {
     double low, high; /* an interval; NaN: none */
 } lp_point;
 
+/* The model, or the only series of a figure, has colour 0; what it is compared with has colour 1. Events have the others, each the same
+ * in all figures (lp_figures_colour). */
+enum { LP_COLOUR_REFERENCE = -1, LP_COLOUR_MODEL = 0, LP_COLOUR_OTHER = 1 };
+
 typedef struct lp_series {
     const char *name; /* "": not in the legend */
     lp_series_mark mark;
-    int colour; /* of the palette; -1: grey and dashed, for a reference */
+    int colour; /* of the palette; LP_COLOUR_REFERENCE: thin and dashed */
     lp_point *points;
     int count;
     size_t capacity;
@@ -58,29 +62,34 @@ typedef struct lp_grid {
     double *values; /* in the arena */
     double most;    /* the value of the strongest colour */
     bool diverging; /* from -most to most, otherwise from 0 */
-    bool numbers;   /* cells show their value in percent */
+    bool numbers;   /* cells show their value in percent; all values are fractions */
 } lp_grid;
 
 typedef struct lp_figure {
-    const char *section; /* of the report */
-    const char *id;      /* letters, digits and '-'; unique */
-    const char *title;
+    const char *section;       /* of the report */
+    const char *id;            /* letters, digits and '-'; unique */
+    const char *title;         /* what it shows, from its numbers */
     const char *caption;       /* a sentence: how to read it */
     const char *missing;       /* a sentence: why there are no numbers; NULL: there are */
     const char *series_column; /* what the names of series are, in CSV: "event" */
     lp_figure_axis x, y;
     lp_series *series, *last_series;
     lp_grid grid;        /* rows 0: none */
-    const char *details; /* JSON for the page's script, in the arena; NULL: none */
+    double left;         /* width of the left margin, at least */
+    bool csv_left_out;   /* of the page: another command prints the numbers */
+    const char *details; /* of a case: JSON for the page's script, in the arena; NULL: none */
+    const char *cursor;  /* id of the case whose slider moves a line along the x axis; NULL: none */
     struct lp_figure *next;
 } lp_figure;
 
 typedef struct lp_figures {
     lp_arena arena;
     lp_figure *first, *last;
-    const char *section; /* of the next figures */
-    bool failed;         /* out of memory: something is missing */
-    lp_figure spare;     /* written to instead after a failure */
+    const char *section;      /* of the next figures */
+    const char *coloured[16]; /* names that have a colour */
+    int colour_count;
+    bool failed;     /* out of memory: something is missing */
+    lp_figure spare; /* written to instead after a failure */
     lp_series spare_series;
 } lp_figures;
 
@@ -96,11 +105,20 @@ void lp_figures_missing(lp_figures *figures, const char *id, const char *title, 
 /* A text in the arena; "" after a failure. */
 const char *lp_figures_text(lp_figures *figures, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
+/* A number with thousands separators. */
+const char *lp_figures_whole(lp_figures *figures, int64_t number);
+
+/* A duration in two digits: "34 minutes". */
+const char *lp_figures_duration(lp_figures *figures, double seconds);
+
 /* A text for ids: lower-case letters and digits, and '-' for other characters. */
 const char *lp_figures_slug(lp_figures *figures, const char *prefix, const char *text);
 
 /* Zeroed memory in the arena; NULL after a failure. */
 void *lp_figures_alloc(lp_figures *figures, size_t count, size_t size);
+
+/* The colour of an event on the whole page. */
+int lp_figures_colour(lp_figures *figures, const char *name);
 
 /* Adds a series with the next colour; the name is copied. */
 lp_series *lp_figure_series(lp_figures *figures, lp_figure *figure, const char *name, lp_series_mark mark);

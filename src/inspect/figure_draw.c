@@ -5,17 +5,20 @@
 #include "inspect/axis.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
     HEADING = 26,     /* height of a title of one line */
     LEGEND_LINE = 18, /* height of a line of the legend */
     BOTTOM = 46,      /* height of the ticks and the name of the x axis */
-    PLOT = 210,       /* height of the plot of series */
+    PLOT = 190,       /* height of the plot of series */
     ROW_MOST = 22,    /* height of a row of a grid, at most */
-    Y_LETTERS = 26,   /* of a name of the y axis, at most */
-    NAME_BYTES = 72,  /* of a shortened name */
-    RIGHT = 28,       /* margin on the right, for half of the last tick's label */
+    DOTS_MOST = 24,   /* points of a line with dots */
+    X_LETTERS = 16,   /* of a name of the x axis, at most */
+    Y_LETTERS = 24,   /* of a name of the y axis, at most */
+    NAME_BYTES = 192, /* of a shortened name */
+    RIGHT = 22,       /* margin on the right, for half of the last tick's label */
     LEVELS = 12       /* colours of a grid on each side of zero */
 };
 
@@ -26,28 +29,45 @@ typedef struct canvas {
     double left, right, top, bottom;
 } canvas;
 
-/* Shortens a name to some characters, the last of which is then an ellipsis. Text that is not UTF-8 is cut by bytes. */
-static const char *shorten(const char *name, int characters, char out[NAME_BYTES])
+/* The bytes of so many characters of a text. Text that is not UTF-8 counts by bytes. *count: the characters that there are. */
+static size_t bytes_of(const char *text, int characters, int *count)
 {
-    const char *end = name + strlen(name), *at = name, *cut = name;
-    int count = 0;
-    for (; at < end; count++) {
+    const char *end = text + strlen(text), *at = text;
+    for (*count = 0; at < end && *count < characters; ++*count) {
         size_t size = lp_utf8_size(at, end);
-        if (count < characters - 1)
-            cut = at + (size ? size : 1);
         at += size ? size : 1;
     }
-    size_t bytes = (size_t)((count <= characters ? end : cut) - name);
-    if (bytes > NAME_BYTES - 4) {
-        for (bytes = NAME_BYTES - 4; bytes > 0 && ((unsigned char)name[bytes] & 0xc0) == 0x80; bytes--)
-            continue;
-        count = characters + 1;
-    }
-    memcpy(out, name, bytes);
-    out[bytes] = 0;
-    if (count > characters)
-        memcpy(out + bytes, "\xe2\x80\xa6", 4);
+    return (size_t)(at - text);
+}
+
+/* Shortens a name to some characters: an ellipsis takes the place of its middle. */
+static const char *shorten(const char *name, int characters, char out[NAME_BYTES])
+{
+    int count, ignored, head = characters * 3 / 5;
+    bytes_of(name, 1 << 30, &count);
+    if (count <= characters)
+        snprintf(out, NAME_BYTES, "%s", name);
+    else
+        snprintf(out, NAME_BYTES, "%.*s\xe2\x80\xa6%s", (int)bytes_of(name, head, &ignored), name,
+                 name + bytes_of(name, count - (characters - 1 - head), &ignored));
     return out;
+}
+
+/* The same for a name of an axis. Names that become equal get a number. */
+static const char *shorten_name(const lp_figure_axis *axis, int index, int characters, char out[NAME_BYTES])
+{
+    char other[NAME_BYTES], number[16];
+    const char *name = axis->names[index] ? axis->names[index] : "";
+    int same = 1;
+    shorten(name, characters, out);
+    for (int i = 0; i < index; i++)
+        same += axis->names[i] && strcmp(axis->names[i], name) != 0 &&
+                strcmp(shorten(axis->names[i], characters, other), out) == 0;
+    if (same == 1)
+        return out;
+    snprintf(number, sizeof number, " %d", same);
+    shorten(name, characters - (int)strlen(number), out);
+    return strncat(out, number, NAME_BYTES - 1 - strlen(out));
 }
 
 /* The width of a shortened name in pixels, at most: fonts differ. */
@@ -66,11 +86,22 @@ static double width_of(const char *name, int most)
 
 /* ------------------------------------------------------------------------------------------------ legend ------ */
 
-enum { LEGEND_LETTERS = 32 };
+enum { LEGEND_LETTERS = 42 };
+
+/* Whether dots have names on the y axis, and their values beside them. */
+static bool is_across(const lp_figure *figure)
+{
+    return figure->series && figure->series->mark == LP_MARK_INTERVAL && figure->y.type == LP_AXIS_NAMES;
+}
 
 static bool has_legend(const lp_figure *figure)
 {
-    return figure->series && (figure->series->next || figure->series->colour < 0);
+    return figure->series && !is_across(figure) && (figure->series->next || figure->series->colour < 0);
+}
+
+static void draw_dot(lp_svg *svg, int colour, double x, double y)
+{
+    lp_svg_print(svg, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\"/>\n", colour % LP_SVG_COLOURS, x, y);
 }
 
 /* The class of lines whose colour has been used before. */
@@ -103,6 +134,8 @@ static int legend(const lp_figure *figure, lp_svg *svg, double left, double righ
             char name[NAME_BYTES];
             if (s->colour < 0)
                 lp_svg_line(svg, "reference", x, y, x + 20, y);
+            else if (s->mark == LP_MARK_STEM || s->mark == LP_MARK_INTERVAL)
+                draw_dot(svg, s->colour, x + 10, y);
             else
                 lp_svg_print(svg, "<line class=\"line c%d%s\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
                              s->colour % LP_SVG_COLOURS, again(s), x, y, x + 20, y);
@@ -123,7 +156,7 @@ static void widen(double value, bool log, double *from, double *to)
     *to = fmax(*to, value);
 }
 
-/* The range of an axis: that of the figure, or that of its values. */
+/* The range of an axis: that of the figure, or that of its values. An axis of values has 0, so that noise does not look like a signal. */
 static void range(const lp_figure *figure, const lp_figure_axis *axis, bool is_y, double *from, double *to)
 {
     *from = axis->from;
@@ -135,8 +168,11 @@ static void range(const lp_figure *figure, const lp_figure_axis *axis, bool is_y
     }
     if (*from != *to)
         return;
+    bool values = is_y || is_across(figure);
     *from = INFINITY;
     *to = -INFINITY;
+    if (values)
+        widen(0, axis->log, from, to);
     for (const lp_series *s = figure->series; s; s = s->next)
         for (int i = 0; i < s->count; i++) {
             bool along = s->mark == LP_MARK_INTERVAL ? (figure->y.type == LP_AXIS_NAMES) != is_y : is_y;
@@ -145,8 +181,6 @@ static void range(const lp_figure *figure, const lp_figure_axis *axis, bool is_y
                 widen(s->points[i].low, axis->log, from, to);
                 widen(s->points[i].high, axis->log, from, to);
             }
-            if (is_y && (s->mark == LP_MARK_STEM || s->mark == LP_MARK_STEPS))
-                widen(0, axis->log, from, to);
         }
     if (!(*from <= *to)) {
         *from = axis->log ? 1 : 0;
@@ -159,10 +193,9 @@ static void range(const lp_figure *figure, const lp_figure_axis *axis, bool is_y
         *to *= margin;
         return;
     }
-    bool zero = *from == 0;
-    double margin = *to > *from ? (is_y ? 0.05 * (*to - *from) : 0) : fmax(fabs(*to) * 0.1, 0.5);
-    *from -= zero && is_y ? 0 : margin;
-    *to += margin;
+    double margin = *to > *from ? (values ? 0.05 * (*to - *from) : 0) : fmax(fabs(*to) * 0.1, 0.5);
+    *from -= *from == 0 && values ? 0 : margin;
+    *to += is_y || !values ? margin : 6 * margin; /* numbers are beside the dots */
 }
 
 static int ticks_of(const lp_figure_axis *axis, const lp_axis *scale, double apart, int wanted, lp_tick *ticks)
@@ -190,7 +223,7 @@ static void x_names(const canvas *c)
         char name[NAME_BYTES];
         double x = lp_axis_pixel(&c->x, i);
         lp_svg_print(c->svg, "<g transform=\"translate(%.1f %.1f) rotate(-40)\">", x + 4, c->bottom + 12);
-        lp_svg_words(c->svg, "label right", 0, 0, shorten(axis->names[i], 16, name));
+        lp_svg_words(c->svg, "label right", 0, 0, shorten_name(axis, i, X_LETTERS, name));
         lp_svg_print(c->svg, "</g>\n");
     }
 }
@@ -199,16 +232,17 @@ static double name_height(const lp_figure *figure)
 {
     double longest = 0;
     for (int i = 0; figure->x.type == LP_AXIS_NAMES && i < figure->x.name_count; i++)
-        longest = fmax(longest, width_of(figure->x.names[i], 16));
-    return longest * 0.65;
+        longest = fmax(longest, width_of(figure->x.names[i], X_LETTERS));
+    return fmax(0, longest * 0.65 - 10);
 }
 
 static void draw_x(const canvas *c)
 {
     lp_tick ticks[LP_TICKS];
     const lp_figure_axis *axis = &c->figure->x;
-    double below = c->bottom + 36 + name_height(c->figure) * (axis->type == LP_AXIS_NAMES);
-    int count = axis->type == LP_AXIS_NAMES ? 0 : ticks_of(axis, &c->x, 52, 6, ticks);
+    double below = c->bottom + 36 + name_height(c->figure);
+    int count =
+        axis->type == LP_AXIS_NAMES ? 0 : ticks_of(axis, &c->x, 52, (int)fmax(2, (c->right - c->left) / 42), ticks);
     for (int i = 0; i < count; i++) {
         double x = lp_axis_pixel(&c->x, ticks[i].value);
         lp_svg_line(c->svg, "grid", x, c->top, x, c->bottom);
@@ -229,8 +263,7 @@ static void y_names(const canvas *c)
         double y = lp_axis_pixel(&c->y, i);
         if (y - last < 12)
             continue;
-        lp_svg_words(c->svg, "label right", c->left - 7, y + 4,
-                     shorten(axis->names[i] ? axis->names[i] : "", Y_LETTERS, name));
+        lp_svg_words(c->svg, "label right", c->left - 7, y + 4, shorten_name(axis, i, Y_LETTERS, name));
         last = y;
     }
 }
@@ -259,7 +292,7 @@ static double left_margin(const lp_figure *figure)
     double longest = 0;
     for (int i = 0; figure->y.type == LP_AXIS_NAMES && i < figure->y.name_count; i++)
         longest = fmax(longest, width_of(figure->y.names[i] ? figure->y.names[i] : "", Y_LETTERS));
-    return figure->y.type == LP_AXIS_NAMES ? longest + 14 : 62;
+    return fmax(figure->left, figure->y.type == LP_AXIS_NAMES ? longest + 14 : 58);
 }
 
 /* ------------------------------------------------------------------------------------------------- marks ------ */
@@ -310,11 +343,6 @@ static void open_line(const canvas *c, const lp_series *s)
         lp_svg_print(c->svg, "<path class=\"line c%d%s\" d=\"", s->colour % LP_SVG_COLOURS, again(s));
 }
 
-static void draw_dot(const canvas *c, int colour, double x, double y)
-{
-    lp_svg_print(c->svg, "<circle class=\"c%d\" cx=\"%.1f\" cy=\"%.1f\" r=\"2.8\"/>\n", colour % LP_SVG_COLOURS, x, y);
-}
-
 static void draw_line(const canvas *c, const lp_series *s)
 {
     bool moved = false;
@@ -327,9 +355,9 @@ static void draw_line(const canvas *c, const lp_series *s)
         moved = shown;
     }
     lp_svg_print(c->svg, "\"/>\n");
-    for (int i = 0; i < s->count && s->count <= 40 && s->colour >= 0; i++)
+    for (int i = 0; i < s->count && s->count <= DOTS_MOST && s->colour >= 0; i++)
         if (drawable(&s->points[i]))
-            draw_dot(c, s->colour, x_of(c, s->points[i].x), y_of(c, s->points[i].y));
+            draw_dot(c->svg, s->colour, x_of(c, s->points[i].x), y_of(c, s->points[i].y));
 }
 
 static void draw_stems(const canvas *c, const lp_series *s)
@@ -338,7 +366,7 @@ static void draw_stems(const canvas *c, const lp_series *s)
         double x = x_of(c, s->points[i].x), y = y_of(c, s->points[i].y);
         lp_svg_print(c->svg, "<line class=\"c%d\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
                      s->colour % LP_SVG_COLOURS, x, y_of(c, 0), x, y);
-        draw_dot(c, s->colour, x, y);
+        draw_dot(c->svg, s->colour, x, y);
     }
 }
 
@@ -358,7 +386,7 @@ static void draw_steps(const canvas *c, const lp_series *s)
 
 static void draw_intervals(const canvas *c, const lp_series *s)
 {
-    bool across = c->figure->y.type == LP_AXIS_NAMES;
+    bool across = is_across(c->figure);
     for (int i = 0; i < s->count; i++) {
         const lp_point *p = &s->points[i];
         double x = x_of(c, p->x), y = y_of(c, p->y);
@@ -368,7 +396,14 @@ static void draw_intervals(const canvas *c, const lp_series *s)
             lp_svg_print(c->svg, "<line class=\"line c%d\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n",
                          s->colour % LP_SVG_COLOURS, across ? x_of(c, p->low) : x, across ? y : y_of(c, p->low),
                          across ? x_of(c, p->high) : x, across ? y : y_of(c, p->high));
-        draw_dot(c, s->colour, x, y);
+        draw_dot(c->svg, s->colour, x, y);
+        char number[32];
+        if (c->figure->x.type == LP_AXIS_PERCENT)
+            snprintf(number, sizeof number, "%.1f %%", 100 * p->x);
+        else
+            snprintf(number, sizeof number, "%.3f", p->x);
+        if (across)
+            lp_svg_words(c->svg, "label", 7 + (isfinite(p->high) ? x_of(c, p->high) : x), y + 4, number);
     }
 }
 
@@ -383,16 +418,14 @@ static void draw_series(const canvas *c, const lp_series *s)
 
 /* -------------------------------------------------------------------------------------------------- grid ------ */
 
-/* A diverging colour map: blue below 0, white at 0, red above; a sequential one is white to blue. */
-static void level_colour(bool diverging, int level, char out[8])
+/* A diverging colour map: blue below 0, nothing at 0, red above; a sequential one is blue. Cells with numbers stay light enough for them,
+ * or dark enough on a dark screen. */
+static void open_level(const canvas *c, int level, const char *element)
 {
-    static const double low[3] = {33, 102, 172}, high[3] = {178, 24, 43};
-    double part = fabs((double)level) / LEVELS;
-    const double *end = level < 0 || !diverging ? low : high;
-    int c[3];
-    for (int i = 0; i < 3; i++)
-        c[i] = (int)(255 + part * (end[i] - 255) + 0.5);
-    snprintf(out, 8, "#%02x%02x%02x", (unsigned)c[0] & 255u, (unsigned)c[1] & 255u, (unsigned)c[2] & 255u);
+    const lp_grid *grid = &c->figure->grid;
+    lp_svg_print(c->svg, "<%s class=\"cells %s\" fill-opacity=\"%.3f\" ", element,
+                 level < 0 || !grid->diverging ? "negative" : "positive",
+                 abs(level) * (grid->numbers ? 0.6 : 1) / LEVELS);
 }
 
 static int level_of(const lp_grid *grid, double value)
@@ -406,12 +439,8 @@ static void draw_cells(const canvas *c)
 {
     const lp_grid *grid = &c->figure->grid;
     double height = (c->bottom - c->top) / grid->rows, width = (c->right - c->left) / grid->cols;
-    lp_svg_print(c->svg, "<rect class=\"cells\" fill=\"#fff\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.1f\"/>\n",
-                 c->left, c->top, c->right - c->left, c->bottom - c->top);
     for (int colour = -LEVELS; colour <= LEVELS; colour++) {
-        char name[8];
         bool open = false;
-        level_colour(grid->diverging, colour, name);
         for (int row = 0; row < grid->rows && colour != 0; row++) {
             const double *line = grid->values + (size_t)row * (size_t)grid->cols;
             for (int i = 0, next; i < grid->cols; i = next) {
@@ -420,11 +449,14 @@ static void draw_cells(const canvas *c)
                     continue;
                 if (level != colour)
                     continue;
-                if (!open)
-                    lp_svg_print(c->svg, "<path class=\"cells\" fill=\"%s\" d=\"", name);
+                if (!open) {
+                    open_level(c, colour, "path");
+                    lp_svg_print(c->svg, "d=\"");
+                }
                 open = true;
-                lp_svg_print(c->svg, "M%.5g %.5gh%.4gv%.4gh-%.4gz", c->left + i * width, c->top + row * height,
-                             (next - i) * width, height, (next - i) * width);
+                /* Edges that cells share are the same numbers: otherwise there are seams. */
+                lp_svg_print(c->svg, "M%.1f %.1fH%.1fV%.1fH%.1fz", c->left + i * width, c->top + row * height,
+                             c->left + next * width, c->top + (row + 1) * height, c->left + i * width);
             }
         }
         if (open)
@@ -443,13 +475,12 @@ static void draw_numbers(const canvas *c)
             double value = grid->values[(size_t)row * (size_t)grid->cols + (size_t)column];
             if (value < 0.005)
                 continue;
-            lp_svg_print(c->svg, "<text class=\"number\" style=\"fill:%s\" x=\"%.1f\" y=\"%.1f\">%.0f</text>\n",
-                         value > 0.55 * grid->most ? "#fff" : "#222", c->left + (column + 0.5) * width,
-                         c->top + (row + 0.5) * height + 3, 100 * value);
+            lp_svg_print(c->svg, "<text class=\"number\" x=\"%.1f\" y=\"%.1f\">%.0f</text>\n",
+                         c->left + (column + 0.5) * width, c->top + (row + 0.5) * height + 3.5, 100 * value);
         }
 }
 
-/* The colour bar, above the cells on the right. */
+/* The colour bar above the cells on the right, and the name of the rows on the left. */
 static void draw_scale(const canvas *c, double top)
 {
     enum { CELL = 5 };
@@ -457,29 +488,24 @@ static void draw_scale(const canvas *c, double top)
     char number[32];
     int first = grid->diverging ? -LEVELS : 0;
     double x = c->right - 40 - (LEVELS - first + 1) * CELL;
-    snprintf(number, sizeof number, "%.3g", grid->diverging ? -grid->most : 0);
-    lp_svg_words(c->svg, "label right", x - 6, top + 12, number);
+    lp_svg_words(c->svg, "note", c->left - left_margin(c->figure) + 4, top + 12, c->figure->y.name);
+    snprintf(number, sizeof number, "%.3g", -grid->most);
+    lp_svg_words(c->svg, "label right", x - 6, top + 12, grid->diverging ? number : "0 %");
     for (int level = first; level <= LEVELS; level++, x += CELL) {
-        char name[8];
-        level_colour(grid->diverging, level, name);
-        lp_svg_print(c->svg, "<rect class=\"cells\" fill=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"10\"/>\n",
-                     name, x, top + 3, CELL);
+        open_level(c, level, "rect");
+        lp_svg_print(c->svg, "x=\"%.1f\" y=\"%.1f\" width=\"%d\" height=\"10\"/>\n", x, top + 3, CELL);
     }
-    snprintf(number, sizeof number, "%.3g", grid->most);
+    snprintf(number, sizeof number, grid->diverging ? "%.3g" : "%.3g %%", grid->most * (grid->diverging ? 1 : 100));
     lp_svg_words(c->svg, "label", x + 6, top + 12, number);
 }
 
 /* ------------------------------------------------------------------------------------------------ figure ------ */
 
-static double plot_height(const lp_figure *figure, int width)
+static double plot_height(const lp_figure *figure)
 {
     int rows = figure->grid.rows;
-    if (rows == 0 && figure->y.type == LP_AXIS_NAMES)
-        return 20 + ROW_MOST * figure->y.name_count;
     if (rows == 0)
-        return PLOT;
-    if (figure->y.type != LP_AXIS_NAMES)
-        return width - left_margin(figure) - RIGHT; /* square */
+        return figure->y.type == LP_AXIS_NAMES ? 20 + ROW_MOST * figure->y.name_count : PLOT;
     return fmin(rows * ROW_MOST, rows > 40 ? 440 : 360);
 }
 
@@ -512,8 +538,8 @@ static double heading_height(const lp_figure *figure, int width, bool heading)
 int lp_figure_height(const lp_figure *figure, int width, bool heading)
 {
     int lines = legend(figure, NULL, left_margin(figure), width - RIGHT, 0) + (figure->grid.rows > 0);
-    return (int)(heading_height(figure, width, heading) + lines * LEGEND_LINE + 6 + plot_height(figure, width) +
-                 BOTTOM + name_height(figure));
+    return (int)(heading_height(figure, width, heading) + lines * LEGEND_LINE + 6 + plot_height(figure) + BOTTOM +
+                 name_height(figure));
 }
 
 void lp_figure_draw(const lp_figure *figure, lp_svg *svg, double x, double y, int width, bool heading)
@@ -527,7 +553,7 @@ void lp_figure_draw(const lp_figure *figure, lp_svg *svg, double x, double y, in
     if (figure->grid.rows > 0)
         draw_scale(&c, top + lines++ * LEGEND_LINE);
     c.top = top + lines * LEGEND_LINE + 6;
-    c.bottom = c.top + plot_height(figure, width);
+    c.bottom = c.top + plot_height(figure);
     range(figure, &figure->x, false, &from, &to);
     c.x = (lp_axis){figure->x.log, from, to, left, right};
     range(figure, &figure->y, true, &from, &to);
@@ -540,4 +566,9 @@ void lp_figure_draw(const lp_figure *figure, lp_svg *svg, double x, double y, in
     }
     for (const lp_series *s = figure->series; s; s = s->next)
         draw_series(&c, s);
+    if (figure->cursor)
+        lp_svg_print(svg,
+                     "<line class=\"cursor\" data-case=\"%s\" data-left=\"%.1f\" data-right=\"%.1f\" y1=\"%.1f\" "
+                     "y2=\"%.1f\"/>\n",
+                     figure->cursor, left, right, c.top, c.bottom);
 }

@@ -5,8 +5,8 @@
 #include "inspect/figure.h"
 #include "inspect/svg.h"
 
-/* The size of a figure in the report and in files: its text is legible on a phone that shrinks it by a quarter. */
-enum { LP_FIGURE_WIDTH = 430 };
+/* The width of a figure in the report and in files: that of a phone, so that its text is never shrunk. */
+enum { LP_FIGURE_WIDTH = 360 };
 
 /* The height of a figure of this width, with or without its title. A grid is as high as its rows need. */
 int lp_figure_height(const lp_figure *figure, int width, bool heading);

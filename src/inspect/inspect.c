@@ -26,20 +26,11 @@ lapse_status lp_encoding_figures(lp_inspection *about, lp_figures *figures, laps
         lp_figures_missing(figures, "encoding", "Time encoding", about->no_spectrum);
         return LAPSE_OK;
     }
-    lp_spectrum_figure(figures, s);
+    lp_spectrum_figure(figures, s, &about->lags);
     lp_kernel_figure(figures, s, &about->lags, CURVE_COLUMNS);
-    lp_period_kernel_figure(figures, s);
-    lp_kernel_pair_figure(figures, s);
     lp_phi_figure(figures, s, &about->lags, CELL_COLUMNS);
     if (encoding && encoding->sample)
         lp_density_figure(figures, s);
-    else
-        lp_figures_missing(
-            figures, "frequency-density", "Learned density of frequencies",
-            lp_figures_text(figures,
-                            "The encoding '%s' has a fixed number of frequencies, and does not sample them "
-                            "from a learned distribution; bochner-normal and bochner-invcdf do.",
-                            encoding ? encoding->name : "none"));
     return LAPSE_OK;
 }
 
@@ -48,9 +39,9 @@ static const struct {
     const char *section; /* as in report.c */
     lp_figures_make make;
 } table[] = {
-    {"run", lp_curve_figures},           {"run", lp_score_figures},         {"run", lp_reliability_figure},
-    {"run", lp_time_reliability_figure}, {"encoding", lp_encoding_figures}, {"attention", lp_attention_figures},
-    {"attention", lp_influence_figure},  {"cases", lp_case_figures},        {"errors", lp_error_figures},
+    {"scores", lp_score_figures},   {"lead", lp_influence_figure},     {"cases", lp_case_figures},
+    {"scores", lp_error_figures},   {"scores", lp_reliability_figure}, {"scores", lp_time_reliability_figure},
+    {"scores", lp_training_figure}, {"curious", lp_encoding_figures},  {"curious", lp_attention_figures},
 };
 enum { TABLE = sizeof table / sizeof *table };
 
@@ -198,8 +189,7 @@ static lapse_status write_figures(const lp_figures *figures, const char *folder,
     return LAPSE_OK;
 }
 
-static lapse_status write_report(const lp_inspection *about, const lp_figures *figures, const char *path,
-                                 lapse_error *error)
+static lapse_status write_report(const lp_inspection *about, lp_figures *figures, const char *path, lapse_error *error)
 {
     lp_buffer page = {0};
     lapse_status status = lp_report_add(about, figures, &page) ? lapse_file_write(path, page.data, page.size, error)

@@ -19,8 +19,10 @@ typedef struct lp_inspection {
     lapse_spectrum spectrum;
     lapse_lags lags; /* resolved */
     lp_survey survey;
-    int32_t action;  /* of options->action, in the dataset; -1: all */
-    double *seconds; /* [epochs] since the start of the run, from its log; NULL: no log */
+    int32_t action;                 /* of options->action, in the dataset; -1: all */
+    const char *headline, *verdict; /* the finding, as a title and in the first metric; NULL: there are no scores */
+    bool is_beaten;                 /* a baseline is as good or better */
+    double *seconds;                /* [epochs] since the start of the run, from its log; NULL: no log */
     int epochs;
 } lp_inspection;
 
@@ -30,7 +32,7 @@ typedef struct lp_inspection {
 /* Adds the figures of one kind. Fails only where the report would be wrong, as when out of memory. */
 typedef lapse_status (*lp_figures_make)(lp_inspection *about, lp_figures *figures, lapse_error *error);
 
-lapse_status lp_curve_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
+lapse_status lp_training_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_score_figures(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);
 lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figures, lapse_error *error);
@@ -46,6 +48,9 @@ lapse_status lp_run_log_read(const char *path, double **seconds, int *epochs, la
 lapse_status lp_run_log_parse(const char *text, size_t size, const char *path, double **seconds, int *epochs,
                               lapse_error *error);
 
+/* A proportion with its 95 % interval (Wilson). */
+lp_point lp_proportion(double x, double good, double count);
+
 /* How event `last` influences the next event: the change of the probabilities of all classes when it is left out of the history.
  * change [points x classes], added to; the lags are lp_survey_lag. without is a session of its own. */
 lapse_status lp_influence_add(const lp_survey *survey, lapse_session *with, lapse_session *without, int64_t sequence,
@@ -55,6 +60,6 @@ lapse_status lp_influence_add(const lp_survey *survey, lapse_session *with, laps
 bool lp_json_add(lp_buffer *out, const char *text);
 
 /* Appends the page. */
-bool lp_report_add(const lp_inspection *about, const lp_figures *figures, lp_buffer *out);
+bool lp_report_add(const lp_inspection *about, lp_figures *figures, lp_buffer *out);
 
 #endif

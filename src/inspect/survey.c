@@ -13,7 +13,9 @@ void lp_survey_clear(lp_survey *survey)
     lp_id_map_clear(&survey->id_map);
     lapse_session_free(survey->session);
     lp_free(survey->probabilities);
+    lp_free(survey->mean);
     lp_free(survey->weights);
+    lp_free(survey->gaps);
     lp_free(survey->cases);
     lp_free(survey->sequences);
     *survey = (lp_survey){0};
@@ -51,7 +53,7 @@ static int by_value(const void *a, const void *b)
 static lapse_status find_lags(lp_survey *survey, lapse_error *error)
 {
     const lapse_dataset *d = survey->dataset;
-    double *gaps = lp_alloc((size_t)d->event_count, sizeof *gaps);
+    double *gaps = survey->gaps = lp_alloc((size_t)d->event_count, sizeof *gaps);
     int64_t count = 0;
     if (!gaps)
         return lp_fail_memory(error, "a survey", (size_t)d->event_count * sizeof *gaps);
@@ -64,7 +66,7 @@ static lapse_status find_lags(lp_survey *survey, lapse_error *error)
     survey->longest = count > 0 ? 2 * gaps[count - 1 - count / 100] : 86400;
     if (survey->longest < 10 * survey->shortest)
         survey->longest = 10 * survey->shortest;
-    lp_free(gaps);
+    survey->gap_count = count;
     return LAPSE_OK;
 }
 
@@ -91,26 +93,61 @@ static int32_t label(const lp_survey *survey, uint64_t event)
     return strcmp(survey->target, "event") == 0 ? columns->type[event] : columns->action[event];
 }
 
+bool lp_survey_success(const lp_survey *survey, const lp_survey_case *c)
+{
+    enum { TOP = 10 };
+    return survey->model->config.task == LP_TASK_RECOMMEND ? c->rank <= TOP : c->predicted == c->target;
+}
+
+/* Fills what probabilities say of a case. */
+static void judge(const lp_survey *survey, const double *probabilities, lp_survey_case *c)
+{
+    c->target_probability = probabilities[c->target];
+    for (int64_t i = 0; i < survey->classes; i++) {
+        c->rank += probabilities[i] >= c->target_probability;
+        if (probabilities[i] > probabilities[c->predicted])
+            c->predicted = (int32_t)i;
+    }
+    c->confidence = probabilities[c->predicted];
+}
+
+/* What it is worth to know the elapsed time of case c: without it, the prediction is the mean over the quantiles of all gaps. */
+static lapse_status weigh_time(lp_survey *survey, double last, const lp_survey_case *c, lapse_error *error)
+{
+    enum { GAPS = 8 };
+    static const int64_t PROBABILITIES_MOST = 2000000; /* of all cases, at one time */
+    lp_survey_case blind = {.target = c->target};
+    if (survey->gap_count == 0 || survey->case_count * survey->classes > PROBABILITIES_MOST)
+        return LAPSE_OK;
+    memset(survey->mean, 0, (size_t)survey->classes * sizeof *survey->mean);
+    for (int g = 0; g < GAPS; g++) {
+        double time = last + survey->gaps[(2 * g + 1) * survey->gap_count / (2 * GAPS)];
+        LP_TRY(lapse_session_predict_target(survey->session, time, survey->target, survey->probabilities, error));
+        for (int64_t i = 0; i < survey->classes; i++)
+            survey->mean[i] += survey->probabilities[i] / GAPS;
+        survey->sees_time |= fabs(survey->probabilities[c->target] - c->target_probability) > 1e-6;
+    }
+    judge(survey, survey->mean, &blind);
+    survey->time_worth += lp_survey_success(survey, c) - lp_survey_success(survey, &blind);
+    survey->time_cases++;
+    return LAPSE_OK;
+}
+
 static lapse_status add_case(lp_survey *survey, int64_t sequence, uint64_t event, lapse_error *error)
 {
     const lapse_dataset *d = survey->dataset;
-    double time = d->time[event];
+    double time = d->time[event], last = d->time[event - 1];
     lp_survey_case *c = &survey->cases[survey->case_count++];
     LP_TRY(lapse_session_predict_target(survey->session, time, survey->target, survey->probabilities, error));
     *c = (lp_survey_case){.sequence = sequence,
                           .event = (int64_t)event,
                           .history = (int64_t)(event - d->start[sequence]),
-                          .gap = time - d->time[event - 1],
+                          .gap = time - last,
                           .target = label(survey, event),
                           .pit = NAN,
                           .weight = NAN};
-    c->target_probability = survey->probabilities[c->target];
-    for (int64_t i = 0; i < survey->classes; i++) {
-        c->rank += survey->probabilities[i] >= c->target_probability;
-        if (survey->probabilities[i] > survey->probabilities[c->predicted])
-            c->predicted = (int32_t)i;
-    }
-    c->confidence = survey->probabilities[c->predicted];
+    judge(survey, survey->probabilities, c);
+    LP_TRY(weigh_time(survey, last, c, error));
     if (lp_model_predicts_time(survey->model)) {
         lp_next_time law;
         LP_TRY(lp_session_law(survey->session, &law, error));
@@ -159,6 +196,7 @@ static lapse_status read_sequences(lp_survey *survey, const uint8_t *split, lp_s
             if (taken)
                 LP_TRY(read_sequence(survey, split, wanted, s, error));
         }
+    survey->time_worth /= fmax(1, (double)survey->time_cases);
     return LAPSE_OK;
 }
 
@@ -177,8 +215,9 @@ static lapse_status fill(lp_survey *survey, const char *name, int64_t max_cases,
     LP_TRY(lp_session_hold(survey->session, error));
     survey->classes = lapse_model_target_size(model, survey->target);
     survey->probabilities = lp_alloc((size_t)survey->classes, sizeof *survey->probabilities);
+    survey->mean = lp_alloc((size_t)survey->classes, sizeof *survey->mean);
     survey->weights = lp_alloc((size_t)model->config.context, sizeof *survey->weights);
-    if (!survey->probabilities || !survey->weights)
+    if (!survey->probabilities || !survey->mean || !survey->weights)
         return lp_fail_memory(error, "a survey", (size_t)survey->classes * sizeof *survey->probabilities);
     LP_TRY(lp_evaluator_target(model, NULL, &target, &events, error));
     LP_TRY(lp_evaluator_split(model, survey->dataset, name, events, &split, &wanted, error));

@@ -29,14 +29,20 @@ typedef struct lp_survey {
     int block;          /* whose attention weights: from 0 */
     lp_id_map id_map;
     lapse_session *session;
-    double *probabilities, *weights; /* [classes], [context] */
+    double *probabilities, *mean, *weights; /* [classes], likewise, [context] */
     int64_t classes;
     lp_survey_case *cases;
     int64_t case_count, case_total; /* total: in the split */
     int64_t *sequences;             /* those that were sampled, in order */
     int64_t sequence_count;
+    double *gaps; /* [gap_count] between events that differ in time, sorted */
+    int64_t gap_count;
     double shortest,
-        longest; /* lags of the figures: 5 % of the gaps between events are shorter, 1 % longer than half */
+        longest;    /* lags of the figures: 5 % of the gaps between events are shorter, 1 % longer than half */
+    bool sees_time; /* another elapsed time changes predictions */
+    double
+        time_worth; /* success, minus that of predictions that do not know the elapsed time: means over the times there are */
+    int64_t time_cases; /* that this is of */
 } lp_survey;
 
 /* Reads about max_cases target events, in whole sequences; split NULL: the test split of the dataset that the model
@@ -48,6 +54,9 @@ void lp_survey_clear(lp_survey *survey);
 /* Fills a session with the events of a sequence before event `end` of the dataset. */
 lapse_status lp_survey_read(const lp_survey *survey, lapse_session *session, int64_t sequence, uint64_t end,
                             lapse_error *error);
+
+/* Whether the prediction was right; of a recommender, whether the item was among the first ten. */
+bool lp_survey_success(const lp_survey *survey, const lp_survey_case *c);
 
 /* The lag of a point of a logarithmic scale from shortest to longest. */
 double lp_survey_lag(const lp_survey *survey, int point, int points);

@@ -9,14 +9,14 @@ typedef struct lp_svg {
     bool failed; /* out of memory: the figure is incomplete */
 } lp_svg;
 
-/* Initialize with {0}. Sizes and positions are in pixels from the upper left corner. A file has its own style sheet and a
- * white background; a part of a page uses the page's, which must contain lp_svg_style. */
+/* Initialize with {0}. Sizes and positions are in pixels from the upper left corner. A file has its own style sheet and background; a part
+ * of a page uses the page's, which must contain lp_svg_style. */
 void lp_svg_open(lp_svg *svg, int width, int height, const char *title);
-void lp_svg_open_inline(lp_svg *svg, int width, int height, const char *title);
+void lp_svg_open_inline(lp_svg *svg, int width, int height, const char *title, const char *description);
 void lp_svg_close(lp_svg *svg);
 void lp_svg_clear(lp_svg *svg);
 
-/* The style sheet. Colours are variables with defaults for a light background, such as --ink. */
+/* The style sheet, for a light and a dark screen. */
 extern const char lp_svg_style[];
 
 /* Colours of the palette of series: classes c0, c1, ... */

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# run.sh: opens reports of `lapse inspect` in headless Chromium, as wide as a desktop and as a phone.
+# run.sh: opens pages of `lapse inspect` in headless Chromium, as wide as a desktop and a phone, light and dark, and counts their faults.
 #
 #   tests/browser/run.sh PATH-OF-LAPSE
 set -u
