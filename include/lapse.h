@@ -60,6 +60,8 @@ typedef struct lapse_error {
     char file[256];    /* the file concerned, or "" */
     int64_t line;      /* 1-based; 0: not applicable */
     int64_t column;    /* 1-based field of the line, in JSON Lines its byte; 0: not applicable */
+    char option[48];   /* the option that the sentence is about, such as "learning-rate"; "": none */
+    char value[80];    /* the value that this option cannot have; "": the sentence is not about a value */
 } lapse_error;
 
 /* "memory", "usage", ...: the short name of a status. */

@@ -32,6 +32,16 @@ lapse_status lapse_file_write(const char *path, const void *data, size_t size, l
  * separators do not matter: "userId" is "user_id". */
 const char *lapse_column_name(lapse_column_role role, int index);
 
+/* How sentences of the library (errors, findings of lapse_check) write options: --event item, as on a command line, or
+ * event="item", as in Python. One setting for the whole process; command by default. */
+typedef enum lapse_wording { LAPSE_WORDING_COMMAND = 0, LAPSE_WORDING_PYTHON = 1 } lapse_wording;
+
+void lapse_wording_set(lapse_wording wording);
+
+/* The names of all sequences at once: name i is the text at bytes + offsets[i], inside the dataset; the texts are
+ * consecutive, in order, and each ends with a NUL. */
+void lapse_dataset_sequence_names(const lapse_dataset *dataset, const char **bytes, const uint64_t **offsets);
+
 /* ------------------------------------------------------------------------------------------- training options --- */
 
 /* The table of training options: what a program needs that offers all of them. */
@@ -93,7 +103,7 @@ typedef struct lapse_finding {
     lapse_severity severity;
     int64_t count, total; /* affected units, of all units */
     char text[320];       /* one sentence: the finding */
-    const char *advice;   /* one sentence: how to fix it; "" for LAPSE_SEVERITY_OK */
+    char advice[320];     /* one sentence: how to fix it; "" for LAPSE_SEVERITY_OK */
 } lapse_finding;
 
 #define LAPSE_FINDING_LIMIT 16

@@ -8,16 +8,17 @@ import os
 from typing import Any, Iterable, Optional, Union
 
 from ._interface import ffi
-from ._wording import in_python
 
 lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "liblapse.so"))
 NULL = ffi.NULL
+lib.lapse_wording_set(lib.LAPSE_WORDING_PYTHON)  # sentences have event="item", where the tool says --event item
 
 TimeLike = Union[float, int, str, datetime.datetime, datetime.date]
 
 
 class LapseError(Exception):
-    """An error of the library. `message` is its sentence; `file`, `line` and `column` locate malformed input.
+    """An error of the library. `message` is its sentence; `file`, `line` and `column` locate malformed input; `option` is the
+    option that the sentence is about and `value` what it cannot be, "" if it is about none.
 
     >>> try:
     ...     lapse.Dataset.open("missing.lapse")
@@ -26,13 +27,13 @@ class LapseError(Exception):
     FileError missing.lapse
     """
 
-    def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0) -> None:
+    def __init__(self, message: str, file: str = "", line: int = 0, column: int = 0, option: str = "", value: str = "") -> None:
         place = ":".join(str(part) for part in (file, line, column) if part)
         super().__init__(f"{place}: {message}" if file else message)
-        self.message, self.file, self.line, self.column = message, file, line, column
+        self.message, self.file, self.line, self.column, self.option, self.value = message, file, line, column, option, value
 
     def __reduce__(self) -> Any:
-        return type(self), (self.message, self.file, self.line, self.column)
+        return type(self), (self.message, self.file, self.line, self.column, self.option, self.value)
 
 
 class OutOfMemoryError(LapseError, MemoryError):
@@ -80,7 +81,8 @@ ERRORS = {
 def raise_error(error: Any) -> None:
     """Raises the exception of a filled lapse_error."""
     kind = ERRORS.get(error.status, InternalError)
-    raise kind(sentence(error.message) or "", text(error.file) or "", error.line, error.column)
+    raise kind(text(error.message) or "", text(error.file) or "", error.line, error.column,
+               (text(error.option) or "").replace("-", "_"), text(error.value) or "")
 
 
 def call(function: Any, *arguments: Any) -> None:
@@ -93,12 +95,6 @@ def call(function: Any, *arguments: Any) -> None:
 def text(pointer: Any) -> Optional[str]:
     """A C string as text; None for NULL."""
     return ffi.string(pointer).decode("utf-8", "replace") if pointer != NULL else None
-
-
-def sentence(pointer: Any) -> Optional[str]:
-    """A sentence of the library, with options as arguments of Python: event="item" for `--event item`."""
-    words = text(pointer)
-    return in_python(words, lib) if words else words
 
 
 def top_of(top: int, size: int) -> int:

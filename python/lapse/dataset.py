@@ -8,7 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence, Union
 import numpy as np
 
 from . import _c
-from ._c import NULL, Keeper, call, cards, encode, ffi, lib, sentence, text
+from ._c import NULL, Keeper, call, cards, encode, ffi, lib, text
 from ._table import Table, is_table, stream_of
 
 FIELD_TYPES = ("action", "category", "number")
@@ -219,7 +219,7 @@ class Dataset:
         return Table({"check": [text(row.name) for row in rows],
                       "severity": [text(lib.lapse_severity_name(row.severity)) for row in rows],
                       "count": [row.count for row in rows], "total": [row.total for row in rows],
-                      "finding": [sentence(row.text) for row in rows], "advice": [sentence(row.advice) for row in rows]})
+                      "finding": [text(row.text) for row in rows], "advice": [text(row.advice) for row in rows]})
 
     def __repr__(self) -> str:
         return f"<lapse.Dataset: {self.events} events in {self.sequences} sequences, {self.event_types} event types>"

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 import os
+import re
 import sys
 import time
 import warnings
 from typing import Any, Callable, Dict, Optional
 
 from . import _c
-from ._c import NULL, call, encode, ffi, lib, sentence, text
+from ._c import NULL, call, encode, ffi, lib, text
 from ._table import Table
 from .dataset import Dataset, dataset_of
 from .model import Model, epoch_row
@@ -33,7 +34,7 @@ def options() -> Table:
                    lib.LAPSE_OPTION_SEED: "integer", lib.LAPSE_OPTION_FILE: "path",
                    lib.LAPSE_OPTION_TEXT: "text"}[kind])
         rows.append((text(option.name).replace("-", "_"), values, text(option.initial) or text(option.rule) or "",
-                     sentence(option.help)))
+                     re.sub("--[a-z-]+", lambda name: name.group()[2:].replace("-", "_"), text(option.help) or "")))
     return Table(dict(zip(("name", "values", "default", "help"), map(list, zip(*rows)))))
 
 

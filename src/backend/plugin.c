@@ -166,6 +166,7 @@ lapse_status lp_backend_open(const char *device, const lp_backend **backend, lap
     if (found)
         *backend = found;
     else if (!automatic)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "no GPU can be used: %s; use --device cpu or auto", why);
+        return lp_fail(error, LAPSE_ERROR_USAGE, "no GPU can be used: %s; use " LP_OPTION("--device cpu") " or auto",
+                       why);
     return LAPSE_OK;
 }

@@ -13,7 +13,11 @@ lapse_status lp_fail_list(lapse_error *error, lapse_status status, const char *f
         error->line = line;
         error->column = column;
         snprintf(error->file, sizeof error->file, "%s", file ? file : "");
-        vsnprintf(error->message, sizeof error->message, format, arguments);
+        char sentence[2 * sizeof error->message];
+        vsnprintf(sentence, sizeof sentence, format, arguments);
+        error->value[0] = 0;
+        lp_wording_subject(sentence, error->option, sizeof error->option);
+        lp_wording_write(lp_wording(), sentence, error->message, sizeof error->message);
     }
     return status;
 }

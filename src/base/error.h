@@ -2,7 +2,7 @@
 #ifndef LP_ERROR_H
 #define LP_ERROR_H
 
-#include "lapse.h"
+#include "base/wording.h"
 
 #include <stdarg.h>
 

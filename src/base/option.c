@@ -238,7 +238,10 @@ static lapse_status refuse(const lp_option *option, const char *text, lapse_erro
 {
     char values[300];
     describe_values(option, values, sizeof values);
-    return lp_fail(error, LAPSE_ERROR_USAGE, "--%s takes %s, not '%.80s'", option->name, values, text);
+    lp_fail(error, LAPSE_ERROR_USAGE, LP_OPTION("--%s") " takes %s, not '%.80s'", option->name, values, text);
+    if (error)
+        snprintf(error->value, sizeof error->value, "%s", text);
+    return LAPSE_ERROR_USAGE;
 }
 
 static bool in_range(const lp_option *option, const void *value)

@@ -74,7 +74,7 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     const char *events;
     if (!lp_model_predicts_time(model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model does not predict the time of the next event: train it with --when");
+                       "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     const lp_backend *backend;
     LP_TRY(lp_evaluator_device(model, options->device, &backend, error));
     int threads;

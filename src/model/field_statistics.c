@@ -95,9 +95,9 @@ lapse_status lp_when_statistics(const lapse_dataset *dataset, const uint8_t *spl
             add_number(&sum, log(fmax(gap, config->when_floor)));
         }
     if (!positive)
-        return lp_fail(
-            error, LAPSE_ERROR_INPUT,
-            "--when needs times between events, and all events of every training sequence are at the same time");
+        return lp_fail(error, LAPSE_ERROR_INPUT,
+                       LP_FLAG("--when") " needs times between events, and all events of every training sequence are "
+                                         "at the same time");
     take(&sum, &config->when_mean, &config->when_deviation);
     config->when_deviation = fmax(config->when_deviation, 1e-3);
     estimate_season(dataset, split, config);

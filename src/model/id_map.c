@@ -95,10 +95,11 @@ static lapse_status map_field(lp_id_map *map, const lp_model_field *wanted, cons
     lp_event_columns *columns = &map->columns;
     const lp_field *field = find_field(dataset, wanted);
     if (!field)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "the model sees the %s '%s' of every event, and the dataset does not have it; import it with "
-                       "%s '%s'",
-                       lp_field_type_name(wanted->type), wanted->name, options[wanted->type], wanted->name);
+        return lp_fail(
+            error, LAPSE_ERROR_INPUT,
+            "the model sees the %s '%s' of every event, and the dataset does not have it; import it with " LP_OPTION(
+                "%s '%s'"),
+            lp_field_type_name(wanted->type), wanted->name, options[wanted->type], wanted->name);
     if (wanted->type != LAPSE_FIELD_NUMBER) {
         const int32_t *category = field->category;
         vocabulary names = {&field->categories, &wanted->categories, field->name, lenient};

@@ -85,10 +85,10 @@ static lapse_status validate(const lp_model_config *config, lapse_error *error)
     const attention_settings *settings = settings_of(config);
     LP_TRY(lp_heads_check(settings->heads, config->dims, error));
     if (config->when && is_anchored(config))
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "the projection mlp sees all times from that of the predicted event, which --when must not know: "
-            "use the projection linear or mlp-query");
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the projection mlp sees all times from that of the predicted event, which " LP_FLAG(
+                           "--when") " must not know: "
+                                     "use the projection linear or mlp-query");
     return lp_encoding_validate(&settings->time, error);
 }
 

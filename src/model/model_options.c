@@ -222,20 +222,20 @@ lapse_status lp_model_config_validate(const lp_model_config *config, lapse_error
 {
     if (config->when && !lp_model_is_network(config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model '%s' counts events and does not learn when: --when needs a network",
+                       "the model '%s' counts events and does not learn when: " LP_FLAG("--when") " needs a network",
                        config->row->name);
     if (config->when && config->row->own_time)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model '%s' predicts the time of the next event by itself: train it without --when",
+                       "the model '%s' predicts the time of the next event by itself: train it without " LP_FLAG("--when"),
                        config->row->name);
     if (config->censoring == LP_CENSORING_ON && !predicts_time(config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "--censoring needs a model of the time of the next event: train with --when, or --model rmtpp");
+                       LP_OPTION("--censoring") " needs a model of the time of the next event: train with " LP_FLAG("--when")
+                       ", or " LP_OPTION("--model rmtpp"));
     if (config->censoring == LP_CENSORING_ON && lp_target_events_action(config->target))
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "--censoring cannot be combined with --target %.80s: the times of these events alone are learned, and a "
-            "gap that is still open may end with any event",
-            config->target);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       LP_OPTION("--censoring") " cannot be combined with " LP_OPTION("--target %.80s")
+                       ": the times of these events alone are learned, and a gap that is still open may end with any event",
+                       config->target);
     return config->row->validate ? config->row->validate(config, error) : LAPSE_OK;
 }

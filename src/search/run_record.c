@@ -135,7 +135,8 @@ lapse_status lp_run_record_check(const lapse_train_options *options, lapse_error
     for (size_t i = 0; i < sizeof names / sizeof *names; i++)
         if (lp_train_option_given(options, names[i]))
             return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "finished runs are kept instead of checkpoints: --%s has no effect", names[i]);
+                           "finished runs are kept instead of checkpoints: " LP_OPTION("--%s") " has no effect",
+                           names[i]);
     return LAPSE_OK;
 }
 

@@ -102,7 +102,7 @@ static lapse_status take_task(lapse_sweep *sweep, const lapse_train_options *res
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
             "all rows of a comparison need the same task, the same validation metric (--select) and the same "
-            "target; set them with --task, --select and --predict");
+            "target; set them with " LP_OPTION("--task") ", " LP_OPTION("--select") " and " LP_OPTION("--predict"));
     return LAPSE_OK;
 }
 
@@ -319,7 +319,8 @@ static lapse_status add_products(listing *l, lapse_error *error)
     }
     return encoded ? LAPSE_OK
                    : lp_fail(error, LAPSE_ERROR_USAGE,
-                             "none of these models has one of the encodings, so --encodings has no effect");
+                             "none of these models has one of the encodings, so " LP_OPTION(
+                                 "--encodings") " has no effect");
 }
 
 static lapse_status add_named(listing *l, const lp_sweep_row *row, lapse_error *error)
@@ -351,7 +352,8 @@ static lapse_status list_rows(lapse_sweep *sweep, const lapse_sweep_plan *plan, 
         status = add_named(l, &plan->rows[r], error);
     for (int i = 0; status == LAPSE_OK && lapse_train_option(i, &option); i++)
         if (plan->train.given[i] && !l->used[i])
-            status = lp_fail(error, LAPSE_ERROR_USAGE, "no model of this comparison has an option --%s", option.name);
+            status = lp_fail(error, LAPSE_ERROR_USAGE, "no model of this comparison has an option " LP_OPTION("--%s"),
+                             option.name);
     for (int g = 0; status == LAPSE_OK && g < plan->grid_count; g++)
         if (!l->used_grid[g])
             status = lp_fail(error, LAPSE_ERROR_USAGE, "no row of this comparison has the grid's option '%s'",

@@ -330,8 +330,9 @@ static lapse_status finish(tuning *t, lapse_model **model, lapse_error *error)
         best = t->model_trial;
     if (best < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "no trial has a score: %s",
-                       t->trials.list[0].record.diverged ? "training diverged; try a smaller --learning-rate"
-                                                         : "the budget is too short for an epoch of the first one");
+                       t->trials.list[0].record.diverged
+                           ? "training diverged; try a smaller " LP_OPTION("--learning-rate")
+                           : "the budget is too short for an epoch of the first one");
     if (best != t->model_trial) {
         lapse_model_free(t->model);
         t->model = NULL;

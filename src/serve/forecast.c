@@ -272,7 +272,8 @@ static lapse_status check_estimate(lp_forecast_job *j, lapse_error *error)
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the forecast would draw about %s events, %s in each of %lld futures of %lld histories, which takes "
                    "about %s; the "
-                   "limit is %s. Give a shorter --horizon, fewer --samples, or a higher --max-events",
+                   "limit is %s. Give a shorter " LP_OPTION("--horizon") ", fewer " LP_OPTION(
+                       "--samples") ", or a higher " LP_OPTION("--max-events"),
                    count, each, (long long)j->options->samples, (long long)j->out->sequence_count, time, limit);
 }
 
@@ -282,7 +283,7 @@ static lapse_status check(const lp_forecast_job *j, lapse_error *error)
     const lapse_forecast_options *options = j->options;
     if (!lp_model_predicts_time(j->model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model does not predict the time of the next event: train it with --when");
+                       "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     if (config->field_count > 0)
         return lp_fail(
             error, LAPSE_ERROR_USAGE,

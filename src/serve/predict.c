@@ -152,7 +152,8 @@ static lapse_status check(job *j, const lapse_dataset *histories, lapse_error *e
     j->unseen = options->unseen && target == LP_TARGET_EVENT;
     j->ranks = lp_model_ranks(&j->model->config);
     if (options->states && !j->ranks)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no states: train a network with --task recommend",
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' has no states: train a network with " LP_OPTION("--task recommend"),
                        j->model->config.row->name);
     if (options->top < 1)
         return lp_fail(error, LAPSE_ERROR_USAGE, "top is %lld; it must be at least 1", (long long)options->top);

@@ -62,7 +62,8 @@ lapse_status lp_session_check_state(const lapse_session *session, double time, l
 {
     lp_target target;
     if (!lp_model_ranks(&session->model->config))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no states: train a network with --task recommend",
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' has no states: train a network with " LP_OPTION("--task recommend"),
                        session->model->config.row->name);
     return lp_session_check(session, time, "event", &target, error);
 }

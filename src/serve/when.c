@@ -20,7 +20,7 @@ static lapse_status law_from(lapse_session *session, double *now, lp_next_time *
 {
     if (!lp_model_predicts_time(session->model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model does not predict the time of the next event: train it with --when");
+                       "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     if (session->count == 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the history is empty: append at least one event before the query");
     double last = session->times[session->count - 1];

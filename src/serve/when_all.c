@@ -103,7 +103,7 @@ static lapse_status check(const job *j, lapse_error *error)
 {
     if (!lp_model_predicts_time(j->model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model does not predict the time of the next event: train it with --when");
+                       "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     for (int64_t i = 0; i < j->options->horizon_count; i++)
         if (!(j->options->horizons[i] >= 0))
             return lp_fail(error, LAPSE_ERROR_INPUT, "the horizon %g s lies before now", j->options->horizons[i]);

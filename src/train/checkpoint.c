@@ -42,9 +42,9 @@ lapse_status lp_checkpoint_check(const char *path, lapse_error *error)
     lp_container_close(&container);
     if (status != LAPSE_ERROR_FORMAT)
         return status;
-    return lp_fail_at(
-        error, LAPSE_ERROR_USAGE, path, 0, 0,
-        "this file is not a checkpoint, and a checkpoint would overwrite it; set another --checkpoint FILE");
+    return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
+                      "this file is not a checkpoint, and a checkpoint would overwrite it; set another " LP_OPTION(
+                          "--checkpoint FILE"));
 }
 
 lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_error *error)

@@ -35,21 +35,22 @@ static lapse_status check_split(const lapse_vectors *vectors, const lapse_datase
     bool same = strcmp(split_by, ours) == 0 && (strcmp(split_by, "sequence") != 0 || strcmp(their_seed, seed) == 0);
     if (same)
         return LAPSE_OK;
-    return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "these item vectors were learned with split-by %s and seed %s, so they may have read what this run "
-                   "(split-by %s, seed %s) holds out; pretrain with the same two",
-                   split_by, their_seed, ours, seed);
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        "these item vectors were learned with " LP_OPTION(
+            "--split-by %s") " and seed %s, so they may have read what this run "
+                             "(" LP_OPTION("--split-by %s") ", seed %s) holds out; pretrain with the same two",
+        split_by, their_seed, ours, seed);
 }
 
 static lapse_status check_dims(const lapse_vectors *vectors, const lapse_train_options *options, lapse_error *error)
 {
     if (options->model.dims == vectors->dims)
         return LAPSE_OK;
-    return lp_fail(
-        error, LAPSE_ERROR_USAGE,
-        "the item vectors have %d numbers each and the model %d dims; train with --dims %d, or pretrain with "
-        "--dims %d",
-        vectors->dims, options->model.dims, vectors->dims, options->model.dims);
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "the item vectors have %d numbers each and the model %d dims; train with " LP_OPTION(
+                       "--dims %d") ", or pretrain with " LP_OPTION("--dims %d"),
+                   vectors->dims, options->model.dims, vectors->dims, options->model.dims);
 }
 
 static bool add_name(lp_intern *names, const lp_names *from, int64_t i, uint32_t *number, bool *added)

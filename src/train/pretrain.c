@@ -84,17 +84,19 @@ static lapse_status train(lp_skipgram *skipgram, lapse_on_progress on_progress, 
             int64_t end = first + CHUNK < count ? first + CHUNK : count;
             lp_skipgram_train(skipgram, first, end, epoch);
             if (!isfinite(skipgram->loss))
-                return lp_fail(error, LAPSE_ERROR_USAGE,
-                               "training diverged: the loss is not finite. Use a learning-rate below %g",
-                               skipgram->learning_rate);
+                return lp_fail(
+                    error, LAPSE_ERROR_USAGE,
+                    "training diverged: the loss is not finite. Use a " LP_OPTION("--learning-rate") " below %g",
+                    skipgram->learning_rate);
             lapse_progress progress = progress_of(skipgram, epoch, end, start);
             if (on_progress && !on_progress(&progress, context))
                 return LAPSE_OK;
         }
         if (skipgram->pairs == 0)
             return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "no two events of the training split are in one window: use a longer session-gap, or data "
-                           "with longer sequences");
+                           "no two events of the training split are in one window: use a longer " LP_OPTION(
+                               "--session-gap") ", or data "
+                                                "with longer sequences");
     }
     return LAPSE_OK;
 }

@@ -26,8 +26,9 @@ static lapse_status record_counts(lapse_model *model, const lapse_dataset *datas
 lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *dataset, const uint8_t *split,
                                   const lapse_train_options *options, lapse_error *error)
 {
-    static const char *const columns[] = {"source",    "column.sequence", "column.time", "column.event", "column.split",
-                                          "time.unit", "time.zone",       "encoding",    "delimiter",    "basket"};
+    static const char *const columns[] = {"source",       "column.sequence", "column.time", "column.event",
+                                          "column.split", "type.sequence",   "type.event",  "time.unit",
+                                          "time.zone",    "encoding",        "delimiter",   "basket"};
     LP_TRY(lp_model_describe(model, error));
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         const char *value = lp_dataset_property_find(dataset, columns[i]);

@@ -84,8 +84,9 @@ static lapse_status diverged(const lp_trainer *trainer, lapse_error *error)
     if (trainer->state.best_epoch > 0)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "training diverged in epoch %u: the loss is not finite. Try a smaller --learning-rate than %g, or a "
-                   "smaller --clip",
+                   "training diverged in epoch %u: the loss is not finite. Try a smaller " LP_OPTION(
+                       "--learning-rate") " than %g, or a "
+                                          "smaller " LP_OPTION("--clip"),
                    (unsigned)trainer->state.epoch + 1, trainer->options.run.learning_rate);
 }
 

@@ -360,10 +360,11 @@ static lapse_status check_fields(const lapse_model *model, const lapse_dataset *
         for (int i = 0; i < dataset->field_count && !found; i++)
             found = dataset->fields[i].type == field->type && strcmp(dataset->fields[i].name, field->name) == 0;
         if (!found)
-            return lp_fail(error, LAPSE_ERROR_INPUT,
-                           "the model reads the field '%.80s' (%s), and the dataset does not have it: import it with "
-                           "%s %.80s",
-                           field->name, lp_field_type_name(field->type), flags[field->type], field->name);
+            return lp_fail(
+                error, LAPSE_ERROR_INPUT,
+                "the model reads the field '%.80s' (%s), and the dataset does not have it: import it with " LP_OPTION(
+                    "%s '%.80s'"),
+                field->name, lp_field_type_name(field->type), flags[field->type], field->name);
     }
     return LAPSE_OK;
 }
@@ -410,7 +411,8 @@ static lapse_status check_given(const lapse_train_options *options, lapse_error 
     const lp_model_row *row = lp_models[options->run.model];
     for (int i = 0; i < listed_count; i++)
         if (options->given[i] && !lapse_model_has_option(row->name, listed[i]->name))
-            return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no option --%s", row->name, listed[i]->name);
+            return lp_fail(error, LAPSE_ERROR_USAGE, "the model '%s' has no option " LP_OPTION("--%s"), row->name,
+                           listed[i]->name);
     return LAPSE_OK;
 }
 
@@ -443,11 +445,11 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
                        lp_loss_names[config->loss]);
     if (config->loss != LP_UNSET && lp_model_samples_items(config) && !lp_model_samples_by_target(config) &&
         config->negatives_unseen)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "all targets of a step share the negatives of %s, so --negatives-unseen needs a loss that samples "
-            "negatives for each target, such as bce",
-            lp_loss_names[config->loss]);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "all targets of a step share the negatives of %s, so " LP_FLAG(
+                           "--negatives-unseen") " needs a loss that samples "
+                                                 "negatives for each target, such as bce",
+                       lp_loss_names[config->loss]);
     return LAPSE_OK;
 }
 
@@ -457,10 +459,12 @@ static lapse_status check_predict(const lapse_dataset *dataset, const lp_model_c
         return LAPSE_OK;
     if (dataset->field_count == 0 || dataset->fields[0].type != LAPSE_FIELD_ACTION)
         return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "the action cannot be predicted, because the dataset has none: import it with --action COLUMN");
+                       "the action cannot be predicted, because the dataset has none: import it with " LP_OPTION(
+                           "--action COLUMN"));
     if (!lp_model_is_network(config))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model '%s' predicts events only; to predict the action, import the data with --event '%s'",
+                       "the model '%s' predicts events only; to predict the action, import the data with " LP_OPTION(
+                           "--event '%s'"),
                        config->row->name, dataset->fields[0].name);
     return LAPSE_OK;
 }
@@ -475,8 +479,10 @@ static lapse_status resolve_select(lapse_train_options *options, lapse_error *er
     if (lp_metric_exists(config, (lp_metric)*select))
         return LAPSE_OK;
     if (*select >= LP_METRIC_TIME_LOSS && !config->when)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the validation metric '%s' needs --when", lp_metric_names[*select]);
-    return lp_fail(error, LAPSE_ERROR_USAGE, "the task %s has no validation metric '%s'; --select takes %s",
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the validation metric '%s' needs " LP_FLAG("--when"),
+                       lp_metric_names[*select]);
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "the task %s has no validation metric '%s'; " LP_OPTION("--select") " takes %s",
                    lp_task_names[config->task], lp_metric_names[*select],
                    config->task == LP_TASK_CLASSIFY ? "log-loss or accuracy" : "ndcg@10, hit@10 or mrr");
 }

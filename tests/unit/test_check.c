@@ -315,7 +315,7 @@ static void what_cannot_be_checked(void **state)
     (void)state;
     lapse_dataset *dataset = small_dataset_spelled("ab ab", NULL);
     lapse_check_options options = by("coin");
-    refuse(dataset, &options, "split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
+    refuse(dataset, &options, "--split-by cannot be 'coin'; it can be one of: column, sequence, leave-one-out, time");
     options = by("leave-one-out");
     refuse(dataset, &options,
            "leave-one-out requires a sequence of at least 3 events: one each for train, valid and test");

@@ -189,7 +189,7 @@ static void wrong_options_are_refused(void **state)
     lapse_import_options options = defaults();
     options.time_unit = "days";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "time-unit is 'days'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, excel or relative");
+                "--time-unit is 'days'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, excel or relative");
     options = defaults();
     options.delimiter = "ab";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
@@ -200,7 +200,7 @@ static void wrong_options_are_refused(void **state)
     options = defaults();
     options.min_events = -1;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "min-events is -1 and min-count is 1; they must not be negative");
+                "--min-events is -1 and --min-count is 1; they must not be negative");
     options = defaults();
     options.threads = -2;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,

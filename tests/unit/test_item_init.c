@@ -220,8 +220,8 @@ static void test_refused(void **state)
     o = small_options(path);
     assert_refused(
         dataset, &o, LAPSE_ERROR_USAGE,
-        "these item vectors were learned with split-by leave-one-out and seed 7, so they may have read what this "
-        "run (split-by column, seed 3) holds out; pretrain with the same two");
+        "these item vectors were learned with --split-by leave-one-out and seed 7, so they may have read what this "
+        "run (--split-by column, seed 3) holds out; pretrain with the same two");
     write_vectors(path, "column", lp_dataset_fingerprint(dataset));
     lapse_model *model = learn(dataset, &o);
     lapse_model_free(model);

@@ -216,10 +216,10 @@ static void the_source_is_filtered_first(void **state)
     const char *text = "user,time,event\na,1,x\nb,1,x\n";
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_INPUT, 0, 0,
                 "no event is left: 0 are in sequences with fewer than 1 events before sessions, 2 have event types of "
-                "fewer than 9 sequences, and 0 are dropped by min-count and min-events");
+                "fewer than 9 sequences, and 0 are dropped by --min-count and --min-events");
     options.min_users = -1;
     refuse_with(text, strlen(text), &options, LAPSE_ERROR_USAGE, 0, 0,
-                "min-sequence-events is 1 and min-users is -1; they must not be negative");
+                "--min-sequence-events is 1 and --min-users is -1; they must not be negative");
 }
 
 /* Every event type depends on the previous sequence, so each iteration removes one from both ends: the number of
@@ -377,9 +377,9 @@ static void nonsense_is_refused(void **state)
     (void)state;
     static const double gaps[] = {-1, NAN, INFINITY};
     static const char *const messages[] = {
-        "session-gap is -1 seconds; it must be a duration, or 0 to disable it",
-        "session-gap is nan seconds; it must be a duration, or 0 to disable it",
-        "session-gap is inf seconds; it must be a duration, or 0 to disable it",
+        "--session-gap is -1 seconds; it must be a duration, or 0 to disable it",
+        "--session-gap is nan seconds; it must be a duration, or 0 to disable it",
+        "--session-gap is inf seconds; it must be a duration, or 0 to disable it",
     };
     lapse_import_options options = defaults();
     for (int i = 0; i < 3; i++) {
@@ -393,7 +393,7 @@ static void nonsense_is_refused(void **state)
     options = defaults();
     options.min_rounds = "twice";
     refuse_with("x", 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-                "min-rounds is 'twice'; it must be once or iterated (repeat until both minimums hold)");
+                "--min-rounds is 'twice'; it must be once or iterated (repeat until both minimums hold)");
     options.min_rounds = NULL;
     options.deduplicate = NULL;
     expect("a,1,x\na,1,x\n", &options, "a: 1 x, 1 x;");

@@ -282,7 +282,7 @@ static void test_wrong_options(void **state)
     o = small_options();
     o.session_gap = 0.5;
     assert_refused(dataset, &o,
-                   "no two events of the training split are in one window: use a longer session-gap, or data with "
+                   "no two events of the training split are in one window: use a longer --session-gap, or data with "
                    "longer sequences");
     lapse_dataset_close(dataset);
 }

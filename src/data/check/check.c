@@ -36,12 +36,14 @@ void lp_check_add(lp_check_context *c, const lp_check_result *found, const char 
                                       : LAPSE_SEVERITY_NOTE,
         .count = found->count,
         .total = found->total,
-        .advice = found->count == 0 ? "" : found->advice,
     };
+    char sentence[2 * sizeof finding->text];
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(finding->text, sizeof finding->text, format, arguments);
+    vsnprintf(sentence, sizeof sentence, format, arguments);
     va_end(arguments);
+    lp_wording_write(lp_wording(), sentence, finding->text, sizeof finding->text);
+    lp_wording_write(lp_wording(), found->count == 0 ? "" : found->advice, finding->advice, sizeof finding->advice);
     for (char *at = finding->text; *at; at++) /* control characters of a file must not reach a terminal */
         *at = (unsigned char)*at < ' ' || *at == 127 ? '?' : *at;
 }
@@ -123,7 +125,7 @@ static bool check_duplicates(lp_check_context *c)
         .count = duplicates,
         .total = dataset->event_count,
         .warn = lp_check_fraction(duplicates, dataset->event_count) >= many_duplicates,
-        .advice = "If they record one event twice, import with --deduplicate exact.",
+        .advice = "If they record one event twice, import with " LP_OPTION("--deduplicate exact") ".",
     };
     lp_check_add(c, &found,
                  duplicates == 0 ? "No two events have the same sequence, timestamp and event type."
@@ -143,9 +145,9 @@ static void check_repeats(lp_check_context *c)
         .unit = "events",
         .count = repeats,
         .total = dataset->event_count,
-        .advice =
-            "If a repeat carries no information (a page reload), import with --deduplicate consecutive: repeats are "
-            "easy to predict and raise every score.",
+        .advice = "If a repeat carries no information (a page reload), import with " LP_OPTION(
+            "--deduplicate consecutive") ": repeats are "
+                                         "easy to predict and raise every score.",
     };
     lp_check_add(c, &found,
                  repeats == 0 ? "No event has the event type of the event before it."
@@ -165,8 +167,8 @@ static void check_single(lp_check_context *c)
         .count = single,
         .total = dataset->sequence_count,
         .warn = lp_check_fraction(single, dataset->sequence_count) >= many_single,
-        .advice = "If the sequence column is a row or order number, import with --sequence and the column of the user; "
-                  "--min-events 2 drops such sequences.",
+        .advice = "If the sequence column is a row or order number, import with " LP_OPTION(
+            "--sequence") " and the column of the user; " LP_OPTION("--min-events 2") " drops such sequences.",
     };
     const char *column = lp_dataset_property_find(dataset, "column.sequence");
     lp_check_add(c, &found,
@@ -193,9 +195,10 @@ static lapse_status choose_rule(const lapse_dataset *dataset, const lapse_check_
                               : lp_split_rule_default(dataset, options->task ? options->task : "");
     if (*rule)
         return LAPSE_OK;
-    return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "split-by cannot be '%.40s'; it can be one of: column, sequence, leave-one-out, time",
-                   options->split_by);
+    return lp_fail(
+        error, LAPSE_ERROR_USAGE,
+        LP_OPTION("--split-by") " cannot be '%.40s'; it can be one of: column, sequence, leave-one-out, time",
+        options->split_by);
 }
 
 lapse_status lapse_dataset_check(const lapse_dataset *dataset, const lapse_check_options *options, lapse_check *check,

@@ -34,9 +34,9 @@ static bool check_types(lp_check_context *c)
         .count = types,
         .total = dataset->types.count,
         .warn = lp_check_fraction(events, held_out) >= many_untrained,
-        .advice =
-            "A model trained on events alone cannot predict them: import with a larger --min-count, or accept that "
-            "these cases are lost.",
+        .advice = "A model trained on events alone cannot predict them: import with a larger " LP_OPTION(
+            "--min-count") ", or accept that "
+                           "these cases are lost.",
     };
     lp_check_add(c, &found,
                  types == 0 ? "Every event type occurs in training."
@@ -81,15 +81,16 @@ static void check_divided(lp_check_context *c)
         .unit = cut ? "sequences of the source" : "sequences",
         .count = divided,
         .total = total,
-        .advice =
-            "If the model will serve new sequences, keep each sequence in one split: --split-by sequence or time.",
+        .advice = "If the model will serve new sequences, keep each sequence in one split: " LP_OPTION(
+            "--split-by sequence") " or time.",
     };
     if (divided == 0)
         lp_check_add(c, &found, "Every sequence is in one split.");
     else if (strcmp(rule, "column") == 0)
         lp_check_add(c, &found, "Sequences with events in several splits, according to the split column.");
     else if (c->rule->within_sequences)
-        lp_check_add(c, &found, "Sequences with events in several splits, by design of --split-by %s.", rule);
+        lp_check_add(c, &found, "Sequences with events in several splits, by design of " LP_OPTION("--split-by %s") ".",
+                     rule);
     else
         lp_check_add(c, &found, "Sequences of the source whose sessions are in several splits.");
 }
@@ -114,7 +115,8 @@ static void check_past(lp_check_context *c)
         .count = past,
         .total = held_out,
         .warn = true,
-        .advice = "Hold out the last events of a sequence or all of it: --split-by leave-one-out, sequence or time.",
+        .advice = "Hold out the last events of a sequence or all of it: " LP_OPTION(
+            "--split-by leave-one-out") ", sequence or time.",
     };
     lp_check_add(
         c, &found,
@@ -143,7 +145,7 @@ static void check_tied_targets(lp_check_context *c)
         .warn = lp_check_fraction(tied, targets) >= many_tied_targets,
         .advice =
             "The order of the two is that of the source, which may be arbitrary or sorted (then it leaks the target): "
-            "import with --basket, which shuffles ties, or import finer timestamps.",
+            "import with " LP_FLAG("--basket") ", which shuffles ties, or import finer timestamps.",
     };
     lp_check_add(c, &found,
                  tied == 0 ? "No test event has the timestamp of the event before it."

@@ -40,6 +40,12 @@ const char *lapse_dataset_sequence_name(const lapse_dataset *dataset, int64_t se
     return sequence >= 0 && sequence < dataset->sequences.count ? lp_names_get(&dataset->sequences, sequence) : NULL;
 }
 
+void lapse_dataset_sequence_names(const lapse_dataset *dataset, const char **bytes, const uint64_t **offsets)
+{
+    *bytes = dataset->sequences.bytes;
+    *offsets = dataset->sequences.offset;
+}
+
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count)
 {

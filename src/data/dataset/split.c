@@ -164,8 +164,8 @@ static lapse_status split_by_column(const lapse_dataset *dataset, uint64_t seed,
     (void)seed;
     if (!dataset->split)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the dataset has no split column: import it with --split-column COLUMN, or choose another "
-                       "--split-by rule");
+                       "the dataset has no split column: import it with " LP_OPTION(
+                           "--split-column COLUMN") ", or choose another " LP_OPTION("--split-by") " rule");
     memcpy(split, dataset->split, (size_t)dataset->event_count);
     int64_t counts[LP_SPLIT_COUNT] = {0};
     for (int64_t i = 0; i < dataset->event_count; i++)
@@ -173,8 +173,9 @@ static lapse_status split_by_column(const lapse_dataset *dataset, uint64_t seed,
     for (int part = LP_SPLIT_TRAIN; part <= LP_SPLIT_VALID; part++)
         if (counts[part] == 0)
             return lp_fail(error, LAPSE_ERROR_USAGE,
-                           "the split column has no '%s' events: add some, or choose another --split-by rule such as "
-                           "'sequence'",
+                           "the split column has no '%s' events: add some, or choose another " LP_OPTION(
+                               "--split-by") " rule such as "
+                                             "'sequence'",
                            lp_split_name((lp_split)part));
     return LAPSE_OK;
 }
@@ -254,6 +255,6 @@ lapse_status lp_split_end(const lapse_dataset *dataset, const lp_split_rule *rul
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the split by '%s' has no time up to which all its training sequences are observed, which censoring "
-                   "needs: use --split-by sequence, time or session",
+                   "needs: use " LP_OPTION("--split-by sequence") ", time or session",
                    lp_split_rule_name(rule));
 }

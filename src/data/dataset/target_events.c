@@ -38,8 +38,9 @@ lapse_status lp_target_events_find(const lapse_dataset *dataset, const char *tar
         return lp_fail(error, LAPSE_ERROR_USAGE, "the target events are '%.80s'; they must be action=NAME or all",
                        target);
     if (dataset->field_count == 0 || dataset->fields[0].type != LAPSE_FIELD_ACTION)
-        return lp_fail(error, LAPSE_ERROR_INPUT,
-                       "'%.80s' needs an action, and the dataset has none: import it with --action COLUMN", target);
+        return lp_fail(
+            error, LAPSE_ERROR_INPUT,
+            "'%.80s' needs an action, and the dataset has none: import it with " LP_OPTION("--action COLUMN"), target);
     *action = (int32_t)lp_names_find(&dataset->fields[0].categories, name);
     if (*action >= 0)
         return LAPSE_OK;

@@ -57,6 +57,16 @@ static lapse_status choose_columns(struct import *all, lapse_error *error)
 }
 
 /* The order of columns is that in which the import of text checks them. */
+/* What names were before they became text; NULL: text, or nothing that text could be turned back into. */
+static const char *name_type(lp_arrow_kind kind)
+{
+    static const char *const types[] = {
+        [LP_ARROW_BOOL] = "boolean", [LP_ARROW_INTEGER] = "integer", [LP_ARROW_UNSIGNED] = "integer",
+        [LP_ARROW_FLOAT] = "float",  [LP_ARROW_DATE] = "date",       [LP_ARROW_TIMESTAMP] = "timestamp",
+        [LP_ARROW_VIEW] = NULL};
+    return types[kind];
+}
+
 static lapse_status use_columns(struct import *all, lapse_error *error)
 {
     static const char *const roles[] = {"action", "field", "number"};
@@ -78,6 +88,9 @@ static lapse_status use_columns(struct import *all, lapse_error *error)
         LP_TRY(lp_arrow_table_use(table, columns->field[f], names, roles[columns->field_type[f]], error));
     lp_arrow_kind kind = table->used[shared->time].type.kind;
     all->reader.time_type = kind == LP_ARROW_TIMESTAMP ? "timestamp" : kind == LP_ARROW_DATE ? "date" : NULL;
+    all->reader.name_types[0] = name_type(table->used[0].type.kind);
+    all->reader.name_types[1] =
+        columns->event_count == 1 ? name_type(table->used[shared->first_event].type.kind) : NULL;
     if (!all->reader.time_type)
         lp_reader_set_time(&all->reader);
     return LAPSE_OK;

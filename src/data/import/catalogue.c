@@ -98,9 +98,11 @@ static lapse_status choose_item(reading *r)
     r->item_column = -1;
     for (const char *const *name = item_names; *name && r->item_column < 0; name++)
         r->item_column = find_column(r, *name, *name + strlen(*name));
-    return r->item_column >= 0
-               ? LAPSE_OK
-               : bad(r, 0, "no column was recognized as the item: select it with --item; the columns are: %s", names);
+    return r->item_column >= 0 ? LAPSE_OK
+                               : bad(r, 0,
+                                     "no column was recognized as the item: select it with " LP_OPTION(
+                                         "--item") "; the columns are: %s",
+                                     names);
 }
 
 static lapse_status choose_words(reading *r)

@@ -53,12 +53,13 @@ static void add_column(text *t, const lp_columns *columns, int64_t column)
     add_word(t, is_printable(columns->name[column]) ? columns->name[column] : number);
 }
 
-static void write_options(lp_columns *columns, const lp_question *question)
+/* Writes the options that would do; "" if the guess is not complete. */
+static void write_options(const lp_columns *columns, const lp_question *question, char *out, size_t size)
 {
-    static const char *const names[] = {"--sequence ", " --time ", " --event "};
+    static const char *const names[] = {"\1--sequence ", " \1--time ", " \1--event "};
     const int64_t first[] = {columns->sequence, columns->time, columns->event_count ? columns->event[0] : -1};
-    text t = {columns->paste, sizeof columns->paste, 0};
-    columns->paste[0] = 0;
+    text t = {out, size, 0};
+    out[0] = 0;
     for (int role = 0; role < 3; role++)
         if (first[role] < 0)
             return;
@@ -73,11 +74,12 @@ static void write_options(lp_columns *columns, const lp_question *question)
             add(&t, ",");
             add_column(&t, columns, columns->clock);
         }
+        add(&t, "\2");
     }
     if (question->no_header || !question->options->header)
-        add(&t, " --no-header");
+        add(&t, " " LP_FLAG("--no-header"));
     if (question->date_order)
-        add(&t, " --time-unit dmy");
+        add(&t, " " LP_OPTION("--time-unit dmy"));
 }
 
 static void add_doubts(text *t, const lp_columns *columns)
@@ -104,18 +106,20 @@ static void add_doubts(text *t, const lp_columns *columns)
 lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, lapse_error *error)
 {
     static const char *const nouns[] = {"sequence", "time", "event"};
-    char what[320] = "", names[240], doubts[260] = "";
+    char what[320] = "", names[240], doubts[260] = "", options[sizeof columns->paste];
     text t = {what, sizeof what, 0}, d = {doubts, sizeof doubts, 0};
     lp_columns_name(columns);
-    write_options(columns, question);
+    write_options(columns, question, options, sizeof options);
+    lp_wording_write(LAPSE_WORDING_COMMAND, options, columns->paste, sizeof columns->paste);
     columns->question = true;
     for (int role = 0; role < 3; role++)
         if (!columns->choice[role].column[0])
-            return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0,
-                              "no column was recognized as the %s: select it with --%s%s; the columns are: %s",
-                              nouns[role], nouns[role],
-                              question->no_header ? ", or use --no-header if the first line is data" : "",
-                              lp_columns_list(columns, names, sizeof names));
+            return lp_fail_at(
+                error, LAPSE_ERROR_INPUT, question->file, question->line, 0,
+                "no column was recognized as the %s: select it with " LP_OPTION("--%s") "%s; the columns are: %s",
+                nouns[role], nouns[role],
+                question->no_header ? ", or use " LP_FLAG("--no-header") " if the first line is data" : "",
+                lp_columns_list(columns, names, sizeof names));
     if (question->no_header)
         add(&t, "the first line is data, not a header");
     if (question->date_order)
@@ -125,6 +129,5 @@ lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, la
         add(&t, t.used ? "; not certain: " : "the columns are not certain: ");
         add(&t, doubts);
     }
-    return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.180s", what,
-                      columns->paste);
+    return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.190s", what, options);
 }

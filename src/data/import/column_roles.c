@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct role guessed_roles[] = {[LAPSE_COLUMN_SEQUENCE] = {"sequence", "--sequence"},
-                                            [LAPSE_COLUMN_TIME] = {"time", "--time"},
-                                            [LAPSE_COLUMN_EVENT] = {"event", "--event"}};
+static const struct role guessed_roles[] = {[LAPSE_COLUMN_SEQUENCE] = {"sequence", LP_OPTION("--sequence")},
+                                            [LAPSE_COLUMN_TIME] = {"time", LP_OPTION("--time")},
+                                            [LAPSE_COLUMN_EVENT] = {"event", LP_OPTION("--event")}};
 
 /* The columns of a list that is separated by commas, in the arena. A name that contains a comma is tried first. */
 static lapse_status find_list(const struct chooser *chooser, lapse_column_role number, const char *wanted,

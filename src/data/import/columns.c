@@ -9,13 +9,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const struct role split_role = {"split", "--split-column"};
-static const struct role field_roles[] = {[LAPSE_FIELD_ACTION] = {"action", "--action"},
-                                          [LAPSE_FIELD_CATEGORY] = {"field", "--field"},
-                                          [LAPSE_FIELD_NUMBER] = {"number", "--number"}};
+static const struct role split_role = {"split", LP_OPTION("--split-column")};
+static const struct role field_roles[] = {[LAPSE_FIELD_ACTION] = {"action", LP_OPTION("--action")},
+                                          [LAPSE_FIELD_CATEGORY] = {"field", LP_OPTION("--field")},
+                                          [LAPSE_FIELD_NUMBER] = {"number", LP_OPTION("--number")}};
 
 enum { EXTRA_COLUMNS = LP_FIELD_LIMIT + 1 }; /* fields and a split that the sample does not have */
-
 
 const char *lp_columns_list(const lp_columns *columns, char *out, size_t size)
 {
@@ -72,7 +71,7 @@ int64_t lp_column_find(const struct chooser *chooser, const char *begin, const c
 }
 
 lapse_status lp_column_missing(const struct chooser *chooser, const struct role *role, const char *begin,
-                                 const char *end)
+                               const char *end)
 {
     char names[300], shown[LP_EXCERPT_SIZE];
     lp_text_excerpt(begin, end, shown);

@@ -52,6 +52,10 @@ static void add_source(description *d, const lp_reader_shared *shared)
     d->failed = d->failed || !events;
     if (events)
         add(d, "column.event", "%s", events);
+    if (shared->name_types[0])
+        add(d, "type.sequence", "%s", shared->name_types[0]);
+    if (shared->name_types[1])
+        add(d, "type.event", "%s", shared->name_types[1]);
     if (columns->split >= 0)
         add(d, "column.split", "%s", columns->name[columns->split]);
     add(d, "time.unit", "%s", shared->time_type ? shared->time_type : lp_time_unit_text(shared->time.unit));

@@ -43,10 +43,11 @@ static lapse_status read_unit(const char *text, lp_time_unit *unit, lapse_error 
 {
     int index = option_index(text, lp_time_unit_names);
     if (index < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "time-unit is '%.40s'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, "
-                       "excel or relative",
-                       text);
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            LP_OPTION("--time-unit") " is '%.40s'; it must be auto, s, ms, us, ns, iso, mdy, dmy, text, compact, "
+                                     "excel or relative",
+            text);
     *unit = (lp_time_unit)index;
     return LAPSE_OK;
 }
@@ -79,22 +80,27 @@ const char *const *lapse_min_rounds_names(void)
 lapse_status lp_import_check(const lapse_import_options *options, lp_time_unit *unit, lapse_error *error)
 {
     if (option_index(options->min_rounds, lp_min_rounds_names) < 0)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "min-rounds is '%.40s'; it must be once or iterated (repeat until both minimums hold)",
-                       options->min_rounds);
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            LP_OPTION("--min-rounds") " is '%.40s'; it must be once or iterated (repeat until both minimums hold)",
+            options->min_rounds);
     if (option_index(options->deduplicate, lp_deduplicate_names) < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "deduplicate is '%.40s'; it must be none, exact or consecutive",
                        options->deduplicate);
     if (!(options->session_gap >= 0 && isfinite(options->session_gap)))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "session-gap is %g seconds; it must be a duration, or 0 to disable it",
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       LP_OPTION("--session-gap") " is %g seconds; it must be a duration, or 0 to disable it",
                        options->session_gap);
     if (options->min_events < 0 || options->min_count < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "min-events is %" PRId64 " and min-count is %" PRId64 "; they must not be negative",
+                       LP_OPTION("--min-events") " is %" PRId64
+                                                 " and " LP_OPTION("--min-count") " is %" PRId64
+                                                                                  "; they must not be negative",
                        options->min_events, options->min_count);
     if (options->min_sequence_events < 0 || options->min_users < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "min-sequence-events is %" PRId64 " and min-users is %" PRId64 "; they must not be negative",
+                       LP_OPTION("--min-sequence-events") " is %" PRId64 " and " LP_OPTION(
+                           "--min-users") " is %" PRId64 "; they must not be negative",
                        options->min_sequence_events, options->min_users);
     return read_unit(options->time_unit, unit, error);
 }
@@ -363,7 +369,7 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
     if (!chunks->delimiter && lp_is_json_lines(text, chunks->left)) {
         if (!shared->options->header)
             return lp_fail_at(error, LAPSE_ERROR_USAGE, shared->file, 0, 0,
-                              "this is JSON Lines, whose columns have names: --no-header is for CSV");
+                              "this is JSON Lines, whose columns have names: " LP_FLAG("--no-header") " is for CSV");
         shared->json = chunks->lines = true;
         shared->format = chunks->text.objects ? "JSON" : "JSON Lines";
         size_t whole = chunks->left;
@@ -446,7 +452,8 @@ lapse_status lp_import_finish(const lp_reader_shared *shared, lp_import_rows *ro
         return lp_fail_at(error, LAPSE_ERROR_INPUT, shared->file, 0, 0,
                           "no event is left: %" PRId64 " are in sequences with fewer than %" PRId64
                           " events before sessions, %" PRId64 " have event types of fewer than %" PRId64
-                          " sequences, and %" PRId64 " are dropped by min-count and min-events",
+                          " sequences, and %" PRId64
+                          " are dropped by " LP_OPTION("--min-count") " and " LP_OPTION("--min-events"),
                           report->inactive_rows, options->min_sequence_events, report->unpopular_rows,
                           options->min_users, report->rare_rows + report->short_rows);
     if (dataset->event_count == 0)

@@ -13,7 +13,7 @@ typedef struct number_unit {
     const char *not_one, *others_have;
 } number_unit;
 
-#define OTHERS(unit) "has another magnitude than the other rows, which have " unit ": set --time-unit"
+#define OTHERS(unit) "has another magnitude than the other rows, which have " unit ": set " LP_OPTION("--time-unit")
 
 static const number_unit number_units[] = {
     [LP_TIME_AUTO] = {1, 0, NULL, NULL},
@@ -280,7 +280,7 @@ static const char *check_unit(lp_time_format *format, double number)
     if (format->unit == LP_TIME_RELATIVE || format->unit == LP_TIME_EXCEL)
         return NULL;
     if (!is_number(format->unit))
-        return "is a number, but the times are dates: set --time-unit";
+        return "is a number, but the times are dates: set " LP_OPTION("--time-unit");
     const number_unit *unit = &number_units[format->unit];
     double size = fabs(number);
     return format->found && (size >= unit->below || size < unit[-1].below) ? unit->others_have : NULL;
@@ -371,7 +371,8 @@ const char *lp_time_read(lp_time_format *format, const char *begin, const char *
     if (format->unit == LP_TIME_AUTO)
         return read_first(format, begin, end, time, local);
     if (format->unit == LP_TIME_UNCERTAIN)
-        return "may have the day or the month first: set --time-unit mdy (month first) or dmy (day first)";
+        return "may have the day or the month first: set " LP_OPTION(
+            "--time-unit mdy") " (month first) or dmy (day first)";
     if (format->unit == LP_TIME_EXCEL || format->unit == LP_TIME_RELATIVE) {
         double number;
         return read_serial(begin, end, &number) ? lp_time_number(format, number, time)

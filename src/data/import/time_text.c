@@ -349,7 +349,8 @@ const char *lp_time_parts_resolve(const lp_time_parts *parts, lp_date_order orde
 {
     int month = parts->month, day = parts->day;
     if (parts->shape > LP_SHAPE_CERTAIN && order == LP_DATE_YEAR_FIRST && parts->shape == LP_SHAPE_UNCERTAIN)
-        return "may have the day or the month first: set --time-unit mdy (month first) or dmy (day first)";
+        return "may have the day or the month first: set " LP_OPTION(
+            "--time-unit mdy") " (month first) or dmy (day first)";
     if (parts->shape > LP_SHAPE_CERTAIN &&
         (order == LP_DATE_DAY_FIRST || (order == LP_DATE_YEAR_FIRST && parts->shape == LP_SHAPE_DAY_FIRST))) {
         month = parts->day;

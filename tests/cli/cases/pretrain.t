@@ -69,7 +69,7 @@ $ lapse eval m.safetensors c.lapse --negatives 0 --bootstrap 0 | grep candidates
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --dims 16 2>&1 | tail -1
 | lapse: the item vectors have 8 numbers each and the model 16 dims; train with --dims 8, or pretrain with --dims 16
 $ lapse train c.lapse -o m.safetensors --task recommend --item-vectors v.safetensors --split-by sequence 2>&1 | tail -1
-| lapse: these item vectors were learned with split-by leave-one-out and seed 1, so they may have read what this run (split-by sequence, seed 1) holds out; pretrain with the same two
+| lapse: these item vectors were learned with --split-by leave-one-out and seed 1, so they may have read what this run (--split-by sequence, seed 1) holds out; pretrain with the same two
 $ lapse train c.lapse -o m.safetensors --item-vectors v.safetensors
 ! lapse: item vectors are for the task recommend, not for classify
 = 2
