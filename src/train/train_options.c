@@ -363,7 +363,7 @@ static lapse_status check_fields(const lapse_model *model, const lapse_dataset *
             return lp_fail(
                 error, LAPSE_ERROR_INPUT,
                 "the model reads the field '%.80s' (%s), and the dataset does not have it: import it with " LP_OPTION(
-                    "%s '%.80s'"),
+                    "%s %.80s"),
                 field->name, lp_field_type_name(field->type), flags[field->type], field->name);
     }
     return LAPSE_OK;
