@@ -77,10 +77,10 @@ static lapse_status score_purchases(const lapse_model *model, const lapse_datase
 static void print_history(const lapse_dataset *dataset, const double *times, const int32_t *types, int64_t event)
 {
     int64_t first = event >= EVENTS_SHOWN ? event - EVENTS_SHOWN + 1 : 0;
-    printf("\nWhat happens next? Of %d shoppers outside the training data, the one whose prediction by mercer depends "
-           "most on\n"
-           "the time. The last of %s so far:\n",
-           SHOPPERS, cli_plural(event + 1, "event", "events").text);
+    printf(
+        "\nWhat happens next? Of %d shoppers that mercer has never seen, the one whose prediction depends most on the\n"
+        "time. The last of %s so far:\n",
+        SHOPPERS, cli_plural(event + 1, "event", "events").text);
     for (int64_t i = first; i <= event; i++) {
         fputs("  ", stdout);
         print_action(lapse_dataset_event_type_name(dataset, types[i]));

@@ -11,6 +11,7 @@
 #include "demo_next.h"
 #include "table.h"
 #include "verb.h"
+#include "lapse_lab.h"
 
 typedef struct demo_settings {
     uint64_t seed;
@@ -70,6 +71,7 @@ typedef struct demo {
     lapse_model *model; /* the newest */
     result results[CONTENDERS], best;
     int64_t cases;
+    bool reported; /* the page is there, and stays */
     cli_bar bar;
     lapse_error error;
 } demo;
@@ -120,7 +122,8 @@ static void remove_folder(const demo *d)
         remove(in_folder(d, files[i]).text);
     for (int i = 0; i < CONTENDERS; i++)
         remove(in_folder(d, contenders[i].file).text);
-    rmdir(d->folder);
+    if (!d->reported)
+        rmdir(d->folder);
 }
 
 static lapse_status make_data(demo *d)
@@ -146,7 +149,7 @@ static lapse_status make_data(demo *d)
     if (status == LAPSE_OK)
         status = lapse_dataset_open(file.text, &d->dataset, &d->error);
     if (status == LAPSE_OK)
-        fprintf(stderr, "shop: %s of %s, %s of event, simulated and imported in %s\n",
+        fprintf(stderr, "shop: %s of %s, %s, simulated and imported in %s\n",
                 cli_plural(lapse_dataset_event_count(d->dataset), "event", "events").text,
                 cli_plural(lapse_dataset_sequence_count(d->dataset), "shopper", "shoppers").text,
                 cli_plural(lapse_dataset_event_type_count(d->dataset), "event type", "event types").text,
@@ -263,8 +266,9 @@ static bool print_text(const demo *d)
     }
     bool whole = cli_table_print(&table, stdout, 2);
     puts(
-        "\nGain: the fraction of the possible improvement over the best baseline, which is one of the first four "
-        "rows.\n"
+        "\nGain: how far a model gets from the best baseline (0 %) to perfect knowledge (100 %). The first four rows "
+        "are\n"
+        "baselines.\n"
         "Log-loss is in nats per event; lower is better.\n"
         "bochner and mercer encode the lag of each past event, so that attention sees how long ago it was: bochner by\n"
         "cosines and sines of learned frequencies (Bochner's theorem: a kernel of lags is a mixture of cosines),\n"
@@ -298,6 +302,24 @@ static void print_json(const demo *d, double seconds)
     cli_json_end(&json, '}');
 }
 
+/* The page of `lapse inspect` about the last model. */
+static lapse_status report(demo *d)
+{
+    lapse_inspect_options options;
+    path page = in_folder(d, "report.html");
+    lapse_inspect_options_default(&options);
+    options.title = contenders[CONTENDERS - 1].name;
+    options.threads = d->settings->threads;
+    lapse_status status = lapse_inspect(d->model, d->dataset, &options, page.text, NULL, &d->error);
+    if (status != LAPSE_OK)
+        return status;
+    d->reported = true;
+    fputs("\nThe report on mercer shows this in figures. Open it in a browser:\n  ", stdout);
+    cli_text_print(stdout, page.text);
+    fputc('\n', stdout);
+    return LAPSE_OK;
+}
+
 /* The first commands for data of one's own, by the name that this program was called by. */
 static void print_commands(const char *program)
 {
@@ -327,6 +349,8 @@ static int work_through(demo *d, const char *program, double start)
     if (!print_text(d))
         return cli_fail("out of memory");
     status = cli_demo_next(d->model, &d->shop, in_folder(d, "next.csv").text, &d->error);
+    if (status == LAPSE_OK)
+        status = report(d);
     if (status != LAPSE_OK)
         return cli_error(&d->error);
     printf("\n%s in all.", cli_seconds(cli_clock() - start).text);
@@ -377,7 +401,7 @@ static const cli_option options[] = {
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(demo_settings, threads), .placeholder = "N",
      .help = "threads to use; never changes the result", .unset = "all cores"},
     {.name = "keep", .type = CLI_TEXT, .offset = offsetof(demo_settings, keep), .placeholder = "FOLDER",
-     .help = "keep events, dataset and models in this folder", .unset = "they are removed at the end"},
+     .help = "keep events, dataset, models and report in this folder", .unset = "only the report is kept, in a temporary folder"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(demo_settings, json),
      .help = "print the table as one JSON object"},
     {0},
@@ -392,8 +416,9 @@ const cli_verb cli_verb_demo = {
     .description =
         "Simulates a shop whose law is known, trains the baselines (majority, Markov chains) and attention with three "
         "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "
-        "tells what happens next to one shopper, and which commands do the same with data of your own. Takes under a "
-        "minute.",
+        "tells what happens next to one shopper, writes the report of `lapse inspect`, and prints the commands that do "
+        "the same "
+        "with data of your own. Takes under a minute.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

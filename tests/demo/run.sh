@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# The demo as a whole: what its table must show, that it cleans up after itself, and that Ctrl-C ends it in order.
+# The demo as a whole: what its table must show, that it keeps its report alone, and that Ctrl-C ends it in order.
 #
 #   tests/demo/run.sh build/lapse
 set -u
@@ -57,15 +57,20 @@ check "nothing is better than the best possible" holds \
     "$(value mercer log_loss) > $(value 'best possible' log_loss) && $(value bochner log_loss) > $(value 'best possible' log_loss)"
 
 # The text explains the two encodings and ends with three commands, which work as printed on a CSV of the shop.
-"$tool" demo --keep "$work/shop" >"$work/text" 2>"$work/err"
+"$tool" demo >"$work/text" 2>"$work/err"
 check "the demo in words ends with 0" test $? -eq 0
+page=$(grep -o "$TMPDIR/.*/report.html" "$work/text")
+check "the demo ends with a report" grep -q '<h1>[^<]*; elapsed time is worth [0-9]* points</h1>' "$page"
+check "nothing else is kept" test "$(find "$TMPDIR" -type f)" = "$page"
+rm -r "$(dirname "$page")"
+mkdir "$work/shop"
 for word in "bochner by" "mercer by"; do
     check "the demo explains '$word'" grep -q "$word" "$work/text"
 done
 tail -n 3 "$work/text" | sed 's/^ *//' >"$work/commands"
 check "three commands are about a CSV" test "$(grep -c "^$tool [a-z]* .*events.csv" "$work/commands")" -eq 3
 (
-    cd "$work/shop" && head -n 2000 shop.csv | cut -d , -f 1-3 >events.csv && set -e
+    cd "$work/shop" && "$tool" simulate --preset shop -o shop.csv && head -n 2000 shop.csv | cut -d , -f 1-3 >events.csv && set -e
     while read -r line; do
         timeout 120 bash -c "$line"
     done <"$work/commands"

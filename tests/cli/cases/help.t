@@ -5,16 +5,17 @@ $ lapse demo --help
 | Simulates a shop whose law is known, trains the baselines (majority, Markov
 | chains) and attention with three ways to see time at equal size, and shows in
 | one table what each reached of what is possible. Then tells what happens next to
-| one shopper, and which commands do the same with data of your own. Takes under a
-| minute.
+| one shopper, writes the report of `lapse inspect`, and prints the commands that
+| do the same with data of your own. Takes under a minute.
 |
 | Options:
 |   --seed N                  another seed is another shop and another training
 |                             (default: 1)
 |   --threads N               threads to use; never changes the result (default:
 |                             all cores)
-|   --keep FOLDER             keep events, dataset and models in this folder
-|                             (default: they are removed at the end)
+|   --keep FOLDER             keep events, dataset, models and report in this
+|                             folder (default: only the report is kept, in a
+|                             temporary folder)
 |   --json                    print the table as one JSON object
 |
 | Examples:
