@@ -100,7 +100,7 @@ def gap_rows(model, history):
 def input_layer(model, history):
     """Z [n, D]"""
     z = model.double("event.embedding")[history.types]
-    if model.metadata["task"] == "recommend":
+    if model.metadata["task"] == "recommend" and model.metadata["model"] != "transrec":
         z = z * np.sqrt(model.number("dims"))
     for y, field_type in enumerate(model.field_types):
         column = [event[y] for event in history.fields]
@@ -121,7 +121,14 @@ def output_layer(model, states, target):
         output = {"event": "output", "action": "output.action"}[target]
         return np.mean([softmax(layer(model, output, state)) for state in states], axis=0)
     items = model.double("output.weight" if model.metadata["item_output"] == "separate" else "event.embedding")
-    return softmax(items @ np.mean(states, axis=0) + model.double("output.bias")[:, 0])
+    return softmax(item_scores(model, items, np.mean(states, axis=0)) + model.double("output.bias")[:, 0])
+
+
+def item_scores(model, items, state):
+    """Without the biases."""
+    if model.metadata["model"] != "transrec":
+        return items @ state
+    return -(np.abs(state - items) if model.metadata["distance"] == "l1" else (state - items) ** 2).sum(axis=1)
 
 
 # ---- attention ----
@@ -194,11 +201,19 @@ def attended_samples(model, history):
     return [attention_blocks(model, z, time_features(model, history, sample)) for sample in range(model.samples)]
 
 
-# ---- the other networks: the state [D] before the target lag ----
+# ---- the other networks: the state [D], of caser [2 D], before the target lag ----
 
 
 def sasrec(model, history):
     return attended_samples(model, history)[0][0]
+
+
+def rnn_layer(model, name, x):
+    h, y = np.zeros(x.shape[1]), []
+    for x_q in x:
+        h = np.maximum(0, x_q @ model.double(name + ".weight_ih").T + model.row(name + ".bias_ih") + model.double(name + ".weight_hh") @ h)
+        y.append(h)
+    return np.array(y)
 
 
 def lstm_layer(model, name, x):
@@ -235,8 +250,12 @@ def lstm(model, history):
     return layers(model, lstm_layer, "lstm", input_layer(model, history))[-1]
 
 
-def gru4rec(model, history):  # and rmtpp
+def gru4rec(model, history):
     return layers(model, gru_layer, "gru", input_layer(model, history))[-1]
+
+
+def rmtpp(model, history):
+    return layers(model, rnn_layer, "rnn", input_layer(model, history))[-1] if model.metadata["cell"] == "rnn" else gru4rec(model, history)
 
 
 def rnn_attention(model, history):
@@ -257,7 +276,7 @@ def caser(model, history):
     if model.number("conv_vertical"):
         vertical = model.double("vertical.weight").reshape(-1, length) @ newest[:length]
         joined = joined + vertical.ravel() @ model.double("join.vertical.weight").T
-    return np.maximum(0, joined) @ model.double("state.weight").T + model.double("user.embedding")[history.user]
+    return np.concatenate([np.maximum(0, joined), model.double("user.embedding")[history.user]])
 
 
 def transrec(model, history):
@@ -266,11 +285,11 @@ def transrec(model, history):
 
 def timejoint(model, history):
     one_hot = np.array([softmax(row) for row in layer(model, "bucket", gap_rows(model, history))])
-    return layers(model, gru_layer, "gru", (input_layer(model, history) + one_hot @ model.double("bucket.embedding")) / 2)[-1]
+    return layers(model, lstm_layer, "lstm", (input_layer(model, history) + one_hot @ model.double("bucket.embedding")) / 2)[-1]
 
 
 NETWORKS = {"attention": None, "sasrec": sasrec, "lstm": lstm, "gru4rec": gru4rec, "rnn-attention": rnn_attention, "caser": caser,
-            "transrec": transrec, "rmtpp": gru4rec, "timejoint": timejoint}
+            "transrec": transrec, "rmtpp": rmtpp, "timejoint": timejoint}
 
 
 def states(model, history):
@@ -284,7 +303,7 @@ def states(model, history):
         phi = [time_features(model, history, sample)[-1, -1] for sample in range(model.samples)]
         hidden = [np.maximum(0, layer(model, "lag.hidden", state) + each @ model.double("lag.time.weight").T) for each in phi]
         found = [state + each @ model.double("lag.output.weight").T for each in hidden]
-    return [2 * np.sqrt(model.number("dims")) * each for each in found] if name == "transrec" else found
+    return found
 
 
 # ---- baselines ----

@@ -21,7 +21,8 @@ static lapse_status copy_tables(lp_adam *adam, const lp_graph *graph, lapse_erro
         if (adam->table_count == LP_TABLE_LIMIT)
             return lp_fail(error, LAPSE_ERROR_INTERNAL, "a network has more than %d tables", (int)LP_TABLE_LIMIT);
         adam->tables[adam->table_count++] =
-            (lp_table){value->offset, value->cols, value->slot, (float)graph->parameters[i].rate};
+            (lp_table){value->offset, value->cols, value->slot, (float)graph->parameters[i].rate,
+                       graph->parameters[i].unit_ball};
     }
     return LAPSE_OK;
 }

@@ -24,6 +24,7 @@ typedef struct lp_table {
     int cols;
     int before; /* columns of the tables before it */
     float rate; /* learning-rate multiplier */
+    bool unit_ball; /* a step scales rows that it has changed back to the norm 1, if theirs is larger */
 } lp_table;
 
 typedef struct lp_adam {
@@ -75,6 +76,12 @@ LP_INLINE void lp_adam_element(lp_adam_factors by, float rate, float gradient, f
     *moment1 = by.beta1 * *moment1 + (1 - by.beta1) * gradient;
     *moment2 = by.beta2 * *moment2 + (1 - by.beta2) * gradient * gradient;
     *parameter -= rate * *moment1 / (sqrtf(*moment2) * by.correction2 + by.epsilon);
+}
+
+/* The factor that brings a row of this squared norm into the unit ball. */
+LP_INLINE float lp_unit_ball_factor(float squares)
+{
+    return squares > 1 ? 1 / sqrtf(squares) : 1;
 }
 
 #endif

@@ -119,7 +119,20 @@ typedef struct lp_ranking_kernels {
                         size_t stride, const float *bias, float *scores);
     /* log-sum-exp of `count` >= 1 scores, computed in double. */
     double (*log_sum)(int count, const float *scores);
+    /* The same as `scores` by the rule of a distance. */
+    void (*distances)(lp_score_rule rule, int cases, int items, int dims, const float *state, const float *table,
+                      const float *bias, float *scores);
 } lp_ranking_kernels;
+
+/* Scores by a rule: lp_ranking_kernels.scores or distances. */
+static inline void lp_item_scores(const lp_ranking_kernels *kernels, lp_score_rule rule, int cases, int items, int dims,
+                                  const float *state, const float *table, const float *bias, float *scores)
+{
+    if (rule == LP_SCORE_PRODUCT)
+        kernels->scores(cases, items, dims, state, table, bias, scores);
+    else
+        kernels->distances(rule, cases, items, dims, state, table, bias, scores);
+}
 
 typedef struct lp_backend {
     const char *name; /* first member: lp_find_by_name */

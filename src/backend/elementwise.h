@@ -30,6 +30,12 @@
 LP_ELEMENTWISE(LP_ELEMENT)
 #undef LP_ELEMENT
 
+/* Element of column c of place_columns: of the row x of `cols` columns. */
+LP_INLINE real lp_element_placed(const real *x, int cols, int first, int c)
+{
+    return c >= first && c - first < cols ? x[c - first] : 0;
+}
+
 /* Element i of noise of `size` elements: in the sequence of random.h the i-th uniform number, two words of block i / 2. */
 LP_INLINE real lp_element_noise(const lp_attributes *with, uint64_t seed, uint32_t step, int i, int size)
 {

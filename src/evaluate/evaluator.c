@@ -38,7 +38,7 @@ static int samples(const lp_evaluator *evaluator)
 static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t dims = (size_t)config->dims, cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
+    size_t dims = (size_t)lp_model_state_dims(config), cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
     const lp_backend *backend = evaluator->backend;
     size_t size = cases * dims * sizeof *evaluator->states;
     evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
@@ -113,7 +113,7 @@ static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
     if (!lp_model_predicts_time(model))
         return LAPSE_OK;
     time->width = lp_network_time(&model->network)->cols;
-    time->floor = model->config.when ? model->config.when_floor : 0;
+    time->floor = model->config.when_floor;
     time->outputs = lp_alloc(tokens * (size_t)count * (size_t)time->width, sizeof *time->outputs);
     time->memory = lp_alloc((size_t)evaluator->threads * lp_time_law_size(model, count), sizeof *time->memory);
     time->batch = lp_alloc(tokens, sizeof *time->batch);
@@ -444,7 +444,7 @@ static void take_states(void *context, int shard, const lp_outcome *outcome)
 {
     lp_evaluator *evaluator = context;
     const lp_batch *batch = &evaluator->batch;
-    size_t dims = (size_t)evaluator->model->config.dims;
+    size_t dims = (size_t)lp_model_state_dims(&evaluator->model->config);
     int first = batch->shard_targets[shard], sample_count = samples(evaluator);
     size_t count = (size_t)(batch->shard_targets[shard + 1] - first) * dims;
     float *states = evaluator->states + (size_t)(evaluator->case_count + first) * dims;
@@ -456,7 +456,7 @@ static void take_states(void *context, int shard, const lp_outcome *outcome)
 static void run_states(lp_evaluator *evaluator, lp_pass *pass)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t dims = (size_t)config->dims;
+    size_t dims = (size_t)lp_model_state_dims(config);
     memset(evaluator->states + (size_t)evaluator->case_count * dims, 0,
            (size_t)evaluator->batch.targets * dims * sizeof *evaluator->states);
     run_passes(evaluator, pass, take_states);
@@ -548,11 +548,12 @@ static const float *on_host(lp_evaluator *evaluator, const lp_value *value, cons
 static void take_items(lp_evaluator *evaluator, const float *parameters)
 {
     const lp_network *network = &evaluator->network;
-    int dims = evaluator->model->config.dims;
+    int dims = lp_model_state_dims(&evaluator->model->config);
     float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
     evaluator->rank_states = (lp_rank_states){dims, evaluator->threads, evaluator->states,
                                               on_host(evaluator, network->items, parameters, evaluator->table),
-                                              on_host(evaluator, network->bias, parameters, bias_copy)};
+                                              on_host(evaluator, network->bias, parameters, bias_copy),
+                                              lp_model_score_rule(&evaluator->model->config)};
 }
 
 static void rank_cases(void *context)
@@ -603,6 +604,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
         evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
     }
     const lp_batch *batch = &evaluator->batch;
+    int64_t state_dims = lp_model_state_dims(&evaluator->model->config);
     lp_pass pass = {.batch = batch,
                     .parameters = parameters,
                     .times = evaluator->times,
@@ -611,7 +613,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
                     .context = evaluator};
     for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
         fill_batch(evaluator, first);
-        pass.state_to = direct ? evaluator->states + evaluator->case_count * evaluator->model->config.dims : NULL;
+        pass.state_to = direct ? evaluator->states + evaluator->case_count * state_dims : NULL;
         if (ranks(evaluator) && !direct)
             run_states(evaluator, &pass);
         else if (samples(evaluator) > 1)

@@ -345,13 +345,14 @@ static void rank_states(void *context, int task, int number)
     for (int i = 0; i < cases; i++) {
         tally_start(ranking, worker, i, &ranking->cases[first_case + i]);
         tally *t = &worker->tallies[i];
-        job->kernels->scores(1, 1, states->dims, state + (size_t)i * dims, states->table + (size_t)t->target * dims,
-                             states->bias ? states->bias + t->target : NULL, &t->target_score);
+        lp_item_scores(job->kernels, states->rule, 1, 1, states->dims, state + (size_t)i * dims,
+                       states->table + (size_t)t->target * dims, states->bias ? states->bias + t->target : NULL,
+                       &t->target_score);
     }
     for (int64_t first = 0; first < ranking->setup.items; first += TILE) {
         int items = ranking->setup.items - first < TILE ? (int)(ranking->setup.items - first) : TILE;
-        job->kernels->scores(cases, items, states->dims, state, states->table + (size_t)first * dims,
-                             states->bias ? states->bias + first : NULL, worker->scores);
+        lp_item_scores(job->kernels, states->rule, cases, items, states->dims, state,
+                       states->table + (size_t)first * dims, states->bias ? states->bias + first : NULL, worker->scores);
         for (int i = 0; i < cases; i++)
             tally_add(&worker->tallies[i], first, items, worker->scores + (size_t)i * (size_t)items,
                       job->kernels->count_at_least);

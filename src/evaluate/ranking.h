@@ -16,6 +16,7 @@
 
 #include "data/batch/window.h"
 #include "evaluate/rank_negatives.h"
+#include "formula/loss.h"
 
 typedef enum lp_protocol {
     LP_PROTOCOL_UNSEEN = 0,
@@ -73,10 +74,11 @@ typedef struct lp_ranking {
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error);
 void lp_ranking_clear(lp_ranking *ranking);
 
-/* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL. */
+/* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL; or by a distance. */
 typedef struct lp_rank_states {
     int dims, threads; /* threads: at most those of the ranking */
     const float *state, *table, *bias;
+    lp_score_rule rule;
 } lp_rank_states;
 
 /* Ranks the cases first .. end - 1 by these scores. */

@@ -38,21 +38,10 @@ static lapse_status score_baselines(const lp_evaluator *evaluator, const uint8_t
     return status;
 }
 
-/* The floor of a model that has none of its own is that which training would choose. */
-static lapse_status choose_floor(lp_evaluator *evaluator, const uint8_t *split, lapse_error *error)
-{
-    const lp_model_config *config = &evaluator->model->config;
-    if (config->when)
-        return LAPSE_OK;
-    return lp_when_floor(evaluator->targets.dataset, split, &evaluator->time.floor, error);
-}
-
 static lapse_status evaluate(lp_evaluator *evaluator, const uint8_t *split, int bootstrap, lapse_time_scores *scores,
                              lapse_error *error)
 {
     evaluator->time.whole = true;
-    if (split)
-        LP_TRY(choose_floor(evaluator, split, error));
     LP_TRY(lp_evaluator_run_model(evaluator, error));
     *scores = (lapse_time_scores){.cases = evaluator->case_count, .floor = evaluator->time.floor, .count = 1};
     scores->sequences = sequences_of(evaluator);

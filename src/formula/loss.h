@@ -23,6 +23,10 @@ typedef enum lp_loss {
 } lp_loss;
 #undef LP_LOSS_ID
 
+/* The score of an item at a state: the product of their vectors, or the negative of their distance, the square of the Euclidean one or
+ * the sum of absolute differences; plus the item's bias (score.h). */
+typedef enum lp_score_rule { LP_SCORE_PRODUCT, LP_SCORE_L2, LP_SCORE_L1 } lp_score_rule;
+
 typedef struct lp_loss_row {
     const char *name;
     bool samples_items; /* the loss is over sampled items instead of the whole catalogue */

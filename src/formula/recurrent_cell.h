@@ -1,4 +1,4 @@
-/* recurrent_cell.h: the cells of the LSTM and the GRU, for kernels of all backends. A cell is a column of the hidden state; op.h has the
+/* recurrent_cell.h: the cells of the plain layer, the LSTM and the GRU, for kernels of all backends. A cell is a column of the hidden state; op.h has the
  * formulas.
  *
  * `real`, the type of the numbers, is defined where this is included. Functions are computed in double, on a GPU in float.
@@ -15,7 +15,7 @@ typedef double lp_cell_number;
 #endif
 
 /* Numbers of a token and cell that are stored for the gradient: the LSTM's gates i, f, g, o; the GRU's r, z, n, and the recurrent part q
- * of n. */
+ * of n. The plain layer needs none of them: zeros. */
 enum { LP_CELL_STORED = 4 };
 
 /* Returns the next hidden state. x, a: the input parts of the gates, and the recurrent parts with their bias. state: of the cell, c of
@@ -34,6 +34,19 @@ LP_INLINE real lp_cell_sigmoid(real x)
 LP_INLINE real lp_cell_tanh(real x)
 {
     return (real)tanh((lp_cell_number)x);
+}
+
+LP_INLINE real lp_rnn_step(const real *x, const real *a, real *state, real *stored)
+{
+    for (int i = 0; i < LP_CELL_STORED; i++)
+        stored[i] = 0;
+    return *state = x[0] + a[0] > 0 ? x[0] + a[0] : 0;
+}
+
+LP_INLINE real lp_rnn_step_gradient(const real *stored, real state, real previous, real dh, real *carried, real *da)
+{
+    (void)stored, (void)previous, (void)carried;
+    return da[0] = state > 0 ? dh : 0;
 }
 
 LP_INLINE real lp_lstm_step(const real *x, const real *a, real *state, real *stored)

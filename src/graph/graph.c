@@ -130,6 +130,14 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
     return value;
 }
 
+lp_value *lp_graph_table_unit_ball(lp_graph *graph, lp_value *value)
+{
+    for (int i = 0; value && i < graph->parameter_count; i++)
+        if (graph->parameters[i].value == value)
+            graph->parameters[i].unit_ball = true;
+    return value;
+}
+
 static lp_value *parameter_find(const lp_graph *graph, const char *name, int rows, int cols)
 {
     for (int i = 0; i < graph->parameter_count; i++) {

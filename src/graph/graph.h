@@ -96,6 +96,8 @@ typedef struct lp_attributes {
     lp_mask_layer layer;   /* mask: which layer the matrix belongs to */
     lp_loss loss;          /* sampled_loss: one of LP_SAMPLED_LOSSES */
     double regularization; /* sampled_loss: of the scores, with bpr-max */
+    lp_score_rule score;   /* sampled_loss */
+    int first, cols;       /* place_columns */
     uint32_t stream;       /* random stream: the same for an op and its gradient */
 } lp_attributes;
 
@@ -115,6 +117,7 @@ typedef enum lp_initializer {
     LP_INIT_ONES,
     LP_INIT_UNIFORM,
     LP_INIT_NORMAL,
+    LP_INIT_UNIT, /* each row is a random unit vector */
     LP_INIT_VALUES,
     LP_INIT_SINUSOID, /* column c of row p: the sine (c even) or cosine of p / 10000^((c - c mod 2) / cols) */
     LP_INIT_LOG_POWER /* log x, where x^power is uniform between low^power and high^power */
@@ -127,6 +130,7 @@ typedef struct lp_parameter {
     const double *values; /* of VALUES; low and high of LOG_POWER; in the graph's arena */
     double rate;          /* learning-rate multiplier; 0: frozen */
     bool table;           /* read only by gather; its gradient is a list of rows */
+    bool unit_ball;       /* of a table: each row that a step changes is scaled back into the unit ball */
 } lp_parameter;
 
 typedef struct lp_graph {
@@ -166,6 +170,8 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
 lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
 /* Sets the learning-rate multiplier of a parameter. Returns value. */
 lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate);
+/* Keeps the rows of a table in the unit ball. Returns value. */
+lp_value *lp_graph_table_unit_ball(lp_graph *graph, lp_value *value);
 /* Freezes a parameter: no gradient, no update. Returns value. */
 lp_value *lp_graph_parameter_freeze(lp_graph *graph, lp_value *value);
 

@@ -63,6 +63,9 @@
     X(LOG_ABS_GRADIENT, log_abs_gradient, PLAIN)                      \
     X(MASK, mask, PLAIN)                                              \
     X(SHIFT_ROWS, shift_rows, FAST)                                   \
+    X(PLACE_COLUMNS, place_columns, PLAIN)                            \
+    X(RNN, rnn, PLAIN)                                                \
+    X(RNN_GRADIENT, rnn_gradient, PLAIN)                              \
     X(LSTM, lstm, FAST)                                               \
     X(LSTM_GRADIENT, lstm_gradient, FAST)                             \
     X(GRU, gru, FAST)                                                 \
@@ -242,7 +245,7 @@ lp_value *lp_cross_entropy(lp_graph *graph, lp_value *logits, lp_value *target);
 lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *logq,
                           lp_value *target);
 
-/* Losses of the target against N sampled negatives, with scores s as above without logq; r is the target's score, s_j that of
+/* Losses of the target against N sampled negatives, with scores s as above without logq, or by another rule (formula/loss.h); r is the target's score, s_j that of
  * negative j, w the softmax of the s_j over the negatives, g the sigmoid. Summed over rows.
  *     bce        -log g(r) - sum of log g(-s_j)
  *     bpr        -1/N sum of log g(r - s_j)                                 Rendle et al. 2009
@@ -251,7 +254,7 @@ lp_value *lp_softmax_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_valu
  *     top1-max   sum of w_j (g(s_j - r) + g(s_j^2))                          the same
  * negative [A x N] */
 lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                          lp_value *negative, lp_loss type, double regularization);
+                          lp_value *negative, lp_loss type, double regularization, lp_score_rule score);
 
 /* Negative log-likelihood of the time d to the next event, whose intensity is exp(score + slope d) at the time d after the last
  * event, summed over rows:
@@ -307,6 +310,14 @@ lp_value *lp_mask(lp_graph *graph, lp_value *x, int units, lp_order order, lp_ma
 
 /* x[t - k] where that token lies in the segment of t, otherwise zeros; k may be negative   x [T x a] */
 lp_value *lp_shift_rows(lp_graph *graph, lp_value *x, int k);
+
+/* The columns of x from column `first` on, in a row of `cols` columns; the others are zeros. A negative `first` drops columns of x.
+ * x [T x a] -> [T x cols] */
+lp_value *lp_place_columns(lp_graph *graph, lp_value *x, int first, int cols);
+
+/* A plain recurrent layer over each segment, from a zero state: h_t = max(0, x_t + weight_hh h_{t-1})
+ * x [T x H] holds the input part with its bias, weight_hh [H x H]. Returns the hidden states h [T x H]. */
+lp_value *lp_rnn(lp_graph *graph, lp_value *x, lp_value *weight_hh);
 
 /* A long short-term memory over each segment, from a zero state. Gates in PyTorch's order (i, f, g, o):
  *     (i, f, g, o)_t = x_t + weight_hh h_{t-1};  c_t = sigmoid(f) c_{t-1} + sigmoid(i) tanh(g);  h_t = sigmoid(o) tanh(c_t)

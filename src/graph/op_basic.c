@@ -85,6 +85,43 @@ const lp_op lp_op_embed = {.id = LP_OP_EMBED,
                            .cost = cost_copy,
                            .example = embed_example};
 
+static void place_columns_shape(lp_graph *graph, lp_node *node)
+{
+    const lp_value *x = node->inputs[0];
+    if (!x || x->type != LP_TYPE_REAL || node->attributes.cols < 1)
+        lp_graph_fail(graph, "place_columns needs a value and a number of columns");
+    else
+        lp_op_output(graph, node, 0, LP_TYPE_REAL, x->rows_of, x->rows, node->attributes.cols);
+}
+
+static void place_columns_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_attributes back = {.first = -node->attributes.first, .cols = node->inputs[0]->cols};
+    lp_graph_gradient_node(graph, &lp_op_place_columns, &node->outputs[0]->gradient, &back, &node->inputs[0]);
+}
+
+static lp_value *place_columns_example(lp_graph *graph, lp_random *random)
+{
+    lp_value *x = lp_example_tokens(graph, "x", 1 + (int)lp_random_below(random, 9));
+    int first = (int)lp_random_below(random, 9) - 4, cols = 1 + (int)lp_random_below(random, 9);
+    /* x is used twice, so that a gradient is added to. */
+    return lp_add(graph, lp_place_columns(graph, x, first, cols), lp_place_columns(graph, x, 0, cols));
+}
+
+lp_value *lp_place_columns(lp_graph *graph, lp_value *x, int first, int cols)
+{
+    return lp_graph_node(graph, &lp_op_place_columns, &x, &(lp_attributes){.first = first, .cols = cols});
+}
+
+const lp_op lp_op_place_columns = {.id = LP_OP_PLACE_COLUMNS,
+                                   .name = "place_columns",
+                                   .input_count = 1,
+                                   .output_count = 1,
+                                   .shape = place_columns_shape,
+                                   .gradient = place_columns_gradient,
+                                   .cost = lp_op_cost_elementwise,
+                                   .example = place_columns_example};
+
 static void embed_pair_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;

@@ -192,7 +192,7 @@ static void sampled_loss_gradient(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
     lp_value *inputs[] = {in[Z], in[ITEMS], in[TARGET], in[NEGATIVE], node->outputs[1], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_sampled_loss_gradient, inputs, NULL, node->inputs);
+    lp_graph_gradient_node(graph, &lp_op_sampled_loss_gradient, inputs, &node->attributes, node->inputs);
 }
 
 /* Dot products of rows with their target and negatives: one forward, two backward. */
@@ -211,14 +211,15 @@ static lp_value *sampled_loss_example(lp_graph *graph, lp_random *random)
     lp_value *negative =
         lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TARGETS, 0, 1 + (int)lp_random_below(random, 5));
     lp_loss type = (lp_loss)(LP_LOSS_BCE + lp_random_below(random, LP_LOSS_COUNT - LP_LOSS_BCE));
-    return lp_sampled_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative, type, 0.3);
+    lp_score_rule score = (lp_score_rule)lp_random_below(random, LP_SCORE_L1 + 1);
+    return lp_sampled_loss(graph, in[Z], in[ITEMS], in[BIAS], in[TARGET], negative, type, 0.3, score);
 }
 
 lp_value *lp_sampled_loss(lp_graph *graph, lp_value *z, lp_value *items, lp_value *bias, lp_value *target,
-                          lp_value *negative, lp_loss type, double regularization)
+                          lp_value *negative, lp_loss type, double regularization, lp_score_rule score)
 {
     lp_value *inputs[] = {z, items, bias, NULL, target, negative};
-    lp_attributes attributes = {.loss = type, .regularization = regularization};
+    lp_attributes attributes = {.loss = type, .regularization = regularization, .score = score};
     return lp_graph_node(graph, &lp_op_sampled_loss, inputs, &attributes);
 }
 

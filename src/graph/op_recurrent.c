@@ -1,4 +1,4 @@
-/* op_recurrent.c: ops that carry a state from token to token of a packed sequence: shift_rows, the LSTM and the GRU.
+/* op_recurrent.c: ops that carry a state from token to token of a packed sequence: shift_rows, the plain layer, the LSTM and the GRU.
  *
  * A recurrent layer is two ops: `linear` computes the input part of all gates for all tokens at once, and the scan here
  * adds the recurrent part token by token. Every segment starts from a zero state.
@@ -47,7 +47,7 @@ const lp_op lp_op_shift_rows = {.id = LP_OP_SHIFT_ROWS,
 /* ------------------------------------------------------------------------------------- recurrent layers ------ */
 
 /* stored: columns of H that the second output has: the activated gates, and for a GRU the recurrent part of its third. */
-enum { LSTM_GATES = 4, LSTM_STORED = 4, GRU_GATES = 3, GRU_STORED = 4 };
+enum { RNN_GATES = 1, RNN_STORED = 4, LSTM_GATES = 4, LSTM_STORED = 4, GRU_GATES = 3, GRU_STORED = 4 };
 
 /* Checks x [T x gates*H] and weight_hh [gates*H x H]; the outputs are the hidden states [T x H] and what the gradient
  * needs of the gates [T x stored*H]. */
@@ -103,6 +103,66 @@ static size_t recurrent_scratch(const lp_extent *extent, int held, size_t real_s
     size_t together = tokens < LP_RECURRENT_SEGMENTS ? tokens : LP_RECURRENT_SEGMENTS;
     return (tokens + (size_t)extent->longest + 4) * sizeof(int32_t) + together * (size_t)held * real_size;
 }
+
+/* -------------------------------------------------------------------------------------------------- rnn ------ */
+
+static void rnn_shape(lp_graph *graph, lp_node *node)
+{
+    recurrent_shape(graph, node, RNN_GATES, RNN_STORED);
+}
+
+static void rnn_gradient(lp_graph *graph, lp_node *node)
+{
+    lp_value *h = node->outputs[0], *stored = node->outputs[1];
+    lp_value *inputs[] = {stored, h, node->inputs[1], h->gradient};
+    if (!h->gradient || stored->gradient)
+        lp_graph_fail(graph, "rnn: a gradient flows through the hidden states alone");
+    else
+        lp_graph_gradient_node(graph, &lp_op_rnn_gradient, inputs, NULL, node->inputs);
+}
+
+static lp_cost rnn_gradient_cost(const lp_node *node, const lp_extent *extent)
+{
+    return recurrent_cost(node, extent, node->inputs[2], node->outputs[1] ? 2 : 1);
+}
+
+/* Of a token the gradients of the gate, the hidden state and the cell. */
+static size_t rnn_gradient_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
+{
+    (void)extent;
+    return 3 * (size_t)node->inputs[2]->cols * real_size;
+}
+
+static lp_value *rnn_example(lp_graph *graph, lp_random *random)
+{
+    recurrent_example e = example_of(graph, random, RNN_GATES);
+    lp_value *weight = lp_affine(graph, e.weight, 0.1, 0); /* so that states do not grow from token to token */
+    lp_value *h = lp_rnn(graph, e.x, weight);
+    return lp_add(graph, h, lp_random_below(random, 2) ? lp_rnn(graph, e.x, weight) : h);
+}
+
+lp_value *lp_rnn(lp_graph *graph, lp_value *x, lp_value *weight_hh)
+{
+    return lp_graph_node(graph, &lp_op_rnn, (lp_value *[]){x, weight_hh}, NULL);
+}
+
+/* (x, weight_hh) -> hidden states h [T x H], zeros [T x 4H] */
+const lp_op lp_op_rnn = {.id = LP_OP_RNN,
+                         .name = "rnn",
+                         .input_count = 2,
+                         .output_count = 2,
+                         .shape = rnn_shape,
+                         .gradient = rnn_gradient,
+                         .cost = forward_cost,
+                         .example = rnn_example};
+
+/* (zeros, h, weight_hh, dh) -> dx [T x H], dweight_hh [H x H] */
+const lp_op lp_op_rnn_gradient = {.id = LP_OP_RNN_GRADIENT,
+                                  .name = "rnn_gradient",
+                                  .input_count = 4,
+                                  .output_count = 2,
+                                  .cost = rnn_gradient_cost,
+                                  .scratch = rnn_gradient_scratch};
 
 /* ------------------------------------------------------------------------------------------------- lstm ------ */
 

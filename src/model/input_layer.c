@@ -40,19 +40,23 @@ static lp_value *item_rows(const lp_builder *b, const char *name, int cols, lp_i
 {
     const double deviation = 0.02;
     int items = b->config->event_types;
+    lp_value *table;
     if (!b->training || !lp_model_samples_items(b->config))
         return lp_graph_parameter(b->graph, name, items, cols, init, deviation);
-    return lp_gather(b->graph, lp_graph_table(b->graph, name, items, cols, init, deviation), b->feeds[LP_FEED_ITEM]);
+    table = lp_graph_table(b->graph, name, items, cols, init, deviation);
+    if (init == LP_INIT_UNIT)
+        table = lp_graph_table_unit_ball(b->graph, table);
+    return lp_gather(b->graph, table, b->feeds[LP_FEED_ITEM]);
 }
 
 /* The input embedding, output vectors and bias of a recommender's items. */
 static lp_value *declare_items(const lp_builder *b)
 {
     int dims = b->config->dims;
-    lp_value *events = item_rows(b, "event.embedding", dims, LP_INIT_NORMAL);
+    lp_value *events = item_rows(b, "event.embedding", dims, b->config->row->points ? LP_INIT_UNIT : LP_INIT_NORMAL);
     b->network->items = events;
     if (b->config->output == LP_OUTPUT_SEPARATE)
-        b->network->items = item_rows(b, "output.weight", dims, LP_INIT_NORMAL);
+        b->network->items = item_rows(b, "output.weight", lp_model_state_dims(b->config), LP_INIT_NORMAL);
     b->network->bias = item_rows(b, "output.bias", 1, LP_INIT_ZEROS);
     return events;
 }
@@ -66,7 +70,7 @@ lp_value *lp_input_layer(lp_builder *b)
                                 : lp_graph_parameter(b->graph, "event.embedding", config->event_types, config->dims,
                                                      LP_INIT_NORMAL, 1 / root);
     lp_value *sum = lp_embed(b->graph, table, b->feeds[LP_FEED_EVENT]);
-    if (recommend)
+    if (recommend && !config->row->points)
         sum = lp_affine(b->graph, sum, root, 0);
     int width = config->dims;
     for (int f = 0; f < config->field_count; f++)

@@ -132,14 +132,14 @@ typedef struct lp_network {
             *outputs[LP_NETWORK_OUTPUTS]; /* of inference: the caller of a run reads them; NULL: the network has none */
         struct {
             lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
-            lp_value *state;                   /* recommend: [labels x dims]; an item's score is state . items + bias */
+            lp_value *state;     /* recommend: [labels x state dims]; an item's score is state . items + bias, or by a distance */
             lp_value *mixture;   /* [targets x 3 components]: the law of the next event's time (when_head.h) */
             lp_value *intensity; /* point processes: [targets x 1], log-intensity right after the last event */
             lp_value *duration;  /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
         };
     };
-    lp_value *token_state;       /* [T x dims]: state at every token, for losses that read it elsewhere; or NULL */
-    lp_value *items, *bias;      /* recommend: [items x dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *token_state;       /* [T x state dims]: state at every token, for losses that read it elsewhere; or NULL */
+    lp_value *items, *bias;      /* recommend: [items x state dims] and [items x 1], or those of the batch vocabulary */
     lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
     lp_value *time_state;        /* [targets x dims]: does not depend on the target time; of networks that learn when */
     lp_value *duration_target;   /* of the shape of duration, its soft one-hot; NULL for inference */
@@ -212,8 +212,12 @@ struct lp_model_row {
     const char *summary; /* for help */
     bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
     bool own_time;       /* predicts the time of the next event in layers of its own, and has no --when */
-    lp_loss
-        default_loss; /* of a recommender; softmax, or sampled-softmax by the size of the catalogue, where it is not set */
+    bool points;      /* item vectors are points in the unit ball, and scores are distances to them */
+    int state_parts;  /* widths of item vectors that the state of a recommender has; 0: 1 */
+    /* Sets options that the caller has left unset to those of the model's source. NULL: the common defaults. */
+    void (*defaults)(lp_model_config *config);
+    /* Of points: the distance. */
+    lp_score_rule (*score)(const lp_model_config *config);
     bool gap_input;  /* reads LP_FEED_GAP in its own layers, whether or not the input layer does */
     bool reads_time; /* baselines: predict reads the query time; a network reads it where its encoding sees time */
     int tasks;       /* bit 1 << lp_task for each task it can be trained for */
@@ -275,6 +279,17 @@ static inline bool lp_model_samples_items(const lp_model_config *config)
 static inline bool lp_model_samples_by_target(const lp_model_config *config)
 {
     return lp_model_samples_items(config) && lp_model_loss(config)->by_target;
+}
+
+/* Columns of a recommender's state, and of the vectors that score it. */
+static inline int lp_model_state_dims(const lp_model_config *config)
+{
+    return config->dims * (config->row->state_parts ? config->row->state_parts : 1);
+}
+
+static inline lp_score_rule lp_model_score_rule(const lp_model_config *config)
+{
+    return config->row->score ? config->row->score(config) : LP_SCORE_PRODUCT;
 }
 
 /* A network whose events have their gap as an input, through the input layer or through the model's own layers. */

@@ -5,7 +5,7 @@
  *     O_h = max over the last L - h + 1 events of max(0, conv1d of height h (X))  [T x n], for heights h = 1 .. L
  *     V_j,t = sum over m < L of v_jm X_{t-m}                      [T x dims], for the vertical filters j
  *     Z = max(0, dropout([O_1 .. O_L, V_1 ..]) W^T + b)           [T x dims]
- *     S = Z B^T + P_u                                             [T x dims]      P_u: the vector of the user (user_vector.h)
+ *     S = [Z, P_u]                                                [T x 2 dims]    P_u: the vector of the user (user_vector.h)
  *     catalogue scores of S at the target positions                               output_layer.h
  *
  * L is `conv-length`. Convolutions are computed once per event and shared by all windows of L events that contain it, where the published
@@ -52,7 +52,7 @@ static const lp_option options[] = {
     {.name = "conv-vertical", AT(vertical), FORWARD, .least = 0, .most = 64, .initial = "4", .advanced = true,
      .help = "vertical convolution filters, 0 to 64"},
     {.name = "conv-targets", AT(targets), .group = "Training", .stored = LP_STORED_TRAINING, .least = 1, .most = 16,
-     .initial = "1", .advanced = true, .help = "next events that the state at each event predicts in training, 1 to 16"},
+     .initial = "3", .advanced = true, .help = "next events that the state at each event predicts in training, 1 to 16"},
     {0},
 };
 /* clang-format on */
@@ -65,6 +65,24 @@ static lp_value *join(lp_builder *b, const char *name, lp_value *x, int inputs, 
     lp_value *weight =
         lp_graph_parameter(b->graph, name, b->config->dims, x->cols, LP_INIT_UNIFORM, lp_uniform_bound(inputs));
     return lp_linear(b->graph, lp_dropout(b->graph, x, b->dropout), weight, bias, sum, 1, true);
+}
+
+static void defaults(lp_model_config *config)
+{
+    if (config->loss == LP_UNSET)
+        config->loss = LP_LOSS_BCE;
+    if (config->loss == LP_LOSS_BCE && config->negative_count == LP_UNSET)
+        config->negative_count = 3;
+    if (config->output == LP_UNSET)
+        config->output = LP_OUTPUT_SEPARATE;
+}
+
+static lapse_status validate(const lp_model_config *config, lapse_error *error)
+{
+    if (config->output != LP_OUTPUT_SEPARATE)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the output vectors of caser are twice as wide as those of its input: leave out --item-output shared");
+    return lp_target_lag_validate(config, error);
 }
 
 static void build(lp_builder *b)
@@ -86,8 +104,8 @@ static void build(lp_builder *b)
                                               lp_uniform_bound(length));
         sum = join(b, "join.vertical.weight", lp_vertical_conv(graph, x, weight, length), inputs, NULL, sum);
     }
-    lp_value *weight = lp_graph_parameter(graph, "state.weight", dims, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
-    b->network->token_state = lp_linear(graph, lp_relu(graph, sum), weight, NULL, users, 1, true);
+    lp_value *z = lp_place_columns(graph, lp_relu(graph, sum), 0, 2 * dims);
+    b->network->token_state = lp_add(graph, z, lp_place_columns(graph, users, dims, 2 * dims));
     lp_output_layer(b, lp_target_lag(b, lp_at_targets(b, b->network->token_state)));
 }
 
@@ -108,9 +126,11 @@ static lp_value *loss(lp_builder *b)
 const lp_model_row lp_model_caser = {.name = "caser",
                                      .summary = "convolutions over the newest items, and a user vector",
                                      .sequence_input = true,
+                                     .state_parts = 2,
                                      .tasks = 1 << LP_TASK_RECOMMEND,
                                      .options = {lp_target_lag_options, lp_encoding_options, options},
+                                     .defaults = defaults,
                                      .resolve = lp_target_lag_resolve,
-                                     .validate = lp_target_lag_validate,
+                                     .validate = validate,
                                      .build = build,
                                      .loss = loss};

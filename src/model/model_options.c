@@ -77,7 +77,8 @@ static bool samples_items(const void *settings)
 
 static bool counts_negatives(const void *settings)
 {
-    return samples_items(settings) && ((const lp_model_config *)settings)->negatives != LP_NEGATIVES_IN_BATCH;
+    return samples_items(settings) &&
+           (lp_model_samples_by_target(settings) || ((const lp_model_config *)settings)->negatives != LP_NEGATIVES_IN_BATCH);
 }
 
 static bool samples_by_popularity(const void *settings)
@@ -133,9 +134,9 @@ const lp_option lp_model_options[] = {
      .help = "number of log-normals of the mixture (--when), 1 to 64"},
     {.name = "when-floor", .type = LAPSE_OPTION_DURATION, AT(when_floor), FORWARD, .placeholder = "DURATION",
      .least = 1e-9, .most = 1e12, .rule = "0.1 % quantile of the positive gaps of the training split",
-     .applies = learns_when, .advanced = true,
-     .help = "shortest gap that the likelihood of times knows (--when): shorter ones, and events at the same time, count "
-     "as this"},
+     .applies = predicts_time, .advanced = true,
+     .help = "shortest gap that the likelihood of times knows (--when, and the evaluation of rmtpp): shorter ones, and events at "
+     "the same time, count as this"},
     {.name = "predict", .type = LAPSE_OPTION_CHOICE, AT(predict), FORWARD, .placeholder = "TARGET",
      .choices = predict_names, .initial = "event", .applies = has_fields, .advanced = true,
      .help = "prediction target: the event, its action (the column of --action at import), or both"},
@@ -147,11 +148,12 @@ const lp_option lp_model_options[] = {
      .advanced = true,
      .help = "embedding dimensions of each categorical field; 0 chooses them by the number of categories"},
     {.name = "item-output", .type = LAPSE_OPTION_CHOICE, AT(output), FORWARD, .placeholder = "NAME",
-     .choices = output_names, .initial = "shared", .applies = ranks, .advanced = true,
+     .choices = output_names, .rule = "separate for caser, otherwise shared", .applies = ranks, .advanced = true,
      .help = "output item vectors: shared with the input embedding (tied weights), or separate"},
 
     {.name = "loss", .type = LAPSE_OPTION_CHOICE, AT(loss), TRAINING, .placeholder = "NAME", .choices = loss_names,
-     .rule = "by the size of the catalogue; bpr for transrec", .applies = ranks,
+     .rule = "bce for sasrec and caser, bpr for transrec, that of --preset for gru4rec, otherwise by the size of the catalogue",
+     .applies = ranks,
      .help = "loss function: softmax (cross-entropy over the catalogue), sampled-softmax (over a sample of it), or over "
      "negatives of each target" LP_SAMPLED_LOSSES(LOSS_HELP)},
     {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
@@ -168,16 +170,16 @@ const lp_option lp_model_options[] = {
      "the chance of a return. auto is on where sequences share an end of observation"},
     {.name = "negatives", .type = LAPSE_OPTION_CHOICE, AT(negatives), TRAINING, .placeholder = "NAME",
      .choices = negative_names, .rule = "popularity for losses of hard negatives, otherwise uniform", .applies = samples_items, .advanced = true,
-     .help = "negative sampling distribution: uniform, popularity, or in-batch (only the items of the batch)"},
+     .help = "negative sampling distribution: uniform, popularity, or in-batch (items of the batch: other targets of the shard)"},
     {.name = "negative-count", .type = LAPSE_OPTION_INTEGER, AT(negative_count), TRAINING, .placeholder = "N",
-     .least = 0, .most = 10000, .rule = "1000 for sampled-softmax" LP_SAMPLED_LOSSES(NEGATIVES_HELP), .applies = counts_negatives,
+     .least = 0, .most = 10000, .rule = "1000 for sampled-softmax" LP_SAMPLED_LOSSES(NEGATIVES_HELP) "; 3 for caser", .applies = counts_negatives,
      .advanced = true, .help = "negative samples per step (sampled-softmax), or per positive (other losses)"},
     {.name = "popularity-power", .type = LAPSE_OPTION_NUMBER, AT(popularity_power), TRAINING, .placeholder = "X",
      .least = 0, .most = 10, .initial = "0.75", .applies = samples_by_popularity, .advanced = true,
      .help = "exponent of an item's count when negatives are sampled by popularity"},
     {.name = "negatives-unseen", .type = LAPSE_OPTION_FLAG, AT(negatives_unseen), TRAINING, .initial = "false",
      .applies = samples_by_target, .advanced = true,
-     .help = "exclude the items of the sequence from its negatives; not with sampled-softmax"},
+     .help = "exclude the items of the sequence from its negatives, as transrec always does; not with sampled-softmax"},
     {.name = "score-regularization", .type = LAPSE_OPTION_NUMBER, AT(score_regularization), TRAINING, .placeholder = "X",
      .least = 0, .most = 1000, .initial = "1", .absent = "1", .applies = regularizes_scores, .advanced = true,
      .help = "strength of the regularization of the negatives' scores (bpr-max)"},

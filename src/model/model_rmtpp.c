@@ -1,7 +1,7 @@
 /* model_rmtpp.c: recurrent marked temporal point process (Du et al. 2016). It predicts the next event and its time.
  *
  *     X = dropout(input layer), by default with the gap of each event     [T x dims]      input_layer.h
- *     H = gru(X)                                                          [T x dims]      nn/recurrent.h, `layers` times
+ *     H = rnn(X), or gru(X)                                               [T x dims]      nn/recurrent.h, `layers` times
  *     logits of H at the target positions                                                 output_layer.h, target_lag.h
  *     s = H v + b at the target positions                                 [targets x 1]
  *     intensity of the next event at the time d after the last one: exp(s + w d), d in units of `time-unit`
@@ -29,6 +29,7 @@ typedef struct rmtpp_settings {
     lp_recurrent_settings recurrent; /* first: lp_target_lag_options, lp_encoding_options, lp_recurrent_options */
     double time_unit;                /* seconds */
     double time_weight;
+    int cell;
 } rmtpp_settings;
 
 _Static_assert(sizeof(rmtpp_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's settings fit its config");
@@ -36,6 +37,14 @@ _Static_assert(sizeof(rmtpp_settings) <= LP_MODEL_SETTINGS_SIZE, "a model's sett
 static const rmtpp_settings *settings_of(const lp_model_config *config)
 {
     return (const void *)config->settings.bytes;
+}
+
+enum { CELL_RNN, CELL_GRU };
+static const char *const cell_list[] = {"rnn", "gru", NULL};
+
+static const char *const *cell_names(void)
+{
+    return cell_list;
 }
 
 #define AT(member) .offset = offsetof(rmtpp_settings, member)
@@ -48,6 +57,9 @@ static const lp_option options[] = {
     {.name = "time-weight", .type = LAPSE_OPTION_NUMBER, AT(time_weight), .group = "Training",
      .stored = LP_STORED_TRAINING, .placeholder = "X", .least = 0, .most = 1000, .initial = "1", .advanced = true,
      .help = "weight of the time's negative log-likelihood in the loss"},
+    {.name = "cell", .type = LAPSE_OPTION_CHOICE, AT(cell), .group = "Model", .stored = LP_STORED_FORWARD,
+     .placeholder = "NAME", .choices = cell_names, .initial = "rnn", .advanced = true,
+     .help = "recurrent unit: rnn (a plain layer with ReLU), or gru"},
     {0},
 };
 /* clang-format on */
@@ -79,9 +91,13 @@ static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, la
 
 static void build(lp_builder *b)
 {
+    const rmtpp_settings *settings = settings_of(b->config);
     lp_value *x = lp_input_layer(b);
-    for (int layer = 0; layer < settings_of(b->config)->recurrent.layers; layer++)
-        x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), b->config->dims);
+    for (int layer = 0; layer < settings->recurrent.layers; layer++) {
+        lp_value *input = lp_dropout(b->graph, x, b->dropout);
+        x = settings->cell == CELL_GRU ? lp_gru_layer(b->graph, "gru", layer, input, b->config->dims)
+                                       : lp_rnn_layer(b->graph, "rnn", layer, input, b->config->dims);
+    }
     lp_value *state = lp_at_targets(b, x);
     lp_output_layer(b, lp_target_lag(b, state));
     b->network->intensity = lp_layer(b->graph, "time", state, 1, NULL);

@@ -37,18 +37,15 @@ static const lp_option options[] = {
     {.name = "blocks", .type = LAPSE_OPTION_INTEGER, AT(blocks), .placeholder = "N", .least = 1, .most = 8,
      .initial = "2", .help = "number of attention blocks, 1 to 8"},
     {.name = "heads", .type = LAPSE_OPTION_INTEGER, AT(heads), .placeholder = "N", .least = 1, .most = 8,
-     .rule = "2, or 1 if dims is odd", .advanced = true,
-     .help = "number of attention heads, 1 to 8; divides dims"},
+     .initial = "1", .advanced = true, .help = "number of attention heads, 1 to 8; divides dims"},
     {0},
 };
 /* clang-format on */
 
-static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
+static void defaults(lp_model_config *config)
 {
-    sasrec_settings *settings = (void *)config->settings.bytes;
-    if (settings->heads == LP_UNSET)
-        settings->heads = config->dims % 2 ? 1 : 2;
-    return lp_target_lag_resolve(config, data, error);
+    if (config->loss == LP_UNSET)
+        config->loss = LP_LOSS_BCE;
 }
 
 static lapse_status validate(const lp_model_config *config, lapse_error *error)
@@ -81,6 +78,7 @@ const lp_model_row lp_model_sasrec = {.name = "sasrec",
                                       .summary = "self-attention with positions counted from the window's end",
                                       .tasks = LP_TASKS_ALL,
                                       .options = {lp_target_lag_options, lp_encoding_options, options},
-                                      .resolve = resolve,
+                                      .defaults = defaults,
+                                      .resolve = lp_target_lag_resolve,
                                       .validate = validate,
                                       .build = build};

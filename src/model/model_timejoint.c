@@ -3,7 +3,7 @@
  *     Z = input layer                                              [T x dims]      input_layer.h
  *     P = softmax(G W^T + b), the soft one-hot of the gap          [T x buckets]   G: rows of lp_gap_row, of log(gap)
  *     X = dropout((Z + P E) / 2)                                   [T x dims]      E: embedding of each bucket
- *     H = gru(X)                                                   [T x dims]      nn/recurrent.h, `layers` times
+ *     H = lstm(X)                                                  [T x dims]      nn/recurrent.h, `layers` times
  *     logits of H at the target positions                                          output_layer.h
  *     U = H at the target positions V^T + c                        [targets x buckets]
  *     loss = cross-entropy of the event + duration-weight * cross-entropy of U to the soft one-hot of the next gap
@@ -89,7 +89,7 @@ static void build(lp_builder *b)
     lp_value *sum = lp_linear(b->graph, soft_one_hot(b, learned, LP_FEED_GAP), embedding, NULL, z, 1, false);
     lp_value *x = lp_affine(b->graph, sum, 0.5, 0);
     for (int layer = 0; layer < settings->recurrent.layers; layer++)
-        x = lp_gru_layer(b->graph, "gru", layer, lp_dropout(b->graph, x, b->dropout), dims);
+        x = lp_lstm_layer(b->graph, "lstm", layer, lp_dropout(b->graph, x, b->dropout), dims);
     lp_value *state = lp_at_targets(b, x);
     lp_output_layer(b, lp_target_lag(b, state));
     b->network->duration = lp_layer(b->graph, "duration", state, settings->buckets, NULL);

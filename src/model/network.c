@@ -117,6 +117,19 @@ static double log_of_power(lp_random *random, double power, double low, double h
     return log(a + (b - a) * lp_random_uniform(random)) / power;
 }
 
+static void init_unit_rows(int rows, int cols, lp_random *random, float *data)
+{
+    for (int r = 0; r < rows; r++, data += cols) {
+        double squares = 0;
+        for (int c = 0; c < cols; c++) {
+            data[c] = (float)lp_random_normal(random);
+            squares += (double)data[c] * (double)data[c];
+        }
+        for (int c = 0; c < cols; c++)
+            data[c] = (float)((double)data[c] / sqrt(fmax(squares, 1e-12)));
+    }
+}
+
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters)
 {
     for (int i = 0; i < graph->parameter_count; i++) {
@@ -124,6 +137,8 @@ void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *par
         const lp_value *value = parameter->value;
         float *data = parameters + value->offset;
         lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
+        if (parameter->initializer == LP_INIT_UNIT)
+            init_unit_rows(value->rows, value->cols, &random, data);
         for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
             switch (parameter->initializer) {
             case LP_INIT_ZEROS:
@@ -134,6 +149,8 @@ void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *par
                 break;
             case LP_INIT_UNIFORM:
                 data[k] = (float)(parameter->spread * (2 * lp_random_uniform(&random) - 1));
+                break;
+            case LP_INIT_UNIT:
                 break;
             case LP_INIT_NORMAL:
                 data[k] = (float)(parameter->spread * lp_random_normal(&random));

@@ -53,7 +53,8 @@ lp_value *lp_task_loss(lp_builder *b)
         return class_loss(b);
     if (lp_model_samples_by_target(b->config))
         return lp_sampled_loss(b->graph, network->state, network->items, network->bias, target,
-                               b->feeds[LP_FEED_NEGATIVE], (lp_loss)b->config->loss, b->config->score_regularization);
+                               b->feeds[LP_FEED_NEGATIVE], (lp_loss)b->config->loss, b->config->score_regularization,
+                               lp_model_score_rule(b->config));
     lp_value *logq = lp_model_loss(b->config)->corrected ? b->feeds[LP_FEED_LOGQ] : NULL;
     return lp_softmax_loss(b->graph, network->state, network->items, network->bias, logq, target);
 }

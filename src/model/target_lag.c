@@ -64,7 +64,7 @@ lp_value *lp_target_lag(lp_builder *b, lp_value *z)
     network->encoding_config.context = b->config->context;
     encoding->build(graph, &network->encoding_config, b->feeds, &features);
     lp_value *lag = lp_at_targets(b, lp_reflect(graph, features.basis, features.query_basis)); /* u(t' - t) */
-    if (!lag)
+    if (!lag || !z)
         return NULL;
     lp_value *weight =
         lp_graph_parameter(graph, "lag.time.weight", dims, lag->cols, LP_INIT_UNIFORM, lp_uniform_bound(lag->cols));
@@ -73,6 +73,6 @@ lp_value *lp_target_lag(lp_builder *b, lp_value *z)
     lp_value *hidden = lp_layer(graph, "lag.hidden", z, dims, NULL);
     hidden = lp_relu(graph, lp_linear(graph, lag, weight, NULL, hidden, 1, true));
     lp_value *output =
-        lp_graph_parameter(graph, "lag.output.weight", dims, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
+        lp_graph_parameter(graph, "lag.output.weight", z->cols, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
     return lp_linear(graph, lp_dropout(graph, hidden, b->dropout), output, NULL, z, 1, true);
 }

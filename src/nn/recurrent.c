@@ -35,6 +35,16 @@ lp_value *lp_lstm_layer(lp_graph *graph, const char *name, int layer, lp_value *
     return lp_lstm(graph, gates, w.weight_hh);
 }
 
+lp_value *lp_rnn_layer(lp_graph *graph, const char *name, int layer, lp_value *x, int hidden)
+{
+    if (!x)
+        return NULL;
+    lp_value *weight_ih = parameter(graph, name, layer, "weight_ih", hidden, x->cols, hidden);
+    lp_value *weight_hh = parameter(graph, name, layer, "weight_hh", hidden, hidden, hidden);
+    lp_value *bias = parameter(graph, name, layer, "bias_ih", 1, hidden, hidden);
+    return lp_rnn(graph, lp_linear(graph, x, weight_ih, bias, NULL, 1, true), weight_hh);
+}
+
 lp_value *lp_gru_layer(lp_graph *graph, const char *name, int layer, lp_value *x, int hidden)
 {
     if (!x)

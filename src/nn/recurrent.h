@@ -9,6 +9,9 @@
  * bias_ih and bias_hh [1 x 4*hidden], which start uniform in +-1 / sqrt(hidden). */
 lp_value *lp_lstm_layer(lp_graph *graph, const char *name, int layer, lp_value *x, int hidden);
 
+/* h_t = max(0, x_t weight_ih^T + h_{t-1} weight_hh^T + bias_ih) */
+lp_value *lp_rnn_layer(lp_graph *graph, const char *name, int layer, lp_value *x, int hidden);
+
 /* The same with three gates. */
 lp_value *lp_gru_layer(lp_graph *graph, const char *name, int layer, lp_value *x, int hidden);
 

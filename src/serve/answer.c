@@ -36,7 +36,7 @@ lapse_status lp_answer_init(lp_answer *answer, const lp_program *program, lapse_
         times = rows * samples * (size_t)lp_network_time(&model->network)->cols;
         law = lp_time_law_size(model, program->samples);
     }
-    size_t states = lp_model_ranks(config) ? rows * (size_t)config->dims : 0;
+    size_t states = lp_model_ranks(config) ? rows * (size_t)lp_model_state_dims(config) : 0;
     answer->state = lp_alloc(states, sizeof *answer->state);
     answer->time_outputs = lp_alloc(times, sizeof *answer->time_outputs);
     answer->time_memory = lp_alloc(law, sizeof *answer->time_memory);
@@ -74,7 +74,7 @@ void lp_answer_begin(lp_answer *answer, const lp_program *program, lp_target tar
     answer->sample = 0;
     if (output)
         memset(output, 0, (size_t)rows * (size_t)lp_model_target_size(config, target) * sizeof *output);
-    size_t dims = lp_model_ranks(config) ? (size_t)config->dims : 0;
+    size_t dims = lp_model_ranks(config) ? (size_t)lp_model_state_dims(config) : 0;
     memset(answer->state + (size_t)first_row * dims, 0, (size_t)rows * dims * sizeof *answer->state);
 }
 
@@ -83,7 +83,7 @@ void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcom
     const lp_model_config *config = &program->model->config;
     size_t samples = (size_t)program->samples, rows = (size_t)answer->rows, first = (size_t)answer->first_row;
     size_t width = lp_outcome_time(outcome) ? (size_t)lp_network_time(&program->network)->cols : 0;
-    size_t dims = outcome->state ? (size_t)config->dims : 0;
+    size_t dims = outcome->state ? (size_t)lp_model_state_dims(config) : 0;
     LP_ASSERT(answer->sample < program->samples);
     for (size_t c = 0; c < rows * dims; c++)
         answer->state[first * dims + c] += outcome->state[c] / (float)samples;
@@ -103,11 +103,15 @@ lapse_status lp_answer_score(lp_answer *answer, const lp_program *program, int f
     const lp_network *network = &program->network;
     const lp_ranking_kernels *kernels = lp_backend_ranking(program->backend);
     const float *bias = model->parameters + network->bias->offset;
-    int items = model->config.event_types, dims = model->config.dims;
+    int items = model->config.event_types, dims = lp_model_state_dims(&model->config);
+    lp_score_rule rule = lp_model_score_rule(&model->config);
     const float *state = answer->state + (size_t)(answer->first_row + first) * (size_t)dims;
     LP_ASSERT(count > 0 && count <= answer->score_rows && first + count <= answer->rows);
-    kernels->many_scores(count, items, dims, state, model->parameters + network->items->offset, program->items,
-                         program->stride, bias, answer->scores);
+    const float *table = model->parameters + network->items->offset;
+    if (rule == LP_SCORE_PRODUCT)
+        kernels->many_scores(count, items, dims, state, table, program->items, program->stride, bias, answer->scores);
+    else
+        kernels->distances(rule, count, items, dims, state, table, bias, answer->scores);
     answer->logits = answer->scores;
     return lp_all_finite(answer->scores, (size_t)count * (size_t)items) ? LAPSE_OK
                                                                         : lp_model_fail_infinite(model, error);

@@ -74,15 +74,15 @@ static lapse_status score_states(const job *j, worker *w, lapse_error *error)
     const lp_network *network = &model->network;
     const float *table = model->parameters + network->items->offset, *bias = model->parameters + network->bias->offset;
     const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
-    int dims = model->config.dims, items = model->config.event_types;
+    int dims = lp_model_state_dims(&model->config), items = model->config.event_types;
     lp_top_k top[CASES];
     double all[CASES] = {0};
     for (int c = 0; c < w->cases; c++)
         top[c] = (lp_top_k){.best = j->best + w->query[c] * j->options->top, .most = j->options->top};
     for (int first = 0; first < items; first += TILE) {
         int count = items - first < TILE ? items - first : TILE;
-        kernels->scores(w->cases, count, dims, w->states, table + (size_t)first * (size_t)dims, bias + first,
-                        w->scores);
+        lp_item_scores(kernels, lp_model_score_rule(&model->config), w->cases, count, dims, w->states,
+                       table + (size_t)first * (size_t)dims, bias + first, w->scores);
         for (int c = 0; c < w->cases; c++) {
             float *scores = w->scores + (size_t)c * (size_t)count;
             double sum = kernels->log_sum(count, scores);
@@ -115,7 +115,7 @@ static lapse_status predict(const job *j, worker *w, lapse_session *session, int
     if (!j->ranks)
         return lp_session_best(session, time, j->target, options->top, &(lapse_item_filter){.unseen = j->unseen},
                                j->best + q * options->top, &j->counts[q], error);
-    size_t dims = (size_t)j->model->config.dims;
+    size_t dims = (size_t)lp_model_state_dims(&j->model->config);
     float *state = w->states + (size_t)w->cases * dims;
     LP_TRY(lapse_session_state(session, time, state, error));
     if (options->states)
@@ -167,7 +167,7 @@ static lapse_status check(job *j, const lapse_dataset *histories, lapse_error *e
 
 static lapse_status make_workers(job *j, lapse_error *error)
 {
-    size_t dims = (size_t)j->model->config.dims, size = CASES * (dims + TILE) * sizeof(float);
+    size_t dims = (size_t)lp_model_state_dims(&j->model->config), size = CASES * (dims + TILE) * sizeof(float);
     j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
     if (!j->workers)
         return lp_fail_memory(error, "predictions", (size_t)j->pool.threads * sizeof *j->workers);

@@ -228,8 +228,8 @@ static lapse_status run_constant(lp_program *program, lapse_error *error)
 static lapse_status transpose_items(lp_program *program, lapse_error *error)
 {
     const lapse_model *model = program->model;
-    size_t items = (size_t)model->config.event_types, dims = (size_t)model->config.dims;
-    if (!lp_model_ranks(&model->config) || items * dims > TRANSPOSED_ELEMENTS)
+    size_t items = (size_t)model->config.event_types, dims = (size_t)lp_model_state_dims(&model->config);
+    if (!lp_model_ranks(&model->config) || lp_model_score_rule(&model->config) || items * dims > TRANSPOSED_ELEMENTS)
         return LAPSE_OK;
     const float *table = model->parameters + program->network.items->offset;
     program->stride = ((items + 15) / 16 | 1) * 16;

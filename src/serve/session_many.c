@@ -211,7 +211,7 @@ lapse_status lapse_session_recommend_many(lapse_recommend_query *queries, int64_
 static lapse_status read_states(lp_decoder *decoder, const lapse_session_query *queries, int64_t count, float *states,
                                 lapse_error *error)
 {
-    size_t dims = (size_t)decoder->program->model->config.dims;
+    size_t dims = (size_t)lp_model_state_dims(&decoder->program->model->config);
     int rows;
     for (int64_t q = 0; q < count; q += rows) {
         LP_TRY(run(decoder, queries, of_queries, q, count, LP_TARGET_EVENT, NULL, &rows, error));
@@ -229,7 +229,7 @@ lapse_status lapse_session_state_many(const lapse_session_query *queries, int64_
     LP_REQUIRE(error, queries, states);
     LP_TRY(check_queries(queries, of_queries, count, NULL, true, error));
     const lapse_model *model = queries->session->model;
-    size_t dims = (size_t)model->config.dims;
+    size_t dims = (size_t)lp_model_state_dims(&model->config);
     for (int64_t q = 0; q < count && !run_together(model); q++)
         LP_TRY(lapse_session_state(queries[q].session, queries[q].time, states + (size_t)q * dims, error));
     if (!run_together(model))
@@ -245,7 +245,7 @@ lapse_status lapse_session_state_many(const lapse_session_query *queries, int64_
 
 int lapse_model_state_dims(const lapse_model *model)
 {
-    return lp_model_ranks(&model->config) ? model->config.dims : 0;
+    return lp_model_ranks(&model->config) ? lp_model_state_dims(&model->config) : 0;
 }
 
 const float *lapse_model_item_vectors(const lapse_model *model)

@@ -52,7 +52,7 @@ static lapse_status run_network(lapse_session *session, double time, lp_target t
 
 static lapse_status read_state(lapse_session *session, double time, float *state, lapse_error *error)
 {
-    size_t dims = (size_t)session->model->config.dims;
+    size_t dims = (size_t)lp_model_state_dims(&session->model->config);
     LP_TRY(run_network(session, time, LP_TARGET_EVENT, 0, NULL, error));
     memcpy(state, session->decoder->answer.state, dims * sizeof *state);
     return lp_all_finite(state, dims) ? LAPSE_OK : lp_model_fail_infinite(session->model, error);

@@ -438,11 +438,6 @@ static lapse_status check_loss(const lapse_train_options *options, lapse_error *
     if (recommend && config->predict != LP_PREDICT_EVENT)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the task recommend predicts the event; it cannot predict '%s'",
                        lp_predict_names[config->predict]);
-    if (config->loss != LP_UNSET && lp_model_samples_by_target(config) && config->negatives == LP_NEGATIVES_IN_BATCH)
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the loss %s samples negatives for each target: uniform or popularity; in-batch negatives go "
-                       "with sampled-softmax",
-                       lp_loss_names[config->loss]);
     if (config->loss != LP_UNSET && lp_model_samples_items(config) && !lp_model_samples_by_target(config) &&
         config->negatives_unseen)
         return lp_fail(error, LAPSE_ERROR_USAGE,
@@ -524,14 +519,15 @@ static lapse_status resolve_vectors(lapse_train_options *options, lapse_vectors 
 static void resolve_loss(lp_model_config *config, int64_t items)
 {
     bool recommend = config->task == LP_TASK_RECOMMEND;
-    if (config->loss == LP_UNSET && recommend && config->row->default_loss != LP_LOSS_SOFTMAX)
-        config->loss = config->row->default_loss;
+    if (config->output == LP_UNSET)
+        config->output = LP_OUTPUT_SHARED;
     if (config->loss == LP_UNSET)
         config->loss = recommend && items > FULL_SOFTMAX_ITEMS ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
     const lp_loss_row *loss = lp_model_loss(config);
     if (config->negatives == LP_UNSET)
         config->negatives = loss->popular ? LP_NEGATIVES_POPULARITY : LP_NEGATIVES_UNIFORM;
-    if (!lp_model_samples_items(config) || config->negatives == LP_NEGATIVES_IN_BATCH)
+    bool in_batch = config->negatives == LP_NEGATIVES_IN_BATCH && !lp_model_samples_by_target(config);
+    if (!lp_model_samples_items(config) || in_batch)
         config->negative_count = 0;
     else if (config->negative_count == LP_UNSET || config->negative_count == 0)
         config->negative_count = loss->negatives;
@@ -574,6 +570,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
     LP_TRY(resolve_context(config, dataset, error));
     if (config->dims == LP_UNSET)
         config->dims = default_dims(config, dataset);
+    if (config->row->defaults && config->task == LP_TASK_RECOMMEND)
+        config->row->defaults(config);
     resolve_loss(config, items);
     if (lp_dataset_relative(dataset) && /* times since a start of their own have no hours of a week */
         !lp_train_option_given(options, "when-background"))
@@ -586,7 +584,7 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
     if (config->gap_input == LP_UNSET)
         config->gap_input = 0;
-    if (config->when && isnan(config->when_floor))
+    if ((config->when || config->row->next_time) && isnan(config->when_floor))
         LP_TRY(lp_when_floor(dataset, resolved->split, &config->when_floor, error));
     LP_TRY(lp_censoring_resolve(options, dataset, resolved->split, error));
     LP_TRY(lp_options_check(lp_run_options, run, error));

@@ -200,7 +200,7 @@ static void time_choices(void)
     lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
     lp_value *z = lp_embed(graph, items, type);
-    time_loss(&this, lp_sampled_loss(graph, z, items, bias, target, negative, LP_LOSS_BCE, 0), "choices");
+    time_loss(&this, lp_sampled_loss(graph, z, items, bias, target, negative, LP_LOSS_BCE, 0, LP_SCORE_PRODUCT), "choices");
 }
 
 /* Segments of `context` tokens and of a fifth of that, in turn. */

@@ -71,7 +71,12 @@ lp_model_config small_config_of(const lp_model_row *row, int dims)
     lp_model_config config = {.row = row};
     lp_options_default(lp_model_options, &config);
     lp_model_settings_default(row, &config.settings);
-    config.loss = LP_LOSS_SOFTMAX;
+    config.loss = row->points ? LP_LOSS_BPR : LP_LOSS_SOFTMAX;
+    config.negatives = LP_NEGATIVES_UNIFORM;
+    config.negative_count = 1;
+    config.output = row->state_parts ? LP_OUTPUT_SEPARATE : LP_OUTPUT_SHARED;
+    if (row->next_time)
+        config.when_floor = 1;
     config.event_types = 5;
     config.context = 12;
     config.dims = dims;

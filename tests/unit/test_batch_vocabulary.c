@@ -105,7 +105,7 @@ static void open_case(list_case *this, int seed)
     assert_int_equal(lp_windows_training(&this->windows, &this->targets, 1, 0, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&this->plain, 16, 7, shards, 0, NULL), LAPSE_OK);
     assert_int_equal(lp_batch_init(&this->listed, 16, 7, shards, 0, NULL), LAPSE_OK);
-    this->negatives = (lp_negatives){.sampling = count ? LP_NEGATIVES_UNIFORM : LP_NEGATIVES_IN_BATCH,
+    this->negatives = (lp_negatives){.sampling = count && seed % 7 ? LP_NEGATIVES_UNIFORM : LP_NEGATIVES_IN_BATCH,
                                      .count = count,
                                      .shared = seed % 5 * 3,
                                      .corrected = true,
@@ -146,6 +146,14 @@ static bool sequence_has(const lapse_dataset *dataset, int64_t sequence, int32_t
     return has;
 }
 
+static bool is_target(const lp_batch *plain, int shard, int32_t item)
+{
+    bool found = false;
+    for (int a = plain->shard_targets[shard]; a < plain->shard_targets[shard + 1]; a++)
+        found = found || plain->target[a] == item;
+    return found;
+}
+
 /* A shard's list has no duplicates, and its indices denote the ids of the plain batch. */
 static void check_shard(const list_case *this, int shard)
 {
@@ -171,7 +179,9 @@ static void check_shard(const list_case *this, int shard)
         for (int n = 0; n < negatives; n++) {
             int32_t item = items[listed->negative[a * negatives + n]];
             used[item] = 1;
-            if (this->negatives.unseen)
+            if (this->negatives.sampling == LP_NEGATIVES_IN_BATCH)
+                assert_true(is_target(plain, shard, item));
+            else if (this->negatives.unseen)
                 assert_false(sequence_has(this->dataset, sequence, item));
             else
                 assert_int_equal(item, lp_negatives_sample(&this->negatives, 4, (uint64_t)a, n, 0));

@@ -189,11 +189,13 @@ static void test_sampled_loss(void **state)
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, sizes[i].negatives);
         lp_loss type = (lp_loss)(LP_LOSS_BCE + i % (LP_LOSS_COUNT - LP_LOSS_BCE));
-        graph_case_gradients(&this, lp_sampled_loss(graph, z, items, bias, target, negative, type, 0.2)->producer);
+        lp_score_rule score = (lp_score_rule)((i + 2) % 3); /* of one item the gradients by a distance cancel */
+        lp_value *loss = lp_sampled_loss(graph, z, items, bias, target, negative, type, 0.2, score);
+        graph_case_gradients(&this, loss->producer);
         graph_case_fill(&this, &random);
         set_frequent_id(&this, target, sizes[i].items / 2, sizes[i].targets_unchanged);
         set_frequent_id(&this, negative, sizes[i].items / 2, sizes[i].negatives_unchanged);
-        snprintf(what, sizeof what, "sampled_loss %d of %d rows, %d of %d items, %d columns", type, sizes[i].rows,
+        snprintf(what, sizeof what, "sampled_loss %d, score %d, of %d rows, %d of %d items, %d columns", type, score, sizes[i].rows,
                  1 + sizes[i].negatives, sizes[i].items, sizes[i].cols);
         check_case(&this, i * 50);
     }

@@ -90,7 +90,7 @@ static void run_loss(lp_loss type, const char *loss, const char *name)
     lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, negatives);
     double regularization = golden_setting(&golden, "", "regularization");
     graph_case_gradients(
-        &this, lp_sampled_loss(graph, c.z, c.items, c.bias, target, negative, type, regularization)->producer);
+        &this, lp_sampled_loss(graph, c.z, c.items, c.bias, target, negative, type, regularization, LP_SCORE_PRODUCT)->producer);
     this.inputs[c.z->slot] = tensor(c.name, "z", c.cols, rows * c.cols);
     this.inputs[target->slot] = tensor(c.name, "target", 1, rows);
     this.inputs[negative->slot] = tensor(c.name, "negative", negatives, rows * negatives);
@@ -160,7 +160,7 @@ static void test_extreme_scores(void **state)
         lp_value *bias = lp_example_fixed(graph, "bias", ITEMS, 1);
         lp_value *target = lp_graph_input(graph, "target", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, 1);
         lp_value *negative = lp_graph_input(graph, "negative", LP_TYPE_INT32, LP_ROWS_TOKENS, 0, NEGATIVES);
-        lp_value *loss = lp_sampled_loss(graph, z, items, bias, target, negative, (lp_loss)type, 0.001);
+        lp_value *loss = lp_sampled_loss(graph, z, items, bias, target, negative, (lp_loss)type, 0.001, LP_SCORE_PRODUCT);
         graph_case_gradients(&this, loss->producer);
         lp_random random = lp_random_start((uint64_t)type, LP_PURPOSE_TEST, 215);
         graph_case_fill(&this, &random);

@@ -114,16 +114,23 @@ static void defaults_follow_the_loss(void **state)
     (void)state;
     static const struct {
         const char *model, *loss, *chosen, *negatives, *count; /* loss NULL: not given; negatives NULL: it has none */
+        const char *preset, *output;
     } cases[] = {
-        {"attention", NULL, "softmax", NULL, NULL},
-        {"attention", "bce", "bce", "uniform", "1"},
-        {"attention", "sampled-softmax", "sampled-softmax", "uniform", "1000"},
-        {"gru4rec", "bpr", "bpr", "uniform", "1"},
-        {"gru4rec", "bpr-max", "bpr-max", "popularity", "100"},
-        {"sasrec", "top1-max", "top1-max", "popularity", "100"},
-        {"caser", NULL, "softmax", NULL, NULL},
-        {"transrec", NULL, "bpr", "uniform", "1"},
-        {"transrec", "softmax", "softmax", NULL, NULL},
+        {"attention", NULL, "softmax", NULL, NULL, NULL, "shared"},
+        {"attention", "bce", "bce", "uniform", "1", NULL, "shared"},
+        {"attention", "sampled-softmax", "sampled-softmax", "uniform", "1000", NULL, "shared"},
+        {"gru4rec", "bpr", "bpr", "uniform", "1", NULL, "shared"},
+        {"gru4rec", "bpr-max", "bpr-max", "popularity", "100", NULL, "shared"},
+        {"sasrec", "top1-max", "top1-max", "popularity", "100", NULL, "shared"},
+        {"sasrec", NULL, "bce", "uniform", "1", NULL, "shared"},
+        {"caser", NULL, "bce", "uniform", "3", NULL, "separate"},
+        {"caser", "bpr", "bpr", "uniform", "1", NULL, "separate"},
+        {"caser", "softmax", "softmax", NULL, NULL, NULL, "separate"},
+        {"transrec", NULL, "bpr", "uniform", "1", NULL, "shared"},
+        {"gru4rec", NULL, "softmax", NULL, NULL, NULL, "shared"},
+        {"gru4rec", NULL, "top1", "in-batch", "49", "2016", "separate"},
+        {"gru4rec", "softmax", "softmax", NULL, NULL, "2016", "separate"},
+        {"gru4rec", NULL, "bpr-max", "popularity", "100", "2018", "shared"},
     };
     lapse_dataset *dataset = small_train_data(1);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -133,8 +140,12 @@ static void defaults_follow_the_loss(void **state)
         small_set(&options, "model", cases[i].model);
         if (cases[i].loss)
             small_set(&options, "loss", cases[i].loss);
+        if (cases[i].preset)
+            small_set(&options, "preset", cases[i].preset);
         assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
         assert_string_equal(lapse_train_options_get(&options, "loss", text, sizeof text), cases[i].chosen);
+        assert_string_equal(lapse_train_options_get(&options, "item-output", text, sizeof text),
+                            cases[i].output);
         assert_int_equal(lapse_train_options_apply(&options, "negatives"), cases[i].negatives != NULL);
         assert_int_equal(lapse_train_options_apply(&options, "score-regularization"),
                          strcmp(cases[i].chosen, "bpr-max") == 0);

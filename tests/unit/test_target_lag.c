@@ -81,7 +81,8 @@ static void encodings_of_positions_are_refused(void **state)
             lapse_error error = {0};
             lp_model_config config = config_of(models[m], lp_encodings[e]->name);
             bool good = lp_encodings[e]->sees_time || strcmp(lp_encodings[e]->name, "none") == 0;
-            assert_int_equal(lp_model_config_check(&config, &error), good ? LAPSE_OK : LAPSE_ERROR_USAGE);
+            if (lp_model_config_check(&config, &error) != (good ? LAPSE_OK : LAPSE_ERROR_USAGE))
+                fail_msg("%s, %s: %s", models[m], lp_encodings[e]->name, error.message);
             assert_true(good || strstr(error.message, "sees the order of events without the encoding"));
         }
 }

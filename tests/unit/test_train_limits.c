@@ -154,14 +154,16 @@ static void options_that_contradict(void **state)
          {"column"},
          "the dataset has no split column: import it with --split-column COLUMN, or choose another --split-by rule"},
         {{"loss"}, {"bce"}, "the loss 'bce' belongs to the task recommend; classify uses softmax"},
-        {{"task", "loss", "negatives"},
-         {"recommend", "bce", "in-batch"},
-         "the loss bce samples negatives for each target: uniform or popularity; in-batch negatives go with "
-         "sampled-softmax"},
-        {{"task", "loss", "negatives"},
-         {"recommend", "bpr-max", "in-batch"},
-         "the loss bpr-max samples negatives for each target: uniform or popularity; in-batch negatives go with "
-         "sampled-softmax"},
+        {{"model", "loss"},
+         {"transrec", "softmax"},
+         "the scores of transrec are distances, which the loss 'softmax' cannot compute: use bpr, bce, top1, bpr-max or "
+         "top1-max"},
+        {{"model", "item-output"},
+         {"transrec", "separate"},
+         "the items of transrec are points, the same before and after a translation: leave out --item-output separate"},
+        {{"model", "item-output"},
+         {"caser", "shared"},
+         "the output vectors of caser are twice as wide as those of its input: leave out --item-output shared"},
         {{"task", "loss", "negatives-unseen"},
          {"recommend", "sampled-softmax", "true"},
          "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs a loss that samples "

@@ -250,6 +250,16 @@ static void step_span(const adam_job *job, const span *s)
     }
 }
 
+static void shrink_row(const span *s)
+{
+    float squares = 0;
+    for (size_t i = 0; i < s->count; i++)
+        squares += s->parameters[i] * s->parameters[i];
+    float factor = lp_unit_ball_factor(squares);
+    for (size_t i = 0; factor < 1 && i < s->count; i++)
+        s->parameters[i] *= factor;
+}
+
 static void step_task(void *context, int task, int worker)
 {
     (void)worker;
@@ -266,6 +276,8 @@ static void step_task(void *context, int task, int worker)
         for (int t = 0; t < job->adam->table_count; t++) {
             span s = row_span(job, &job->adam->tables[t], row);
             step_span(job, &s);
+            if (job->adam->tables[t].unit_ball)
+                shrink_row(&s);
         }
     }
 }

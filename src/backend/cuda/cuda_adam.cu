@@ -124,6 +124,23 @@ __global__ void __launch_bounds__(THREADS) adam_step_kernel(const __grid_constan
         *task.args->loss_to = *task.args->loss;
 }
 
+/* Scales the rows of a table that the step has changed into the unit ball. A warp has a row. */
+__global__ void __launch_bounds__(THREADS) unit_ball_kernel(const lp_cuda_adam_args *args, float *table, int cols)
+{
+    const int32_t *rows = (const int32_t *)(args + 1);
+    int row = (int)(blockIdx.x * WARPS + threadIdx.x / 32), lane = (int)threadIdx.x % 32;
+    if (row >= args->rows)
+        return;
+    float *mine = table + (size_t)rows[row] * cols, squares = 0;
+    for (int c = lane; c < cols; c += 32)
+        squares += mine[c] * mine[c];
+    for (int mask = 16; mask > 0; mask >>= 1)
+        squares += __shfl_xor_sync(0xFFFFFFFFu, squares, mask);
+    float factor = lp_unit_ball_factor(squares);
+    for (int c = lane; factor < 1 && c < cols; c += 32)
+        mine[c] *= factor;
+}
+
 /* ---- launches ------------------------------------------------------------------------------------------------ */
 
 /* The parameters from `first` on: rows of `cols` columns. */
@@ -170,6 +187,10 @@ void lp_cuda_adam_launch(const lp_cuda_run *run, const lp_train_step *train, con
     LP_LAUNCH_PDL(run, adam_norm_kernel, (unsigned)task.norm_blocks, THREADS, 0, task);
     lp_cuda_launch(run, "adam_step_kernel", task.norm_blocks > 0, adam_step_kernel, (unsigned)task.chunks, THREADS, 0,
                    task);
+    for (int t = 0; t < adam->table_count; t++)
+        if (adam->tables[t].unit_ball)
+            LP_LAUNCH(run, unit_ball_kernel, lp_blocks(adam->item_capacity, WARPS), THREADS, 0, args,
+                      train->parameters + adam->tables[t].offset, adam->tables[t].cols);
 }
 
 void lp_cuda_adam_step(lp_cuda_device *device, const lp_adam *adam, uint64_t step, const lp_row_union *rows,

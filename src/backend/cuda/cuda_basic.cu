@@ -29,6 +29,16 @@ void lp_cuda_mask(const lp_node *node, const lp_cuda_run *run)
     });
 }
 
+void lp_cuda_place_columns(const lp_node *node, const lp_cuda_run *run)
+{
+    int cols = node->outputs[0]->cols, from = node->inputs[0]->cols, first = node->attributes.first, adds = LP_ADDS(0);
+    const float *x = LP_INPUT(0);
+    float *y = LP_OUTPUT(0);
+    lp_cuda_each(run, node->outputs[0], cols, [=] __device__(int64_t i, int) {
+        lp_store(&y[i], lp_element_placed(x + i / cols * from, from, first, (int)(i % cols)), adds);
+    });
+}
+
 void lp_cuda_noise(const lp_node *node, const lp_cuda_run *run)
 {
     int size = node->outputs[0]->rows * node->outputs[0]->cols;

@@ -14,6 +14,8 @@ typedef struct lp_by_id {
     const float *dscores, *dloss;
     int count;
     const float *source;         /* [rows x cols] */
+    const float *points;         /* [ids x cols], of a distance: a row counts as the slope of the score by the id's point (score.h) */
+    lp_score_rule score;
     float *out, *weights;        /* [ids x cols], [ids]; either may be NULL */
     int cols, adds, weights_add; /* adds: to what out has */
 } lp_by_id;

@@ -6,6 +6,9 @@
 #include "backend/cuda/cuda_by_id.h"
 #include "backend/cuda/cuda_rows.h"
 
+typedef float real;
+#include "formula/score.h"
+
 enum { BLOCK_GROUPS = 16 };                       /* of a block, at least */
 enum { LANES = 16, MOST_GROUPS = 32 };            /* of a group; of an id, and of a block */
 enum { COLUMNS = 32, VECTORS = COLUMNS / LANES }; /* vectors of n columns: of a block, and of a lane */
@@ -52,11 +55,16 @@ __device__ static inline int find_element(const lp_by_id &task, const id_element
  * warp. Returns the lane's part of the sum of weights. */
 template <int n>
 __device__ static inline float sum_elements(lp_vector<n> (&sum)[VECTORS], const lp_by_id &task, const id_elements &all,
-                                            int begin, int end, int most, int c)
+                                            int begin, int end, int most, int c, int id)
 {
     enum { AHEAD = 2 }; /* rows in flight */
     int lane = (int)threadIdx.x, cols = task.out ? task.cols : 0;
     float weights = 0;
+    lp_vector<n> point[VECTORS] = {};
+#pragma unroll
+    for (int m = 0; m < VECTORS; m++)
+        if (task.points && c + m * LANES * n < cols)
+            point[m] = lp_vector_load<n>(task.points + (size_t)id * task.cols + c + m * LANES * n);
 #pragma unroll 1
     for (; most > 0; most -= LANES, begin += LANES) {
         int count = end - begin, row = 0;
@@ -80,7 +88,8 @@ __device__ static inline float sum_elements(lp_vector<n> (&sum)[VECTORS], const 
                 float factor = __shfl_sync(0xFFFFFFFFu, weight, k + i, LANES);
 #pragma unroll
                 for (int j = 0; j < VECTORS * n; j++)
-                    sum[j / n].at[j % n] += factor * x[i][j / n].at[j % n];
+                    sum[j / n].at[j % n] +=
+                        factor * lp_score_by_item(task.score, x[i][j / n].at[j % n], point[j / n].at[j % n]);
             }
         }
     }
@@ -105,7 +114,8 @@ __global__ void __launch_bounds__(MOST_GROUPS *LANES, n == 4 ? 2 : 3)
     int end = min(begin + each, all.count), most = end - begin;
     most = max(most, __shfl_xor_sync(0xFFFFFFFFu, most, LANES));
     lp_vector<n> sum[VECTORS] = {};
-    float weights = sum_elements<n>(sum, task, all, begin, end, most, column + n * lane);
+    float weights = sum_elements<n>(sum, task, all, begin, end, most, column + n * lane,
+                                     min(id, lp_rows_now(rows, shard) - 1));
 #pragma unroll
     for (int m = 0; m < VECTORS; m++)
         sums[first + group][lane + m * LANES] = sum[m];

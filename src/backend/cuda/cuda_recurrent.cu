@@ -43,7 +43,7 @@ __device__ static inline float add_terms(float sum, const float *weight, int str
 
 /* A cell of one segment: the hidden state is the state of the product. load() reads what step() needs of a token, before the product. */
 template <int count, lp_cell_step cell> struct scan_step {
-    enum { gates = count, states = 1 };
+    enum { gates = count, states = 1, against = 0 }; /* against: time */
     const float *x, *bias; /* [T x gates H]; [gates H], may be NULL */
     float *h, *stored, *c; /* [T x H], [T x 4H], [T x H]; c: of the LSTM, otherwise NULL */
     float input[gates] = {}, state = 0;
@@ -74,7 +74,7 @@ template <int count, lp_cell_step cell> struct scan_step {
 
 /* The state of the product is the gradients of the recurrent parts of the gates, at the later token. */
 template <int count, lp_cell_gradient cell> struct scan_step_gradient {
-    enum { gates = count, states = count };
+    enum { gates = count, states = count, against = 1 };
     const float *stored, *state, *h, *dh; /* state [T x H]: the LSTM's c, the GRU's h */
     float *dx;                            /* [T x gates H] of the gates' input parts; may be NULL */
     float *dgates, *previous_h;           /* of their recurrent parts, and [T x H]: h of the token before */
@@ -127,12 +127,12 @@ template <typename cells> __global__ void __launch_bounds__(MOST_THREADS, 1) sca
     __syncthreads();
 #pragma unroll 1
     for (int i = 0; i < steps; i++) {
-        int t = cells::states > 1 ? steps - 1 - i : i; /* the gradient: against time */
+        int t = cells::against ? steps - 1 - i : i; /* the gradient: against time */
         if (j < hidden)
             mine.load((size_t)(first + t), t == 0, hidden, j);
 #pragma unroll 1
         for (int r = j; r < wide; r += (int)blockDim.x) {
-            const float *by = cells::states > 1 ? state + r / hidden * form.padded : state;
+            const float *by = cells::against ? state + r / hidden * form.padded : state;
             float sum = add_terms(0, resident + r, wide, by, form.resident);
             products[r] =
                 add_terms(sum, form.weight + (size_t)form.resident * wide + r, wide, by + form.resident, rest);
@@ -163,7 +163,7 @@ static void launch(const lp_cuda_run *run, const lp_value *w_hh, float *packed, 
     int hidden = w_hh->cols, wide = w_hh->rows, padded = padded_to_four(hidden),
         threads = min((wide + 31) / 32 * 32, (int)MOST_THREADS);
     int state = cells::states * padded + wide, fit = (MOST_SHARED / (int)sizeof(float) - state) / wide / 4 * 4;
-    bool against = cells::states > 1;
+    bool against = cells::against;
     lp_cuda_each(run, w_hh, padded, [=] __device__(int i, int) {
         int k = i / wide, r = i % wide;
         size_t from = against ? (size_t)(r / hidden * hidden + k) * hidden + r % hidden : (size_t)r * hidden + k;
@@ -203,6 +203,8 @@ template <int gates, lp_cell_gradient cell> static void scan_gradient(const lp_n
                       LP_OUTPUT(2), LP_ADDS(2));
 }
 
+LP_CUDA_OP_BY(rnn, (scan<1, lp_rnn_step>))
+LP_CUDA_OP_BY(rnn_gradient, (scan_gradient<1, lp_rnn_step_gradient>))
 LP_CUDA_OP_BY(lstm, (scan<4, lp_lstm_step>))
 LP_CUDA_OP_BY(lstm_gradient, (scan_gradient<4, lp_lstm_step_gradient>))
 LP_CUDA_OP_BY(gru, (scan<3, lp_gru_step>))

@@ -1,8 +1,8 @@
 /* cuda_sampled_loss.cu: losses of a target and its negative samples.
  *
- *     s(t, c) = z_t . item_c + bias_c
+ *     s(t, c) = z_t . item_c + bias_c, or by a distance (score.h)
  *     loss: op.h        dscore: its gradient by score
- *     dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t
+ *     dz_t = dloss sum_c dscore item_c     ditem_c = dloss sum_t dscore z_t, or the slopes of the distance
  *
  * 8 lanes own a row of z; 512 threads a block. A launch stores the scores of a row in the place of the dscores, replaces them by those
  * (sampled.h), and computes dz if it is needed. Gradients of items and bias are reductions by id (cuda_by_id.h).
@@ -16,12 +16,14 @@ enum { WARPS = 16, LANES = 8 }; /* of a block; of a row */
 typedef float real;
 #define LP_ROW_LANES LANES
 #include "formula/sampled.h"
+#include "formula/score.h"
 
 typedef struct loss_task {
     const float *z, *items, *bias; /* bias: NULL: dscores are there, and only dz is computed */
     const int32_t *target, *negative;
     int cols, count; /* scores of a row: 1 + negatives */
     lp_loss type;
+    lp_score_rule score;
     float regularization;
     float *dscores;
     /* dz = dloss * sum of dscore * item; NULL: not computed */
@@ -75,7 +77,7 @@ template <int n> __device__ static inline float score_items(const loss_task &tas
                 for (int m = 0; m < VECTORS; m++)
 #pragma unroll
                     for (int j = 0; j < n; j++)
-                        sum[i] += mine[m].at[j] * other[i][m].at[j];
+                        sum[i] += lp_score_term(task.score, mine[m].at[j], other[i][m].at[j]);
         }
 #pragma unroll
         for (int i = 0; i < ITEMS_AHEAD; i++) {
@@ -86,16 +88,18 @@ template <int n> __device__ static inline float score_items(const loss_task &tas
     return score;
 }
 
-/* dz = (accumulate: dz +) the weighted sum of `count` items, one item ID and weight a lane. dz is NULL for a row that
+/* dz = (accumulate: dz +) the weighted sum of `count` items, or of slopes at the row z, one item ID and weight a lane. dz is NULL for a row that
  * does not exist. */
 template <int n>
-__device__ static inline void add_items(const loss_task &task, int item, float weight, int count, float *dz,
-                                        int accumulate)
+__device__ static inline void add_items(const loss_task &task, const float *z, int item, float weight, int count,
+                                        float *dz, int accumulate)
 {
     int begin = n * (int)(threadIdx.x % LANES);
 #pragma unroll 1
     for (int first = begin; first < begin + task.cols; first += VECTORS * LANES * n) {
-        lp_vector<n> sum[VECTORS] = {};
+        lp_vector<n> sum[VECTORS] = {}, mine[VECTORS] = {};
+        if (task.score)
+            load_vectors<n>(mine, z, first, task.cols);
 #pragma unroll 1
         for (int k = 0; k < count; k++) {
             lp_vector<n> other[VECTORS];
@@ -106,7 +110,7 @@ __device__ static inline void add_items(const loss_task &task, int item, float w
             for (int m = 0; m < VECTORS; m++)
 #pragma unroll
                 for (int j = 0; j < n; j++)
-                    sum[m].at[j] += factor * other[m].at[j];
+                    sum[m].at[j] += factor * lp_score_by_state(task.score, mine[m].at[j], other[m].at[j]);
         }
 #pragma unroll
         for (int m = 0; m < VECTORS; m++)
@@ -155,7 +159,7 @@ __global__ void __launch_bounds__(WARPS * 32, 2)
         for (int first = 0; task.dz && first < task.count; first += LANES) {
             int i = first + lane, item = i < task.count ? item_of(task, row, i) : 0;
             float weight = i < task.count ? *task.dloss * mine[i] : 0;
-            add_items<n>(task, item, weight, min(task.count - first, (int)LANES), dz, task.accumulate || first);
+            add_items<n>(task, task.z + (size_t)row * task.cols, item, weight, min(task.count - first, (int)LANES), dz, task.accumulate || first);
         }
     }
     double sum = lp_block_sum<WARPS>((double)loss);
@@ -188,6 +192,7 @@ static loss_task task_of(const lp_node *node, const lp_cuda_run *run, int target
     task.negative = LP_INPUT_AS(int32_t, target + 1);
     task.cols = node->inputs[0]->cols;
     task.count = 1 + node->inputs[target + 1]->cols;
+    task.score = node->attributes.score;
     node = gradient;
     task.dloss = node ? LP_INPUT(5) : NULL;
     task.dz = node ? LP_OUTPUT(0) : NULL;
@@ -234,6 +239,8 @@ void lp_cuda_sampled_loss_gradient(const lp_node *node, const lp_cuda_run *run)
                       task.dloss,
                       task.count,
                       task.z,
+                      task.score ? task.items : NULL,
+                      task.score,
                       LP_OUTPUT(1),
                       LP_OUTPUT(2),
                       task.cols,

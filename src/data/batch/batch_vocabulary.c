@@ -74,19 +74,30 @@ static void renumber(item_list *list, int32_t *ids, int count)
     }
 }
 
+/* What the negatives of a shard are sampled from: the catalogue, or the targets of the shard. */
+typedef struct shard_pool {
+    lp_negatives negatives;
+    const int32_t *targets; /* NULL: a sample is an item */
+} shard_pool;
+
+static int32_t item_of_sample(const shard_pool *pool, int32_t sample)
+{
+    return pool->targets ? pool->targets[sample] : sample;
+}
+
 enum { ATTEMPTS = 100 }; /* rejections until an item of the sequence itself is accepted */
 
 /* Rejection sampling: replaces the negatives of labels from .. to - 1 that occur in their own sequence. */
-static void reject_seen(const lp_batch_vocabulary *lists, const lp_mark *marks, uint32_t seen, lp_batch *batch,
-                        int from, int to, uint32_t step)
+static void reject_seen(const shard_pool *pool, const lp_mark *marks, uint32_t seen, lp_batch *batch, int from, int to,
+                        uint32_t step)
 {
-    const lp_negatives *negatives = lists->negatives;
+    const lp_negatives *negatives = &pool->negatives;
     int count = negatives->count;
     for (int a = from; a < to; a++)
         for (int n = 0; n < count; n++) {
             int32_t *item = &batch->negative[(size_t)a * (size_t)count + (size_t)n];
             for (uint32_t attempt = 1; marks[*item].sequence == seen && attempt < ATTEMPTS; attempt++)
-                *item = lp_negatives_sample(negatives, step, (uint64_t)a, n, attempt);
+                *item = item_of_sample(pool, lp_negatives_sample(negatives, step, (uint64_t)a, n, attempt));
         }
 }
 
@@ -105,8 +116,16 @@ static void sample_negatives(lp_batch_vocabulary *lists, lp_batch *batch, int sh
     const int32_t *segment = lp_batch_segments(batch, shard);
     const int32_t *position = batch->target_position + batch->shard_targets[shard];
     int from = batch->shard_labels[shard], end = batch->shard_labels[shard + 1];
-    lp_negatives_fill(lists->negatives, step, (uint64_t)from, end - from,
-                      batch->negative + (size_t)from * (size_t)lists->negatives->count);
+    size_t count = (size_t)lists->negatives->count;
+    int32_t *samples = batch->negative + (size_t)from * count;
+    shard_pool pool = {*lists->negatives, NULL};
+    if (pool.negatives.sampling == LP_NEGATIVES_IN_BATCH) {
+        pool.negatives.items = end - from;
+        pool.targets = batch->target + from;
+    }
+    lp_negatives_fill(&pool.negatives, step, (uint64_t)from, end - from, samples);
+    for (size_t i = 0; pool.targets && i < (size_t)(end - from) * count; i++)
+        samples[i] = item_of_sample(&pool, samples[i]);
     if (!lists->negatives->unseen)
         return;
     for (int w = batch->shard_window[shard], s = 0; w < batch->shard_window[shard + 1]; w++, s++) {
@@ -114,7 +133,7 @@ static void sample_negatives(lp_batch_vocabulary *lists, lp_batch *batch, int sh
         while (to < end && position[batch->label_row[to]] < segment[s + 1])
             to++;
         if (to > from)
-            reject_seen(lists, lists->marks[worker], mark_seen(lists, worker, batch->sequence[w]), batch, from, to,
+            reject_seen(&pool, lists->marks[worker], mark_seen(lists, worker, batch->sequence[w]), batch, from, to,
                         step);
         from = to;
     }

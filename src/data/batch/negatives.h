@@ -17,7 +17,7 @@
 typedef enum lp_negative_sampling {
     LP_NEGATIVES_UNIFORM,
     LP_NEGATIVES_POPULARITY,
-    LP_NEGATIVES_IN_BATCH
+    LP_NEGATIVES_IN_BATCH /* of a target: targets of other positions of the shard, and its own by chance */
 } lp_negative_sampling;
 
 /* "uniform", "popularity", "in-batch", NULL */

@@ -36,6 +36,12 @@ void LP_FAST(transposed_scores)(int items, int dims, const float *state, const f
 void LP_FAST(many_scores)(int cases, int items, int dims, const float *state, const float *table,
                           const float *transposed, size_t stride, const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
+void LP_FAST(distances)(lp_score_rule rule, int cases, int items, int dims, const float *state, const float *table,
+                        const float *bias, float *scores);
+
+/* The score of an item by a distance, without its bias. */
+float LP_FAST(distance)(lp_score_rule rule, const float *z, const float *item, int count);
+#define fast_distance LP_FAST(distance)
 
 /* lp_cpu_adam */
 float LP_FAST(adam_norm)(size_t count, float l2, const float *parameters, float *gradients);

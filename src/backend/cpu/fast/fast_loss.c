@@ -10,6 +10,7 @@
 
 typedef float real;
 #include "formula/sampled.h"
+#include "formula/score.h"
 
 static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
 {
@@ -392,17 +393,32 @@ void LP_FAST(sampled_loss)(const lp_node *node, const lp_run *run)
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->outputs[1]->cols;
     row_loss fast = fast_losses[node->attributes.loss];
     float regularization = (float)node->attributes.regularization;
+    lp_score_rule score = node->attributes.score;
     double loss = 0;
     for (int t = 0; t < rows; t++) {
         float *row = dscore + (size_t)t * count;
         for (int i = 0; i < count; i++) {
             int c = i ? negative[(size_t)t * (count - 1) + i - 1] : target[t];
-            row[i] = fast_dot(z + (size_t)t * cols, items + (size_t)c * cols, cols) + bias[c];
+            const float *mine = z + (size_t)t * cols, *item = items + (size_t)c * cols;
+            row[i] = bias[c] + (score ? fast_distance(score, mine, item, cols) : fast_dot(mine, item, cols));
         }
         loss +=
             fast ? fast(row, count, regularization) : row_losses[node->attributes.loss](row, count, regularization, 0);
     }
     *OUTPUT(0) = (float)loss;
+}
+
+/* dz and ditem, which may be NULL, for a distance. */
+static void add_slopes(lp_score_rule score, const float *restrict z, const float *restrict item, float scale, int count,
+                       float *restrict dz, float *restrict ditem)
+{
+    for (int i = 0; i < count; i++) {
+        float slope = scale * lp_distance_slope(score, z[i], item[i]);
+        if (dz)
+            dz[i] -= slope;
+        if (ditem)
+            ditem[i] += slope;
+    }
 }
 
 static void add_scaled(float *restrict to, const float *restrict from, float scale, int count)
@@ -418,17 +434,23 @@ void LP_FAST(sampled_loss_gradient)(const lp_node *node, const lp_run *run)
     const int32_t *target = ids(node, run, 2), *negative = ids(node, run, 3);
     float *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
     int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols, count = node->inputs[4]->cols;
+    lp_score_rule score = node->attributes.score;
     for (int i = 0; i < 3; i++)
         clear_unless_added(node, run, i);
     for (int t = 0; t < rows; t++)
         for (int i = 0; i < count; i++) {
             size_t c = (size_t)(i ? negative[(size_t)t * (count - 1) + i - 1] : target[t]);
             float amount = dloss * dscore[(size_t)t * count + i];
+            if (dbias)
+                dbias[c] += amount;
+            if (score) {
+                add_slopes(score, z + (size_t)t * cols, items + c * cols, amount, cols, dz ? dz + (size_t)t * cols : NULL,
+                           ditems ? ditems + c * cols : NULL);
+                continue;
+            }
             if (dz)
                 add_scaled(dz + (size_t)t * cols, items + c * cols, amount, cols);
             if (ditems)
                 add_scaled(ditems + c * cols, z + (size_t)t * cols, amount, cols);
-            if (dbias)
-                dbias[c] += amount;
         }
 }

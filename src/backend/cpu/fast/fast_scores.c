@@ -2,7 +2,34 @@
 #include "backend/cpu/fast/fast_math.h"
 #include "backend/cpu/fast/fast_product.h"
 
+typedef float real;
+#include "formula/score.h"
+
 #include <string.h>
+
+float LP_FAST(distance)(lp_score_rule rule, const float *z, const float *item, int count)
+{
+    float sum = 0;
+    if (rule == LP_SCORE_L2)
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < count; i++)
+            sum += lp_score_term(LP_SCORE_L2, z[i], item[i]);
+    else
+#pragma omp simd reduction(+ : sum)
+        for (int i = 0; i < count; i++)
+            sum += lp_score_term(LP_SCORE_L1, z[i], item[i]);
+    return sum;
+}
+
+void LP_FAST(distances)(lp_score_rule rule, int cases, int items, int dims, const float *state, const float *table,
+                        const float *bias, float *scores)
+{
+    for (int c = 0; c < cases; c++)
+        for (int i = 0; i < items; i++)
+            scores[(size_t)c * (size_t)items + (size_t)i] =
+                (bias ? bias[i] : 0) +
+                fast_distance(rule, state + (size_t)c * (size_t)dims, table + (size_t)i * (size_t)dims, dims);
+}
 
 void LP_FAST(scores)(int cases, int items, int dims, const float *state, const float *table, const float *bias,
                      float *scores)

@@ -1,7 +1,19 @@
 /* reference_basic.c: row-wise kernels: embed, gather, dropout, layer norm. */
 #include "backend/cpu/reference/reference.h"
 
+#include "backend/elementwise.h"
+
 #include <string.h>
+
+void LP_REFERENCE(place_columns)(const lp_node *node, const lp_run *run)
+{
+    const real *x = INPUT(0);
+    real *y = OUTPUT(0);
+    int rows = lp_run_rows(run, node->outputs[0]), cols = node->outputs[0]->cols, from = node->inputs[0]->cols;
+    for (int t = 0; t < rows; t++)
+        for (int c = 0; c < cols; c++)
+            STORE(0, y[(size_t)t * cols + c], lp_element_placed(x + (size_t)t * from, from, node->attributes.first, c));
+}
 
 void LP_REFERENCE(embed)(const lp_node *node, const lp_run *run)
 {

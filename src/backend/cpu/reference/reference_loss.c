@@ -1,6 +1,7 @@
 /* reference_loss.c: losses over the scores of items. */
 #include "backend/cpu/reference/reference.h"
 #include "formula/sampled.h"
+#include "formula/score.h"
 
 #include <string.h>
 
@@ -9,14 +10,14 @@ static const int32_t *ids(const lp_node *node, const lp_run *run, int input)
     return lp_run_data(run, node->inputs[input]);
 }
 
-/* The score of item c at row t: z_t . items_c + bias_c + shift_c */
+/* The score of item c at row t, plus shift_c */
 static real score(const lp_node *node, const lp_run *run, int t, int c)
 {
     const real *z = INPUT(0), *items = INPUT(1), *bias = INPUT(2), *logq = INPUT(3);
     int cols = node->inputs[0]->cols;
     real sum = 0;
     for (int k = 0; k < cols; k++)
-        sum += z[(size_t)t * cols + k] * items[(size_t)c * cols + k];
+        sum += lp_score_term(node->attributes.score, z[(size_t)t * cols + k], items[(size_t)c * cols + k]);
     return sum + bias[c] + (logq ? logq[c] : 0);
 }
 
@@ -59,10 +60,11 @@ static void backpropagate(const lp_node *node, const lp_run *run, int t, int c, 
     real *dz = OUTPUT(0), *ditems = OUTPUT(1), *dbias = OUTPUT(2);
     int cols = node->inputs[0]->cols;
     for (int k = 0; k < cols; k++) {
+        real state = z[(size_t)t * cols + k], item = items[(size_t)c * cols + k];
         if (dz)
-            dz[(size_t)t * cols + k] += dscore * items[(size_t)c * cols + k];
+            dz[(size_t)t * cols + k] += dscore * lp_score_by_state(node->attributes.score, state, item);
         if (ditems)
-            ditems[(size_t)c * cols + k] += dscore * z[(size_t)t * cols + k];
+            ditems[(size_t)c * cols + k] += dscore * lp_score_by_item(node->attributes.score, state, item);
     }
     if (dbias)
         dbias[c] += dscore;

@@ -33,6 +33,11 @@ static void scan(const lp_node *node, const lp_run *run, int gates, lp_cell_step
             }
 }
 
+void LP_REFERENCE(rnn)(const lp_node *node, const lp_run *run)
+{
+    scan(node, run, 1, lp_rnn_step);
+}
+
 void LP_REFERENCE(lstm)(const lp_node *node, const lp_run *run)
 {
     scan(node, run, 4, lp_lstm_step);
@@ -95,6 +100,11 @@ static void scan_gradient(const lp_node *node, const lp_run *run, int gates, lp_
         for (int t = run->segment[s + 1] - 1; t >= run->segment[s]; t--)
             token_gradient(node, run, gates, gradient, t, t == run->segment[s], &carried);
     }
+}
+
+void LP_REFERENCE(rnn_gradient)(const lp_node *node, const lp_run *run)
+{
+    scan_gradient(node, run, 1, lp_rnn_step_gradient);
 }
 
 void LP_REFERENCE(lstm_gradient)(const lp_node *node, const lp_run *run)
