@@ -144,6 +144,7 @@ static void learns_its_own_law(void **state)
     lapse_dataset *dataset = simulate_law(1), *other = simulate_law(2);
     lapse_train_options options = small_train_options();
     small_set(&options, "model", "rmtpp");
+    small_set(&options, "censoring", "off"); /* sequences of a fixed number of events end where nothing is censored */
     options.model.context = EVENTS;
     options.model.dims = 8;
     options.model.dropout = 0;
