@@ -3,9 +3,12 @@
 #include <stdlib.h>
 
 #include "events.h"
+#include "known.h"
 #include "rank_table.h"
+#include "return_table.h"
 #include "score_table.h"
 #include "time_table.h"
+#include "times.h"
 #include "verb.h"
 
 enum { MAX_CUTOFFS = 32 };
@@ -16,6 +19,8 @@ typedef struct eval_settings {
     lapse_evaluate_options evaluate;
     lapse_rank_options rank; /* split, bootstrap, threads and device come from `evaluate` */
     const char *cutoffs;     /* as typed: "5,10" */
+    const char *within, *now;
+    lapse_return_options returns; /* split, bootstrap and threads come from `evaluate` */
     bool classes, json;
 } eval_settings;
 
@@ -102,6 +107,36 @@ static int evaluate_targets(const eval_settings *s, const lapse_model *model, co
     return whole ? CLI_DONE : cli_fail("out of memory");
 }
 
+/* --within: the chances that histories go on. */
+static int evaluate_returns(eval_settings *s, const lapse_model *model, const lapse_dataset *dataset,
+                            const cli_call *call)
+{
+    cli_horizons horizons;
+    lapse_return_scores scores;
+    lapse_error error;
+    if (cli_horizons_parse(&horizons, s->within, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--within %s: %s", s->within, error.message);
+    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &s->returns.now, &error) != LAPSE_OK)
+        return cli_usage(call->verb, "--now %s: %s", s->now, error.message);
+    s->returns.horizons = horizons.seconds;
+    s->returns.horizon_count = horizons.count;
+    s->returns.split = s->evaluate.split;
+    s->returns.bootstrap = s->evaluate.bootstrap;
+    s->returns.threads = s->evaluate.threads;
+    if (lapse_return_evaluate(model, dataset, &s->returns, &scores, &error) != LAPSE_OK)
+        return cli_error(&error);
+    cli_censoring_warn(model);
+    if (!s->json)
+        return cli_returns_print(stdout, &scores) ? CLI_DONE : cli_fail("out of memory");
+    cli_json json = {.file = stdout};
+    cli_json_object(&json, NULL);
+    cli_json_text(&json, "model", s->model);
+    cli_json_text(&json, "data", s->data);
+    cli_returns_json(&json, &scores);
+    cli_json_end(&json, '}');
+    return CLI_DONE;
+}
+
 static int run(void *settings, const cli_call *call)
 {
     eval_settings *s = settings;
@@ -113,10 +148,12 @@ static int run(void *settings, const cli_call *call)
     s->columns.import.threads = s->evaluate.threads;
     int result = cli_events_open(s->data, &s->columns, model, &dataset);
     lapse_time_scores times = {0};
-    if (result == CLI_DONE && lapse_model_predicts_time(model) &&
+    if (result == CLI_DONE && s->within)
+        result = evaluate_returns(s, model, dataset, call);
+    else if (result == CLI_DONE && lapse_model_predicts_time(model) &&
         lapse_time_evaluate(model, dataset, &s->evaluate, &times, &error) != LAPSE_OK)
         result = cli_error(&error);
-    if (result == CLI_DONE)
+    if (result == CLI_DONE && !s->within)
         result = cli_is_recommender(model) ? evaluate_ranks(s, model, dataset, &times, call)
                                            : evaluate_targets(s, model, dataset, &times);
     lapse_dataset_close(dataset);
@@ -130,6 +167,7 @@ static void defaults(void *settings)
     cli_columns_default(&s->columns);
     lapse_evaluate_options_default(&s->evaluate);
     lapse_rank_options_default(&s->rank);
+    lapse_return_options_default(&s->returns);
     s->cutoffs = "5,10";
 }
 
@@ -166,6 +204,15 @@ static const cli_option options[] = {
      .help = "recommend: maximum number of events to rank, sampled at random", .unset = "all"},
     {.name = "slices", .type = CLI_FLAG, .offset = offsetof(eval_settings, rank.slices),
      .help = "recommend: tables by history length, item popularity and lag"},
+    {.name = "within", .type = CLI_TEXT, .offset = offsetof(eval_settings, within), .placeholder = "DURATIONS",
+     .help = "score the chances of at least one event within each duration after --now, such as 1d,7d,30d, and the expected "
+     "number of events, beside a constant, a logistic regression on recency, frequency and age, and BG/NBD; instead of the "
+     "scores of the next event", .unset = "none"},
+    {.name = "now", .type = CLI_TEXT, .offset = offsetof(eval_settings, now), .placeholder = "TIME",
+     .help = "--within: time up to which histories are known; what they did later is held out",
+     .unset = "the longest --within before the end of the data; where the split divides sequences at a time, that time"},
+    {.name = "samples", .type = CLI_COUNT, .offset = offsetof(eval_settings, returns.samples), .placeholder = "N",
+     .help = "--within: futures of each history, for the expected number of events"},
     {.name = "bootstrap", .type = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.bootstrap), .placeholder = "N",
      .help = "bootstrap resamples of the sequences for the 95 % intervals; 0 disables them"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.device), .placeholder = "DEVICE",
@@ -181,6 +228,7 @@ static const cli_text_options text = {.offset = offsetof(eval_settings, columns)
 
 static const char *const examples[] = {
     "lapse eval model.safetensors events.lapse --split test --classes",
+    "lapse eval shop.safetensors shop.lapse --within 1d,7d,30d",
     "lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices",
     NULL,
 };

@@ -632,6 +632,7 @@ typedef struct lapse_forecast_options {
     /* Events of all futures, at most; 0: no limit. Their number is estimated from a few short futures. An estimate above the limit is
      * an error before the start; a forecast that reaches the limit all the same stops and is partial. */
     int64_t max_events;
+    int steps; /* equal parts of the horizon whose events are counted, at most 1000; 0: none */
     lapse_on_forecast on_progress; /* NULL: none */
     void *context;                 /* of on_progress */
 } lapse_forecast_options;
@@ -647,6 +648,7 @@ typedef struct lapse_forecasts {
     double *any;           /* [sequences]: probability of at least one event */
     double *type_expected; /* [sequences x types]: expected number of events of each type */
     double *type_any;      /* [sequences x types]: probability of at least one of them */
+    double *step_expected; /* [sequences x steps]: expected number of events in each part of the horizon; NULL: steps is 0 */
 } lapse_forecasts;
 
 void lapse_forecast_options_default(lapse_forecast_options *options);

@@ -206,6 +206,68 @@ typedef struct lapse_time_scores {
 lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *dataset,
                                  const lapse_evaluate_options *options, lapse_time_scores *scores, lapse_error *error);
 
+/* ------------------------------------------------------------------------------------------- scores of returns ---- */
+
+#define LAPSE_RETURN_HORIZONS 8
+#define LAPSE_RETURN_GROUPS 5
+#define LAPSE_RETURN_STEPS 10
+
+/* Scores of the chances that histories go on within a horizon. */
+typedef struct lapse_return_score {
+    const char *name;                    /* of the model, or "constant", "logistic", "bg/nbd" */
+    double brier, brier_low, brier_high; /* mean square of chance - outcome, and its 95 % interval over histories */
+    double log_loss;                     /* nats */
+    double mean;                         /* of the chances */
+} lapse_return_score;
+
+/* Histories of similar chances. */
+typedef struct lapse_return_group {
+    int64_t cases;
+    double predicted, observed; /* mean chance, and the fraction that came back */
+} lapse_return_group;
+
+typedef struct lapse_return_horizon {
+    double seconds;
+    int64_t returned;             /* histories with an event within it */
+    lapse_return_score scores[4]; /* the model, then baselines */
+    lapse_return_group groups[LAPSE_RETURN_GROUPS]; /* of equal size, by the model's chance */
+} lapse_return_horizon;
+
+/* Numbers of events of all histories up to a time after the origin. */
+typedef struct lapse_return_step {
+    double seconds, observed;
+    double expected; /* by the model's forecast */
+    double bg_nbd;
+} lapse_return_step;
+
+typedef struct lapse_return_scores {
+    const char *split;
+    double now; /* the origin: histories are known up to it, and what comes after it is held out */
+    int64_t cases;
+    int horizon_count, step_count; /* step_count: 0 if the model does not forecast */
+    lapse_return_horizon horizons[LAPSE_RETURN_HORIZONS];
+    lapse_return_step steps[LAPSE_RETURN_STEPS]; /* up to the longest horizon */
+} lapse_return_scores;
+
+typedef struct lapse_return_options {
+    const char *split;
+    double now; /* NaN: where the split divides sequences at a time, that time; otherwise the longest horizon before the
+                 * end of the data */
+    const double *horizons; /* [horizon_count]: seconds after now, above 0 */
+    int horizon_count;      /* at most LAPSE_RETURN_HORIZONS */
+    int64_t samples;        /* futures of each history, for the expected numbers of events; 0: without them */
+    int bootstrap, threads; /* as in lapse_evaluate_options */
+} lapse_return_options;
+
+void lapse_return_options_default(lapse_return_options *options);
+
+/* Scores chances of at least one event within each horizon, of the histories of a split as they were at the origin, and expected
+ * numbers of events, beside baselines that know recency, frequency and age alone. These are fitted to the training sequences at the
+ * same origin or, where the split divides sequences at a time or is "all", to the same sequences one horizon earlier. */
+lapse_status lapse_return_evaluate(const lapse_model *model, const lapse_dataset *dataset,
+                                   const lapse_return_options *options, lapse_return_scores *scores,
+                                   lapse_error *error);
+
 /* ----------------------------------------------------------------------------------------------- ranking ----- */
 
 /* Ranking metrics: the rank of the target event's item among candidates, under four protocols. "full-unseen": the whole

@@ -47,6 +47,7 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
     lp_free(forecasts->any);
     lp_free(forecasts->type_expected);
     lp_free(forecasts->type_any);
+    lp_free(forecasts->step_expected);
     *forecasts = (lapse_forecasts){0};
 }
 
@@ -112,6 +113,8 @@ static void finish(const lp_forecast_job *j, lp_future_worker *w, int64_t sequen
         out->type_expected[k] /= n;
         out->type_any[k] /= n;
     }
+    for (int64_t k = sequence * j->options->steps; k < (sequence + 1) * j->options->steps; k++)
+        out->step_expected[k] /= n;
     qsort(w->counts, (size_t)samples, sizeof *w->counts, lp_compare_numbers);
     out->low[sequence] = w->counts[(int64_t)(0.1 * (n - 1) + 0.5)];
     out->high[sequence] = w->counts[(int64_t)(0.9 * (n - 1) + 0.5)];
@@ -298,6 +301,8 @@ static lapse_status check(const lp_forecast_job *j, lapse_error *error)
     if (options->samples < 1 || options->samples > 1000000)
         return lp_fail(error, LAPSE_ERROR_USAGE, "%lld samples are not between 1 and 1,000,000",
                        (long long)options->samples);
+    if (options->steps < 0 || options->steps > 1000)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "%d steps are not between 0 and 1000", options->steps);
     return LAPSE_OK;
 }
 
@@ -317,8 +322,9 @@ static lapse_status make_workers(lp_forecast_job *j, lapse_error *error)
         w->counts = lp_alloc(samples, sizeof *w->counts);
         w->touched = lp_alloc(types, sizeof *w->touched);
         w->drawn = lp_alloc(types, sizeof *w->drawn);
+        w->steps = lp_alloc((size_t)j->options->steps + 1, sizeof *w->steps);
         w->seen = lp_alloc(types * LP_SEEN_WORDS, sizeof *w->seen);
-        if (!w->probabilities || !w->first_law || !w->counts || !w->touched || !w->drawn || !w->seen)
+        if (!w->probabilities || !w->first_law || !w->counts || !w->touched || !w->drawn || !w->steps || !w->seen)
             return lp_fail_memory(error, "a forecast", (branches * types + law + samples) * sizeof(double));
     }
     return LAPSE_OK;
@@ -333,6 +339,7 @@ static void free_workers(lp_forecast_job *j)
         lp_free(j->workers[i].counts);
         lp_free(j->workers[i].touched);
         lp_free(j->workers[i].drawn);
+        lp_free(j->workers[i].steps);
         lp_free(j->workers[i].seen);
     }
     lp_free(j->workers);
@@ -353,6 +360,10 @@ static lapse_status make_results(const lp_forecast_job *j, lapse_error *error)
     out->any = lp_alloc(sequences, sizeof *out->any);
     out->type_expected = lp_alloc(sequences * types, sizeof *out->type_expected);
     out->type_any = lp_alloc(sequences * types, sizeof *out->type_any);
+    if (j->options->steps > 0)
+        out->step_expected = lp_alloc(sequences * (size_t)j->options->steps, sizeof *out->step_expected);
+    if (j->options->steps > 0 && !out->step_expected)
+        return lp_fail_memory(error, "a forecast", sequences * (size_t)j->options->steps * sizeof(double));
     if (out->samples && out->count && out->low && out->high && out->any && out->type_expected && out->type_any)
         return LAPSE_OK;
     return lp_fail_memory(error, "a forecast", 2 * sequences * types * sizeof(double));

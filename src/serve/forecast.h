@@ -34,6 +34,8 @@ typedef struct lp_future_worker {
     int64_t touched_count;
     double *drawn;  /* [types] */
     uint64_t *seen; /* [types x LP_SEEN_WORDS] */
+    double *steps;  /* [options->steps]: events of the group in each part of the horizon; 0 between groups */
+    double begin;   /* of the group's futures */
     bool stopped;   /* the group was left unfinished */
     lp_future futures[LP_FUTURES];
     int32_t active[LP_FUTURES], full[LP_FUTURES]; /* futures to draw further; those whose branch has no space */

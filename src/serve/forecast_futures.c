@@ -15,6 +15,10 @@ static void draw_type(const lp_forecast_job *j, lp_future_worker *w, int32_t num
     lp_future *f = &w->futures[number];
     f->type = lp_draw_type(probabilities, j->model->config.event_types, &f->random);
     f->events++;
+    if (j->options->steps > 0) {
+        int step = (int)((f->time - w->begin) / j->options->horizon * j->options->steps);
+        w->steps[step < j->options->steps ? step : j->options->steps - 1]++;
+    }
     if (w->drawn[f->type]++ == 0)
         w->touched[w->touched_count++] = (int32_t)f->type;
     w->seen[f->type * LP_SEEN_WORDS + number / 64] |= UINT64_C(1) << (number % 64);
@@ -38,6 +42,11 @@ static void end_group(const lp_forecast_job *j, lp_future_worker *w, int64_t seq
         w->drawn[type] = 0;
     }
     w->touched_count = 0;
+    for (int i = 0; i < j->options->steps; i++) {
+        if (counts)
+            j->out->step_expected[sequence * j->options->steps + i] += w->steps[i];
+        w->steps[i] = 0;
+    }
 }
 
 /* Draws the times of the next events of w->active[0 .. count-1]. Returns how many come until `end`; they are active then. */
@@ -111,6 +120,7 @@ lapse_status lp_futures_draw(lp_forecast_job *j, int thread, int64_t sequence, i
     double end = now + j->options->horizon;
     int active = 0, full;
     w->stopped = false;
+    w->begin = now;
     for (int i = 0; i < count; i++) {
         lp_future *f = &w->futures[i];
         *f = (lp_future){.random = lp_random_start(j->options->seed, LP_PURPOSE_FORECAST, 1 + (uint32_t)sequence)};

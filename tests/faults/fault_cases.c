@@ -134,6 +134,8 @@ const fault_case fault_cases[] = {
      .inputs = "when.st history.csv", .outputs = "out"},
     {.name = "eval when", .arguments = "eval when.st events.lapse --bootstrap 3 --threads 1",
      .inputs = "when.st events.lapse"},
+    {.name = "eval within", .arguments = "eval when.st events.lapse --within 1h,1d --samples 2 --bootstrap 3 --threads 1",
+     .inputs = "when.st events.lapse"},
     {.name = "predict json",
      .arguments = "predict fields.st fields_history.csv --at 2026-02-20T10:00:00Z --json --threads 2",
      .inputs = "fields.st fields_history.csv"},

@@ -254,7 +254,7 @@ lapse_status lp_split_end(const lapse_dataset *dataset, const lp_split_rule *rul
     if (!divided || rule->at_a_time || last_seen <= first_later)
         return LAPSE_OK;
     return lp_fail(error, LAPSE_ERROR_USAGE,
-                   "the split by '%s' has no time up to which all its training sequences are observed, which censoring "
-                   "needs: use " LP_OPTION("--split-by sequence") ", time or session",
+                   "the split by '%s' has no time up to which all its training sequences are observed: "
+                   "use " LP_OPTION("--split-by sequence") ", time or session",
                    lp_split_rule_name(rule));
 }

@@ -349,6 +349,18 @@ $ lapse eval -h
 |                             at random (default: all)
 |   --slices                  recommend: tables by history length, item popularity
 |                             and lag
+|   --within DURATIONS        score the chances of at least one event within each
+|                             duration after --now, such as 1d,7d,30d, and the
+|                             expected number of events, beside a constant, a
+|                             logistic regression on recency, frequency and age,
+|                             and BG/NBD; instead of the scores of the next event
+|                             (default: none)
+|   --now TIME                --within: time up to which histories are known; what
+|                             they did later is held out (default: the longest
+|                             --within before the end of the data; where the split
+|                             divides sequences at a time, that time)
+|   --samples N               --within: futures of each history, for the expected
+|                             number of events (default: 20)
 |   --bootstrap N             bootstrap resamples of the sequences for the 95 %
 |                             intervals; 0 disables them (default: 1000)
 |   --device DEVICE           compute device: cpu, cuda (NVIDIA GPU), or auto
@@ -367,6 +379,7 @@ $ lapse eval -h
 |
 | Examples:
 |   lapse eval model.safetensors events.lapse --split test --classes
+|   lapse eval shop.safetensors shop.lapse --within 1d,7d,30d
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 |
 | `lapse eval --help all` shows every option, 18 more.
@@ -467,7 +480,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
 | 98
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 46a47,95
+| 58a59,107
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -517,7 +530,7 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 51,52d99
+| 64,65d112
 | < 
 | < `lapse eval --help all` shows every option, 18 more.
 = 1

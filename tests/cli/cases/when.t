@@ -88,6 +88,78 @@ $ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --
 ! lapse: stopped with all futures of 0 of 2 histories; there is no result
 = 130
 
+# Returns: chances of an event within a horizon after an origin, beside baselines.
+$ lapse eval m.safetensors events.lapse --within 1d,3d --now 2026-01-02 --split all --samples 2 --bootstrap 0 | sed -E 's/ +[0-9][0-9.,]*( %)?/ N/g'
+| returns      all: N histories as of N-01-02T00:00:00Z; what they did later is held out
+|
+| within N day: N of N came back, N
+|             Brier N interval  log-loss  mean chance
+| attention N N N
+| constant N N N
+| logistic N N N
+| bg/nbd N N N
+|
+| chances        histories  predicted  observed
+| lowest fifth N N N
+|  N N N
+|  N N N
+|  N N N
+| highest fifth N N N
+|
+| within N days: N of N came back, N
+|             Brier N interval  log-loss  mean chance
+| attention N N N
+| constant N N N
+| logistic N N N
+| bg/nbd N N N
+|
+| chances        histories  predicted  observed
+| lowest fifth N N N
+|  N N N
+|  N N N
+|  N N N
+| highest fifth N N N
+|
+| events until  observed  attention  bg/nbd
+| 7.2 hours N N N
+| 14.4 hours N N N
+| 21.6 hours N N N
+| 1.2 days N N N
+| 1.5 days N N N
+| 1.8 days N N N
+| 2.1 days N N N
+| 2.4 days N N N
+| 2.7 days N N N
+| 3 days N N N
+$ lapse eval m.safetensors events.lapse --within 1d --split all --samples 0 --bootstrap 9 --json | sed -E 's/: [0-9.e-]+(,?)$/: N\1/' | sed -n 1,16p
+| {
+|   "model": "m.safetensors",
+|   "data": "events.lapse",
+|   "split": "all",
+|   "now": "2026-01-04T13:18:00Z",
+|   "cases": N,
+|   "within": [
+|     {
+|       "seconds": N,
+|       "returned": N,
+|       "scores": [
+|         {
+|           "name": "attention",
+|           "brier": N,
+|           "brier_low": N,
+|           "brier_high": N,
+$ lapse eval m.safetensors events.lapse --within 1d --now 2027-01-01 --split all
+! lapse: the data ends on 2026-01-05T13:18:00Z, less than the longest --within after 2027-01-01T00:00:00Z: give a shorter one, or an earlier --now
+= 2
+$ lapse eval m.safetensors events.lapse --within 7
+! lapse: --within 7: '7' is not a length of time: give a number and its unit, such as 250ms, 90s, 15m, 3h, 2d, 1w or 2y
+! lapse: see `lapse eval --help`
+= 2
+$ lapse eval m.safetensors events.lapse --within 7d --now never
+! lapse: --now never: 'never' is not a time: give unix seconds, or ISO 8601 such as 2026-11-15T12:00:00Z
+! lapse: see `lapse eval --help`
+= 2
+
 # Mistakes.
 $ lapse train events.lapse -o plain.safetensors --epochs 1 --dims 4 --context 4 --periods 2 --threads 1 --no-eval >/dev/null 2>&1
 $ lapse predict plain.safetensors history.csv --when
