@@ -59,7 +59,8 @@ static lapse_status find_origin(returns *r, lapse_error *error)
                                                                : end - r->longest;
     if (!(r->out->now + r->longest <= end))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the data ends on %s, less than the longest --within after %s: give a shorter one, or an earlier --now",
+                       "the data ends on %s, less than the longest " LP_OPTION("--within") " after %s: give a shorter one, or "
+                       "an earlier " LP_OPTION("--now"),
                        lapse_time_format(end, last, sizeof last), lapse_time_format(r->out->now, now, sizeof now));
     bool all = r->divided;
     LP_TRY(lp_return_cases(r->dataset, r->split, all ? LP_SPLIT_COUNT : wanted, r->out->now, &r->cases, &r->count, error));
@@ -209,7 +210,7 @@ static lapse_status evaluate(returns *r, lapse_error *error)
     const lapse_return_options *options = r->options;
     if (!lp_model_predicts_time(r->model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the model does not predict the time of the next event: train it with --when");
+                       "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     if (options->horizon_count < 1 || options->horizon_count > LAPSE_RETURN_HORIZONS)
         return lp_fail(error, LAPSE_ERROR_USAGE, "%d horizons are not between 1 and %d", options->horizon_count,
                        LAPSE_RETURN_HORIZONS);

@@ -61,7 +61,7 @@ lapse_status lp_censoring_resolve(lapse_train_options *options, const lapse_data
     if (!predicts)
         return LAPSE_OK;
     if (lp_target_events_action(config->target))
-        snprintf(reason, size, "--target %.80s learns the times of some events alone", config->target);
+        snprintf(reason, size, "the times of the target events alone are learned, %.80s", config->target);
     else if (lp_dataset_relative(dataset))
         snprintf(reason, size, "times are relative, so sequences share no end of observation");
     else if (lp_split_end(dataset, rule, split, LP_SPLIT_TRAIN, &end, &none) != LAPSE_OK)

@@ -80,7 +80,7 @@ $ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,
 | lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
 $ lapse forecast m.safetensors history.csv --horizon 900y >/dev/null 2>&1
 = 2
-$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 9d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
+$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 90d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
   sed -n '3,$p' part.txt
 | partial: stopped with all futures of 0 of 2 histories
 ! lapse: stopped with all futures of 0 of 2 histories; the result is partial, and says so
