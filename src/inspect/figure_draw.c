@@ -512,7 +512,7 @@ static double plot_height(const lp_figure *figure)
 /* The title in bold, in as many lines as it needs. Draws them, or with svg NULL only counts them. */
 static int heading_lines(const lp_figure *figure, lp_svg *svg, double x, double y, int width)
 {
-    int lines = 0, most = (width - 16) / 9; /* letters of a line */
+    int lines = 0, most = (width - 16) / 7.6; /* letters of a line */
     for (const char *at = figure->title; *at && lines < 4; lines++) {
         char line[2 * NAME_BYTES];
         size_t size = 0, end = 0, limit = (size_t)most < sizeof line - 1 ? (size_t)most : sizeof line - 1;

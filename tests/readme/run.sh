@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs README.md: every command of its indented blocks, in order, in one shell, in a folder that has only what a checkout has.
+# Runs README.md: every command of its indented blocks, in order, in one shell, in a folder that has only what a checkout has, and a CSV
+# of one's own. Then the commands of docs, each in a folder of small files with the names that the pages use.
 #
 #   tests/readme/run.sh build/lapse
 #
@@ -59,7 +60,7 @@ lapse train shop.csv -o actions.safetensors|^target +action
 END
 }
 
-# Commands, one a line: indented blocks outside fences, with continued lines joined and comments removed.
+# commands FILE: one a line: indented blocks outside fences, with continued lines joined and comments removed.
 commands() {
     awk '
         /^```/ { fence = !fence; next }
@@ -74,7 +75,7 @@ commands() {
             text = ""
             next
         }
-        { code = 0; before = $0 }' "$readme"
+        { code = 0; before = $0 }' "$1"
 }
 
 # writes COMMAND: the files that a command writes.
@@ -93,18 +94,21 @@ reads() {
 # ---- the folder: of a checkout, what the commands may use ----
 mkdir "$work/lapse" "$work/bin" "$work/root"
 cd "$work/lapse" || exit 1
+"$tool" simulate --preset shop --sequences 100 -o shop.csv >/dev/null 2>&1
+cut -d , -f 1-3 shop.csv >events.csv
+rm shop.csv
 ln -s "$root/examples" examples
 ln -s "$build" build
 printf '#!/bin/sh\ncase $1 in build | demo | test) ;; *) exit 2 ;; esac\n' >run
 # `sudo` installs below a folder; there is no cache of the dynamic linker to renew.
 printf '#!/bin/sh\n[ "$1" = ldconfig ] || exec env DESTDIR=%s "$@"\n' "$work/root" >"$work/bin/sudo"
 chmod +x run "$work/bin/sudo"
-export PATH=$work/bin:$PATH
+export PATH=$work/bin:$build:$PATH
 libraries=$work/root/usr/local/lib
 export PKG_CONFIG_PATH=$libraries/pkgconfig LD_LIBRARY_PATH=$libraries${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 
 # ---- the commands ----
-mapfile -t list < <(commands)
+mapfile -t list < <(commands "$readme")
 check "README.md has commands" test ${#list[@]} -ge 20
 begun=$SECONDS
 for command in "${list[@]}"; do
@@ -143,6 +147,66 @@ spent=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); all +
 echo "the commands took $((SECONDS - begun)) s, $spent s of processor time"
 check "the commands take some processor time, and at most $limit s" test "$spent" -gt 0 -a "$spent" -le $limit
 
+# ---- docs ----
+# A command of `lapse` runs for at most a second. It may end with 0, be stopped while it works, or lack a GPU or one of the data sets
+# that are not here. Status 2 is an option or a verb that does not exist.
+mkdir "$work/small"
+cd "$work/small" || exit 1
+ln -s "$root/bench" bench
+{
+    lapse simulate --preset shop --sequences 60 --days 60 -o shop.csv
+    lapse import shop.csv -o shop.lapse --event action,item
+    lapse import shop.csv -o fields.lapse --event item --action action --field category
+    lapse simulate --preset sessions --sequences 60 --items 100 -o s.csv --catalogue s-items.csv
+    lapse import s.csv -o s.lapse --event item --action action --field department
+    lapse simulate --preset catalogue --items 100 --sequences 60 -o d.csv --catalogue items.csv
+    lapse import d.csv -o d.lapse
+    small="--dims 8 --blocks 1 --context 16 --epochs 1 --no-eval --checkpoint none"
+    # shellcheck disable=SC2086 # options are words
+    {
+        lapse train shop.lapse -o when.safetensors --task classify --when --log run.jsonl $small
+        lapse train d.lapse -o r.safetensors --task recommend $small
+    }
+    for name in events so h; do cp shop.lapse $name.lapse; done
+    for name in m model shop; do cp when.safetensors $name.safetensors; done
+    cp when.safetensors m
+    cp r.safetensors ml.safetensors
+    cp d.csv customers.csv
+    cp d.lapse ml.lapse
+} >"$work/out" 2>&1 || tail -n 5 "$work/out"
+ran=0 stopped=0 absent=0
+for page in "$root"/docs/*.md "$root"/CONTRIBUTING.md; do
+    rm -rf "$work/page"
+    cp -r "$work/small" "$work/page"
+    cd "$work/page" || exit 1
+    while read -r command; do
+        what="$(basename "$page"): $command"
+        case $command in
+        lapse\ serve* | curl*) ;; # tests/server
+        lapse* | *=*\ lapse*)
+            status=0
+            timeout -k 2 1 bash -c "$command" >"$work/out" 2>&1 </dev/null || status=$?
+            if [ $status -eq 0 ]; then
+                ran=$((ran + 1))
+            elif [ $status -ge 124 ]; then
+                stopped=$((stopped + 1))
+            elif grep -qE 'CUDA|GPU|No such file' "$work/out"; then
+                absent=$((absent + 1))
+                status=0
+            fi
+            check "$what: exit status $status: $(tail -n 1 "$work/out")" test $status -eq 0 -o $status -eq 124
+            ;;
+        ./run*) check "$what is a task" grep -qE "^( \*|)$(awk '{ print $2 }' <<<"$command")[) |]" "$root/run" ;;
+        *)
+            for word in $command; do
+                [[ $word != */*.* || $word == *://* ]] || check "$what: $word exists" test -e "$root/$word" -o "$word" = build/device/run.sh
+            done
+            ;;
+        esac
+    done < <(commands "$page" | grep -E '^(lapse|[A-Z_]+=[^ ]+ lapse|\./run|python3|curl|scripts/|tests/|build/)')
+done
+echo "commands of docs: $ran ran, $stopped were stopped, $absent lack a GPU or their data"
+
 # ---- C code and links ----
 {
     echo '#include <lapse.h>'
@@ -154,8 +218,10 @@ check "the commands take some processor time, and at most $limit s" test "$spent
 # shellcheck disable=SC2046 # flags are words
 check "the C code of README.md compiles" cc -Wall -Werror -o short "$work/short.c" $(pkg-config --cflags --libs lapse)
 check "the C code of README.md runs" ./short
-for link in $(grep -oE '\]\([^)#:]+' "$readme" | sed 's/^](//' | sort -u); do
-    check "the link $link" test -e "$root/$link"
+for page in "$root"/*.md "$root"/docs/*.md; do
+    for link in $(grep -oE '\]\([^)#: ]+' "$page" | sed 's/^](//' | grep -v '^http' | sort -u); do
+        check "$(basename "$page"): the link $link" test -e "$(dirname "$page")/$link"
+    done
 done
 
 echo "$passed passed, $failed failed"
