@@ -137,12 +137,24 @@ static void add_bias_noise(const lp_run *run, const lp_node *node, double unit, 
         data[targets[row]] += unit * (2 * lp_random_uniform(random) - 1) * dloss[0];
 }
 
+/* A product and its bias may cancel, after rounding in floats. */
+static void add_linear_noise(const lp_run *run, const lp_node *node, lp_random *random)
+{
+    const lp_value *value = node->outputs[0];
+    const double *bias = node->inputs[2] ? lp_run_data(run, node->inputs[2]) : NULL;
+    double *data = lp_run_data(run, value);
+    for (size_t i = 0; bias && i < lp_run_size(run, value); i++)
+        data[i] += 0x1p-24 * (2 * lp_random_uniform(random) - 1) * bias[i % (size_t)value->cols];
+}
+
 /* Changes what the node has written, each number by at most `unit` of it: not moments and sums of exponentials, which all kernels
  * compute in floats. */
 static void add_noise(const lp_run *run, const lp_node *node, double unit, lp_random *random)
 {
     if (node->op->id == LP_OP_LAYER_NORM_GRADIENT)
         add_norm_noise(run, node, random);
+    if (node->op->id == LP_OP_LINEAR)
+        add_linear_noise(run, node, random);
     if (node->op->id == LP_OP_SOFTMAX_LOSS_GRADIENT)
         add_bias_noise(run, node, unit, random);
     for (int k = 0; k < node->op->output_count; k++) {
