@@ -519,7 +519,7 @@ lapse_status lapse_session_recommend_many(lapse_recommend_query *queries, int64_
                                           lapse_error *error);
 
 /* *bytes: the memory of a session with a history of this many events that has been queried. One that grows event by
- * event may have half as much more. What queries need besides is shared by all sessions (lapse_session). */
+ * event may have an eighth more. What queries need besides is shared by all sessions (lapse_session). */
 lapse_status lapse_session_bytes(const lapse_model *model, int64_t events, int64_t *bytes, lapse_error *error);
 
 /* Writes a session to buffer[0 .. *needed-1]; if size < *needed it only sets *needed, and buffer may be NULL. rows: with

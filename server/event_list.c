@@ -151,12 +151,12 @@ bool srv_event_read(const json_t *json, const char *path, double now, srv_event_
         json_object_set(all, "action", action);
     const char *name;
     json_t *value;
-    json_object_foreach (all, name, value)
-        if (!json_is_string(value) && !json_is_number(value) && !json_is_null(value)) {
-            snprintf(field, sizeof field, "%s%sfields.%.40s", path, *path ? "." : "", name);
-            json_decref(all);
-            return srv_refuse(problem, 400, field, "%s must be a string, a number or null", field);
-        }
+    json_object_foreach(all, name, value) if (!json_is_string(value) && !json_is_number(value) && !json_is_null(value))
+    {
+        snprintf(field, sizeof field, "%s%sfields.%.40s", path, *path ? "." : "", name);
+        json_decref(all);
+        return srv_refuse(problem, 400, field, "%s must be a string, a number or null", field);
+    }
     parts->fields = json_dumps(all, JSON_COMPACT | JSON_SORT_KEYS);
     json_decref(all);
     return parts->fields || srv_refuse(problem, 503, NULL, "out of memory");
@@ -202,8 +202,8 @@ static void clear_model_events(model_events *m)
     free(m->json);
 }
 
-lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, int64_t context,
-                             lapse_session *session, int64_t *known, double *last, lapse_error *error)
+lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, lapse_session *session, int64_t *known,
+                             double *last, lapse_error *error)
 {
     lapse_field field;
     int columns = 0;
@@ -234,8 +234,6 @@ lapse_status srv_events_sync(const srv_events *events, const lapse_model *model,
             *last = e->time;
         }
         *known = m.count;
-        if (m.count > context)
-            lapse_session_clear(session);
         status = lapse_session_sync(session, m.events, m.count, NULL, error);
     } else {
         *error = (lapse_error){.status = status, .message = "out of memory"};

@@ -10,7 +10,7 @@
 typedef struct srv_event {
     double time;
     int64_t position; /* in the log of the store; 0: of a request */
-    char *text;       /* owned: the id, the name and the fields as JSON, each ending with a 0; "" for no id, no fields */
+    char *text; /* owned: the id, the name and the fields as JSON, each ending with a 0; "" for no id, no fields */
     uint32_t name, fields; /* where these begin in the text */
 } srv_event;
 
@@ -48,10 +48,9 @@ typedef struct srv_event_parts {
 /* Reads an event that has passed the schema; `path` names it in problems. */
 bool srv_event_read(const json_t *json, const char *path, double now, srv_event_parts *parts, srv_problem *problem);
 
-/* Makes the events that a model knows the history of a session. A session that has grown beyond the model's context event by
- * event has read more than one that gets its history at once; so that answers depend on the events alone, it begins anew. *known is the
- * number of events that it knows, *last the time of the last one. */
-lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, int64_t context,
-                             lapse_session *session, int64_t *known, double *last, lapse_error *error);
+/* Makes the events that a model knows the history of a session. *known is the number of events that it knows, *last the time of the
+ * last one. */
+lapse_status srv_events_sync(const srv_events *events, const lapse_model *model, lapse_session *session, int64_t *known,
+                             double *last, lapse_error *error);
 
 #endif

@@ -33,7 +33,7 @@ static double score_without(srv_worker *w, const srv_question *q, int64_t event,
     for (int64_t i = 0, j = 0; session && i < s->events->count; i++)
         if (i != event)
             rest.items[j++] = s->events->items[i];
-    bool good = session && srv_events_sync(&rest, s->model->model, s->model->context, session, &known, &last, error) == LAPSE_OK &&
+    bool good = session && srv_events_sync(&rest, s->model->model, session, &known, &last, error) == LAPSE_OK &&
                 known > 0 && lapse_session_recommend_many(&query, 1, "event", error) == LAPSE_OK && query.count == 1;
     free(rest.items);
     return good ? best.score : NAN;
@@ -51,8 +51,8 @@ static bool explain(srv_worker *w, srv_question *q, bool influence, lapse_error 
     int64_t window = lapse_session_window(s->session);
     double *weights = malloc((size_t)(window + 1) * sizeof *weights);
     int blocks = lapse_model_attention_blocks(s->model->model);
-    bool good = weights && blocks > 0 &&
-                lapse_session_attention(s->session, q->at, blocks - 1, -1, weights, error) == LAPSE_OK;
+    bool good =
+        weights && blocks > 0 && lapse_session_attention(s->session, q->at, blocks - 1, -1, weights, error) == LAPSE_OK;
     q->reasons = calloc((size_t)window + 1, sizeof *q->reasons);
     for (int64_t i = 0; q->reasons && i < window; i++) {
         int64_t index = known_event(s, window - 1 - i);

@@ -61,15 +61,6 @@ static bool try_model(const lapse_model *model, lapse_error *error)
     return good;
 }
 
-static int64_t property(const lapse_model *model, const char *wanted, int64_t otherwise)
-{
-    const char *name, *value;
-    for (int i = 0; lapse_model_property(model, i, &name, &value); i++)
-        if (strcmp(name, wanted) == 0)
-            return strtoll(value, NULL, 10);
-    return otherwise;
-}
-
 int64_t srv_model_session_bytes(const srv_model *model, const lapse_session *session)
 {
     int64_t bytes = 0;
@@ -92,7 +83,6 @@ bool srv_model_load(const char *path, srv_model **out, lapse_error *error)
         return false;
     }
     snprintf(m->fingerprint_text, sizeof m->fingerprint_text, "%016llx", (unsigned long long)m->fingerprint);
-    m->context = property(m->model, "context", 256);
     *out = m;
     return true;
 }

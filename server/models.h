@@ -14,7 +14,6 @@ typedef struct srv_model {
     char fingerprint_text[17];
     int64_t *popular;     /* event types, the most frequent in training first; owned */
     atomic_int references;
-    int64_t context; /* events that a query reads */
 } srv_model;
 
 /* Loads a file, and answers one question, so that a model that cannot answer is refused. */

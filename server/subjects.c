@@ -60,7 +60,8 @@ void srv_worker_rest(srv_worker *w)
     for (int i = 0; i < SRV_SCRATCH_MODELS; i++) {
         w->scratch[i].used = 0;
         /* Nobody else has the model any more; or a large request has left many sessions. */
-        if (w->scratch[i].model && (atomic_load(&w->scratch[i].model->references) == 1 || w->scratch[i].count > SCRATCH_KEPT))
+        if (w->scratch[i].model &&
+            (atomic_load(&w->scratch[i].model->references) == 1 || w->scratch[i].count > SCRATCH_KEPT))
             clear_scratch(w, i);
     }
 }
@@ -124,7 +125,7 @@ static bool open_cached(srv_worker *w, srv_subject *s, srv_cached *entry, int64_
     srv_cached_session *session = find_session(entry, s->model, error);
     if (!session)
         return false;
-    if (!session->current && srv_events_sync(&entry->events, s->model->model, s->model->context, session->session, &session->known,
+    if (!session->current && srv_events_sync(&entry->events, s->model->model, session->session, &session->known,
                                              &session->last, error) != LAPSE_OK)
         return false;
     session->current = true;
@@ -154,8 +155,7 @@ bool srv_subject_open(srv_worker *w, srv_subject *s, srv_cached *entry, int64_t 
     }
     s->events = &s->own;
     s->session = srv_scratch_take(w, s->model, error);
-    return s->session &&
-           srv_events_sync(&s->own, s->model->model, s->model->context, s->session, &s->known, &s->last, error) == LAPSE_OK;
+    return s->session && srv_events_sync(&s->own, s->model->model, s->session, &s->known, &s->last, error) == LAPSE_OK;
 }
 
 void srv_subject_close(srv_subject *s)

@@ -11,6 +11,8 @@
 #include "backend/adam.h"
 #include "graph/plan.h"
 
+#include <string.h>
+
 /* Rounding of the factors of matrix products, where a backend has a choice. Products are always accumulated in float. */
 typedef enum lp_precision {
     LP_PRECISION_FP32,
@@ -28,13 +30,12 @@ typedef struct lp_run_branches {
     int capacity;          /* rows of a branch */
     void *const *
         rows; /* by the slot of a cached matrix: the branches' rows of it, [branches x capacity x columns of an event] */
-    void *const *cached; /* by the slot: the first cached row, or the first column of a transposed one */
+    void *const *cached; /* by the slot: the first cached row */
 } lp_run_branches;
 
 /* The cached rows of one history, of a decoding run whose tokens belong to several. */
 typedef struct lp_run_history {
-    void *const *rows; /* by the slot of a cached matrix: the first cached row, or the first column of a transposed one */
-    int stride;        /* columns of transposed matrices */
+    void *const *rows; /* by the slot of a cached matrix: the first cached row */
     int past;          /* cached rows before the token's, which the run appends */
 } lp_run_history;
 
@@ -59,11 +60,10 @@ typedef struct lp_run {
     lp_precision precision;
     int64_t *times;                  /* [nodes] nanoseconds, added to by host backends; may be NULL */
     const lp_run_branches *branches; /* NULL: the tokens are one continuation of the cached rows */
-    /* [tokens] of a decoding run: each token is the next event of a history of its own, which no other token has. A row of every value
-     * has the bits that it has in a run of this token alone. NULL: the tokens are of one history. */
+    /* [tokens] of a decoding run: each token is the next event of a history of its own, which no other token has. NULL: the tokens are
+     * of one history. */
     const lp_run_history *histories;
-    int cache_stride;                /* columns of transposed cached matrices, where their memory has grown with the history; 0: those
-                                      * of the value */
+    bool rows_alone; /* of a decoding run: a row of every value has the bits that it has in a run of this token alone */
 } lp_run;
 
 /* The optimizer step that follows a run. */
@@ -237,18 +237,42 @@ static inline void *lp_run_data(const lp_run *run, const lp_value *value)
     return value->offset == LP_LEFT_OUT ? NULL : run->work + value->offset;
 }
 
-/* The rows that a branch has of a cached matrix with `cols` columns of an event, from row `from` on; of the branch of a token. */
-static inline void *lp_run_branch_rows(const lp_run *run, const lp_value *value, int cols, int token, int from)
+/* The rows that a branch has of a cached matrix, from row `from` on; of the branch of a token. */
+static inline void *lp_run_branch_rows(const lp_run *run, const lp_value *value, int token, int from)
 {
     const lp_run_branches *branches = run->branches;
     size_t row = (size_t)branches->branch[token] * (size_t)branches->capacity + (size_t)from;
-    return (char *)branches->rows[value->slot] + row * (size_t)cols * run->plan->real_size;
+    return (char *)branches->rows[value->slot] + row * (size_t)value->cols * run->plan->real_size;
 }
 
-/* Elements between rows of a transposed cached matrix. */
-static inline int lp_run_cache_stride(const lp_run *run, const lp_value *value)
+/* Row 0 of a cached matrix, of the history of a token. */
+static inline void *lp_run_cached_rows(const lp_run *run, const lp_value *value, int token)
 {
-    return run->cache_stride ? run->cache_stride : value->cols;
+    if (run->histories)
+        return run->histories[token].rows[value->slot];
+    if (run->branches)
+        return run->branches->cached[value->slot];
+    return (char *)run->inputs[value->slot] -
+           (size_t)run->rows[LP_ROWS_PAST] * (size_t)value->cols * run->plan->real_size;
+}
+
+/* Keys of a token in the cache, its own included unless it is of a branch. */
+static inline int lp_run_cached_keys(const lp_run *run, int token)
+{
+    if (run->histories)
+        return run->histories[token].past + 1;
+    return run->rows[LP_ROWS_PAST] + (run->branches ? 0 : token + 1);
+}
+
+/* Copies the rows of a cached matrix that a run has computed to the histories or branches of their tokens. */
+static inline void lp_run_append_rows(const lp_run *run, const lp_value *value)
+{
+    size_t size = (size_t)(value ? value->cols : 0) * run->plan->real_size;
+    for (int t = 0; value && (run->branches || run->histories) && t < run->rows[LP_ROWS_TOKENS]; t++) {
+        void *to = run->branches ? lp_run_branch_rows(run, value, t, run->branches->length[t])
+                                 : (char *)lp_run_cached_rows(run, value, t) + (size_t)run->histories[t].past * size;
+        memcpy(to, (const char *)run->inputs[value->slot] + (size_t)t * size, size);
+    }
 }
 
 static inline int lp_run_rows(const lp_run *run, const lp_value *value)

@@ -82,7 +82,6 @@ typedef struct lp_attributes {
     int heads;
     bool of_time_rows; /* attention: of the second set of rows of --when (nn/attention_block.h) */
     bool transpose;
-    int capacity; /* cache_append: maximum events of the cache */
     int harmonics;
     int height;  /* of a convolution or maximum: tokens that it covers */
     double rate; /* dropout probability */

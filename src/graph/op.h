@@ -39,7 +39,6 @@
     X(REFLECT_GRADIENT, reflect_gradient, FAST)                       \
     X(ATTENTION, attention, FAST)                                     \
     X(ATTENTION_GRADIENT, attention_gradient, FAST)                   \
-    X(CACHE_APPEND, cache_append, FAST)                               \
     X(ATTENTION_CACHED, attention_cached, FAST)                       \
     X(CROSS_ENTROPY, cross_entropy, FAST)                             \
     X(CROSS_ENTROPY_GRADIENT, cross_entropy_gradient, FAST)           \
@@ -217,16 +216,10 @@ lp_value *lp_attend_self(lp_graph *graph, lp_value *query, lp_value *key, lp_val
  * precede it. Returns value. Inference only. */
 lp_value *lp_cache_rows(lp_graph *graph, lp_value *value);
 
-/* Copies x [T x a] into a transposed cache matrix [a x stride], after its LP_ROWS_PAST columns. The caller's pointer is the
- * first cached column. The stride is that of `capacity` events. Kernels read, and ignore, LP_CACHE_PADDING elements after
- * the last row. */
-lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity);
-enum { LP_CACHE_PADDING = 16 };
-
-/* The KV cache of one attention block: key and basis_transposed by lp_cache_append, value and basis by lp_cache_rows. The
- * bases are NULL where scores do not depend on lags. */
+/* The KV cache of one attention block: rows of lp_cache_rows. Keys may be the values. The basis is NULL where scores do not depend
+ * on lags. */
 typedef struct lp_kv_cache {
-    lp_value *key, *value, *basis_transposed, *basis;
+    lp_value *key, *value, *basis;
 } lp_kv_cache;
 
 /* Causal attention of the last T events of one segment over the cache, which holds all events of the segment; or of the newest events

@@ -1,37 +1,12 @@
 /* op_cache.c: causal attention with a KV cache, for incremental decoding.
  *
  * Keys, values and bases do not depend on the query time, so a session computes them once per event; a query then costs one
- * row per block. New events are appended to the session's cache matrices, and `attention_cached` reads all of them. Values
- * and bases are cached as rows, written by their producers; keys and bases also transposed (`cache_append`), because
- * transposing them per query would take longer than the product. Time queries are reflected by the query times (op reflect),
- * and time outputs reflected back, in the kernel, while they are in cache.
+ * row per block. Their producers write the rows of new events into the session's cache matrices, and `attention_cached` reads all of
+ * them. Each is stored once, by rows: kernels transpose keys in registers. Time queries are reflected by the query times (op
+ * reflect), and time outputs reflected back, in the kernel, while they are in cache.
  *
  * A separate op from `attention`: inference only, without dropout, and one segment, or branches of one. */
 #include "graph/op_rows.h"
-
-/* Row stride of a transposed cache: an odd number of whole vectors, so that rows do not map to the same cache sets. */
-static int transposed_stride(int capacity)
-{
-    int vectors = (capacity + LP_CACHE_PADDING - 1) / LP_CACHE_PADDING;
-    return (vectors + !(vectors % 2)) * LP_CACHE_PADDING;
-}
-
-static void cache_append_shape(lp_graph *graph, lp_node *node)
-{
-    const lp_value *x = node->inputs[0];
-    int capacity = node->attributes.capacity;
-    if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS || capacity < 1) {
-        lp_graph_fail(graph, "cache_append needs rows of tokens and a capacity");
-        return;
-    }
-    lp_cache_rows(graph,
-                  lp_op_output(graph, node, 0, LP_TYPE_REAL, LP_ROWS_FIXED, x->cols, transposed_stride(capacity)));
-}
-
-static lp_cost cache_append_cost(const lp_node *node, const lp_extent *extent)
-{
-    return (lp_cost){0, 2 * lp_value_bytes(node->inputs[0], extent)};
-}
 
 lp_value *lp_cache_rows(lp_graph *graph, lp_value *value)
 {
@@ -42,26 +17,7 @@ lp_value *lp_cache_rows(lp_graph *graph, lp_value *value)
     return value;
 }
 
-lp_value *lp_cache_append(lp_graph *graph, lp_value *x, int capacity)
-{
-    lp_attributes attributes = {.capacity = capacity};
-    return lp_graph_node(graph, &lp_op_cache_append, &x, &attributes);
-}
-
-/* x [T x a] -> the caller's cache [a x stride] */
-const lp_op lp_op_cache_append = {.id = LP_OP_CACHE_APPEND,
-                                  .name = "cache_append",
-                                  .input_count = 1,
-                                  .output_count = 1,
-                                  .shape = cache_append_shape,
-                                  .cost = cache_append_cost};
-
-enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS_TRANSPOSED, BASIS, QUERY_TIME };
-
-static bool is_transposed(const lp_value *value, int cols)
-{
-    return value && value->producer && value->producer->op == &lp_op_cache_append && value->rows == cols;
-}
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, QUERY_TIME };
 
 static bool is_cached_rows(const lp_value *value, int cols)
 {
@@ -72,14 +28,13 @@ static void attention_cached_shape(lp_graph *graph, lp_node *node)
 {
     lp_value *const *in = node->inputs;
     int heads = node->attributes.heads, extra = in[TIME_QUERY] && heads > 0 ? in[TIME_QUERY]->cols / heads : 0;
-    int cols = in[KEY] ? in[KEY]->rows : 0;
+    int cols = in[KEY] ? in[KEY]->cols : 0;
     if (!in[QUERY] || in[QUERY]->rows_of != LP_ROWS_TOKENS || heads < 1 || in[QUERY]->cols % heads ||
-        (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_transposed(in[KEY], cols) ||
+        (in[QUERY]->cols != cols && in[QUERY]->cols != cols * heads) || !is_cached_rows(in[KEY], cols) ||
         !is_cached_rows(in[VALUE], cols))
         lp_graph_fail(graph, "attention_cached needs cached keys and values with the columns of the query, divisible "
                              "by the heads, or of one head");
-    else if (in[TIME_QUERY] ? !is_transposed(in[BASIS_TRANSPOSED], extra) || !is_cached_rows(in[BASIS], extra)
-                            : in[BASIS] || in[BASIS_TRANSPOSED])
+    else if (in[TIME_QUERY] ? !is_cached_rows(in[BASIS], extra) : in[BASIS] != NULL)
         lp_graph_fail(graph, "attention_cached needs a time query per head and column of the cached basis");
     else if (in[QUERY_TIME] && (!in[TIME_QUERY] || extra % 2 || !lp_value_same_shape(in[QUERY_TIME], in[BASIS])))
         lp_graph_fail(graph, "attention_cached needs the query times as a basis");
@@ -99,12 +54,14 @@ static lp_cost attention_cached_cost(const lp_node *node, const lp_extent *exten
     return cost;
 }
 
-/* Scores of a tile of rows, padded to whole vectors, and their reflected time queries. */
+/* Scores of a tile of rows, padded to whole vectors, and their reflected time queries; keys and bases transposed. */
 static size_t attention_cached_scratch(const lp_node *node, const lp_extent *extent, size_t real_size)
 {
-    size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]);
+    enum { PADDING = 16 };
+    size_t keys = (size_t)(extent->rows[LP_ROWS_TOKENS] + extent->rows[LP_ROWS_PAST]) + PADDING;
+    size_t rows = LP_ATTENTION_ROWS * (size_t)node->attributes.heads;
     size_t extra = node->inputs[BASIS] ? (size_t)node->inputs[BASIS]->cols : 0;
-    return LP_ATTENTION_ROWS * (keys + LP_CACHE_PADDING + extra) * real_size;
+    return (rows * (keys + extra) + ((size_t)node->inputs[KEY]->cols + extra) * keys) * real_size;
 }
 
 lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_query, lp_value *query_time,
@@ -112,23 +69,18 @@ lp_value *lp_attention_cached(lp_graph *graph, lp_value *query, lp_value *time_q
 {
     lp_attributes attributes = {.heads = heads, .scale = scale};
     bool timed = time_query != NULL;
-    lp_value *inputs[] = {query,
-                          memory->key,
-                          memory->value,
-                          time_query,
-                          timed ? memory->basis_transposed : NULL,
-                          timed ? memory->basis : NULL,
-                          timed ? query_time : NULL};
+    lp_value *inputs[] = {
+        query, memory->key, memory->value, time_query, timed ? memory->basis : NULL, timed ? query_time : NULL};
     lp_value *out = lp_graph_node(graph, &lp_op_attention_cached, inputs, &attributes);
     if (time_out)
         *time_out = out ? out->producer->outputs[1] : NULL;
     return out;
 }
 
-/* (query, key, value, time_query?, basis_transposed?, basis?, query_time?) -> out [T x H*d], time_out [T x H*E] */
+/* (query, key, value, time_query?, basis?, query_time?) -> out [T x H*d], time_out [T x H*E] */
 const lp_op lp_op_attention_cached = {.id = LP_OP_ATTENTION_CACHED,
                                       .name = "attention_cached",
-                                      .input_count = 7,
+                                      .input_count = 6,
                                       .output_count = 2,
                                       .shape = attention_cached_shape,
                                       .cost = attention_cached_cost,

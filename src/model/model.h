@@ -115,8 +115,6 @@ typedef struct lp_tensor {
 /* What a decoding graph, which is fed with the newest events of one history, caches of the earlier ones. In the graph's
  * arena. */
 typedef struct lp_decode_state {
-    int capacity;        /* events that the caches hold */
-    bool positional;     /* events are embedded with their position in the window, which changes when it slides */
     lp_kv_cache *caches; /* of each attention layer; layers may share matrices */
     int cache_count;
 } lp_decode_state;
@@ -343,10 +341,8 @@ lapse_status lp_network_build(lp_network *network, const lp_model_config *config
 lapse_status lp_network_build_evaluation(lp_network *network, const lp_model_config *config, bool few_targets,
                                          lapse_error *error);
 
-/* Builds the decoding graph of a model that decodes incrementally: it is fed with the newest events of one history and caches
- * `capacity` of them. */
-lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
-                                      lapse_error *error);
+/* Builds the decoding graph of a model that decodes incrementally: it is fed with the newest events of one history. */
+lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, lapse_error *error);
 
 /* Parameter samples that a prediction is the mean over: the stored frequency samples of a sampled encoding, otherwise 1. */
 static inline int lp_network_samples(const lp_network *network)

@@ -108,16 +108,14 @@ static void build_caches(lp_builder *b, int blocks, lp_features *features)
     if (!decode->caches)
         return;
     decode->cache_count = blocks;
-    decode->positional = features->token != NULL;
     lp_value *shared = features->basis ? features->basis : features->token;
     if (!shared || settings_of(b->config)->projection == LP_PROJECTION_MLP)
         return;
     if (features->basis)
         features->query_basis =
             lp_basis_after(b->graph, b->feeds[LP_FEED_QUERY_TIME], b->feeds[LP_FEED_TIME], features->basis);
-    lp_value *transposed = lp_cache_append(b->graph, shared, decode->capacity);
     for (int i = features->basis ? 0 : blocks - 1; i < blocks; i++)
-        decode->caches[i] = (lp_kv_cache){.basis_transposed = transposed, .basis = lp_cache_rows(b->graph, shared)};
+        decode->caches[i] = (lp_kv_cache){.basis = lp_cache_rows(b->graph, shared)};
 }
 
 static void build(lp_builder *b)
@@ -129,8 +127,7 @@ static void build(lp_builder *b)
                              .heads = settings->heads,
                              .dropout = b->dropout,
                              .projection = (lp_projection)settings->projection,
-                             .combine = (lp_combine)settings->combine,
-                             .cache_capacity = decode ? decode->capacity : 0};
+                             .combine = (lp_combine)settings->combine};
     network->encoding = lp_encodings[settings->time.encoding];
     network->encoding_config = settings->time;
     network->encoding_config.dims = b->config->dims;

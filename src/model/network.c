@@ -65,13 +65,10 @@ lapse_status lp_network_build_evaluation(lp_network *network, const lp_model_con
     return build_network(network, config, false, few_targets, error);
 }
 
-lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, int capacity,
-                                      lapse_error *error)
+lapse_status lp_network_build_decoder(lp_network *network, const lp_model_config *config, lapse_error *error)
 {
     *network = (lp_network){0};
     network->decode = lp_graph_alloc(&network->graph, sizeof *network->decode);
-    if (network->decode)
-        network->decode->capacity = capacity;
     return build_network(network, config, false, false, error);
 }
 

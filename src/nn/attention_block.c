@@ -175,7 +175,7 @@ static lp_value *attention(const block *b, lp_value *query, lp_value *key, lp_va
     const lp_block_config *config = b->config;
     lp_kv_cache *cache = b->cache;
     if (cache) {
-        cache->key = lp_cache_append(b->graph, key, config->cache_capacity);
+        cache->key = lp_cache_rows(b->graph, key);
         cache->value = lp_cache_rows(b->graph, value);
         return lp_attention_cached(b->graph, query, time_query, query_basis, cache, config->heads, score_scale(b),
                                    time_out);

@@ -24,7 +24,6 @@ typedef struct lp_block_config {
     double dropout;
     lp_projection projection;
     lp_combine combine;
-    int cache_capacity; /* of a decoding graph: events in the KV cache */
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
     lp_value *targets;  /* [A x 1] int32: positions whose output is used; NULL: all */
     bool few_targets;   /* they are few among the tokens: others have no query */

@@ -20,18 +20,18 @@ int lp_attention_node(const lp_graph *graph, int block)
     return graph->node_count;
 }
 
-/* Keys or basis vectors of all events of the window: element c of event i is at c * by_column + i * by_event. */
+/* Keys or basis vectors of all events of the window, `stride` elements apart. */
 typedef struct keys {
     const float *data;
-    size_t by_column, by_event;
+    size_t stride;
     int cols; /* of one head */
 } keys;
 
-static double dot(const keys *k, const double *query, int event)
+static double dot(const keys *k, int column, const double *query, int count, int event)
 {
     double sum = 0;
-    for (int c = 0; c < k->cols; c++)
-        sum += query[c] * (double)k->data[(size_t)c * k->by_column + (size_t)event * k->by_event];
+    for (int c = 0; c < count; c++)
+        sum += query[c] * (double)k->data[(size_t)event * k->stride + (size_t)(column + c)];
     return sum;
 }
 
@@ -56,28 +56,23 @@ static void add_scores(const keys *k, const float *query, const float *u, int ev
                              : (double)query[other] * (double)u[c] - (double)query[c] * (double)u[other];
             part[j] = x;
         }
-        keys columns = {k->data + (size_t)from * k->by_column, k->by_column, k->by_event, count};
         for (int i = 0; i < events; i++)
-            scores[i] += dot(&columns, part, i);
+            scores[i] += dot(k, from, part, count, i);
     }
 }
 
-/* Keys of a head: transposed in `attention_cached`, otherwise by rows; perhaps common to all heads, unless in `attention`. */
-static keys keys_of(const lp_run *run, const lp_value *value, bool transposed, int cols, int column)
+/* Keys of a head, perhaps common to all heads. */
+static keys keys_of(const lp_run *run, const lp_value *value, bool cached, int cols, int column)
 {
-    const float *data = lp_run_data(run, value);
-    size_t stride = (size_t)(transposed ? lp_run_cache_stride(run, value) : value->cols);
-    keys k = {data, transposed ? stride : 1, transposed ? 1 : stride, cols};
-    if (column < (transposed ? value->rows : value->cols))
-        k.data += (size_t)column * k.by_column;
-    return k;
+    const float *data = cached ? lp_run_cached_rows(run, value, 0) : lp_run_data(run, value);
+    return (keys){data + (column < value->cols ? column : 0), (size_t)value->cols, cols};
 }
 
 void lp_attention_add(const lp_node *node, const lp_run *run, int head, double factor, double *scores, double *weights)
 {
     bool cached = node->op->id == LP_OP_ATTENTION_CACHED;
     const lp_value *query = node->inputs[0], *time_query = node->inputs[3], *basis = node->inputs[4];
-    const lp_value *query_time = cached ? node->inputs[6] : NULL;
+    const lp_value *query_time = cached ? node->inputs[5] : NULL;
     int cols = query->cols / node->attributes.heads;
     int events = run->rows[LP_ROWS_TOKENS] + (cached ? run->rows[LP_ROWS_PAST] : 0);
     for (int i = 0; i < events; i++)

@@ -145,15 +145,14 @@ lp_next_time lp_branches_law(const lp_branches *b, int row)
     const lapse_session *session = b->session;
     int samples = session->decoder->program->samples;
     size_t width = (size_t)samples * (size_t)lp_network_time(&session->model->network)->cols;
-    return lp_time_law_of(session->model, b->row_time[row], session->decoder->answer.time_outputs + (size_t)row * width, samples,
-                          session->decoder->answer.time_memory);
+    return lp_time_law_of(session->model, b->row_time[row], session->decoder->answer.time_outputs + (size_t)row * width,
+                          samples, session->decoder->answer.time_memory);
 }
 
 bool lp_branches_has_space(const lp_branches *b, int branch)
 {
     const lapse_session *session = b->session;
-    return b->length[branch] < b->rows.events &&
-           session->count + b->length[branch] < session->model->config.context;
+    return b->length[branch] < b->rows.events && session->count + b->length[branch] < session->model->config.context;
 }
 
 void lp_branches_add(lp_branches *b, int branch, int32_t type)
@@ -174,5 +173,6 @@ lapse_status lp_branches_commit(lp_branches *b, int branch, int32_t type, lapse_
         LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
     LP_TRY(lp_session_add(session, b->query_time[branch], type, NULL, error));
     lp_branches_reset(b, branch);
-    return lp_session_keep(session, lp_branches_history(session->model), error);
+    lp_session_keep(session, lp_branches_history(session->model));
+    return LAPSE_OK;
 }

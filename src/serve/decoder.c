@@ -19,7 +19,7 @@ static lapse_status fail_memory(lapse_error *error, size_t size)
 /* Elements of the branches' rows of a cached matrix. */
 static size_t branch_size(const lp_branch_rows *rows, const lp_value *matrix)
 {
-    return (size_t)rows->branches * (size_t)(rows->events + 1) * (size_t)lp_cached_cols(matrix);
+    return (size_t)rows->branches * (size_t)(rows->events + 1) * (size_t)matrix->cols;
 }
 
 lapse_status lp_branch_rows_init(lp_branch_rows *rows, const lp_program *program, int branches, int events,
@@ -46,7 +46,7 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     size_t slots = (size_t)program->network.graph.input_count;
     size_t together = program->incremental ? rows : 0; /* histories of a run */
     for (int i = 0; program->incremental && i < program->cached_count; i++)
-        cached += rows * (size_t)lp_cached_cols(program->cached[i]);
+        cached += rows * (size_t)program->cached[i]->cols;
     decoder->work = program->backend->buffer_new(program->backend->context, program->plan.work_size);
     decoder->scratch = program->backend->buffer_new(program->backend->context, program->plan.scratch_size);
     decoder->inputs = lp_alloc(slots, sizeof *decoder->inputs);
@@ -161,16 +161,8 @@ static void find_valid_rows(const lp_program *program, lp_row_cache *cache, cons
 {
     const lp_model_config *config = &program->model->config;
     int64_t first = history->count > config->context ? history->count - config->context : 0;
-    bool moved = first != cache->first;
-    if (!program->incremental || (moved && !program->rows_stay) || cache->final < first)
-        cache->final = first;
-    if (!program->incremental || (moved && !program->rows_stay && !program->event_rows_stay) ||
-        cache->event_final < cache->final)
-        cache->event_final = cache->final;
-    cache->first = first;
-    if (cache->event_final > first)
-        return;
-    cache->base = first;
+    if (!program->incremental || first != cache->first)
+        cache->first = cache->final = first;
     double last = lp_model_target_known(config) ? time : history->times[history->count - 1];
     cache->origin = program->incremental ? history->times[first] : last;
 }
@@ -223,25 +215,25 @@ static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *ru
     decoder->program->backend->run(decoder->program->backend->context, run);
 }
 
-/* Runs some of the nodes for all events before the newest, from `from` on. */
-static void fill_cache(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, lp_run *run,
-                       int64_t from, int skip, int stop)
+/* Computes the rows of the events before the newest. */
+static void fill_cache(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, lp_run *run)
 {
-    int tokens = (int)(history->count - 1 - from);
+    const lp_program *program = decoder->program;
+    int tokens = (int)(history->count - 1 - cache->final);
     int32_t segment[] = {0, tokens};
-    if (tokens < 1 || skip == stop)
+    if (tokens < 1)
         return;
-    LP_ASSERT(from >= cache->first);
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
-    run->rows[LP_ROWS_PAST] = (int)(from - cache->first);
-    feed(decoder, cache, history, from, tokens, 0);
-    for (int sample = 0; sample < decoder->program->samples; sample++)
-        run_nodes(decoder, cache, run, sample, skip, stop);
+    run->rows[LP_ROWS_PAST] = (int)(cache->final - cache->first);
+    feed(decoder, cache, history, cache->final, tokens, 0);
+    for (int sample = 0; sample < program->samples; sample++)
+        run_nodes(decoder, cache, run, sample, program->constant_nodes, program->cached_nodes);
     run->segment = NULL;
+    cache->final = history->count - 1;
 }
 
-static void begin_run(const lp_decoder *decoder, const lp_row_cache *cache, lp_run *run)
+static void begin_run(const lp_decoder *decoder, lp_run *run)
 {
     const lp_program *program = decoder->program;
     *run = (lp_run){.plan = &program->plan,
@@ -251,7 +243,7 @@ static void begin_run(const lp_decoder *decoder, const lp_row_cache *cache, lp_r
                     .parameters = program->model->parameters,
                     .rows = {[LP_ROWS_TARGETS] = 1},
                     .segments = 1,
-                    .cache_stride = lp_row_cache_stride(cache->capacity)};
+                    .rows_alone = program->incremental};
 }
 
 /* Brings the cache up to date: what is left to compute is the newest event, or the whole window. */
@@ -262,17 +254,11 @@ static lapse_status update_cache(lp_decoder *decoder, lp_row_cache *cache, const
     find_valid_rows(program, cache, history, time);
     if (program->incremental)
         LP_TRY(lp_row_cache_reserve(cache, program, history->count, error));
-    begin_run(decoder, cache, run);
-    if (program->incremental) {
-        bool together = cache->event_final == cache->final;
-        fill_cache(decoder, cache, history, run, cache->event_final, program->constant_nodes,
-                   together ? program->cached_nodes : program->event_nodes);
-        if (!together)
-            fill_cache(decoder, cache, history, run, cache->final, program->event_nodes, program->cached_nodes);
-        cache->event_final = cache->final = history->count - 1;
-    }
-    LP_ASSERT(cache->first <= cache->final && cache->final <= cache->event_final);
-    LP_ASSERT(cache->event_final < history->count); /* the newest event has no rows that stay */
+    begin_run(decoder, run);
+    if (program->incremental)
+        fill_cache(decoder, cache, history, run);
+    LP_ASSERT(cache->first <= cache->final &&
+              cache->final < history->count); /* the newest event has no rows that stay */
     run->rows[LP_ROWS_PAST] = (int)(cache->final - cache->first);
     return LAPSE_OK;
 }
@@ -339,7 +325,7 @@ static void feed_fresh(lp_decoder *decoder)
     float *fresh = decoder->fresh;
     for (int i = 0; i < program->cached_count; i++) {
         decoder->inputs[program->cached[i]->slot] = fresh;
-        fresh += (size_t)program->rows * (size_t)lp_cached_cols(program->cached[i]);
+        fresh += (size_t)program->rows * (size_t)program->cached[i]->cols;
     }
 }
 
@@ -354,8 +340,6 @@ static void feed_branch_rows(lp_decoder *decoder, const lp_row_cache *cache, con
     for (int i = 0; i < program->cached_count; i++) {
         const lp_value *matrix = program->cached[i];
         decoder->branch_slots[matrix->slot] = data;
-        if (lp_cached_transposed(matrix))
-            decoder->inputs[matrix->slot] = decoder->history_rows[matrix->slot];
         data += branch_size(rows, matrix);
     }
 }
@@ -421,7 +405,7 @@ lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache 
     LP_ASSERT(program->incremental && count > 0 && count <= program->rows);
     for (int i = 0; i < count; i++)
         LP_TRY(update_cache(decoder, caches[i], &histories[i], times[i], &run, error));
-    begin_run(decoder, caches[0], &run);
+    begin_run(decoder, &run);
     run.histories = decoder->histories;
     run.segment = segment;
     run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = count;
@@ -438,9 +422,7 @@ lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache 
         for (int i = 0; i < count; i++) {
             void **rows = decoder->histories_slots + (size_t)i * slots;
             lp_row_cache_feed(caches[i], program, sample, 0, rows);
-            decoder->histories[i] = (lp_run_history){.rows = rows,
-                                                     .stride = lp_row_cache_stride(caches[i]->capacity),
-                                                     .past = (int)(caches[i]->final - caches[i]->first)};
+            decoder->histories[i] = (lp_run_history){.rows = rows, .past = (int)(caches[i]->final - caches[i]->first)};
         }
         program->backend->run(program->backend->context, &run);
         add_outputs(decoder, &run);

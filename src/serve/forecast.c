@@ -54,7 +54,8 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
 lapse_status lp_forecast_read(const lp_forecast_job *j, int thread, int64_t sequence, lapse_error *error)
 {
     LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
-    return lp_session_keep(j->pool.sessions[thread], lp_branches_history(j->model), error);
+    lp_session_keep(j->pool.sessions[thread], lp_branches_history(j->model));
+    return LAPSE_OK;
 }
 
 /* ------------------------------------------------------------------------------------- progress ----- */

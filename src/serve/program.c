@@ -51,7 +51,6 @@ static void list_cached(lp_program *program)
     const lp_decode_state *decode = program->network.decode;
     for (int i = 0; decode && i < decode->cache_count; i++) {
         const lp_kv_cache *cache = &decode->caches[i];
-        add_cached(program, cache->basis_transposed);
         add_cached(program, cache->basis);
         add_cached(program, cache->key);
         add_cached(program, cache->value);
@@ -60,8 +59,8 @@ static void list_cached(lp_program *program)
 
 /* ------------------------------------------------------------------------------------- order of the nodes ---- */
 
-/* When a node runs: for a query; for each event after attention to others; for each event alone; once. */
-typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_EVENTS, STAGE_ONCE, STAGE_COUNT } stage;
+/* When a node runs: for a query; once for each event; once. */
+typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_ONCE, STAGE_COUNT } stage;
 
 static int node_index(const lp_graph *graph, const lp_node *node)
 {
@@ -113,33 +112,6 @@ static void mark_rows(const lp_program *program, stage *stages)
             mark_producer(graph, graph->nodes[i]->inputs[k], stages);
 }
 
-/* Marks the subset that depends on one event only, not on attention outputs: computed once per event. */
-static void mark_events(const lp_graph *graph, stage *stages)
-{
-    for (int i = 0; i < graph->node_count; i++) {
-        const lp_node *node = graph->nodes[i];
-        bool alone = stages[i] == STAGE_ROWS && node->op->id != LP_OP_ATTENTION_CACHED;
-        for (int k = 0; alone && k < node->op->input_count; k++) {
-            const lp_node *producer = node->inputs[k] ? node->inputs[k]->producer : NULL;
-            alone = !producer || stages[node_index(graph, producer)] >= STAGE_EVENTS;
-        }
-        if (alone)
-            stages[i] = STAGE_EVENTS;
-    }
-}
-
-/* Caches the outputs of the nodes marked by mark_events that later nodes read, so that only the later ones run again. */
-static void cache_events(lp_program *program, const stage *stages)
-{
-    lp_graph *graph = &program->network.graph;
-    for (int i = 0; i < graph->node_count; i++)
-        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++) {
-            lp_value *value = graph->nodes[i]->inputs[k];
-            if (value && value->producer && stages[node_index(graph, value->producer)] == STAGE_EVENTS)
-                add_cached(program, lp_cache_rows(graph, value));
-        }
-}
-
 /* Sorts the nodes by stage, stably. */
 static lapse_status order_nodes(lp_program *program, lapse_error *error)
 {
@@ -151,9 +123,6 @@ static lapse_status order_nodes(lp_program *program, lapse_error *error)
         int done = 0, ends[STAGE_COUNT];
         mark_constant(program, stages);
         mark_rows(program, stages);
-        mark_events(graph, stages);
-        if (program->event_rows_stay)
-            cache_events(program, stages);
         memcpy(old, graph->nodes, count * sizeof *old);
         for (int wanted = STAGE_ONCE; wanted >= STAGE_QUERY; wanted--) {
             for (size_t i = 0; i < count; i++)
@@ -162,7 +131,6 @@ static lapse_status order_nodes(lp_program *program, lapse_error *error)
             ends[wanted] = done;
         }
         program->constant_nodes = ends[STAGE_ONCE];
-        program->event_nodes = ends[STAGE_EVENTS];
         program->cached_nodes = ends[STAGE_ROWS];
         LP_ASSERT(done == graph->node_count);
     }
@@ -259,17 +227,13 @@ static lapse_status make_network(lp_program *program, lapse_error *error)
     const lp_model_config *config = &program->model->config;
     program->incremental = config->row->incremental && config->row->incremental(config);
     if (program->incremental)
-        LP_TRY(lp_network_build_decoder(&program->network, config, config->context, error));
+        LP_TRY(lp_network_build_decoder(&program->network, config, error));
     else
         LP_TRY(lp_network_build_evaluation(&program->network, config, true, error));
-    const lp_decode_state *decode = program->network.decode;
     program->samples = lp_network_samples(&program->network);
-    program->rows_stay = decode && decode->cache_count == 1 && !decode->positional;
-    program->event_rows_stay = decode && decode->cache_count > 1 && !decode->positional;
     LP_TRY(reserve_cached(program, error));
     list_cached(program);
     LP_TRY(lp_graph_hoist(&program->network.graph, HOISTED_ELEMENTS, error));
-    LP_TRY(reserve_cached(program, error));
     LP_TRY(order_nodes(program, error));
     LP_TRY(make_plan(program, error));
     LP_TRY(run_constant(program, error));

@@ -3,7 +3,7 @@
  * from then on.
  *
  * The nodes are ordered by what they depend on, so that each part of the work is a range of nodes: parameters alone (run
- * once, into `inputs`), one event alone, earlier events through attention, the query.
+ * once, into `inputs`), each event once, the query.
  */
 #ifndef LP_PROGRAM_H
 #define LP_PROGRAM_H
@@ -19,13 +19,10 @@ typedef struct lp_program {
     lp_plan plan;
     int rows;          /* rows of one run about branches or several histories, at most */
     int samples;       /* parameter samples, each with cached rows of its own */
-    lp_value **cached; /* the graph's cached matrices: rows, or transposed; owned */
+    lp_value **cached; /* the graph's cached matrices; owned */
     int cached_count;
-    bool incremental;     /* cached rows are used by later queries */
-    bool rows_stay;       /* all of them stay valid when the window slides */
-    bool event_rows_stay; /* those that depend on one event alone do */
+    bool incremental;   /* cached rows are used by later queries */
     int constant_nodes; /* nodes at the start of the graph that depend on parameters alone: `inputs` has their outputs */
-    int event_nodes;    /* nodes, these included, that depend on one event alone */
     int cached_nodes;   /* nodes, these included, that compute cached rows */
     void **inputs;      /* by slot: outputs of the constant nodes, otherwise NULL; owned */
     char *constants;    /* owned */
@@ -38,18 +35,6 @@ typedef struct lp_program {
 
 /* The program of a model; any thread may call it. */
 lapse_status lp_program_of(const lapse_model *model, lp_program **program, lapse_error *error);
-
-/* Whether a cached matrix has an event per column rather than per row. */
-static inline bool lp_cached_transposed(const lp_value *matrix)
-{
-    return matrix->rows_of == LP_ROWS_FIXED;
-}
-
-/* Columns of an event in a cached matrix. */
-static inline int lp_cached_cols(const lp_value *matrix)
-{
-    return lp_cached_transposed(matrix) ? matrix->rows : matrix->cols;
-}
 
 /* Tokens of a run, at most. */
 static inline size_t lp_program_tokens(const lp_program *program)

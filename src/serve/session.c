@@ -137,13 +137,11 @@ lapse_status lp_session_reserve(lapse_session *session, int64_t events, lapse_er
     return LAPSE_OK;
 }
 
-lapse_status lp_session_keep(lapse_session *session, int64_t events, lapse_error *error)
+void lp_session_keep(lapse_session *session, int64_t events)
 {
     int64_t first = session->count - events;
-    lp_program *program;
     if (first <= 0)
-        return LAPSE_OK;
-    LP_TRY(lp_program_of(session->model, &program, error));
+        return;
     memmove(session->times, session->times + first, (size_t)events * sizeof *session->times);
     memmove(session->types, session->types + first, (size_t)events * sizeof *session->types);
     if (lp_model_reads_gap(&session->model->config))
@@ -151,8 +149,7 @@ lapse_status lp_session_keep(lapse_session *session, int64_t events, lapse_error
     for (int f = 0; f < session->model->config.field_count; f++)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)events * FIELD_SIZE);
     session->count = events;
-    lp_row_cache_drop(&session->cache, program, first);
-    return LAPSE_OK;
+    lp_row_cache_drop(&session->cache, first);
 }
 
 lp_history lp_session_history(const lapse_session *session)
@@ -175,7 +172,7 @@ void lp_session_return(lapse_session *session, lp_session_mark mark)
     LP_ASSERT(session->decoder && session->count >= mark.count);
     session->count = mark.count;
     session->total = mark.total;
-    lp_row_cache_return(&session->cache, session->decoder->program, mark.rows);
+    lp_row_cache_return(&session->cache, mark.rows);
 }
 
 lapse_status lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields,

@@ -40,7 +40,7 @@ lp_session_mark lp_session_mark_of(const lapse_session *session);
 void lp_session_return(lapse_session *session, lp_session_mark mark);
 
 /* Drops the oldest events, so that at most `events` are left. */
-lapse_status lp_session_keep(lapse_session *session, int64_t events, lapse_error *error);
+void lp_session_keep(lapse_session *session, int64_t events);
 
 /* A view of the session's events. */
 lp_history lp_session_history(const lapse_session *session);

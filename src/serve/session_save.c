@@ -5,7 +5,7 @@
  *   types              int32 [count]
  *   gaps               float [count], of models that read them
  *   fields             4 bytes [fields x count]
- *   rows               float [samples][cached matrices], each [events x columns] or, transposed, [columns x events]
+ *   rows               float [samples][cached matrices][events x columns]
  *
  * Numbers have the byte order of the machine. What is read may come from anywhere: nothing in it is trusted.
  */
@@ -20,14 +20,12 @@ typedef struct saved {
     char magic[8];
     uint64_t model;       /* lp_program.identity */
     int64_t count, total; /* events */
-    int64_t first, final; /* as in lp_row_cache, as are the next two */
-    int64_t event_final;
-    double origin;
-    int64_t rows; /* events with cached rows, from `first` on; 0: none are saved */
+    int64_t first;        /* as in lp_row_cache */
+    int64_t rows;         /* events with cached rows, from `first` on; 0: none are saved */
     int32_t sequence, unused;
 } saved;
 
-static const char magic[8] = "lpsess1";
+static const char magic[8] = "lpsess2";
 
 /* Bytes of an event without its cached rows. */
 static size_t event_size(const lapse_model *model)
@@ -43,10 +41,10 @@ lapse_status lapse_session_bytes(const lapse_model *model, int64_t events, int64
     if (events < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the number of events is %lld", (long long)events);
     LP_TRY(lp_program_of(model, &program, error));
-    int64_t window = events < 2 * model->config.context ? events : 2 * model->config.context;
+    int64_t window = events < model->config.context ? events : model->config.context;
     *bytes = (int64_t)(sizeof(lapse_session) + (size_t)events * event_size(model));
     if (program->incremental && events > 0)
-        *bytes += (int64_t)lp_row_cache_bytes(program, lp_row_cache_capacity(program, window));
+        *bytes += (int64_t)lp_row_cache_bytes(program, window);
     return LAPSE_OK;
 }
 
@@ -82,24 +80,20 @@ static void copy_events(cursor *c, lapse_session *session)
         copy(c, session->fields[f], count * sizeof(lp_field_number));
 }
 
-/* Rows of the cache's events first .. first + rows - 1, which begin at its base. */
+/* The first rows of the cached matrices. */
 static void copy_rows(cursor *c, const lp_row_cache *cache, const lp_program *program, int64_t rows)
 {
-    size_t stride = (size_t)lp_row_cache_stride(cache->capacity);
-    for (int i = 0; i < program->samples * program->cached_count; i++) {
-        const lp_value *matrix = program->cached[i % program->cached_count];
-        float *data = lp_row_cache_matrix(cache, program, i / program->cached_count, i % program->cached_count);
-        bool transposed = lp_cached_transposed(matrix);
-        for (int row = 0; row < (transposed ? matrix->rows : 1); row++)
-            copy(c, data + (size_t)row * stride, (size_t)rows * (transposed ? 1 : (size_t)matrix->cols) * sizeof *data);
-    }
+    for (int sample = 0; sample < program->samples; sample++)
+        for (int i = 0; i < program->cached_count; i++)
+            copy(c, lp_row_cache_matrix(cache, program, sample, i),
+                 (size_t)rows * (size_t)program->cached[i]->cols * sizeof(float));
 }
 
 static size_t row_size(const lp_program *program)
 {
     size_t size = 0;
     for (int i = 0; i < program->cached_count; i++)
-        size += (size_t)lp_cached_cols(program->cached[i]);
+        size += (size_t)program->cached[i]->cols;
     return size * (size_t)program->samples * sizeof(float);
 }
 
@@ -113,12 +107,9 @@ lapse_status lapse_session_save(const lapse_session *session, bool rows, void *b
     saved head = {
         .model = program->identity, .count = session->count, .total = session->total, .sequence = session->sequence};
     memcpy(head.magic, magic, sizeof magic);
-    if (rows && cache->data && cache->event_final > cache->first) {
+    if (rows && cache->data && cache->final > cache->first) {
         head.first = cache->first;
-        head.final = cache->final;
-        head.event_final = cache->event_final;
-        head.origin = cache->origin;
-        head.rows = cache->event_final - cache->first;
+        head.rows = cache->final - cache->first;
     }
     *needed = (int64_t)(sizeof head + (size_t)session->count * event_size(session->model) +
                         (size_t)head.rows * row_size(program));
@@ -161,9 +152,7 @@ static lapse_status check_head(const saved *head, const lp_program *program, int
     if (head->rows == 0)
         return LAPSE_OK;
     int64_t context = program->model->config.context;
-    if (head->first < 0 || head->final < head->first || head->event_final < head->final ||
-        head->event_final >= head->count || head->event_final - head->first != head->rows || head->rows >= context ||
-        !isfinite(head->origin))
+    if (head->first < 0 || head->first > head->count - 1 - head->rows || head->rows >= context)
         return fail_saved(error, "the numbers of its cached rows");
     return LAPSE_OK;
 }
@@ -211,12 +200,10 @@ static lapse_status read_saved(lapse_session *session, const lp_program *program
         if (!isfinite(number))
             return fail_saved(error, "a cached row");
     }
-    cache->base = cache->first = cache->final = cache->event_final = head->first;
+    cache->first = cache->final = head->first;
     LP_TRY(lp_row_cache_reserve(cache, program, head->first + head->rows + 1, error));
     copy_rows(&c, cache, program, head->rows);
-    cache->final = head->final;
-    cache->event_final = head->event_final;
-    cache->origin = head->origin;
+    cache->final = head->first + head->rows;
     return LAPSE_OK;
 }
 

@@ -98,31 +98,10 @@ static double *repeated(const double *numbers, int rows, int cols, int heads)
     return all;
 }
 
-/* A transposed cache of the past events, filled up to its capacity with stale numbers. */
-static lp_value *transposed(graph_run *r, lp_value *x, const double *numbers, int past, int capacity, size_t real_size)
-{
-    lp_value *value = x ? lp_cache_append(&r->graph, x, capacity) : NULL;
-    if (!value)
-        return NULL;
-    size_t stride = (size_t)value->cols, size = (size_t)value->rows * stride;
-    char *rows = lp_alloc(size + LP_CACHE_PADDING, real_size);
-    assert_non_null(rows);
-    for (size_t i = 0; i < size + LP_CACHE_PADDING; i++) {
-        bool known = i < size && (int)(i % stride) < past;
-        double number = known ? numbers[i % stride * (size_t)x->cols + i / stride] : 1e3 * (double)(i % 7);
-        if (real_size == sizeof(double))
-            ((double *)(void *)rows)[i] = number;
-        else
-            ((float *)(void *)rows)[i] = (float)number;
-    }
-    r->blocks[value->slot] = r->inputs[value->slot] = rows;
-    return value;
-}
-
 static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bool whole, size_t real_size)
 {
     lp_value *now[PARTS];
-    int past = whole ? 0 : s->past, all = s->past + s->now, capacity = all + s->past % 3;
+    int past = whole ? 0 : s->past, all = s->past + s->now;
     *r = (graph_run){.graph = {.value_count = 0}};
     for (int part = 0; part < PARTS; part++) {
         bool repeat = whole && s->shared && (part == KEY || part == VALUE);
@@ -143,10 +122,7 @@ static void build(graph_run *r, const shape *s, double *const numbers[PARTS], bo
         if (s->reflected)
             r->time_out = lp_reflect(&r->graph, r->time_out, now[UNTIL]);
     } else {
-        lp_kv_cache memory = {.key = transposed(r, now[KEY], numbers[KEY], past, capacity, real_size),
-                              .value = now[VALUE],
-                              .basis_transposed = transposed(r, now[BASIS], numbers[BASIS], past, capacity, real_size),
-                              .basis = now[BASIS]};
+        lp_kv_cache memory = {.key = now[KEY], .value = now[VALUE], .basis = now[BASIS]};
         r->out =
             lp_attention_cached(&r->graph, now[QUERY], now[TIME_QUERY], now[UNTIL], &memory, s->heads, 0.6, time_out);
     }
@@ -220,7 +196,7 @@ static void attention_says_the_same(void **state)
 
 /* ----------------------------------------------------------------------------------------------- branches ---- */
 
-enum { BRANCHES = 17, ROWS = 6, NOW = 14 }; /* rows of a branch; tokens of the run */
+enum { BRANCHES = 17, ROWS = 6, NOW = 14 }; /* rows of a branch; tokens of the run, at most */
 
 /* Numbers of the past, and of each branch's rows. */
 typedef struct branched {
@@ -272,9 +248,9 @@ static void *branch_rows(const branched *b, int part, size_t real_size)
     assert_non_null(rows);
     for (int i = 0; i < BRANCHES * ROWS * cols; i++) {
         int branch = i / (ROWS * cols), row = i / cols % ROWS, t = 0;
-        while (t < NOW && b->branch[t] != branch)
+        while (t < b->s.now && b->branch[t] != branch)
             t++;
-        bool known = t < NOW && row < b->length[t];
+        bool known = t < b->s.now && row < b->length[t];
         double number = known ? b->own[part][branch][i % (ROWS * cols)] : 1e3;
         if (real_size == sizeof(double))
             ((double *)(void *)rows)[i] = number;
@@ -292,10 +268,10 @@ static void check_branches(const branched *b, size_t real_size, const lp_kernel 
     double *numbers[PARTS];
     for (int part = 0; part < PARTS; part++) {
         int cols = width(s, part);
-        numbers[part] = lp_alloc((size_t)((s->past + NOW) * cols), sizeof **numbers);
+        numbers[part] = lp_alloc((size_t)((s->past + s->now) * cols), sizeof **numbers);
         assert_non_null(numbers[part]);
         memcpy(numbers[part], b->past[part], (size_t)(s->past * cols) * sizeof **numbers);
-        for (int t = 0; t < NOW; t++)
+        for (int t = 0; t < s->now; t++)
             memcpy(numbers[part] + (s->past + t) * cols, b->own[part][b->branch[t]] + b->length[t] * cols,
                    (size_t)cols * sizeof **numbers);
     }
@@ -311,10 +287,10 @@ static void check_branches(const branched *b, size_t real_size, const lp_kernel 
             rows[node->inputs[cached[i].input]->slot] = branch_rows(b, cached[i].part, real_size);
     lp_run_branches branches = {
         .branch = b->branch, .length = b->length, .capacity = ROWS, .rows = rows, .cached = r.blocks};
-    run_graph(&r, NOW, s->past, real_size, kernels, &branches, out, time_out);
+    run_graph(&r, s->now, s->past, real_size, kernels, &branches, out, time_out);
     for (int part = 0; part < 2; part++) {
         int cols = part ? s->heads * s->extra : s->heads * s->cols;
-        for (int i = 0; i < NOW * cols; i++) {
+        for (int i = 0; i < s->now * cols; i++) {
             double got = part ? time_out[i] : out[i], should = (part ? wanted_time : wanted)[i];
             if (!(fabs(got - should) <= bound))
                 fail_msg("%s: %d past, %d heads%s, %d columns, %d extra%s: element %d of token %d (%d rows before), "
@@ -338,13 +314,13 @@ static void branches_say_the_same(void **state)
     for (uint64_t seed = 0; seed < 40; seed++) {
         lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 732);
         branched b = {.s = {.past = (int)lp_random_below(&random, 5) ? (int)lp_random_below(&random, 50) : 0,
-                            .now = NOW,
+                            .now = seed % 3 ? NOW : 1 + (int)(seed % 2),
                             .heads = 1 + (int)lp_random_below(&random, 4),
                             .cols = 1 + (int)lp_random_below(&random, 40),
                             .extra = lp_random_below(&random, 3) ? 2 * (1 + (int)lp_random_below(&random, 40)) : 0,
                             .shared = lp_random_below(&random, 3) == 0}};
         b.s.reflected = b.s.extra && lp_random_below(&random, 2);
-        for (int t = 0; t < NOW; t++) {
+        for (int t = 0; t < b.s.now; t++) {
             b.branch[t] = (int32_t)(t * 5 % BRANCHES);
             b.length[t] = (int32_t)lp_random_below(&random, ROWS);
         }
@@ -354,7 +330,7 @@ static void branches_say_the_same(void **state)
             for (int k = 0; k < BRANCHES; k++)
                 b.own[part][k] = random_numbers(&random, ROWS * width(&b.s, part), scale);
         }
-        for (int t = 0; t < NOW; t++)
+        for (int t = 0; t < b.s.now; t++)
             whole_branch(&b, t, wanted + t * b.s.heads * b.s.cols, wanted_time + t * b.s.heads * b.s.extra);
         check_branches(&b, sizeof(double), lp_reference_kernels_double, wanted, wanted_time, 1e-12, "double");
         check_branches(&b, sizeof(float), lp_reference_kernels_float, wanted, wanted_time, 2e-5, "reference");
@@ -385,37 +361,27 @@ static void wrong_shapes(void **state)
     static const char query_times[] = "graph: attention_cached needs the query times as a basis";
     static const char timed[] = "graph: attention_cached needs a time query per head and column of the cached basis";
     lp_graph graph = {0};
-    for (int i = 0; i < 7; i++) {
+    for (int i = 0; i < 6; i++) {
         lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *wider = input(&graph, LP_ROWS_TOKENS, 6);
-        lp_value *key = lp_cache_append(&graph, x, 10), *more = lp_cache_append(&graph, wider, 10);
         lp_value *made = lp_relu(&graph, x);
         lp_kv_cache memories[] = {
-            {key, x, NULL, NULL},    /* three heads do not divide four columns */
-            {x, x, NULL, NULL},      /* keys that are not transposed */
-            {more, x, NULL, NULL},   /* wider than the query */
-            {key, made, NULL, NULL}, /* not cached */
-            {key, x, NULL, NULL},    /* a time query without a basis */
-            {key, x, key, x},        /* a basis as wide as both heads together */
-            {key, x, x, key},        /* the two bases swapped */
+            {x, x, NULL},     /* three heads do not divide four columns */
+            {made, x, NULL},  /* keys that are not cached */
+            {wider, x, NULL}, /* wider than the query */
+            {x, made, NULL},  /* values that are not cached */
+            {x, x, NULL},     /* a time query without a basis */
+            {x, x, x},        /* a basis as wide as both heads together */
         };
-        assert_null(lp_attention_cached(&graph, x, i > 3 ? x : NULL, NULL, &memories[i],
-                                        i == 0   ? 3
-                                        : i == 6 ? 1
-                                                 : 2,
-                                        1, NULL));
+        assert_null(lp_attention_cached(&graph, x, i > 3 ? x : NULL, NULL, &memories[i], i == 0 ? 3 : 2, 1, NULL));
         check_mistake(&graph, i > 3 ? timed : wide);
     }
     for (int i = 0; i < 2; i++) { /* query times of another width; odd width */
         lp_value *x = input(&graph, LP_ROWS_TOKENS, 4), *odd = input(&graph, LP_ROWS_TOKENS, 3);
         lp_value *basis = i ? odd : x;
-        lp_kv_cache memory = {lp_cache_append(&graph, x, 10), x, lp_cache_append(&graph, basis, 10), basis};
+        lp_kv_cache memory = {x, x, basis};
         assert_null(lp_attention_cached(&graph, x, basis, odd, &memory, 1, 1, NULL));
         check_mistake(&graph, query_times);
     }
-    assert_null(lp_cache_append(&graph, input(&graph, LP_ROWS_TOKENS, 4), 0));
-    check_mistake(&graph, "graph: cache_append needs rows of tokens and a capacity");
-    assert_null(lp_cache_append(&graph, lp_graph_parameter(&graph, "p", 4, 4, LP_INIT_ZEROS, 0), 10));
-    check_mistake(&graph, "graph: cache_append needs rows of tokens and a capacity");
 }
 
 /* Ranking kernels on sizes that vectors do not divide. log_sum is as exact as a sum in double. */

@@ -1,7 +1,8 @@
-/* fast_cache.c: the KV cache and attention over it, in tiles of queries.
+/* fast_cache.c: attention over the KV cache, in tiles of queries.
  *
- * Keys and bases are cached transposed, so scores are products without copies, for one query or many. Columns after the
- * last key, up to a whole vector, hold stale data: their scores are computed, then masked.
+ * The heads of a token are rows of the same products where they share keys, as they do the basis: it is read once. Keys are stored by
+ * rows; products with many queries read a transposed copy of them, those with few transpose a few keys at a time in registers
+ * (fast_key_scores). The terms of each sum have the same order, so that a row has the same bits alone and beside others.
  *
  * Branches share the cached keys, so that these are matrix products; keys and values of the branch itself are a few rows, and dot
  * products with them follow each row's cached scores. */
@@ -12,142 +13,163 @@
 
 #include <string.h>
 
-/* As in fast_attention.c. */
-enum { ROWS = 2 * FAST_ROWS };
-_Static_assert((int)ROWS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
-_Static_assert((int)FAST_LANES == (int)LP_CACHE_PADDING, "the cache is padded for other vectors");
+/* Tokens of a tile; rows of scores up to which keys are not copied. */
+enum { TOKENS = 2 * FAST_ROWS, FEW = 8 };
+_Static_assert((int)TOKENS <= (int)LP_ATTENTION_ROWS, "the scratch is sized for fewer rows");
 
-/* Appends row t of x to the branch of token t. */
-static void append_rows(const lp_run *run, const lp_value *cached, const float *x, int rows, int cols)
-{
-    for (int t = 0; t < rows; t++)
-        memcpy(lp_run_branch_rows(run, cached, cols, t, run->branches->length[t]), x + (size_t)t * cols,
-               (size_t)cols * sizeof *x);
-}
+enum { QUERY, KEY, VALUE, TIME_QUERY, BASIS, QUERY_TIME };
 
-/* Appends row t of x to the transposed matrix of token t's history. */
-static void append_columns(const lp_run *run, const lp_value *cached, const float *x, int rows, int cols)
-{
-    for (int t = 0; t < rows; t++) {
-        const lp_run_history *history = &run->histories[t];
-        float *column = (float *)history->rows[cached->slot] + history->past;
-        LP_ASSERT(history->past < history->stride);
-        for (int c = 0; c < cols; c++)
-            column[(size_t)c * (size_t)history->stride] = x[(size_t)t * cols + c];
-    }
-}
-
-/* Appends row t of x to the rows of token t's history. */
-static void append_to_histories(const lp_run *run, const lp_value *cached, const float *x, int rows)
-{
-    size_t cols = (size_t)cached->cols;
-    for (int t = 0; t < rows; t++)
-        memcpy((float *)run->histories[t].rows[cached->slot] + (size_t)run->histories[t].past * cols,
-               x + (size_t)t * cols, cols * sizeof *x);
-}
-
-void LP_FAST(cache_append)(const lp_node *node, const lp_run *run)
-{
-    int rows = lp_run_rows(run, node->inputs[0]), cols = node->inputs[0]->cols;
-    if (run->branches)
-        append_rows(run, node->outputs[0], INPUT(0), rows, cols);
-    else if (run->histories)
-        append_columns(run, node->outputs[0], INPUT(0), rows, cols);
-    else
-        fast_transpose(rows, cols, INPUT(0), cols, OUTPUT(0) + run->rows[LP_ROWS_PAST],
-                       lp_run_cache_stride(run, node->outputs[0]));
-}
-
-/* Time queries of head `number` from row `from` on, reflected by their query times. */
-static matrix reflected_queries(const lp_node *node, const lp_run *run, int number, int from, int count,
-                                float *transposed)
-{
-    int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
-    const float *query = INPUT(3) + (size_t)from * stride + (size_t)number * extra, *query_time = INPUT(6);
-    if (!query_time)
-        return (matrix){query, stride, false};
-    for (int r = 0; r < count; r++)
-        fast_reflect(query + (size_t)r * stride, query_time + (size_t)(from + r) * extra,
-                     transposed + (size_t)r * extra, extra / 2, false);
-    return (matrix){transposed, extra, false};
-}
-
-/* Row 0 of a matrix of cached rows, of the history of a token. */
-static const float *cached_rows(const lp_node *node, const lp_run *run, int input, int token)
-{
-    const lp_value *value = node->inputs[input];
-    if (run->histories)
-        return run->histories[token].rows[value->slot];
-    return run->branches ? run->branches->cached[value->slot]
-                         : INPUT(input) - (size_t)run->rows[LP_ROWS_PAST] * value->cols;
-}
-
-/* A tile of rows of one head. */
-typedef struct cached_tile {
+/* The queries of tokens from .. from + count - 1: count * heads rows of scores, those of a token adjacent. */
+typedef struct tile {
     const lp_node *node;
     const lp_run *run;
-    int from, count; /* rows */
+    int heads, from, count;
     int cached; /* keys in the cache, the same for all rows; the last of them are masked where rows are not branches */
     int wide;   /* columns of `scores` */
-    float *scores; /* [count x wide]: cached keys, then those of the row's branch */
-} cached_tile;
+    float *scores;                            /* [count * heads x wide]: cached keys, then those of the row's branch */
+    float *key_transposed, *basis_transposed; /* [columns x stride]; NULL: few rows read them */
+    int stride;
+} tile;
 
-/* Keys of the row's own branch. */
-static int own_keys(const cached_tile *t, int row)
+/* Keys of the token's own branch. */
+static int own_keys(const tile *t, int token)
 {
-    return t->run->branches ? t->run->branches->length[t->from + row] + 1 : 0;
+    return t->run->branches ? t->run->branches->length[t->from + token] + 1 : 0;
 }
 
-/* Scores of `query` [count x cols] against columns `column` .. of the transposed matrix `input`, added if `add`. */
-static void score(const cached_tile *t, matrix query, int input, int column, int cols, bool add)
+/* A product of `rows` rows, from row `row` of the scores on and `step` rows apart, with cached keys. */
+typedef struct part {
+    int input; /* of the node: the cached matrix */
+    int column, cols;
+    int rows, row, step;
+    matrix query; /* [rows x cols] */
+} part;
+
+/* Scores against the cached keys, added if `add`. */
+static void score(const tile *t, const part *p, bool add)
 {
-    const lp_node *node = t->node;
-    const lp_run *run = t->run;
-    const lp_run_history *history = run->histories ? &run->histories[t->from] : NULL;
-    int stride = history ? history->stride : lp_run_cache_stride(run, node->inputs[input]);
-    const float *keys = history ? history->rows[node->inputs[input]->slot] : INPUT(input);
-    float scale = (float)node->attributes.scale;
-    matrix transposed = {keys + (size_t)column * stride, stride, false};
-    fast_product(t->count, fast_padded(t->cached), cols, scale, query, transposed, add, t->scores, t->wide);
+    const lp_value *keys = t->node->inputs[p->input];
+    const float *transposed = p->input == KEY ? t->key_transposed : t->basis_transposed;
+    float scale = (float)t->node->attributes.scale, *to = t->scores + (size_t)p->row * t->wide;
+    if (!transposed) {
+        const float *rows = lp_run_cached_rows(t->run, keys, t->from);
+        fast_key_scores(p->rows, t->cached, p->cols, scale, p->query, (matrix){rows + p->column, keys->cols, true}, add,
+                        to, p->step * t->wide);
+        return;
+    }
+    matrix right = {transposed + (size_t)p->column * t->stride, t->stride, false};
+    fast_product_rows(p->rows, fast_padded(t->cached), p->cols, scale, p->query, right,
+                      (matrix){add ? to : NULL, p->step * t->wide, false}, to, p->step * t->wide);
 }
 
-/* The same against the keys of each row's branch. */
-static void score_own(const cached_tile *t, matrix query, int input, int column, int cols, bool add)
+/* The same against the keys of each token's branch. */
+static void score_own(const tile *t, const part *p, bool add)
 {
-    const lp_value *keys = t->node->inputs[input];
-    for (int r = 0; t->run->branches && r < t->count; r++) {
-        const float *rows = lp_run_branch_rows(t->run, keys, keys->rows, t->from + r, 0);
-        fast_row_product(own_keys(t, r), cols, (float)t->node->attributes.scale, query.data + (size_t)r * query.stride,
-                         rows + column, (size_t)keys->rows, add, t->scores + (size_t)r * t->wide + t->cached);
+    const lp_value *keys = t->node->inputs[p->input];
+    for (int r = 0; t->run->branches && r < p->rows; r++) {
+        int row = p->row + r * p->step, token = row / t->heads;
+        const float *rows = lp_run_branch_rows(t->run, keys, t->from + token, 0);
+        fast_row_product(own_keys(t, token), p->cols, (float)t->node->attributes.scale,
+                         p->query.data + (size_t)r * p->query.stride, rows + p->column, (size_t)keys->cols, add,
+                         t->scores + (size_t)row * t->wide + t->cached);
     }
 }
 
-/* out [count x cols] = probabilities times rows: cached ones from `rows` on, and the branches' of the matrix `cached`. */
-static void sum_rows(const cached_tile *t, const float *rows, const lp_value *cached, int width, int column, int cols,
-                     float *out, int stride)
+/* out [rows x cols] = probabilities times the rows of the cached matrix and those of each token's branch. */
+static void sum_rows(const tile *t, const part *p, float *out, int stride)
 {
-    matrix probabilities = {t->scores, t->wide, false};
-    fast_product(t->count, cols, t->cached, 1, probabilities, (matrix){rows + column, width, false}, false, out,
-                 stride);
-    for (int r = 0; t->run->branches && r < t->count; r++) {
-        const float *own = lp_run_branch_rows(t->run, cached, width, t->from + r, 0);
-        fast_product(1, cols, own_keys(t, r), 1, (matrix){t->scores + (size_t)r * t->wide + t->cached, t->wide, false},
-                     (matrix){own + column, width, false}, true, out + (size_t)r * stride, stride);
+    const lp_value *values = t->node->inputs[p->input];
+    const float *rows = lp_run_cached_rows(t->run, values, t->from);
+    matrix probabilities = {t->scores + (size_t)p->row * t->wide, p->step * t->wide, false};
+    fast_product_rows(p->rows, p->cols, t->cached, 1, probabilities, (matrix){rows + p->column, values->cols, false},
+                      (matrix){0}, out, stride);
+    for (int r = 0; t->run->branches && r < p->rows; r++) {
+        int row = p->row + r * p->step, token = row / t->heads;
+        const float *own = lp_run_branch_rows(t->run, values, t->from + token, 0);
+        fast_product(1, p->cols, own_keys(t, token), 1,
+                     (matrix){t->scores + (size_t)row * t->wide + t->cached, t->wide, false},
+                     (matrix){own + p->column, values->cols, false}, true, out + (size_t)r * stride, stride);
     }
 }
 
-/* Time outputs of a head, reflected back. */
-static void time_outputs(const cached_tile *t, int number)
+/* Reflects rows of time queries or outputs by the query times of their tokens. */
+static void reflect(const tile *t, const float *x, float *y)
 {
     const lp_node *node = t->node;
     const lp_run *run = t->run;
-    int extra = node->inputs[5]->cols, stride = node->inputs[3]->cols;
-    const float *query_time = INPUT(6);
-    float *out = OUTPUT(1) + (size_t)t->from * stride + (size_t)number * extra;
-    sum_rows(t, cached_rows(node, run, 5, t->from), node->inputs[4], extra, 0, extra, out, stride);
-    for (int r = 0; query_time && r < t->count; r++)
-        fast_reflect(out + (size_t)r * stride, query_time + (size_t)(t->from + r) * extra, out + (size_t)r * stride,
-                     extra / 2, false);
+    int extra = node->inputs[BASIS]->cols;
+    for (int r = 0; r < t->count * t->heads; r++)
+        fast_reflect(x + (size_t)r * extra, INPUT(QUERY_TIME) + (size_t)(t->from + r / t->heads) * extra,
+                     y + (size_t)r * extra, extra / 2, false);
+}
+
+/* The time queries, reflected into `memory` where there are query times. */
+static part time_part(const tile *t, float *memory)
+{
+    const lp_node *node = t->node;
+    const lp_run *run = t->run;
+    int extra = node->inputs[BASIS]->cols, rows = t->count * t->heads;
+    const float *query = INPUT(TIME_QUERY) + (size_t)t->from * t->heads * extra;
+    if (node->inputs[QUERY_TIME])
+        reflect(t, query, memory);
+    return (part){.input = BASIS,
+                  .cols = extra,
+                  .rows = rows,
+                  .step = 1,
+                  .query = {node->inputs[QUERY_TIME] ? memory : query, extra, false}};
+}
+
+/* The keys or values of head h, or of all heads where they are common to them: *parts is the number of parts. */
+static part head_part(const tile *t, int input, int h, int *parts)
+{
+    const lp_node *node = t->node;
+    const lp_run *run = t->run;
+    int all = node->inputs[QUERY]->cols, cols = all / t->heads;
+    bool shared = node->inputs[input]->cols != all || t->heads == 1;
+    *parts = shared ? 1 : t->heads;
+    return (part){.input = input,
+                  .column = h * cols,
+                  .cols = cols,
+                  .rows = shared ? t->count * t->heads : t->count,
+                  .row = h,
+                  .step = *parts,
+                  .query = {INPUT(QUERY) + (size_t)t->from * all + (size_t)h * cols, shared ? cols : all, false}};
+}
+
+static void attend(const tile *t)
+{
+    const lp_node *node = t->node;
+    const lp_run *run = t->run;
+    int rows = t->count * t->heads, parts = 1;
+    part time = {0};
+    if (node->inputs[BASIS])
+        time = time_part(t, t->scores + (size_t)rows * t->wide);
+    for (int h = 0; h < parts; h++) {
+        part p = head_part(t, KEY, h, &parts);
+        score(t, &p, false);
+    }
+    if (node->inputs[BASIS])
+        score(t, &time, true);
+    for (int h = 0; h < parts; h++) { /* after those of cached keys, which fill whole vectors */
+        part p = head_part(t, KEY, h, &parts);
+        score_own(t, &p, false);
+    }
+    if (node->inputs[BASIS])
+        score_own(t, &time, true);
+    for (int r = 0; r < rows; r++) {
+        int token = r / t->heads, keys = lp_run_cached_keys(run, t->from + token) + own_keys(t, token);
+        fast_softmax(t->scores + (size_t)r * t->wide, keys, t->cached);
+    }
+    for (int h = 0; h < parts; h++) {
+        part p = head_part(t, VALUE, h, &parts);
+        sum_rows(t, &p, OUTPUT(0) + (size_t)t->from * node->inputs[QUERY]->cols + p.column, p.query.stride);
+    }
+    if (!node->inputs[BASIS])
+        return;
+    float *time_out = OUTPUT(1) + (size_t)t->from * t->heads * time.cols;
+    sum_rows(t, &time, time_out, time.cols);
+    if (node->inputs[QUERY_TIME])
+        reflect(t, time_out, time_out);
 }
 
 static int longest_branch(const lp_run *run, int from, int to)
@@ -158,48 +180,39 @@ static int longest_branch(const lp_run *run, int from, int to)
     return most;
 }
 
-static void cached_block(const lp_node *node, const lp_run *run, int number, int from, int to)
+/* A transposed copy of the cached rows, with zeros up to a whole vector; returns the memory after it. */
+static float *transpose(const lp_run *run, const lp_value *value, int keys, int stride, float *to)
 {
-    int all = node->inputs[0]->cols, cols = all / node->attributes.heads, at = number * cols;
-    int width = node->inputs[2]->cols, column = width == all ? at : 0; /* 0: keys and values are common to all heads */
-    int past = run->histories ? run->histories[from].past - from : run->rows[LP_ROWS_PAST];
-    int cached = run->branches ? past : past + to;
-    cached_tile t = {.node = node,
-                     .run = run,
-                     .from = from,
-                     .count = to - from,
-                     .cached = cached,
-                     .wide = fast_padded(cached + longest_branch(run, from, to)),
-                     .scores = (float *)(void *)run->scratch};
-    matrix query = {INPUT(0) + (size_t)from * all + at, all, false}, time_query = {0};
-    if (node->inputs[5])
-        time_query = reflected_queries(node, run, number, from, t.count, t.scores + (size_t)ROWS * t.wide);
-    score(&t, query, 1, column, cols, false);
-    if (node->inputs[5])
-        score(&t, time_query, 4, 0, node->inputs[5]->cols, true);
-    score_own(&t, query, 1, column, cols, false);
-    if (node->inputs[5])
-        score_own(&t, time_query, 4, 0, node->inputs[5]->cols, true);
-    for (int r = 0; r < t.count; r++)
-        fast_softmax(t.scores + (size_t)r * t.wide, run->branches ? cached + own_keys(&t, r) : past + from + r + 1,
-                     cached);
-    sum_rows(&t, cached_rows(node, run, 2, from), node->inputs[2], width, column, cols,
-             OUTPUT(0) + (size_t)from * all + at, all);
-    if (node->inputs[5])
-        time_outputs(&t, number);
+    fast_transpose(keys, value->cols, lp_run_cached_rows(run, value, 0), value->cols, to, stride);
+    for (int c = 0; c < value->cols; c++)
+        memset(to + (size_t)c * stride + keys, 0, (size_t)(stride - keys) * sizeof *to);
+    return to + (size_t)value->cols * stride;
 }
 
 void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run)
 {
     int tokens = run->rows[LP_ROWS_TOKENS];
-    if (run->branches)
-        append_rows(run, node->inputs[2], INPUT(2), tokens, node->inputs[2]->cols);
-    if (run->histories)
-        append_to_histories(run, node->inputs[2], INPUT(2), tokens);
-    if (run->histories && node->inputs[5])
-        append_to_histories(run, node->inputs[5], INPUT(5), tokens);
-    int rows = run->histories ? 1 : ROWS; /* that have the same keys */
-    for (int from = 0; from < tokens; from += rows)
-        for (int number = 0; number < node->attributes.heads; number++)
-            cached_block(node, run, number, from, from + rows < tokens ? from + rows : tokens);
+    tile t = {.node = node, .run = run, .heads = node->attributes.heads};
+    float *memory = (float *)(void *)run->scratch;
+    lp_run_append_rows(run, node->inputs[KEY]);
+    lp_run_append_rows(run, node->inputs[VALUE]);
+    lp_run_append_rows(run, node->inputs[BASIS]);
+    if (!run->histories && tokens * t.heads > FEW) {
+        int keys = lp_run_cached_keys(run, tokens - 1);
+        t.stride = fast_padded(keys);
+        t.key_transposed = memory;
+        memory = transpose(run, node->inputs[KEY], keys, t.stride, memory);
+        t.basis_transposed = memory;
+        if (node->inputs[BASIS])
+            memory = transpose(run, node->inputs[BASIS], keys, t.stride, memory);
+    }
+    t.scores = memory;
+    int most = run->histories ? 1 : TOKENS; /* that have the same keys */
+    for (int to; t.from < tokens; t.from = to) {
+        to = t.from + most < tokens ? t.from + most : tokens;
+        t.count = to - t.from;
+        t.cached = lp_run_cached_keys(run, to - 1);
+        t.wide = fast_padded(t.cached + longest_branch(run, t.from, to));
+        attend(&t);
+    }
 }

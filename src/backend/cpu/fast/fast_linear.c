@@ -31,9 +31,9 @@ void LP_FAST(linear)(const lp_node *node, const lp_run *run)
     const float *base = bias ? bias : add;
     for (int h = 0; h < heads; h++) {
         matrix left = {x + h * in, heads * in, false}, right = {weight + (size_t)h * a * b, b, transpose};
-        if (run->histories) {
+        if (run->rows_alone) {
             matrix under = {bias && add ? y + h * out : base ? base + h * out : NULL, bias && !add ? 0 : stride, false};
-            fast_product_rows(rows, out, in, left, right, under, y + h * out, stride);
+            fast_product_rows(rows, out, in, 1, left, right, under, y + h * out, stride);
         } else if (!bias != !add)
             fast_product_onto(rows, out, in, left, right, (matrix){base + h * out, bias ? 0 : stride, false},
                               y + h * out, stride);

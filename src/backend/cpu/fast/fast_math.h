@@ -221,6 +221,81 @@ static inline fast_part fast_lanes_sums(const fast_part s[FAST_LANES])
 }
 #endif
 
+/* Rounds a vector: the compiler must not make a multiply-add of the product that it is and of a sum that follows, which it does in some
+ * loops and not in others. */
+#if defined(__AVX512F__)
+#define FAST_ROUNDED(vector) __asm__("" : "+v"(vector))
+#elif defined(__SSE2__)
+#define FAST_ROUNDED(vector) __asm__("" : "+x"(vector))
+#elif defined(__aarch64__)
+#define FAST_ROUNDED(vector) __asm__("" : "+w"(vector))
+#else
+#define FAST_ROUNDED(vector) ((void)0)
+#endif
+
+/* Transposes a square matrix of parts. */
+static inline __attribute__((always_inline)) void fast_transpose_part(fast_part x[FAST_PART])
+{
+    fast_part pair[FAST_PART], quad[FAST_PART]; /* quad[4 g + j]: columns j, 4 + j, .. of rows 4 g .. 4 g + 3 */
+#if defined(__AVX512F__)
+#pragma GCC unroll 8
+    for (int i = 0; i < FAST_PART; i += 2) {
+        pair[i] = fast_shuffle(x[i], x[i + 1], 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29);
+        pair[i + 1] = fast_shuffle(x[i], x[i + 1], 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31);
+    }
+#pragma GCC unroll 4
+    for (int g = 0; g < FAST_PART; g += 4)
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            fast_part a = pair[g + i], b = pair[g + 2 + i];
+            quad[g + 2 * i] = fast_shuffle(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29);
+            quad[g + 2 * i + 1] = fast_shuffle(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31);
+        }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        fast_part a = quad[j], b = quad[4 + j], c = quad[8 + j], d = quad[12 + j];
+        fast_part ab = fast_shuffle(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                  AB = fast_shuffle(a, b, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31),
+                  cd = fast_shuffle(c, d, 0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 20, 21, 22, 23),
+                  CD = fast_shuffle(c, d, 8, 9, 10, 11, 12, 13, 14, 15, 24, 25, 26, 27, 28, 29, 30, 31);
+        x[j] = fast_shuffle(ab, cd, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        x[4 + j] = fast_shuffle(ab, cd, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+        x[8 + j] = fast_shuffle(AB, CD, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27);
+        x[12 + j] = fast_shuffle(AB, CD, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31);
+    }
+#elif defined(__AVX__)
+#pragma GCC unroll 4
+    for (int i = 0; i < FAST_PART; i += 2) {
+        pair[i] = fast_shuffle(x[i], x[i + 1], 0, 8, 1, 9, 4, 12, 5, 13);
+        pair[i + 1] = fast_shuffle(x[i], x[i + 1], 2, 10, 3, 11, 6, 14, 7, 15);
+    }
+#pragma GCC unroll 2
+    for (int g = 0; g < FAST_PART; g += 4)
+#pragma GCC unroll 2
+        for (int i = 0; i < 2; i++) {
+            fast_part a = pair[g + i], b = pair[g + 2 + i];
+            quad[g + 2 * i] = fast_shuffle(a, b, 0, 1, 8, 9, 4, 5, 12, 13);
+            quad[g + 2 * i + 1] = fast_shuffle(a, b, 2, 3, 10, 11, 6, 7, 14, 15);
+        }
+#pragma GCC unroll 4
+    for (int j = 0; j < 4; j++) {
+        x[j] = fast_shuffle(quad[j], quad[4 + j], 0, 1, 2, 3, 8, 9, 10, 11);
+        x[4 + j] = fast_shuffle(quad[j], quad[4 + j], 4, 5, 6, 7, 12, 13, 14, 15);
+    }
+#else
+    for (int i = 0; i < FAST_PART; i += 2) {
+        pair[i] = fast_shuffle(x[i], x[i + 1], 0, 4, 1, 5);
+        pair[i + 1] = fast_shuffle(x[i], x[i + 1], 2, 6, 3, 7);
+    }
+    for (int i = 0; i < 2; i++) {
+        quad[2 * i] = fast_shuffle(pair[i], pair[2 + i], 0, 1, 4, 5);
+        quad[2 * i + 1] = fast_shuffle(pair[i], pair[2 + i], 2, 3, 6, 7);
+    }
+    for (int j = 0; j < 4; j++)
+        x[j] = quad[j];
+#endif
+}
+
 /* The larger of both in each lane; b where either is not a number. */
 static inline fast_part fast_part_max(fast_part a, fast_part b)
 {

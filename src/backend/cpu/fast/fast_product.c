@@ -490,16 +490,19 @@ static void last_columns(piece x, int m, int cols)
     }
 }
 
-void LP_FAST(product_rows)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride)
+void LP_FAST(product_rows)(int m, int n, int k, float alpha, matrix a, matrix b, matrix base, float *c, int stride)
 {
     /* As fast_row_times: all terms in one pass, in order. */
+    if (m == 1 && !b.transposed && !a.transposed &&
+        fast_row_times(n, k, alpha, a.data, b.data, (size_t)b.stride, base.data, c))
+        return;
     if (m == 1 || n < LANES || k == 0 || b.transposed || a.transposed) {
         for (int i = 0; i < m; i++) {
             matrix row = {a.data + (size_t)i * a.stride, a.stride, a.transposed};
             float *to = c + (size_t)i * stride;
             const float *under = base.data ? base.data + (size_t)i * base.stride : NULL;
             if (!under || under == to)
-                fast_product(1, n, k, 1, row, b, under != NULL, to, stride);
+                fast_product(1, n, k, alpha, row, b, under != NULL, to, stride);
             else
                 fast_product_onto(1, n, k, row, b, (matrix){under, base.stride, false}, to, stride);
         }
@@ -513,7 +516,7 @@ void LP_FAST(product_rows)(int m, int n, int k, matrix a, matrix b, matrix base,
                .c_stride = (size_t)stride,
                .c = c,
                .k = k,
-               .alpha = 1,
+               .alpha = alpha,
                .base = base.data,
                .base_stride = (size_t)base.stride};
     int whole = n / LANES;

@@ -43,9 +43,9 @@ void LP_FAST(product_sum)(int m, int n, float alpha, int count, const product_te
                           int stride);
 #define fast_product_sum LP_FAST(product_sum)
 
-/* c [m x n] = base [m x n] + a b, each row with the bits that fast_product_onto, or without a base fast_product, gives it alone;
- * base.data may be NULL or c. */
-void LP_FAST(product_rows)(int m, int n, int k, matrix a, matrix b, matrix base, float *c, int stride);
+/* c [m x n] = base [m x n] + alpha * a b, each row with the bits that fast_row_times gives it alone, or for fewer than a vector of
+ * columns fast_product; base.data may be NULL or c. */
+void LP_FAST(product_rows)(int m, int n, int k, float alpha, matrix a, matrix b, matrix base, float *c, int stride);
 #define fast_product_rows LP_FAST(product_rows)
 
 /* fast_product without BLAS: the bits of an element depend only on its row of a and its column of b, not on the sizes of the
@@ -61,6 +61,11 @@ void LP_FAST(row_product)(int n, int k, float alpha, const float *a, const float
 bool LP_FAST(row_times)(int n, int k, float alpha, const float *a, const float *b, size_t stride, const float *base,
                         float *c);
 #define fast_row_times LP_FAST(row_times)
+
+/* c [m x n] = alpha * a [m x k] b [k x n], or c += if `add`, with the bits of fast_product_rows, where b is transposed: its columns are
+ * keys. Writes whole vectors of c. */
+void LP_FAST(key_scores)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride);
+#define fast_key_scores LP_FAST(key_scores)
 
 /* out [cols x out_stride] = transpose of in [rows x cols] */
 void LP_FAST(transpose)(int rows, int cols, const float *in, int in_stride, float *out, int out_stride);

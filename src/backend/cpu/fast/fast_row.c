@@ -113,6 +113,7 @@ static inline __attribute__((always_inline)) void row_strip(int vectors, int las
 #pragma GCC unroll 8
     for (int j = 0; j < vectors; j++) {
         sum[j] *= alpha;
+        FAST_ROUNDED(sum[j]);
         if (base)
             sum[j] += *(const row_vector *)(base + (j + 1 < vectors ? j * FAST_WIDTH : last));
     }
@@ -150,4 +151,80 @@ bool LP_FAST(row_times)(int n, int k, float alpha, const float *a, const float *
         done += count * FAST_WIDTH;
     }
     return true;
+}
+
+/* ------------------------------------------------------------------------------------------- scores of keys --- */
+
+enum { PART = FAST_PART, MOST_ROWS = 4 };
+
+/* Adds the products with PART columns, from column `at` on but only those from `from` on, of PART keys. */
+static inline __attribute__((always_inline)) void score_columns(int m, const float *a, size_t a_stride,
+                                                                const float *keys, const size_t *row, int at, int from,
+                                                                fast_part sum[MOST_ROWS])
+{
+    fast_part x[PART];
+#pragma GCC unroll 16
+    for (int r = 0; r < PART; r++)
+        x[r] = *(const fast_part *)(keys + row[r] + at);
+    fast_transpose_part(x);
+#pragma GCC unroll 16
+    for (int j = 0; j < PART; j++) {
+        if (at + j < from)
+            continue;
+#pragma GCC unroll 4
+        for (int i = 0; i < m; i++)
+            sum[i] += a[i * a_stride + at + j] * x[j];
+    }
+}
+
+/* The scores of PART keys, which begin at keys + row[..], for m rows of a. */
+static inline __attribute__((always_inline)) void score_keys(int m, int k, float alpha, const float *a, size_t a_stride,
+                                                             const float *keys, const size_t *row, bool add, float *c,
+                                                             size_t stride)
+{
+    fast_part sum[MOST_ROWS];
+    int p = 0;
+#pragma GCC unroll 4
+    for (int i = 0; i < m; i++)
+        sum[i] = (fast_part){0};
+    for (; p + PART <= k; p += PART)
+        score_columns(m, a, a_stride, keys, row, p, p, sum);
+    if (p < k && k >= PART)
+        score_columns(m, a, a_stride, keys, row, k - PART, p, sum);
+    for (; p < k && k < PART; p++) {
+        fast_part x;
+        for (int r = 0; r < PART; r++)
+            x[r] = keys[row[r] + (size_t)p];
+#pragma GCC unroll 4
+        for (int i = 0; i < m; i++)
+            sum[i] += a[i * a_stride + p] * x;
+    }
+#pragma GCC unroll 4
+    for (int i = 0; i < m; i++) {
+        fast_part *to = (fast_part *)(c + i * stride), scores = alpha * sum[i];
+        FAST_ROUNDED(scores);
+        if (add)
+            scores += *to;
+        *to = scores;
+    }
+}
+
+void LP_FAST(key_scores)(int m, int n, int k, float alpha, matrix a, matrix b, bool add, float *c, int stride)
+{
+    size_t row[PART];
+    for (int done = 0; done < n; done += PART) {
+        for (int r = 0; r < PART; r++) /* behind the last key, that one again */
+            row[r] = (size_t)(done + r < n ? r : n - 1 - done) * (size_t)b.stride;
+        for (int from = 0, rows; from < m; from += rows) {
+            const float *left = a.data + (size_t)from * a.stride, *keys = b.data + (size_t)done * b.stride;
+            float *to = c + (size_t)from * stride + done;
+            rows = m - from >= MOST_ROWS ? MOST_ROWS : m - from >= 2 ? 2 : 1;
+            if (rows == 1)
+                score_keys(1, k, alpha, left, (size_t)a.stride, keys, row, add, to, (size_t)stride);
+            else if (rows == 2)
+                score_keys(2, k, alpha, left, (size_t)a.stride, keys, row, add, to, (size_t)stride);
+            else
+                score_keys(MOST_ROWS, k, alpha, left, (size_t)a.stride, keys, row, add, to, (size_t)stride);
+        }
+    }
 }

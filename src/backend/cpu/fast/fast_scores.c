@@ -78,7 +78,7 @@ void LP_FAST(many_scores)(int cases, int items, int dims, const float *state, co
 {
     enum { TILE = 512 }; /* items; whole vectors, so that the order of a sum does not depend on the tile */
     if (transposed && items >= FAST_WIDTH) {
-        fast_product_rows(cases, items, dims, (matrix){state, dims, false}, (matrix){transposed, (int)stride, false},
+        fast_product_rows(cases, items, dims, 1, (matrix){state, dims, false}, (matrix){transposed, (int)stride, false},
                           (matrix){bias, 0, false}, scores, items);
         return;
     }
