@@ -4,7 +4,6 @@
 
 #include <math.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "console.h"
@@ -96,30 +95,11 @@ static cli_words span(double seconds)
     return words;
 }
 
-/* The local time in so many seconds, with seconds where it is near; with the date from a day on. */
-static cli_words clock_in(double seconds)
-{
-    cli_words words = {""};
-    struct tm local;
-    time_t at = time(NULL) + (time_t)fmin(seconds, 1e9);
-    if (localtime_r(&at, &local))
-        strftime(words.text, sizeof words.text,
-                 seconds < 100     ? "%H:%M:%S"
-                 : seconds < 86400 ? "%H:%M"
-                                   : "%Y-%m-%d %H:%M",
-                 &local);
-    return words;
-}
-
-/* "2 min to 1.5 h left, ends 14:05 to 15:33": if no later epoch is better, and if all epochs run. */
+/* If all epochs run; training ends earlier if no later epoch is better. */
 static void describe_end(const lapse_progress *p, char *out, size_t size)
 {
-    double least = p->seconds_left, most = p->seconds_left_most;
-    if (strcmp(span(least).text, span(most).text) == 0)
-        snprintf(out, size, " %s left, ends %s", span(most).text, clock_in(most).text);
-    else
-        snprintf(out, size, " %s to %s left, ends %s to %s", span(least).text, span(most).text, clock_in(least).text,
-                 clock_in(most).text);
+    bool sure = strcmp(span(p->seconds_left).text, span(p->seconds_left_most).text) == 0;
+    snprintf(out, size, sure ? " %s left" : " at most %s left", span(p->seconds_left_most).text);
 }
 
 static void draw(cli_bar *bar, const lapse_progress *progress)
@@ -161,14 +141,9 @@ static void announce(cli_bar *bar, const lapse_progress *p)
     if (p->epoch_end || p->seconds_left_most < LONG_RUN_SECONDS)
         return;
     cli_bar_wipe(bar);
-    if (strcmp(span(p->seconds_left).text, span(p->seconds_left_most).text) == 0)
-        cli_note("an epoch takes about %s; %d epochs end in %s, at %s", span(p->epoch_seconds).text, p->epochs,
-                 span(p->seconds_left_most).text, clock_in(p->seconds_left_most).text);
-    else
-        cli_note("an epoch takes about %s; %d epochs end in %s, at %s; early stopping ends the run in %s, at %s, or "
-                 "later",
-                 span(p->epoch_seconds).text, p->epochs, span(p->seconds_left_most).text,
-                 clock_in(p->seconds_left_most).text, span(p->seconds_left).text, clock_in(p->seconds_left).text);
+    bool sure = strcmp(span(p->seconds_left).text, span(p->seconds_left_most).text) == 0;
+    cli_note("an epoch takes about %s; %d epochs end in %s%s", span(p->epoch_seconds).text, p->epochs,
+             span(p->seconds_left_most).text, sure ? "" : ", or earlier by early stopping");
 }
 
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
@@ -200,8 +175,7 @@ void cli_bar_fraction(cli_bar *bar, const char *what, double fraction, double se
         return;
     }
     char line[384];
-    snprintf(line, sizeof line, "%.160s, %.0f %%, %s left, ends %s", what, 100 * fraction, span(left).text,
-             clock_in(left).text);
+    snprintf(line, sizeof line, "%.160s, %.0f %%, %s left", what, 100 * fraction, span(left).text);
     int width = cli_width(stderr) - 1;
     fprintf(stderr, "\r%.*s\033[K", width > 0 ? width : 1, line);
     fflush(stderr);

@@ -16,9 +16,9 @@ static bool has_interval(double low, double high)
 
 void cli_target_time_print(FILE *file, const char *rule)
 {
-    const char *meaning = strcmp(rule, "known") == 0     ? "lags are relative to the time of the predicted event"
-                          : strcmp(rule, "unknown") == 0 ? "lags are relative to the last event before it"
-                                                         : "the model does not read the time of the predicted event";
+    const char *meaning = strcmp(rule, "known") == 0     ? "the model is told when the next event happens, and predicts which"
+                          : strcmp(rule, "unknown") == 0 ? "the model is not told when the next event happens"
+                                                         : "the model does not read the time of the next event";
     fprintf(file, "target time  %s: %s\n", rule, meaning);
 }
 

@@ -170,8 +170,7 @@ static void check_later_training(lp_check_context *c)
         .unit = "test events",
         .count = earlier,
         .total = tests,
-        .advice = "Training contains what others did later (trends, new items), which raises scores: for scores as in "
-                  "production, split by time, or by a column that holds out the newest events.",
+        .advice = "Training and test overlap in time; " LP_OPTION("--split-by time") " gives scores as in production.",
     };
     char timestamp[64];
     lapse_time_format(newest, timestamp, sizeof timestamp);

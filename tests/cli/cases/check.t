@@ -19,9 +19,8 @@ $ lapse import events.csv -o events.lapse >/dev/null; lapse check events.lapse -
 | note     later-training        7 of 7 test events (100.00 %)
 |          Test events earlier than the newest training event, at
 |          2026-01-05T13:18:00Z.
-|          Training contains what others did later (trends, new items), which
-|          raises scores: for scores as in production, split by time, or by a
-|          column that holds out the newest events.
+|          Training and test overlap in time; --split-by time gives scores as in
+|          production.
 | ok       leaking-fields        0 of 0 fields
 |
 | 0 warnings, 2 notes
@@ -52,9 +51,8 @@ $ lapse check events.lapse --split-by leave-one-out --now 2026-01-05T00:00:00Z; 
 | note     later-training        10 of 12 test events (83.33 %)
 |          Test events earlier than the newest training event, at
 |          2026-01-05T06:24:00Z.
-|          Training contains what others did later (trends, new items), which
-|          raises scores: for scores as in production, split by time, or by a
-|          column that holds out the newest events.
+|          Training and test overlap in time; --split-by time gives scores as in
+|          production.
 | ok       leaking-fields        0 of 0 fields
 |
 | 1 warning, 3 notes
@@ -193,8 +191,8 @@ $ lapse import repeats.csv -o sessions.lapse --session-gap 30m >/dev/null; lapse
 $ { echo user,time,event,next; tail -n +2 events.csv | sort -t, -k1,1 -k2,2n | awk -F, 'NR > 1 {print line "," $3} {line = $0} \
   END {print line ",view"}'; } >leak.csv
 $ lapse import leak.csv -o leak.lapse --field next >/dev/null; lapse check leak.lapse | tail -8
-|          raises scores: for scores as in production, split by time, or by a
-|          column that holds out the newest events.
+|          Training and test overlap in time; --split-by time gives scores as in
+|          production.
 | warning  leaking-fields        1 of 1 fields (100.00 %)
 |          The field 'next' predicts the event type of the next event in 100.0 %
 |          of valid and test events; the event type of the event itself in 33.3 %.

@@ -164,14 +164,14 @@ $ lapse train fields.lapse -o x.safetensors --predict all
 # Scores of each target; the unit tests check the numbers.
 $ lapse eval m.safetensors fields.lapse --split all | sed -E 's/[0-9]+\.[0-9]+/N/g'
 | split        all: 25 events in 13 sequences
-| target time  known: lags are relative to the time of the predicted event
+| target time  known: the model is told when the next event happens, and predicts which
 | accuracy     N % (95 % interval N to N)
 | log-loss     N nats per event (95 % interval N to N)
 | macro-F1     N
 |
 | target       action
 | split        all: 25 events in 13 sequences
-| target time  known: lags are relative to the time of the predicted event
+| target time  known: the model is told when the next event happens, and predicts which
 | accuracy     N % (95 % interval N to N)
 | log-loss     N nats per event (95 % interval N to N)
 | macro-F1     N

@@ -277,8 +277,9 @@ $ lapse train --help
 |                             cross-entropy), bpr (pairwise ranking), bpr-max
 |                             (ranking against hard negatives), top1 (ranking,
 |                             with scores near 0), top1-max (the same, bounded)
-|                             (default: by the size of the catalogue; bpr for
-|                             transrec)
+|                             (default: bce for sasrec and caser, bpr for
+|                             transrec, that of --preset for gru4rec, otherwise by
+|                             the size of the catalogue)
 |   --censoring RULE          right censoring (--when, rmtpp): the gap after the
 |                             last event of a sequence is still open at the end of
 |                             the data, and counts as at least that long; so
@@ -286,6 +287,11 @@ $ lapse train --help
 |                             that have ended, and overstates the chance of a
 |                             return. auto is on where sequences share an end of
 |                             observation (default: auto)
+|   --preset YEAR             defaults of one of the published models: 2016 (loss
+|                             top1, 49 negatives from the batch, separate item
+|                             vectors) or 2018 (loss bpr-max, negatives by
+|                             popularity, shared item vectors): none, 2016, 2018
+|                             (default: none)
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
@@ -316,7 +322,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 70 more.
+| `lapse train --help all` shows every option, 72 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -470,7 +476,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 97
+| 100
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -478,7 +484,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 98
+| 101
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 58a59,107
 | >   --action COLUMN           action column (view, search, purchase): a

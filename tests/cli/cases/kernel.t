@@ -174,7 +174,7 @@ $ head -c 47 k.svg && echo && tail -1 k.svg
 | <svg xmlns="http://www.w3.org/2000/svg" width="
 | </svg>
 $ grep -c '<circle' k.svg
-| 4
+| 6
 
 # Models without a kernel.
 $ lapse train events.lapse -o p.safetensors --encoding position --dims 4 --epochs 1 --threads 1 >/dev/null 2>&1

@@ -3,7 +3,7 @@ $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o popularity.safetensors --task recommend --model popularity --threads 1
 | saved        popularity.safetensors after N s
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the predicted event
+| target time  unused: the model does not read the time of the next event
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
 |              popularity: 12 events had fewer candidates, and all of them were used
@@ -34,7 +34,7 @@ $ lapse train events.lapse -o item.safetensors --task recommend --model item-mar
 | saved        item.safetensors after N s
 $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the predicted event
+| target time  unused: the model does not read the time of the next event
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
 |              popularity: 12 events had fewer candidates, and all of them were used
@@ -50,7 +50,7 @@ $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | popularity   rank among 100 items drawn by their popularity: likewise
 $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices --split all
 | split        all: 84 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the predicted event
+| target time  unused: the model does not read the time of the next event
 | negatives    2 per event, seed 1, never an item of the sequence itself
 |              uniform: 72 events had fewer candidates, and all of them were used
 |              popularity: 72 events had fewer candidates, and all of them were used
@@ -86,7 +86,7 @@ $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices 
 $ lapse eval recency.safetensors events.lapse --cutoffs 2 --negatives 0 --bootstrap 0 --cases 5 --negative-seed 3 --split all
 | split        all: 5 events in 4 sequences, among 4 items
 |              sampled from 84 events, seed 3
-| target time  known: lags are relative to the time of the predicted event
+| target time  known: the model is told when the next event happens, and predicts which
 |
 |             full-unseen    full
 | candidates          2.2     4.0
@@ -163,7 +163,7 @@ $ lapse eval popularity.safetensors events.lapse --negatives 10001
 # A network: options of the evaluation do not change its ranks, and training prints them at the end.
 $ lapse train events.lapse -o net.safetensors --task recommend --dims 4 --epochs 1 --threads 1 2>/dev/null >train.txt; lapse eval net.safetensors events.lapse >eval.txt; sed -n '2,/^$/p' train.txt | head -4; tail -n +2 train.txt | head -$(wc -l <eval.txt) | cmp - eval.txt
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  known: lags are relative to the time of the predicted event
+| target time  known: the model is told when the next event happens, and predicts which
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
 $ lapse info net.safetensors --json | grep -c '"score.valid.ndcg@10"'

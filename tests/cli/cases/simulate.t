@@ -85,7 +85,7 @@ $ lapse info s.safetensors --all | grep -E '^(target|split)'
 | split                 session
 $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0
 | split        test: 176 events in 35 sequences, among 365 items
-| target time  unused: the model does not read the time of the predicted event
+| target time  unused: the model does not read the time of the next event
 |
 |             full-unseen    full
 | candidates        304.4   365.0
@@ -111,7 +111,7 @@ $ lapse train s.lapse -o x.safetensors --task recommend --model popularity --tar
 = 1
 $ lapse simulate --preset sessions --items 500 --sequences 40 --seed 3 -o /dev/null --score s.safetensors --data s.lapse 2>/dev/null | grep -v '95 %'
 | split        test: 176 events in 35 sequences, among 365 items
-| target time  known: lags are relative to the time of the predicted event
+| target time  known: the model is told when the next event happens, and predicts which
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |
 |             full-unseen         full      uniform   popularity
