@@ -144,7 +144,7 @@ static void put_row(sheet *s, const lapse_sweep_info *info, const lapse_sweep_ce
     put(s, text);
     if (config)
         put(s, row->config);
-    for (int m = 0; m < info->metric_count; m++)
+    for (int m = 0; m < info->shown; m++)
         put(s, row->metrics[m].count == 0 && row->diverged > 0 ? "diverged"
                                                                : spread(info->metric_names[m], row->metrics[m]).text);
     put(s, spread(info->select, row->valid).text);
@@ -175,7 +175,7 @@ static bool print_rows(FILE *file, const lapse_sweep *sweep, const lapse_sweep_i
         strncat(align, "l", sizeof align - strlen(align) - 1);
         names[count++] = "config";
     }
-    for (int m = 0; m < info->metric_count; m++) {
+    for (int m = 0; m < info->shown; m++) {
         snprintf(metrics[m], sizeof metrics[m], "%s%s", info->metric_names[m],
                  is_percent(info->metric_names[m]) ? ", %" : "");
         names[count++] = metrics[m];
@@ -210,7 +210,7 @@ static bool print_cells(FILE *file, const lapse_sweep *sweep, const lapse_sweep_
     lapse_sweep_cell cell;
     snprintf(valid, sizeof valid, "valid %s", info->select);
     names[2] = valid;
-    for (int m = 0; format->test_scores && m < info->metric_count; m++) {
+    for (int m = 0; format->test_scores && m < info->shown; m++) {
         strncat(align, "r", sizeof align - strlen(align) - 1);
         names[count++] = info->metric_names[m];
     }
@@ -222,7 +222,7 @@ static bool print_cells(FILE *file, const lapse_sweep *sweep, const lapse_sweep_
         put(&s, text);
         put(&s, cell.config);
         put(&s, cell.valid.count == 0 && cell.diverged > 0 ? "diverged" : spread(info->select, cell.valid).text);
-        for (int m = 0; format->test_scores && m < info->metric_count; m++)
+        for (int m = 0; format->test_scores && m < info->shown; m++)
             put(&s, spread(info->metric_names[m], cell.metrics[m]).text);
     }
     return s.markdown || cli_table_print(&s.table, file, 0);
@@ -291,7 +291,7 @@ static void csv_row(FILE *file, const lapse_sweep_info *info, const lapse_sweep_
     fprintf(file, ",%d,%d,%d,%d", row->chosen, row->best, row->runs, row->diverged);
     csv_number(file, row->valid.mean);
     csv_number(file, row->valid.std);
-    for (int m = 0; m < info->metric_count; m++) {
+    for (int m = 0; m < info->shown; m++) {
         csv_number(file, scores ? row->metrics[m].mean : NAN);
         csv_number(file, scores ? row->metrics[m].std : NAN);
     }
@@ -313,7 +313,7 @@ static void print_csv(FILE *file, const lapse_sweep *sweep, const cli_sweep_form
     lapse_sweep_info info = lapse_sweep_describe(sweep);
     lapse_sweep_cell row;
     fputs("model,config,chosen,best,runs,diverged,valid,valid_std", file);
-    for (int m = 0; m < info.metric_count; m++)
+    for (int m = 0; m < info.shown; m++)
         fprintf(file, ",%s,%s_std", info.metric_names[m], info.metric_names[m]);
     fputs(",difference,difference_low,difference_high,p,epochs", file);
     fputs(format->no_times ? "\n" : ",epoch_seconds,seconds,reach_seconds\n", file);
@@ -374,6 +374,34 @@ static void json_runs(cli_json *json, const lapse_sweep *sweep, const lapse_swee
     cli_json_end(json, ']');
 }
 
+static void json_difference(cli_json *json, lapse_mean difference, double p)
+{
+    cli_json_number(json, "mean", difference.mean, 9);
+    cli_json_number(json, "low", difference.low, 9);
+    cli_json_number(json, "high", difference.high, 9);
+    cli_json_number(json, "p", p, 4);
+}
+
+/* The paired test of every row with every row before it, in the table's metric. */
+static void json_pairs(cli_json *json, const lapse_sweep *sweep, const lapse_sweep_info *info)
+{
+    lapse_sweep_cell row, other;
+    cli_json_array(json, "pairs");
+    for (int r = 0; lapse_sweep_row(sweep, r, &row); r++)
+        for (int k = 0; k < r && lapse_sweep_row(sweep, k, &other); k++) {
+            lapse_mean difference;
+            double p;
+            if (lapse_sweep_test(sweep, r, k, info->metric, &difference, &p, NULL) != LAPSE_OK)
+                continue;
+            cli_json_object(json, NULL);
+            cli_json_text(json, "row", row.row);
+            cli_json_text(json, "minus", other.row);
+            json_difference(json, difference, p);
+            cli_json_end(json, '}');
+        }
+    cli_json_end(json, ']');
+}
+
 static void print_json(FILE *file, const lapse_sweep *sweep, const cli_sweep_format *format)
 {
     lapse_sweep_info info = lapse_sweep_describe(sweep);
@@ -402,10 +430,7 @@ static void print_json(FILE *file, const lapse_sweep *sweep, const cli_sweep_for
         cli_json_whole(&json, "cases", row.cases);
         cli_json_whole(&json, "parameters", row.parameters);
         cli_json_object(&json, "difference");
-        cli_json_number(&json, "mean", row.difference.mean, 9);
-        cli_json_number(&json, "low", row.difference.low, 9);
-        cli_json_number(&json, "high", row.difference.high, 9);
-        cli_json_number(&json, "p", row.p, 4);
+        json_difference(&json, row.difference, row.p);
         cli_json_end(&json, '}');
         cli_json_number(&json, "epochs", row.epochs.mean, 6);
         if (times) {
@@ -418,6 +443,8 @@ static void print_json(FILE *file, const lapse_sweep *sweep, const cli_sweep_for
         cli_json_end(&json, '}');
     }
     cli_json_end(&json, ']');
+    if (format->pairs)
+        json_pairs(&json, sweep, &info);
     if (format->cells) {
         cli_json_array(&json, "cells");
         for (int c = 0; lapse_sweep_cell_at(sweep, c, &row); c++) {

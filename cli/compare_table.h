@@ -13,6 +13,7 @@ typedef struct cli_sweep_format {
     bool no_times;     /* without seconds, which differ between equal runs */
     bool cells;        /* all cells of the grid with their validation scores */
     bool test_scores;  /* with the table's scores too */
+    bool pairs;        /* JSON: paired tests of all pairs of rows */
 } cli_sweep_format;
 
 /* NULL-terminated. */

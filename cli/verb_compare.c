@@ -259,6 +259,8 @@ static const cli_option options[] = {
      .help = "all cells of the grid with their validation scores"},
     {.name = "test-scores", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.test_scores),
      .help = "the same with their test scores, on which nothing should be chosen", .advanced = true},
+    {.name = "pairs", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.pairs),
+     .help = "paired tests of all pairs of rows, in JSON", .advanced = true},
     {.name = "csv-safe", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.csv_safe),
      .help = CLI_CSV_SAFE_HELP},
     {.name = "no-times", .type = CLI_FLAG, .offset = offsetof(compare_settings, format.no_times),

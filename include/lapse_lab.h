@@ -476,7 +476,7 @@ typedef struct lapse_sweep_info {
     const char *protocol; /* of a recommender; NULL for classifiers */
     const char *select;   /* the validation metric */
     double reach;         /* of the setting; NaN: none */
-    int metric_count;
+    int metric_count, shown;                      /* metrics of a cell; of these, columns of the table, the first ones */
     const char *metric_names[LAPSE_METRIC_LIMIT]; /* of the table */
     int metric;                                   /* the one of the paired test */
     int rows, cells, seeds;
@@ -517,6 +517,10 @@ typedef struct lapse_sweep_cell {
  * it returns false. */
 bool lapse_sweep_row(const lapse_sweep *sweep, int index, lapse_sweep_cell *row);
 bool lapse_sweep_cell_at(const lapse_sweep *sweep, int index, lapse_sweep_cell *cell);
+
+/* The paired test of two rows in one of the metrics: the first minus the other, and a two-sided p-value; NaN without enough sequences. */
+lapse_status lapse_sweep_test(const lapse_sweep *sweep, int row, int other, int metric, lapse_mean *difference, double *p,
+                              lapse_error *error);
 
 /* The run of a row with a seed, given as index 0, 1, ... of the plan's seeds; false: there is no such run, or it is not finished. */
 typedef struct lapse_sweep_result {

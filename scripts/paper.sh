@@ -1,19 +1,21 @@
 #!/bin/bash
 # paper.sh: remakes the tables and figures of the paper (docs/paper.md) in the folder build/paper, from the plans in bench/paper.
 #
-#   scripts/paper.sh [PART ...]     stackoverflow movielens sensitivity time sessions attention encodings (default: all)
+#   scripts/paper.sh [PART ...]     stackoverflow movielens sessions sensitivity time search attention encodings (default: all)
+#   scripts/paper.sh page           takes the results of build/paper to bench/results/paper, and writes docs/paper.md from these
 #
 # DEVICE=cpu|cuda|auto (default auto), SEEDS=N for fewer or more than the plans have, DATA=FOLDER for the data, OUT=FOLDER for the
-# results. Finished runs are kept in OUT, so a call that was stopped continues.
+# results, LAPSE=FILE for another tool, LIMIT=SECONDS to stop in time. Finished runs are kept in OUT, so a call that was stopped
+# continues; a table is written when all of its runs are there.
 set -eu
 cd "$(dirname "$0")/.."
-lapse=$PWD/build/lapse
+lapse=$(realpath "${LAPSE:-build/lapse}")
 plans=$PWD/bench/paper
 data=$(realpath -m "${DATA:-../shared/data}")
 out=$(realpath -m "${OUT:-build/paper}")
 device=${DEVICE:-auto}
-parts=${*:-stackoverflow movielens sensitivity time sessions attention encodings}
-known=" stackoverflow movielens sensitivity time sessions attention encodings "
+parts=${*:-stackoverflow movielens sessions sensitivity time search attention encodings}
+known=" stackoverflow movielens sessions sensitivity time search attention encodings page "
 for part in $parts; do
     [[ $known == *" $part "* ]] || {
         echo "paper: unknown part '$part'; the parts are:$known" >&2
@@ -21,6 +23,10 @@ for part in $parts; do
     }
 done
 mkdir -p "$out"
+if [ "$parts" = page ]; then
+    python3 scripts/paper_results.py "$out" bench/results/paper
+    exec python3 scripts/paper_page.py docs/paper.md
+fi
 cd "$out"
 # A GPU where there is one: processes share it only where it is named.
 if [ "$device" = auto ]; then
@@ -28,6 +34,10 @@ if [ "$device" = auto ]; then
     [ ! -e /dev/nvidiactl ] || device=cuda
 fi
 failed=0
+# What the tables say of themselves: the machine and the commit.
+machine=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
+[ "$device" = cpu ] || machine="$(nvidia-smi --query-gpu=name --format=csv,noheader | head -1), $machine"
+printf '{"machine": "%s, %s cores", "lapse": "%s"}\n' "$machine" "$(nproc)" "$("$lapse" --version | head -1)" >machine.json
 
 # have FILE SOURCE OPTION...: imports SOURCE to FILE once; false where there is no SOURCE.
 have()
@@ -45,20 +55,21 @@ have()
     }
 }
 
-# table PLAN OPTION...: the table of a plan as PLAN.md and PLAN.json. One that fails does not stop the others.
+# table PLAN OPTION...: the table of a plan as PLAN.json. One that fails or is stopped does not stop the others.
 table()
 {
-    local plan=$1
+    local plan=$1 common limit=()
     shift
-    echo "== $plan"
-    local common=("$plans/$plan.json" --device "$device" --keep runs)
-    [ -z "${SEEDS:-}" ] || common+=(--seeds "$SEEDS")
-    if ! "$lapse" compare "${common[@]}" --format markdown -o "$plan.md" "$@" ||
-        ! "$lapse" compare "${common[@]}" --format json -o "$plan.json"; then
-        failed=1
-        return
+    if [ -n "${LIMIT:-}" ]; then
+        [ "$SECONDS" -lt "$LIMIT" ] || return 0
+        limit=(timeout --signal=INT $((LIMIT - SECONDS)))
     fi
-    cat "$plan.md"
+    echo "== $plan, $SECONDS s"
+    common=("$plans/$plan.json" --device "$device" --keep runs --bootstrap 2000)
+    [ -z "${SEEDS:-}" ] || common+=(--seeds "$SEEDS")
+    "${limit[@]}" "$lapse" compare "${common[@]}" --format json --pairs --cells -o "$plan.json" "$@" 2>"$plan.log" || failed=1
+    tail -1 "$plan.log"
+    cp machine.json "$plan.machine"
 }
 
 stackoverflow() { have stackoverflow.lapse "$data/stackoverflow/events.csv.gz"; }
@@ -66,7 +77,11 @@ movielens() { have movielens.lapse "$data/ml-1m/events.csv.gz" --sequence user -
 sessions()
 {
     [ -e sessions.csv ] || "$lapse" simulate --preset sessions -o sessions.csv --catalogue sessions-items.csv || return 1
-    have sessions.lapse sessions.csv --event item --action action --field department --min-sequence-events 10 --min-users 5
+    # Each session is a sequence, as in the paper.
+    have sessions.lapse sessions.csv --event item --action action --field department --min-sequence-events 10 --min-users 5 \
+        --session-gap 30m || return 1
+    [ -e sessions-vectors.safetensors ] || "$lapse" pretrain sessions.lapse -o sessions-vectors.safetensors \
+        --catalogue sessions-items.csv --dims 100 --split-by time >pretrain.txt
 }
 
 # trained MODEL DATA OPTION...: trains a model once, with its log.
@@ -77,25 +92,39 @@ trained()
     [ -e "$model" ] || "$lapse" train "$events" -o "$model" --device "$device" --log "${model%.safetensors}.jsonl" "$@" >"${model%.safetensors}.txt"
 }
 
+stackoverflow_table() { if stackoverflow; then table "$@"; fi; }
+movielens_table() { if movielens; then table "$@"; fi; }
+sessions_table() { if sessions; then table "$@"; else failed=1; fi; }
+
 for part in $parts; do
     case $part in
-    stackoverflow) # table 2, first panel
-        if stackoverflow; then table stackoverflow; fi
+    stackoverflow) # table 2, first panel, in two forms
+        stackoverflow_table stackoverflow-unknown
+        stackoverflow_table stackoverflow-known
         ;;
     movielens) # table 2, second panel
-        if movielens; then table movielens; table movielens-published; fi
+        movielens_table movielens-unknown
+        movielens_table movielens-known
         ;;
-    sensitivity) # figures 1a, 1b and 5
-        if movielens; then table movielens-invcdf; table movielens-harmonics; table movielens-dims; fi
+    sessions) # table 2, third panel
+        sessions_table sessions-unknown
+        sessions_table sessions-known
+        ;;
+    sensitivity) # figures 1a, 1b, 5 and 6
+        for plan in invcdf harmonics time-dims dims; do movielens_table movielens-$plan; done
+        for plan in invcdf time-dims; do sessions_table sessions-$plan; done
         ;;
     time) # figure 4: one run at a time, so that seconds compare
-        if movielens; then table movielens-time --curves figure-4.svg; fi
+        movielens_table movielens-time --curves figure-4.svg
         ;;
-    sessions) # table 2, third panel, and figure 6
-        if sessions; then table sessions; table sessions-dims; else failed=1; fi
+    search) # Mercer's k; blocks and heads
+        for plan in k blocks; do
+            stackoverflow_table stackoverflow-$plan
+            movielens_table movielens-$plan
+        done
         ;;
     attention) # figures 2a to 2c, 7 and 8
-        sessions && trained sessions.safetensors sessions.lapse --task recommend --target action=view --split-by session &&
+        sessions && trained sessions.safetensors sessions.lapse --task recommend --target action=view &&
             "$lapse" inspect sessions.safetensors sessions.lapse -o attention.html --figures attention \
                 --log sessions.jsonl --case-studies 2 || failed=1
         ;;
@@ -109,5 +138,5 @@ for part in $parts; do
         ;;
     esac
 done
-echo "results are in $out"
+echo "results are in $out, $SECONDS s"
 exit $failed

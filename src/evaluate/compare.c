@@ -122,7 +122,8 @@ static lapse_status fill(const comparing *c, const lp_outcomes *model, const lp_
         part[0] += 1;
         total[0] += 1;
         for (int m = 0; m < metrics; m++) {
-            double value = other->values[i * metrics + m], difference = model->values[i * metrics + m] - value;
+            int64_t at = i * other->metrics + m;
+            double value = other->values[at], difference = model->values[at] - value;
             part[1 + m] += value;
             part[1 + metrics + m] += difference;
             total[1 + m] += value;

@@ -26,15 +26,17 @@ static lapse_status take_cases(const lp_case *cases, int64_t count, lp_outcomes 
 
 lapse_status lp_outcomes_take(const lp_ranking *ranking, lp_protocol protocol, lp_outcomes *out, lapse_error *error)
 {
-    LP_TRY(reserve(out, ranking->case_count, 3, error));
+    LP_TRY(reserve(out, ranking->case_count, LP_OUTCOME_METRICS, error));
     out->total = ranking->case_total;
     for (int64_t i = 0; i < ranking->case_count; i++) {
         int32_t rank = ranking->results[i].rank[protocol];
-        double *values = out->values + 3 * i;
+        double *values = out->values + LP_OUTCOME_METRICS * i;
         out->sequence[i] = ranking->cases[i].sequence;
         values[0] = lp_rank_gain(rank, LP_METRIC_CUTOFF);
         values[1] = rank <= LP_METRIC_CUTOFF;
         values[2] = 1.0 / rank;
+        values[3] = lp_rank_gain(rank, LP_METRIC_CUTOFF / 2);
+        values[4] = rank <= LP_METRIC_CUTOFF / 2;
     }
     return LAPSE_OK;
 }

@@ -5,7 +5,8 @@
 #include "evaluate/evaluator.h"
 
 /* Metrics of one target, at most. */
-enum { LP_OUTCOME_METRICS = 3 };
+/* lp_outcomes.metrics at most; of a ranking, those after the metrics of training are NDCG and hit rate at half the cutoff. */
+enum { LP_OUTCOME_METRICS = 5 };
 
 typedef struct lp_outcome_setup {
     const lapse_model *model;
@@ -24,7 +25,7 @@ typedef struct lp_outcome_setup {
 } lp_outcome_setup;
 
 /* The cases in the order of events. The metrics have the order of lp_metric: log-loss and accuracy; NDCG, hit rate and
- * reciprocal rank. */
+ * reciprocal rank, then NDCG and hit rate at half the cutoff. */
 typedef struct lp_outcomes {
     int64_t count, total; /* total: before sampling */
     int metrics;

@@ -34,7 +34,7 @@ static const char *const *preset_names(void)
 /* clang-format off */
 static const lp_option options[] = {
     {.name = "preset", .type = LAPSE_OPTION_CHOICE, .offset = offsetof(gru4rec_settings, preset), .group = "Training",
-     .stored = LP_STORED_TRAINING, .placeholder = "YEAR", .choices = preset_names, .initial = "none", .absent = "none",
+     .stored = LP_STORED_TRAINING, .placeholder = "YEAR", .choices = preset_names, .initial = "none", .advanced = true,
      .help = "defaults of one of the published models: 2016 (loss top1, 49 negatives from the batch, separate item vectors) or "
      "2018 (loss bpr-max, negatives by popularity, shared item vectors)"},
     {0},

@@ -14,7 +14,14 @@ static int metric_column(const lapse_sweep *sweep, int metric)
 
 static int metric_count(const lapse_sweep *sweep)
 {
-    return sweep->task == LP_TASK_CLASSIFY ? 2 : 3;
+    return sweep->task == LP_TASK_CLASSIFY ? 2 : LP_OUTCOME_METRICS;
+}
+
+/* A column of a ranking after those of training: outcomes.h. */
+static const char *metric_name(const lapse_sweep *sweep, int column)
+{
+    int metric = (int)lp_metric_first((lp_task)sweep->task) + column;
+    return metric <= LP_METRIC_MRR ? lp_metric_names[metric] : column == 3 ? "ndcg@5" : "hit@5";
 }
 
 /* The record of a finished run with scores, or NULL. */
@@ -165,6 +172,27 @@ static double cell_mean(const lapse_sweep *sweep, int cell)
     return spread(&sum).mean;
 }
 
+/* records: of 2 x seeds. */
+static lapse_status test_cells(const lapse_sweep *sweep, int one, int two, int metric, const lp_run_record **records,
+                               lp_paired *paired, lapse_error *error)
+{
+    for (int s = 0; s < sweep->seed_count; s++) {
+        records[s] = scored(sweep, one, s);
+        records[sweep->seed_count + s] = scored(sweep, two, s);
+    }
+    return lp_paired_test(records, records + sweep->seed_count, sweep->seed_count, metric, sweep->settings.bootstrap,
+                          lp_threads_available(), paired, error);
+}
+
+/* The chosen cell of a row; -1: there is no such row. */
+static int chosen_cell(const lapse_sweep *sweep, int row)
+{
+    for (int c = 0; c < sweep->cell_count; c++)
+        if (sweep->cells[c].row == row && sweep->cells[c].chosen)
+            return c;
+    return -1;
+}
+
 lapse_status lp_sweep_test(lapse_sweep *sweep, lapse_error *error)
 {
     double best_mean = NAN;
@@ -184,20 +212,30 @@ lapse_status lp_sweep_test(lapse_sweep *sweep, lapse_error *error)
     }
     for (int c = 0; status == LAPSE_OK && sweep->best >= 0 && c < sweep->cell_count; c++) {
         lp_sweep_cell *cell = &sweep->cells[c];
-        lp_paired paired;
-        if (!cell->chosen || c == sweep->best)
-            continue;
-        for (int s = 0; s < sweep->seed_count; s++) {
-            records[s] = scored(sweep, c, s);
-            records[sweep->seed_count + s] = scored(sweep, sweep->best, s);
-        }
-        status =
-            lp_paired_test(records, records + sweep->seed_count, sweep->seed_count, metric_column(sweep, sweep->metric),
-                           sweep->settings.bootstrap, lp_threads_available(), &paired, error);
+        lp_paired paired = {{NAN, NAN, NAN}, NAN};
+        if (cell->chosen && c != sweep->best)
+            status = test_cells(sweep, c, sweep->best, metric_column(sweep, sweep->metric), records, &paired, error);
         cell->difference = paired.difference;
         cell->p = paired.p;
     }
     lp_free(records);
+    return status;
+}
+
+lapse_status lapse_sweep_test(const lapse_sweep *sweep, int row, int other, int metric, lapse_mean *difference, double *p,
+                              lapse_error *error)
+{
+    int one = chosen_cell(sweep, row), two = chosen_cell(sweep, other);
+    lp_paired paired;
+    if (one < 0 || two < 0 || metric < 0 || metric >= metric_count(sweep))
+        return lp_fail(error, LAPSE_ERROR_USAGE, "the comparison has no such rows or metric");
+    const lp_run_record **records = lp_alloc(2 * (size_t)sweep->seed_count, sizeof *records);
+    if (!records)
+        return lp_fail_memory(error, "a paired test", 2 * (size_t)sweep->seed_count * sizeof *records);
+    lapse_status status = test_cells(sweep, one, two, metric, records, &paired, error);
+    lp_free(records);
+    *difference = paired.difference;
+    *p = paired.p;
     return status;
 }
 
@@ -212,6 +250,7 @@ lapse_sweep_info lapse_sweep_describe(const lapse_sweep *sweep)
                              .select = lp_metric_names[sweep->select],
                              .reach = sweep->settings.reach,
                              .metric_count = metric_count(sweep),
+                             .shown = sweep->task == LP_TASK_CLASSIFY ? 2 : 3,
                              .metric = metric_column(sweep, sweep->metric),
                              .rows = sweep->row_count,
                              .cells = sweep->cell_count,
@@ -219,21 +258,12 @@ lapse_sweep_info lapse_sweep_describe(const lapse_sweep *sweep)
                              .parallel = sweep->parallel,
                              .device = sweep->device};
     for (int m = 0; m < info.metric_count; m++)
-        info.metric_names[m] = lp_metric_names[(int)lp_metric_first((lp_task)sweep->task) + m];
+        info.metric_names[m] = metric_name(sweep, m);
     for (int i = 0; i < sweep->run_count; i++) {
         info.runs += lp_sweep_needs(sweep, &sweep->runs[i]);
         info.finished += lp_sweep_needs(sweep, &sweep->runs[i]) && sweep->runs[i].state == LP_RUN_DONE;
     }
     return info;
-}
-
-/* The chosen cell of a row; -1: there is no such row. */
-static int chosen_cell(const lapse_sweep *sweep, int row)
-{
-    for (int c = 0; c < sweep->cell_count; c++)
-        if (sweep->cells[c].row == row && sweep->cells[c].chosen)
-            return c;
-    return -1;
 }
 
 bool lapse_sweep_row(const lapse_sweep *sweep, int index, lapse_sweep_cell *row)

@@ -287,11 +287,6 @@ $ lapse train --help
 |                             that have ended, and overstates the chance of a
 |                             return. auto is on where sequences share an end of
 |                             observation (default: auto)
-|   --preset YEAR             defaults of one of the published models: 2016 (loss
-|                             top1, 49 negatives from the batch, separate item
-|                             vectors) or 2018 (loss bpr-max, negatives by
-|                             popularity, shared item vectors): none, 2016, 2018
-|                             (default: none)
 |
 | Run:
 |   --split-by RULE           train/validation/test split: by a column of the
@@ -322,7 +317,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 72 more.
+| `lapse train --help all` shows every option, 73 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
