@@ -67,15 +67,7 @@ static lapse_status change_of(lp_survey *survey, int64_t sequence, double *early
 static bool add_top(lp_buffer *out, const lp_survey *survey, const double *row)
 {
     int64_t best[TOP];
-    int count = 0;
-    for (int64_t k = 0; k < survey->classes; k++) {
-        int place = count < TOP ? count++ : TOP;
-        for (; place > 0 && row[best[place - 1]] < row[k]; place--)
-            if (place < TOP)
-                best[place] = best[place - 1];
-        if (place < TOP)
-            best[place] = k;
-    }
+    int count = lp_largest(row, survey->classes, TOP, best);
     bool good = lp_buffer_add(out, "[", 1);
     for (int i = 0; good && i < count; i++)
         good = lp_buffer_print(out, "%s[", i ? "," : "") &&
@@ -175,9 +167,7 @@ static void weight_figure(const study *s)
 static int64_t top_of(const study *s, int point)
 {
     int64_t best = 0, classes = s->about->survey.classes;
-    const double *row = s->probabilities + (size_t)point * (size_t)classes;
-    for (int64_t k = 1; k < classes; k++)
-        best = row[k] > row[best] ? k : best;
+    lp_largest(s->probabilities + (size_t)point * (size_t)classes, classes, 1, &best);
     return best;
 }
 
@@ -211,29 +201,20 @@ static const char *finding(const study *s)
 /* The classes with the highest peaks. Returns their number; *varies: whether one of them depends on the time. */
 static int choose_classes(const study *s, int64_t chosen[CURVES], bool *varies)
 {
-    size_t classes = (size_t)s->about->survey.classes;
-    double peaks[CURVES];
-    int count = 0;
+    lp_survey *survey = &s->about->survey;
+    size_t classes = (size_t)survey->classes;
+    double *peaks = survey->scratch;
     *varies = false;
     for (size_t k = 0; k < classes; k++) {
-        double peak = 0, low = 1;
+        double low = 1;
+        peaks[k] = 0;
         for (int p = 0; p < POINTS; p++) {
-            peak = fmax(peak, s->probabilities[(size_t)p * classes + k]);
+            peaks[k] = fmax(peaks[k], s->probabilities[(size_t)p * classes + k]);
             low = fmin(low, s->probabilities[(size_t)p * classes + k]);
         }
-        *varies |= peak - low > 1e-4;
-        int place = count < CURVES ? count++ : CURVES;
-        for (; place > 0 && peaks[place - 1] < peak; place--)
-            if (place < CURVES) {
-                chosen[place] = chosen[place - 1];
-                peaks[place] = peaks[place - 1];
-            }
-        if (place < CURVES) {
-            chosen[place] = (int64_t)k;
-            peaks[place] = peak;
-        }
+        *varies |= peaks[k] - low > 1e-4;
     }
-    return count;
+    return lp_largest(peaks, survey->classes, CURVES, chosen);
 }
 
 static void prediction_figure(const study *s)
@@ -305,7 +286,8 @@ static lapse_status choose(lp_inspection *about, double *early, int64_t chosen[S
 {
     const lapse_inspect_options *options = about->options;
     lp_survey *survey = &about->survey;
-    double changes[STUDIES_MOST];
+    double changes[CANDIDATES];
+    int64_t best[STUDIES_MOST], sequences[CANDIDATES];
     *count = 0;
     for (int i = 0; i < options->sequence_count; i++) {
         chosen[*count] = lp_names_find(&about->dataset->sequences, options->sequences[i]);
@@ -313,21 +295,15 @@ static lapse_status choose(lp_inspection *about, double *early, int64_t chosen[S
             return lp_fail(error, LAPSE_ERROR_UNKNOWN, "the data has no sequence '%s'", options->sequences[i]);
     }
     int64_t candidates = survey->sequence_count < CANDIDATES ? survey->sequence_count : CANDIDATES;
-    for (int64_t n = 0; n < candidates && options->sequence_count == 0; n++) {
-        int64_t sequence = survey->sequences[n * survey->sequence_count / candidates];
-        double change;
-        LP_TRY(change_of(survey, sequence, early, &change, error));
-        int place = *count < options->case_studies ? (*count)++ : options->case_studies;
-        for (; place > 0 && changes[place - 1] < change; place--)
-            if (place < options->case_studies) {
-                chosen[place] = chosen[place - 1];
-                changes[place] = changes[place - 1];
-            }
-        if (place < options->case_studies) {
-            chosen[place] = sequence;
-            changes[place] = change;
-        }
+    if (options->sequence_count > 0)
+        return LAPSE_OK;
+    for (int64_t n = 0; n < candidates; n++) {
+        sequences[n] = survey->sequences[n * survey->sequence_count / candidates];
+        LP_TRY(change_of(survey, sequences[n], early, &changes[n], error));
     }
+    *count = lp_largest(changes, candidates, options->case_studies, best);
+    for (int i = 0; i < *count; i++)
+        chosen[i] = sequences[best[i]];
     return LAPSE_OK;
 }
 

@@ -16,7 +16,6 @@
 enum {
     ROWS_MOST = 50, /* frequencies of Phi */
     WITHIN = 8,     /* samples per column for the band */
-    BINS = 40,
     FILE_WIDTH = 520,
     FILE_LEFT = 130,
     FILE_COLUMNS = 368
@@ -167,32 +166,6 @@ void lp_phi_figure(lp_figures *figures, const lapse_spectrum *s, const lapse_lag
                            : s->cosine[i] * lp_cosine_mean(s->frequency[i], from, to);
         }
     }
-}
-
-/* ---------------------------------------------------------------------------------------------- density ------- */
-
-void lp_density_figure(lp_figures *figures, const lapse_spectrum *s)
-{
-    double shortest, longest;
-    lp_spectrum_periods(s, &shortest, &longest);
-    double width = fmax(log(longest / shortest), 0.1) / BINS;
-    int counts[BINS] = {0}, total = 0;
-    for (int i = 0; i < s->count; i++) {
-        if (!isfinite(s->period[i]))
-            continue;
-        int bin = (int)(log(s->period[i] / shortest) / width);
-        counts[bin < BINS ? bin : BINS - 1]++;
-        total++;
-    }
-    lp_figure *f = lp_figures_add(figures, "frequency-density", "Learned density of frequencies",
-                                  "High where the model samples many frequencies, by their periods.");
-    f->x = (lp_figure_axis){
-        "period", "period_seconds", LP_AXIS_TIME, true, shortest, shortest * exp(width * BINS), NULL, 0};
-    f->y = (lp_figure_axis){.name = "samples per decade", .column = "samples_per_decade", .type = LP_AXIS_PERCENT};
-    lp_series *bins = lp_figure_series(figures, f, "density", LP_MARK_STEPS);
-    for (int i = 0; i <= BINS; i++)
-        lp_series_add(figures, bins, shortest * exp(width * i),
-                      i < BINS && total > 0 ? counts[i] / (double)total / (width / log(10)) : 0);
 }
 
 /* ------------------------------------------------------------------------------------------------- file ------- */

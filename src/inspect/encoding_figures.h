@@ -13,7 +13,4 @@ void lp_spectrum_figure(lp_figures *figures, const lapse_spectrum *spectrum, con
 void lp_kernel_figure(lp_figures *figures, const lapse_spectrum *spectrum, const lapse_lags *lags, int columns);
 void lp_phi_figure(lp_figures *figures, const lapse_spectrum *spectrum, const lapse_lags *lags, int columns);
 
-/* The density of sampled frequencies, by their periods. */
-void lp_density_figure(lp_figures *figures, const lapse_spectrum *spectrum);
-
 #endif

@@ -109,24 +109,7 @@ lapse_status lp_time_reliability_figure(lp_inspection *about, lp_figures *figure
 
 /* --------------------------------------------------------------------------------------------- confusion ------ */
 
-/* The classes with the most cases, in that order; the others share the last row. Returns the number of rows. */
-static int choose_classes(const lp_survey *survey, const int64_t *cases, int32_t chosen[CLASSES_MOST], int *others)
-{
-    int count = 0;
-    *others = 0;
-    for (int64_t k = 0; k < survey->classes; k++) {
-        int place = count < CLASSES_MOST ? count++ : CLASSES_MOST;
-        *others += place == CLASSES_MOST;
-        for (; place > 0 && cases[chosen[place - 1]] < cases[k]; place--)
-            if (place < CLASSES_MOST)
-                chosen[place] = chosen[place - 1];
-        if (place < CLASSES_MOST)
-            chosen[place] = (int32_t)k;
-    }
-    return count + (*others > 0);
-}
-
-static int row_of(const int32_t *chosen, int rows, int others, int32_t class)
+static int row_of(const int64_t *chosen, int rows, int others, int32_t class)
 {
     int listed = rows - (others > 0);
     for (int i = 0; i < listed; i++)
@@ -135,10 +118,15 @@ static int row_of(const int32_t *chosen, int rows, int others, int32_t class)
     return rows - 1;
 }
 
-static void confusion_figure(const lp_survey *survey, const int64_t *cases, lp_figures *figures)
+/* The classes with the most cases, in that order; the others share the last row. */
+static void confusion_figure(const lp_survey *survey, lp_figures *figures)
 {
-    int32_t chosen[CLASSES_MOST] = {0};
-    int others, rows = choose_classes(survey, cases, chosen, &others);
+    int64_t chosen[CLASSES_MOST];
+    memset(survey->scratch, 0, (size_t)survey->classes * sizeof *survey->scratch);
+    for (int64_t i = 0; i < survey->case_count; i++)
+        survey->scratch[survey->cases[i].target]++;
+    int listed = lp_largest(survey->scratch, survey->classes, CLASSES_MOST, chosen);
+    int others = (int)(survey->classes - listed), rows = listed + (others > 0);
     lp_figure *f =
         lp_figures_add(figures, "confusion", "Confusion table",
                        "In percent of what happened: the diagonal is right, other dark cells are confusions.");
@@ -168,24 +156,6 @@ static void confusion_figure(const lp_survey *survey, const int64_t *cases, lp_f
             f->title = lp_figures_text(figures, "Largest confusion: %.0f %% of '%s' predicted as '%s'", 100 * worst,
                                        y[i / rows], x[i % rows]);
         }
-}
-
-static lapse_status add_confusion(const lp_inspection *about, lp_figures *figures, lapse_error *error)
-{
-    const lp_survey *survey = &about->survey;
-    if (ranks(about)) {
-        lp_figures_missing(figures, "confusion", "Confusion table",
-                           "A recommender is judged by the rank of the item that came, not by its first choice.");
-        return LAPSE_OK;
-    }
-    int64_t *cases = lp_alloc((size_t)survey->classes, sizeof *cases);
-    if (!cases)
-        return lp_fail_memory(error, "a figure", (size_t)survey->classes * sizeof *cases);
-    for (int64_t i = 0; i < survey->case_count; i++)
-        cases[survey->cases[i].target]++;
-    confusion_figure(survey, cases, figures);
-    lp_free(cases);
-    return LAPSE_OK;
 }
 
 /* --------------------------------------------------------------------------------- success by gap, length ----- */
@@ -296,7 +266,12 @@ lapse_status lp_error_figures(lp_inspection *about, lp_figures *figures, lapse_e
         lp_figures_missing(figures, "errors", "Confusion, success by gap and by history length", about->no_survey);
         return LAPSE_OK;
     }
-    LP_TRY(add_confusion(about, figures, error));
+    (void)error;
+    if (ranks(about))
+        lp_figures_missing(figures, "confusion", "Confusion table",
+                           "A recommender is judged by the rank of the item that came, not by its first choice.");
+    else
+        confusion_figure(&about->survey, figures);
     gap_figure(about, figures);
     length_figure(about, figures);
     return LAPSE_OK;

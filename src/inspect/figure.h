@@ -32,7 +32,6 @@ typedef struct lp_figure_axis {
 typedef enum lp_series_mark {
     LP_MARK_LINE,    /* with a band from low to high where points have them */
     LP_MARK_STEM,    /* a line from 0, and a dot */
-    LP_MARK_STEPS,   /* a histogram: a point is the left end of its bin */
     LP_MARK_INTERVAL /* a dot, and a line from low to high: along x if y has names, otherwise along y */
 } lp_series_mark;
 

@@ -370,20 +370,6 @@ static void draw_stems(const canvas *c, const lp_series *s)
     }
 }
 
-static void draw_steps(const canvas *c, const lp_series *s)
-{
-    for (int pass = 0; pass < 2; pass++) {
-        lp_svg_print(c->svg, "<path class=\"%s c%d\" d=\"", pass ? "line" : "band", s->colour % LP_SVG_COLOURS);
-        for (int i = 0; i < s->count; i++) {
-            double x = x_of(c, s->points[i].x), next = i + 1 < s->count ? x_of(c, s->points[i + 1].x) : x;
-            if (i == 0)
-                lp_svg_print(c->svg, "M%.1f %.1f", x, y_of(c, 0));
-            lp_svg_print(c->svg, "L%.1f %.1fL%.1f %.1f", x, y_of(c, s->points[i].y), next, y_of(c, s->points[i].y));
-        }
-        lp_svg_print(c->svg, "\"/>\n");
-    }
-}
-
 static void draw_intervals(const canvas *c, const lp_series *s)
 {
     bool across = is_across(c->figure);
@@ -409,10 +395,8 @@ static void draw_intervals(const canvas *c, const lp_series *s)
 
 static void draw_series(const canvas *c, const lp_series *s)
 {
-    static void (*const draw[])(const canvas *, const lp_series *) = {[LP_MARK_LINE] = draw_line,
-                                                                      [LP_MARK_STEM] = draw_stems,
-                                                                      [LP_MARK_STEPS] = draw_steps,
-                                                                      [LP_MARK_INTERVAL] = draw_intervals};
+    static void (*const draw[])(const canvas *, const lp_series *) = {
+        [LP_MARK_LINE] = draw_line, [LP_MARK_STEM] = draw_stems, [LP_MARK_INTERVAL] = draw_intervals};
     draw[s->mark](c, s);
 }
 

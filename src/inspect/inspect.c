@@ -20,7 +20,6 @@ static const int64_t CASES_MOST = 100000000;
 lapse_status lp_encoding_figures(lp_inspection *about, lp_figures *figures, lapse_error *error)
 {
     const lapse_spectrum *s = &about->spectrum;
-    const lp_encoding *encoding = about->model->network.encoding;
     (void)error;
     if (!about->has_spectrum) {
         lp_figures_missing(figures, "encoding", "Time encoding", about->no_spectrum);
@@ -29,8 +28,6 @@ lapse_status lp_encoding_figures(lp_inspection *about, lp_figures *figures, laps
     lp_spectrum_figure(figures, s, &about->lags);
     lp_kernel_figure(figures, s, &about->lags, CURVE_COLUMNS);
     lp_phi_figure(figures, s, &about->lags, CELL_COLUMNS);
-    if (encoding && encoding->sample)
-        lp_density_figure(figures, s);
     return LAPSE_OK;
 }
 

@@ -13,7 +13,7 @@ void lp_survey_clear(lp_survey *survey)
     lp_id_map_clear(&survey->id_map);
     lapse_session_free(survey->session);
     lp_free(survey->probabilities);
-    lp_free(survey->mean);
+    lp_free(survey->scratch);
     lp_free(survey->weights);
     lp_free(survey->gaps);
     lp_free(survey->cases);
@@ -40,6 +40,20 @@ lapse_status lp_survey_read(const lp_survey *survey, lapse_session *session, int
 double lp_survey_lag(const lp_survey *survey, int point, int points)
 {
     return survey->shortest * pow(survey->longest / survey->shortest, (double)point / (points - 1));
+}
+
+int lp_largest(const double *values, int64_t count, int most, int64_t *indices)
+{
+    int size = 0;
+    for (int64_t i = 0; i < count; i++) {
+        int place = size < most ? size++ : most;
+        for (; place > 0 && values[indices[place - 1]] < values[i]; place--)
+            if (place < most)
+                indices[place] = indices[place - 1];
+        if (place < most)
+            indices[place] = i;
+    }
+    return size;
 }
 
 /* ------------------------------------------------------------------------------------------------- lags ------- */
@@ -119,15 +133,15 @@ static lapse_status weigh_time(lp_survey *survey, double last, const lp_survey_c
     lp_survey_case blind = {.target = c->target};
     if (survey->gap_count == 0 || survey->case_count * survey->classes > PROBABILITIES_MOST)
         return LAPSE_OK;
-    memset(survey->mean, 0, (size_t)survey->classes * sizeof *survey->mean);
+    memset(survey->scratch, 0, (size_t)survey->classes * sizeof *survey->scratch);
     for (int g = 0; g < GAPS; g++) {
         double time = last + survey->gaps[(2 * g + 1) * survey->gap_count / (2 * GAPS)];
         LP_TRY(lapse_session_predict_target(survey->session, time, survey->target, survey->probabilities, error));
         for (int64_t i = 0; i < survey->classes; i++)
-            survey->mean[i] += survey->probabilities[i] / GAPS;
+            survey->scratch[i] += survey->probabilities[i] / GAPS;
         survey->sees_time |= fabs(survey->probabilities[c->target] - c->target_probability) > 1e-6;
     }
-    judge(survey, survey->mean, &blind);
+    judge(survey, survey->scratch, &blind);
     survey->time_worth += lp_survey_success(survey, c) - lp_survey_success(survey, &blind);
     survey->time_cases++;
     return LAPSE_OK;
@@ -215,9 +229,9 @@ static lapse_status fill(lp_survey *survey, const char *name, int64_t max_cases,
     LP_TRY(lp_session_hold(survey->session, error));
     survey->classes = lapse_model_target_size(model, survey->target);
     survey->probabilities = lp_alloc((size_t)survey->classes, sizeof *survey->probabilities);
-    survey->mean = lp_alloc((size_t)survey->classes, sizeof *survey->mean);
+    survey->scratch = lp_alloc((size_t)survey->classes, sizeof *survey->scratch);
     survey->weights = lp_alloc((size_t)model->config.context, sizeof *survey->weights);
-    if (!survey->probabilities || !survey->mean || !survey->weights)
+    if (!survey->probabilities || !survey->scratch || !survey->weights)
         return lp_fail_memory(error, "a survey", (size_t)survey->classes * sizeof *survey->probabilities);
     LP_TRY(lp_evaluator_target(model, NULL, &target, &events, error));
     LP_TRY(lp_evaluator_split(model, survey->dataset, name, events, &split, &wanted, error));

@@ -29,7 +29,7 @@ typedef struct lp_survey {
     int block;          /* whose attention weights: from 0 */
     lp_id_map id_map;
     lapse_session *session;
-    double *probabilities, *mean, *weights; /* [classes], likewise, [context] */
+    double *probabilities, *scratch, *weights; /* [classes], likewise, [context] */
     int64_t classes;
     lp_survey_case *cases;
     int64_t case_count, case_total; /* total: in the split */
@@ -57,6 +57,9 @@ lapse_status lp_survey_read(const lp_survey *survey, lapse_session *session, int
 
 /* Whether the prediction was right; of a recommender, whether the item was among the first ten. */
 bool lp_survey_success(const lp_survey *survey, const lp_survey_case *c);
+
+/* The indices of the largest values, from the largest on; ties by index. Returns their number, at most `most`. */
+int lp_largest(const double *values, int64_t count, int most, int64_t *indices);
 
 /* The lag of a point of a logarithmic scale from shortest to longest. */
 double lp_survey_lag(const lp_survey *survey, int point, int points);

@@ -78,10 +78,10 @@ static void make(void)
         lp_series_add(&figures, series, 30 * pow(4, i), i % 3 ? 0.08 * i : -0.2);
     figure = add("days", LP_AXIS_TIME, LP_AXIS_NUMBER);
     lines(figure, 86400);
-    figure = add("histogram", LP_AXIS_NUMBER, LP_AXIS_PERCENT);
+    figure = add("many-lines", LP_AXIS_NUMBER, LP_AXIS_PERCENT);
     for (int s = 0; s < 10; s++) { /* more series than colours */
         series = lp_figure_series(&figures, figure, lp_figures_text(&figures, "the series with number %d", s),
-                                  LP_MARK_STEPS);
+                                  LP_MARK_LINE);
         for (int i = 0; i < 4; i++)
             lp_series_add(&figures, series, i, 0.1 * s + 0.05 * i);
     }
