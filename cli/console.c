@@ -199,10 +199,13 @@ double cli_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
+void (*cli_on_terminate)(void);
+
 static void note_signal(int number)
 {
-    (void)number;
     interrupted = 1;
+    if (number == SIGTERM && cli_on_terminate)
+        cli_on_terminate();
 }
 
 static void on_signals(void (*handler)(int), int flags)

@@ -51,5 +51,7 @@ double cli_clock(void);
 void cli_interrupt_watch(void);
 void cli_interrupt_unwatch(void);
 bool cli_interrupted(void);
+/* Called by the handler of SIGTERM; NULL: nothing. */
+extern void (*cli_on_terminate)(void);
 
 #endif

@@ -8,6 +8,7 @@
 
 #include "lookup.h"
 #include "paths.h"
+#include "ranks.h"
 #include "import_question.h"
 #include "verb.h"
 
@@ -84,7 +85,8 @@ static int run_verb(const cli_call *call)
         cli_settings_whole(verb, settings) ? cli_options_parse(call, settings, &help) : cli_fail("out of memory");
     if (status == CLI_DONE && help != CLI_HELP_NONE)
         status = cli_help_verb(stdout, verb, help == CLI_HELP_ALL) ? CLI_DONE : cli_fail("out of memory");
-    else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE)
+    else if (status == CLI_DONE && (status = cli_paths_check(call, settings)) == CLI_DONE &&
+             (status = cli_ranks_open(verb)) == CLI_DONE)
         status = verb->run(settings, call);
     cli_options_clear(verb, settings);
     if (verb->clear)
@@ -98,6 +100,7 @@ int main(int argc, char **argv)
     cli_call call = {NULL, argc, argv};
     int status = CLI_DONE;
     open_standard_descriptors();
+    cli_ranks_begin();
     watch_bus_errors();
     if (argc < 2) {
         cli_help_verbs(stderr);
@@ -115,6 +118,7 @@ int main(int argc, char **argv)
         cli_question_command(&call);
         status = run_verb(&call);
     }
+    status = cli_ranks_end(status);
     /* A full disk or a closed pipe is reported only by the flush; output that is lost is a failure. */
     if (fflush(stdout) != 0)
         return cli_fail("cannot write to standard output: %s", strerror(errno));

@@ -105,6 +105,7 @@ typedef struct cli_verb {
     const cli_option *options; /* ends with a row without a name; cli_verb_options adds the library's */
     const size_t *train;       /* offset of a cli_train in the settings, for all training options; NULL: has none */
     const char *const *train_names; /* of these training options alone, NULL-terminated; NULL: of all */
+    bool ranks;                     /* it can run on several ranks (ranks.h) */
     bool train_many;                /* it trains many models, so not of those that are about one run's checkpoint */
     const cli_text_options *text;   /* NULL: has none */
     size_t size;                    /* of the settings */

@@ -11,6 +11,7 @@
 #include "epoch_table.h"
 #include "events.h"
 #include "rank_table.h"
+#include "ranks.h"
 #include "lookup.h"
 #include "score_table.h"
 #include "verb.h"
@@ -149,10 +150,11 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
     cli_bar_end(&w.bar);
-    if (status == LAPSE_OK)
+    if (status == LAPSE_OK && cli_ranks_first())
         status = lapse_model_save(*model, s->output, error);
     cli_interrupt_unwatch();
-    out->interrupted = cli_interrupted();
+    const char *how = status == LAPSE_OK ? cli_model_property(*model, "run.status") : NULL;
+    out->interrupted = cli_interrupted() || (how && strcmp(how, "stopped") == 0); /* another rank may have been */
     out->last = w.last;
     out->times = w.times;
     if (!cli_log_close(&w.log))
@@ -160,7 +162,7 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     lapse_error left;
-    if (status == LAPSE_OK && !out->interrupted && lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
+    if (status == LAPSE_OK && !out->interrupted && cli_ranks_first() && lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
         cli_note("the model is saved, but its checkpoint %s is left: %s", left.file, left.message);
     return status;
 }
@@ -247,6 +249,7 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
     lapse_rank_options rank;
     lapse_evaluate_options_default(&options);
     lapse_rank_options_default(&rank);
+    options.comm = rank.comm = cli_ranks();
     options.threads = rank.threads = (int)strtol(option_of(s->train.resolved, "threads").text, NULL, 10);
     bool ranks = cli_is_recommender(model), compared = ranks && cli_comparisons_apply(model);
     lapse_status status = compared
@@ -259,7 +262,7 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
         status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);
     for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
         status = lapse_model_record(model, &out->comparisons.list[i], error);
-    return status == LAPSE_OK && out->comparisons.count > 0 ? lapse_model_save(model, s->output, error) : status;
+    return status == LAPSE_OK && out->comparisons.count > 0 && cli_ranks_first() ? lapse_model_save(model, s->output, error) : status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, lapse_model *model, const lapse_dataset *dataset,
@@ -330,7 +333,7 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     outcome out;
     memset(&out, 0, sizeof out);
-    int result = check_output(s, call->verb);
+    int result = cli_ranks_first() ? check_output(s, call->verb) : CLI_DONE;
     if (result == CLI_DONE)
         result = choose_checkpoint(s);
     if (result != CLI_DONE)
@@ -339,12 +342,13 @@ static int run(void *settings, const cli_call *call)
     if (result != CLI_DONE)
         return result;
     lapse_status status = s->like ? take_settings(s, dataset, &error) : LAPSE_OK;
+    lapse_train_options_set_comm(s->train.given, cli_ranks());
     if (status == LAPSE_OK)
         status = lapse_trainer_new(dataset, s->train.given, &trainer, &error);
     if (status == LAPSE_OK) {
         s->train.resolved = lapse_trainer_options(trainer);
         cli_log log = {0};
-        result = cli_log_open(&log, s->log,
+        result = cli_log_open(&log, cli_ranks_first() ? s->log : NULL,
                               resumes(s) && access(option_of(s->train.resolved, "checkpoint").text, F_OK) == 0);
         if (result == CLI_DONE) {
             note_checkpoint(s);
@@ -436,10 +440,12 @@ const cli_verb cli_verb_train = {
                    "the test split, beside baselines. Options that are not set are chosen from the data. Ctrl-C stops "
                    "after the current "
                    "step and saves "
-                   "the best model so far; --resume continues from there.",
+                   "the best model so far; --resume continues from there. Under mpirun or srun, all processes train one model, with the same "
+                   "result.",
     .examples = examples,
     .arguments = arguments,
     .options = options,
+    .ranks = true,
     .train = &train_offset,
     .text = &text,
     .size = sizeof(train_settings),

@@ -51,7 +51,8 @@ typedef enum lapse_status {
     LAPSE_ERROR_FILE = 4,    /* the system refused to open, read or write a file */
     LAPSE_ERROR_FORMAT = 5,  /* a dataset, model or checkpoint file is invalid, truncated or corrupt */
     LAPSE_ERROR_UNKNOWN = 6, /* a name that the model or dataset does not have */
-    LAPSE_ERROR_INTERNAL = 7 /* a bug in Lapse, or a failure of the device */
+    LAPSE_ERROR_INTERNAL = 7, /* a bug in Lapse, or a failure of the device */
+    LAPSE_ERROR_COMM = 8     /* another process of a run on several ranks has failed, or does not answer */
 } lapse_status;
 
 typedef struct lapse_error {
@@ -86,6 +87,9 @@ const char *lapse_duration_format(double seconds, char *out, size_t out_size);
 const char *lapse_time_format(double time, char *out, size_t out_size);
 
 /* ----------------------------------------------------------------------------------- datasets and import ----- */
+
+/* The processes (ranks) that share the work of a call: lapse_lab.h. */
+typedef struct lapse_comm lapse_comm;
 
 typedef struct lapse_dataset lapse_dataset;
 
@@ -399,6 +403,7 @@ typedef struct lapse_evaluate_options {
     int threads;        /* 0: all cores; at most 4096; never changes the result */
     int bootstrap;      /* resamples for the intervals; 0: none */
     const char *device; /* "cpu", "cuda" or "auto", as in training; NULL: "cpu". Baselines always use the CPU */
+    lapse_comm *comm;   /* the ranks that share the work and then have the same scores; NULL: this process alone */
 } lapse_evaluate_options;
 
 void lapse_evaluate_options_default(lapse_evaluate_options *options);

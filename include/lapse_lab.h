@@ -85,6 +85,73 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
  * as the options. */
 const char *lapse_train_options_reason(const lapse_train_options *options, const char *name);
 
+/* ------------------------------------------------------------------------------------------------- ranks ----- */
+
+/* Several processes (ranks) can train one model, or evaluate one. Each computes a part of the work, and the results are the bytes that one
+ * process computes. A communicator is a table of functions: that of MPI, which lapse_comm_open loads, or a program's own, such as one over
+ * sockets or between threads. All ranks make the same calls of the library with this communicator, in the same order. */
+typedef struct lapse_message {
+    void *data;
+    size_t size; /* bytes; 0: no message */
+} lapse_message;
+
+/* A collective: a message to some ranks and one from some. Send, receive, broadcast, all-to-all and barrier are cases of it. */
+typedef struct lapse_exchange {
+    uint32_t tag;                 /* numbers the collectives of a communicator: the same on all ranks */
+    const lapse_message *send;    /* [size], by receiving rank; none to itself */
+    const lapse_message *receive; /* [size], by sending rank; both ranks give the same size */
+    double seconds;               /* deadline */
+    const volatile int *hurry;    /* once it is not 0, the deadline is 0.3 s away */
+    bool *missing;                /* [size]: after the deadline, true for ranks whose message is missing */
+    char *why;                    /* after another failure: a sentence */
+    size_t why_size;
+} lapse_exchange;
+
+typedef enum lapse_exchange_status {
+    LAPSE_EXCHANGE_DONE = 0,
+    LAPSE_EXCHANGE_LATE = 1,  /* the deadline has passed */
+    LAPSE_EXCHANGE_TOLD = 2,  /* another rank has called `fail`; `why` has its sentence */
+    LAPSE_EXCHANGE_FAILED = 3 /* the engine failed, as `why` says */
+} lapse_exchange_status;
+
+typedef struct lapse_comm_functions {
+    void *context; /* first argument of every function */
+    int rank, size;
+    int local_rank, local_size; /* among the ranks of this machine */
+    lapse_exchange_status (*exchange)(void *context, const lapse_exchange *exchange);
+    void (*fail)(void *context, const char *sentence); /* tells all other ranks; NULL: cannot */
+    void (*abort)(void *context);                      /* ends all ranks at once; NULL: cannot */
+    void (*close)(void *context);                      /* by lapse_comm_free; NULL: nothing to do */
+} lapse_comm_functions;
+
+/* Copies the table. The deadline of a collective is 30 s, or LAPSE_COMM_TIMEOUT of the environment. */
+lapse_status lapse_comm_new(const lapse_comm_functions *functions, lapse_comm **comm, lapse_error *error);
+/* NULL is allowed. */
+void lapse_comm_free(lapse_comm *comm);
+
+/* Whether a launcher (mpirun, mpiexec, srun) started this process as one of several; fills its rank and their number. */
+bool lapse_comm_launched(int *rank, int *size);
+
+/* The communicator of all processes that the launcher started, by MPI: through the plugin liblapse_mpi.so, which is the file in
+ * LAPSE_MPI_PLUGIN, or else the one beside the library. *comm is NULL for a process alone. */
+lapse_status lapse_comm_open(lapse_comm **comm, lapse_error *error);
+
+int lapse_comm_rank(const lapse_comm *comm); /* NULL: 0 */
+int lapse_comm_size(const lapse_comm *comm); /* NULL: 1 */
+
+/* How the first collective that failed did: LAPSE_EXCHANGE_DONE if none has. After a failure all calls fail. */
+lapse_exchange_status lapse_comm_failure(const lapse_comm *comm);
+
+/* Tells the other ranks that this one has failed: their calls fail with this sentence. */
+void lapse_comm_fail(lapse_comm *comm, const char *sentence);
+/* Ends the processes of all ranks, as far as the engine can. */
+void lapse_comm_abort(lapse_comm *comm);
+/* Shortens the wait for other ranks, because this process is about to be ended. May be called from a signal handler. */
+void lapse_comm_hurry(lapse_comm *comm);
+
+/* Trains on the ranks of a communicator, which must outlive the training run. NULL: in this process alone. */
+void lapse_train_options_set_comm(lapse_train_options *options, lapse_comm *comm);
+
 /* ------------------------------------------------------------------------------------------------- check ----- */
 
 /* Data-quality and leakage checks on a dataset and its train/validation/test split. */
@@ -328,6 +395,7 @@ typedef struct lapse_rank_options {
     int threads;            /* 0: all cores; at most 4096; never changes the result */
     const char *device;     /* that computes the states: "cpu", "cuda" or "auto"; NULL: "cpu" */
     const char *target;     /* as in lapse_evaluate_options; "action" is refused, since only events are ranked */
+    lapse_comm *comm;       /* as in lapse_evaluate_options */
 } lapse_rank_options;
 
 void lapse_rank_options_default(lapse_rank_options *options);

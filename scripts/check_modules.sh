@@ -9,7 +9,7 @@ set -u
 cd "${1:-$(dirname "$0")/..}" || exit 2
 # A file may include headers of its own module and of the modules before it. A path such as data/dataset is a sub-module; the files that
 # are in none of them belong to the module of their first folder.
-modules="base formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search
+modules="base comm formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search
     simulate serve inspect bench"
 modules=$(echo $modules)
 folders=" $(tr ' ' '\n' <<<"$modules" | sed 's|/.*||' | sort -u | tr '\n' ' ')"

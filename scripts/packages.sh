@@ -24,6 +24,8 @@ unit|python3|programs that check the map and the changes of ./run mutate|tool py
 unit|tzdata|time zones, for the tests of --timezone|file /usr/share/zoneinfo/Europe/Berlin
 valgrind|valgrind|memory checker|tool valgrind
 full|valgrind|memory checker|tool valgrind
+full|libopenmpi-dev|the plugin for several ranks|tool mpicc
+full|openmpi-bin|mpirun, for the tests of several ranks|tool mpirun
 full|g++|C++ compiler, to test the header|tool g++
 full|clang|second compiler|tool clang
 full|python3-numpy|NumPy, for the independent forward pass|numpy

@@ -33,6 +33,7 @@ typedef struct lp_adam {
     int table_count, table_cols;
     lp_table tables[LP_TABLE_LIMIT];
     int shards, threads;
+    int first_shard, end_shard; /* those that `reduce` adds; end 0: all */
     int item_capacity; /* maximum table rows of a shard */
     double learning_rate, beta1, beta2, epsilon;
     double l2;                /* l2 * parameter is added to its gradient */

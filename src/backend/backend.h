@@ -158,8 +158,9 @@ typedef struct lp_backend {
     /* Measures the peak rates: flop/s of fused multiply-adds in this precision, and bytes/s read and written by copies
      * from one half of `size` bytes to the other. 0: unknown. NULL on host backends (bench_machine.h). */
     void (*measure_peak)(void *context, lp_precision precision, size_t size, double *operations, double *bytes);
-    /* Adds the gradients of the shards along the tree of reduce.h. The sums of dense parameters replace the gradients of shard 0, the sum
-     * of a table row that of its first entry in `rows` (NULL if there are no tables); other gradients stay. NULL: a batch has one
+    /* Adds the gradients of the shards adam->first_shard to end_shard - 1 along the tree of reduce.h. The sums of dense parameters replace the
+     * gradients of the first of them, the sum of a table row that of its first entry in `rows` that is of these shards (NULL if there are
+     * no tables); other gradients stay. NULL: a batch has one
      * shard. The result does not depend on the number of threads. */
     void (*reduce)(void *context, const lp_adam *adam, const lp_row_union *rows);
     /* Step number `step` (from 1) of the optimizer, with the sums of `reduce`: adds the L2 term, clips and updates. The result does not

@@ -22,6 +22,7 @@ typedef struct comparing {
     lp_split wanted;
     lp_target target;
     int threads, metrics;
+    lapse_comm *comm;
     const lp_backend *backend;
 } comparing;
 
@@ -42,6 +43,7 @@ static lapse_status score(const comparing *c, const lapse_model *model, const la
                               .target = target,
                               .backend = backend,
                               .threads = c->threads,
+                              .comm = c->comm,
                               .protocol = LP_PROTOCOL_UNSEEN,
                               .max_cases = most_cases(c->model),
                               .seed = c->model->seed};
@@ -182,7 +184,7 @@ static lapse_status compare_model(const lapse_model *model, const lapse_dataset 
     uint8_t *split;
     const char *events;
     const lp_model_config *config = &model->config;
-    comparing c = {.model = model, .dataset = dataset};
+    comparing c = {.model = model, .dataset = dataset, .comm = options->comm};
     lp_metric_column columns[LP_METRIC_COLUMNS];
     *comparison = (lapse_comparison){0};
     if (!lp_model_is_network(config))
@@ -234,6 +236,7 @@ lapse_status lapse_rank_compare(const lapse_model *model, const lapse_dataset *d
     lapse_evaluate_options same = {.split = options->split,
                                    .bootstrap = options->bootstrap,
                                    .threads = options->threads,
+                                   .comm = options->comm,
                                    .device = options->device,
                                    .target = options->target};
     lapse_status status = compare_model(model, dataset, &same, &outcomes, comparison, error);

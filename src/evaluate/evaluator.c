@@ -159,6 +159,10 @@ static lapse_status make_batches(lp_evaluator *evaluator, lapse_error *error)
     evaluator->batch.window_targets = most_targets(&evaluator->windows);
     LP_TRY(lp_batch_init_inputs(&evaluator->batch,
                                 lp_network_inputs(&evaluator->model->network, &evaluator->model->config), error));
+    size_t batches = (size_t)lp_evaluator_batches(evaluator);
+    evaluator->batch_open_nll = lp_alloc(batches, sizeof(double));
+    if (!evaluator->batch_open_nll)
+        return lp_fail_memory(error, "evaluation", batches * sizeof(double));
     if (evaluator->backend->host)
         return LAPSE_OK;
     return lp_prefetch_init(&evaluator->prefetch, &source, &evaluator->batch, error);
@@ -259,6 +263,7 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_runner_clear(&evaluator->runner);
     lp_graph_clear(&evaluator->network.graph);
     lp_free(evaluator->scratch);
+    lp_free(evaluator->batch_open_nll);
     if (evaluator->direct && evaluator->states)
         evaluator->backend->pinned_free(evaluator->backend->context, evaluator->states);
     else
@@ -498,7 +503,7 @@ static void add_case(lp_evaluator *evaluator, int64_t sequence, int target, int 
 }
 
 /* Appends the batch's cases in the order of events. Targets without a label are open. */
-static void collect(lp_evaluator *evaluator)
+static void collect(lp_evaluator *evaluator, double *open_nll)
 {
     const lp_batch *batch = &evaluator->batch;
     for (int shard = 0; shard < batch->shard_count; shard++) {
@@ -510,7 +515,7 @@ static void collect(lp_evaluator *evaluator)
                 if (l < labels_end && batch->label_row[l] == a - first)
                     add_case(evaluator, batch->sequence[w + s], a, l++);
                 else
-                    evaluator->open_nll += evaluator->time.batch[a].nll;
+                    *open_nll += evaluator->time.batch[a].nll;
     }
 }
 
@@ -577,7 +582,15 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
     if (evaluator->rank_first == 0)
         take_items(evaluator, parameters);
     evaluator->rank_states.threads = evaluator->threads;
+    if (evaluator->comm) {
+        evaluator->rank_first = evaluator->own_first;
+        evaluator->rank_end = evaluator->own_end;
+        evaluator->rank_states.state -= evaluator->own_first * evaluator->model->config.dims;
+    }
     rank_cases(evaluator);
+    if (evaluator->comm)
+        lp_evaluator_gather(evaluator, evaluator->ranking.results, sizeof *evaluator->ranking.results);
+    evaluator->rank_end = evaluator->case_count;
 }
 
 /* Waits for the states of all batches so far. The ranker gets them if it is idle, so the device never waits for it. */
@@ -595,10 +608,12 @@ static void take_direct(lp_evaluator *evaluator)
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
     bool direct = evaluator->direct && !evaluator->times;
-    int batches = 0;
+    int batches = 0, rank = lp_comm_rank(evaluator->comm);
     evaluator->case_count = 0;
     next_cases(evaluator);
-    evaluator->open_nll = 0;
+    int64_t capacity = evaluator->batch.capacity_windows, all = lp_evaluator_batches(evaluator);
+    int64_t number = lp_comm_begin(evaluator->comm, all, rank), end = lp_comm_begin(evaluator->comm, all, rank + 1);
+    end = end * capacity < evaluator->windows.count ? end * capacity : evaluator->windows.count;
     if (direct) {
         take_items(evaluator, parameters);
         evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
@@ -611,7 +626,7 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
                     .profiler = evaluator->profiler,
                     .on_shard = take_logits,
                     .context = evaluator};
-    for (int64_t first = 0; first < evaluator->windows.count; first += batch->windows) {
+    for (int64_t first = number * capacity; first < end; first += batch->windows) {
         fill_batch(evaluator, first);
         pass.state_to = direct ? evaluator->states + evaluator->case_count * state_dims : NULL;
         if (ranks(evaluator) && !direct)
@@ -624,10 +639,12 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
             lp_threads_run(evaluator->threads, batch->shard_count, predict_shard, evaluator);
         if (evaluator->time.width)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
-        collect(evaluator);
+        evaluator->batch_open_nll[number] = 0;
+        collect(evaluator, &evaluator->batch_open_nll[number++]);
         if (direct && (++batches % SYNC_BATCHES == 0 || first + batch->windows == evaluator->windows.count))
             take_direct(evaluator);
     }
+    lp_evaluator_join(evaluator);
 }
 
 /* Scores of a recommender are finite if this bound of theirs is. */
@@ -636,7 +653,7 @@ static bool ranks_finite(const lp_evaluator *evaluator)
     const lp_network *network = &evaluator->network;
     const float *parameters = evaluator->model->parameters;
     size_t items = (size_t)network->items->rows, dims = (size_t)network->items->cols;
-    double state = lp_largest_float(evaluator->states, (size_t)evaluator->case_count * dims);
+    double state = lp_largest_float(evaluator->states, (size_t)(evaluator->own_end - evaluator->own_first) * dims);
     double item = lp_largest_float(parameters + network->items->offset, items * dims);
     double bias = lp_largest_float(parameters + network->bias->offset, items);
     return state * item * (double)dims + bias <= FLT_MAX; /* not if one of them is infinite */
@@ -673,6 +690,9 @@ lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
     if (ranks(evaluator))
         lp_evaluator_rank(evaluator, parameters);
     LP_TRY(lp_backend_check(backend, error));
+    LP_TRY(lp_comm_check(evaluator->comm, error));
     bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
+    finite = !lp_comm_any(evaluator->comm, "evaluating", !finite);
+    LP_TRY(lp_comm_check(evaluator->comm, error));
     return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }

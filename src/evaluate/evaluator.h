@@ -6,6 +6,7 @@
 #define LP_EVALUATOR_H
 
 #include "base/threads.h"
+#include "comm/comm.h"
 #include "model/runner.h"
 #include "model/id_map.h"
 #include "model/metric.h"
@@ -58,6 +59,9 @@ typedef struct lp_evaluator {
     int sample; /* frequency sample of the current pass */
     int64_t case_count;
     double open_nll;             /* of the open gaps, summed (lp_evaluator_init_censored) */
+    double *batch_open_nll;      /* [batches]: the same of each batch; owned */
+    lapse_comm *comm;            /* batches are divided among its ranks; not owned; NULL unless the caller sets it */
+    int64_t own_first, own_end;  /* cases of this rank's batches; their states are the first ones */
     int64_t *times;              /* as lp_pass.times; not owned; NULL unless the caller sets it */
     const lp_profiler *profiler; /* as lp_pass.profiler; likewise */
     float *parameters;           /* the model's, in device memory (lp_evaluator_run_model); owned */
@@ -86,6 +90,17 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters);
 /* Predicts `event` of the sequence that begins at `start` with a baseline. type: of each event, in the model's ids. */
 void lp_baseline_predict(const lapse_model *model, const lapse_dataset *dataset, const int32_t *type, int64_t start,
                          int64_t event, double *probabilities);
+
+static inline int64_t lp_evaluator_batches(const lp_evaluator *evaluator)
+{
+    int64_t windows = evaluator->batch.capacity_windows;
+    return (evaluator->windows.count + windows - 1) / windows;
+}
+
+/* evaluator_ranks.c: ends a run, of this rank's batches: gives all ranks the cases of all, in the order of events; comm->numbers then has
+ * the first case of each rank. `gather` does the same for another array of cases, in which those of this rank are in their places. */
+void lp_evaluator_join(lp_evaluator *evaluator);
+void lp_evaluator_gather(lp_evaluator *evaluator, void *cases, size_t size);
 
 /* Ranks the cases of a recommender that the last run, with the same parameters, has not ranked yet. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);

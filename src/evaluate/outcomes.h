@@ -16,6 +16,7 @@ typedef struct lp_outcome_setup {
     lp_target target;     /* of a classifier */
     const lp_backend *backend;
     int threads;
+    lapse_comm *comm; /* as in lapse_evaluate_options */
 
     /* Of a recommender. */
     lp_protocol protocol;

@@ -144,9 +144,10 @@ static int64_t *prepare(const lp_runner *runner, const lp_pass *pass, int shard,
     return times;
 }
 
-static void run_shard(void *context, int shard, int worker)
+static void run_shard(void *context, int task, int worker)
 {
     const shard_job *job = context;
+    int shard = job->pass->first_shard + task;
     lp_runner *runner = job->runner;
     const lp_pass *pass = job->pass;
     const lp_adam *adam = pass->gradients;
@@ -196,5 +197,6 @@ void lp_softmax_add(const float *logits, int count, double weight, double *proba
 void lp_runner_run(lp_runner *runner, const lp_pass *pass)
 {
     shard_job job = {runner, pass};
-    lp_threads_run(runner->threads, pass->batch->shard_count, run_shard, &job);
+    int end = pass->end_shard ? pass->end_shard : pass->batch->shard_count;
+    lp_threads_run(runner->threads, end - pass->first_shard, run_shard, &job);
 }

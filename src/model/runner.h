@@ -47,6 +47,7 @@ void lp_runner_clear(lp_runner *runner);
 
 typedef struct lp_pass {
     const lp_batch *batch;
+    int first_shard, end_shard; /* those to run; end 0: all */
     const float *parameters;  /* in the backend's memory, as are the buffers of the next two */
     const lp_adam *gradients; /* training: its gradient buffers are filled; NULL: inference */
     const lp_train_step

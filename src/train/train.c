@@ -2,6 +2,7 @@
 #include "base/clock.h"
 #include "train/checkpoint.h"
 #include "train/provenance.h"
+#include "train/rank_check.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -71,7 +72,7 @@ static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool forc
 {
     const lp_run_settings *run = &trainer->options.run;
     double clock = lp_clock_seconds();
-    if (!*run->checkpoint || (!force && clock - watch->saved < run->checkpoint_seconds))
+    if (!*run->checkpoint || lp_comm_rank(trainer->comm) > 0 || (!force && clock - watch->saved < run->checkpoint_seconds))
         return LAPSE_OK;
     watch->saved = clock;
     lp_trainer_collect(trainer);
@@ -101,12 +102,14 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
             lp_trainer_step(trainer);
             watch->events += trainer->batch.targets;
             LP_TRY(lp_backend_check(trainer->backend, error));
+            LP_TRY(lp_comm_check(trainer->comm, error));
             if (!isfinite(state->loss)) {
                 watch->status = "diverged";
                 return diverged(trainer, error);
             }
             LP_TRY(save_if_due(trainer, watch, false, error));
-            go_on = report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
+            trainer->stop = !report(trainer, watch, state->epoch + 1, false, trainer->mean_loss);
+            go_on = !(trainer->comm ? trainer->rank_sums.stopped : trainer->stop);
         }
         if (!go_on) {
             watch->status = "stopped";
@@ -114,9 +117,12 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         }
         double loss = state->loss / (double)state->targets;
         lp_trainer_score(trainer);
+        LP_TRY(lp_comm_check(trainer->comm, error));
         watch->epoch_end = lp_clock_seconds() - watch->start;
         watch->epoch_events = watch->events;
-        if (!report(trainer, watch, state->epoch, true, loss)) {
+        trainer->stop = lp_comm_any(trainer->comm, "ending an epoch", !report(trainer, watch, state->epoch, true, loss));
+        LP_TRY(lp_comm_check(trainer->comm, error));
+        if (trainer->stop) {
             watch->status = lp_trainer_done(trainer) ? "complete" : "stopped";
             return save_if_due(trainer, watch, true, error);
         }
@@ -151,6 +157,7 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
         state->best_epoch = 0;
     }
     LP_TRY(lp_trainer_place_items(trainer, error));
+    LP_TRY(lp_comm_check(trainer->comm, error));
     const lp_ranking *ranking = &trainer->evaluator.ranking;
     LP_TRY(record_metrics(trainer, error));
     if (lp_model_ranks(&trainer->model->config) && ranking->case_count < ranking->case_total)
@@ -164,6 +171,7 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
     bool found = false;
     if (settings->resume && *settings->checkpoint)
         LP_TRY(lp_checkpoint_load(trainer, settings->checkpoint, &found, error));
+    LP_TRY(lp_rank_check(trainer, error));
     run_watch watch = {.on_progress = on_progress, .context = context, .start = lp_clock_seconds()};
     watch.saved = watch.start;
     watch.status = "complete";

@@ -7,6 +7,7 @@
 #include "base/assert.h"
 #include "base/text.h"
 #include "base/threads.h"
+#include "comm/comm.h"
 #include "data/dataset/gap_quantile.h"
 #include "data/dataset/target_events.h"
 #include "model/metric.h"
@@ -491,6 +492,9 @@ static lapse_status resolve_device(lapse_train_options *options, lapse_error *er
         run->device = 0;
     LP_TRY(lp_backend_open(lp_device_names()[run->device], &backend, error));
     run->device = lp_device_of(backend);
+    if (!backend->reduce && options->comm)
+        return lp_fail(error, LAPSE_ERROR_USAGE, "--device %s trains in one process; several ranks train with --device cpu",
+                       backend->name);
     if (!backend->reduce)
         run->shards = 1;
     if (run->precision == LP_UNSET)
@@ -579,7 +583,7 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
     if (run->batch == LP_UNSET)
         run->batch = default_batch(dataset, config->context);
     if (run->threads == LP_UNSET)
-        run->threads = lp_threads_available();
+        run->threads = lp_comm_threads(options->comm);
     if (config->row->resolve)
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
     if (config->gap_input == LP_UNSET)
@@ -637,4 +641,10 @@ lapse_status lp_train_options_resolve(lapse_train_options *options, const lapse_
         *resolved = (lp_resolved){0};
     }
     return status;
+}
+
+void lapse_train_options_set_comm(lapse_train_options *options, lapse_comm *comm)
+{
+    if (options)
+        options->comm = lapse_comm_size(comm) > 1 ? comm : NULL;
 }

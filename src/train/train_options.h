@@ -40,6 +40,7 @@ struct lapse_train_options {
     lp_run_settings run;
     lp_model_config model;               /* row and settings are filled in when options are resolved */
     lp_model_settings own[LP_ROW_NAMES]; /* of each row of lp_models */
+    lapse_comm *comm;                    /* lapse_train_options_set_comm */
     bool given[LP_TRAIN_OPTION_LIMIT];   /* by index of lapse_train_option: set by the caller */
     char censoring_reason[400];          /* why "auto" chose so; "": it was not asked */
 };

@@ -11,6 +11,7 @@
 #include "train/provenance.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
@@ -178,6 +179,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
         .l2 = run->l2,
         .clip = run->clip,
     };
+    LP_TRY(lp_rank_sums_init(&trainer->rank_sums, trainer->comm, run->shards, trainer->batch.item_capacity, error));
     LP_TRY(lp_adam_init(&trainer->adam, trainer->backend, &trainer->network.graph, error));
     LP_TRY(make_parameters(trainer, error));
     LP_TRY(make_prefetch(trainer, error));
@@ -195,13 +197,14 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
     LP_TRY(make_validation(trainer, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
+    trainer->evaluator.comm = trainer->comm;
     return LAPSE_OK;
 }
 
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error)
 {
-    *trainer = (lp_trainer){.options = *options};
+    *trainer = (lp_trainer){.options = *options, .comm = options->comm};
     lp_resolved resolved;
     LP_TRY(lp_train_options_resolve(&trainer->options, dataset, &resolved, error));
     trainer->dataset = lp_dataset_share(dataset);
@@ -234,6 +237,7 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_id_map_clear(&trainer->id_map);
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
+    lp_rank_sums_clear(&trainer->rank_sums);
     lp_sampler_clear(&trainer->sampler);
     lp_item_init_clear(&trainer->item_init);
     lp_negatives_clear(&trainer->negatives);
@@ -403,14 +407,24 @@ static step_work prepare(lp_trainer *trainer)
                        .submitted = listed && !samples_frequencies(trainer) && trainer->backend->train_step};
 }
 
+/* Those of this rank. */
 static void run_shards(lp_trainer *trainer, step_work *work)
 {
     work->pass.train_step = work->submitted ? &work->update : NULL;
-    lp_runner_run(&trainer->runner, &work->pass);
+    if (trainer->comm) {
+        work->pass.first_shard = lp_rank_sums_first(&trainer->rank_sums);
+        work->pass.end_shard = lp_rank_sums_end(&trainer->rank_sums);
+        if (trainer->batch.item_capacity > 0)
+            memset(trainer->batch.shard_items, 0, (size_t)trainer->batch.shard_count * sizeof *trainer->batch.shard_items);
+        snprintf(trainer->comm->phase, sizeof trainer->comm->phase, "epoch %u, step %llu",
+                 (unsigned)trainer->state.epoch + 1, (unsigned long long)trainer->state.step + 1);
+    }
+    if (!trainer->comm || work->pass.first_shard < work->pass.end_shard)
+        lp_runner_run(&trainer->runner, &work->pass);
 }
 
 /* Adds the gradients of all shards, and backpropagates that of the sampled frequencies. */
-static void reduce(lp_trainer *trainer, const step_work *work)
+static void reduce(lp_trainer *trainer, step_work *work)
 {
     const lp_backend *backend = trainer->backend;
     const lp_row_union *rows = work->update.rows;
@@ -420,7 +434,10 @@ static void reduce(lp_trainer *trainer, const step_work *work)
         lp_row_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
     if (times)
         times->join = rows ? lap(&mark) : 0;
-    if (backend->reduce)
+    if (trainer->comm)
+        work->update.rows = lp_rank_sums_add(&trainer->rank_sums, &trainer->adam, rows, &trainer->vocabulary,
+                                             work->pass.loss, trainer->stop);
+    else if (backend->reduce)
         backend->reduce(backend->context, &trainer->adam, rows);
     if (samples_frequencies(trainer))
         lp_sampler_backward(&trainer->sampler, trainer->options.run.seed, work->pass.step, trainer->parameters,

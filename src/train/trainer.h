@@ -11,6 +11,7 @@
 #include "model/sampler.h"
 #include "evaluate/evaluator.h"
 #include "train/item_init.h"
+#include "train/rank_sums.h"
 #include "data/batch/prefetch.h"
 #include "train/train_options.h"
 
@@ -47,6 +48,9 @@ struct lapse_trainer {
     lp_runner runner;
     lp_sampler sampler; /* of sampled encodings; empty for others */
     lp_adam adam;
+    lapse_comm *comm; /* NULL: one process; not owned */
+    lp_rank_sums rank_sums;
+    bool stop; /* the caller of this rank wants to stop: known to all after the next step */
     float *parameters; /* current, in the backend's memory; owned */
     float *average,
         *newest;    /* with ema_decay, in host memory: the average over epochs, and a copy of `parameters`; owned */

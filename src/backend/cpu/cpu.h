@@ -49,11 +49,17 @@ const lp_cpu_adam *lp_cpu_adam_kernels(void);
 
 /* The sum over shards and Adam's step, on adam->threads threads. */
 void lp_cpu_reduce(const lp_adam *adam, const lp_row_union *rows);
+/* Adds vectors [count], each the sum over a node of the tree of reduce.h that begins at shard[i]; nodes ascend and are disjoint. `sum` is
+ * none of them. */
+void lp_cpu_add_nodes(int threads, size_t count, int nodes, const uint32_t *shard, const float *const *node, float *sum);
 void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *rows, float *parameters);
 
 /* Whether kernels may run on several threads at once. A sequential build of OpenBLAS is not thread-safe: it gives wrong
  * results. */
 bool lp_cpu_threads_safe(void);
+
+/* The CPU that OpenBLAS chose its kernels for. */
+const char *lp_cpu_blas_core(void);
 
 /* Called once, before any product. */
 void lp_cpu_blas_init(void);

@@ -4,7 +4,6 @@
 #include "backend/cpu/cpu.h"
 #include "backend/reduce.h"
 #include "base/assert.h"
-#include "base/assert.h"
 #include "base/threads.h"
 
 #include <math.h>
@@ -17,6 +16,7 @@ typedef struct adam_job {
     const lp_row_union *rows; /* NULL if there are no tables */
     float *parameters;
     const lp_cpu_adam *kernels;
+    int end_shard; /* of the sum */
     int chunks; /* tasks of dense parameters; later tasks are table rows */
     lp_adam_factors factors;
 } adam_job;
@@ -170,8 +170,8 @@ static void reduce_dense(const adam_job *job, tree *t, int chunk)
     span s = dense_span(job, chunk);
     for (size_t i = 0; i < s.count; i += PIECE) {
         t->count = s.count - i < PIECE ? s.count - i : PIECE;
-        t->total = s.gradients + i;
-        for (int shard = 0; shard < adam->shards; shard++)
+        t->total = s.gradients + (size_t)adam->first_shard * dense + i;
+        for (int shard = adam->first_shard; shard < job->end_shard; shard++)
             add_leaf(t, (uint32_t)shard, s.gradients + (size_t)shard * dense + i);
         finish_tree(t);
     }
@@ -182,6 +182,12 @@ static void reduce_row(const adam_job *job, tree *t, const lp_table *table, int 
     const lp_adam *adam = job->adam;
     const int32_t *index = job->rows->item_index + job->rows->first[row];
     int entries = entry_count(job, row);
+    while (entries > 0 && *index / adam->item_capacity < adam->first_shard)
+        index++, entries--;
+    while (entries > 0 && index[entries - 1] / adam->item_capacity >= job->end_shard)
+        entries--;
+    if (entries < 2)
+        return;
     for (int c = 0; c < table->cols; c += PIECE) {
         t->count = (size_t)(table->cols - c < PIECE ? table->cols - c : PIECE);
         t->total = row_gradient(adam, table, index[0]) + c;
@@ -282,6 +288,39 @@ static void step_task(void *context, int task, int worker)
     }
 }
 
+typedef struct node_job {
+    size_t count;
+    int nodes;
+    const uint32_t *shard;
+    const float *const *node;
+    float *sum;
+} node_job;
+
+static void add_nodes_task(void *context, int task, int worker)
+{
+    (void)worker;
+    const node_job *job = context;
+    tree t;
+    t.kernels = lp_cpu_adam_kernels();
+    t.nodes = 0;
+    size_t begin = (size_t)task * CHUNK, end = begin + CHUNK < job->count ? begin + CHUNK : job->count;
+    for (size_t i = begin; i < end; i += PIECE) {
+        t.count = end - i < PIECE ? end - i : PIECE;
+        t.total = job->sum + i;
+        for (int n = 0; n < job->nodes; n++)
+            add_leaf(&t, job->shard[n], job->node[n] + i);
+        if (t.nodes == 1)
+            memcpy(t.total, t.node[0], t.count * sizeof *t.total);
+        finish_tree(&t);
+    }
+}
+
+void lp_cpu_add_nodes(int threads, size_t count, int nodes, const uint32_t *shard, const float *const *node, float *sum)
+{
+    node_job job = {count, nodes, shard, node, sum};
+    lp_threads_run(threads, (int)((count + CHUNK - 1) / CHUNK), add_nodes_task, &job);
+}
+
 static adam_job job_of(const lp_adam *adam, const lp_row_union *rows, float *parameters)
 {
     size_t dense = adam->size - adam->table_size;
@@ -289,6 +328,7 @@ static adam_job job_of(const lp_adam *adam, const lp_row_union *rows, float *par
                       .rows = rows,
                       .parameters = parameters,
                       .kernels = lp_cpu_adam_kernels(),
+                      .end_shard = adam->end_shard ? adam->end_shard : adam->shards,
                       .chunks = (int)((dense + CHUNK - 1) / CHUNK)};
 }
 
@@ -300,7 +340,7 @@ static int task_count(const adam_job *job)
 void lp_cpu_reduce(const lp_adam *adam, const lp_row_union *rows)
 {
     adam_job job = job_of(adam, rows, NULL);
-    if (adam->shards > 1)
+    if (job.end_shard - adam->first_shard > 1)
         lp_threads_run(adam->threads, task_count(&job), reduce_task, &job);
 }
 

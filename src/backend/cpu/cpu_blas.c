@@ -42,3 +42,8 @@ void lp_cpu_blas_end(int threads)
     if (threads != 1)
         set_threads(threads);
 }
+
+const char *lp_cpu_blas_core(void)
+{
+    return openblas_get_corename();
+}

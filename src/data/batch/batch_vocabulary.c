@@ -222,49 +222,51 @@ static bool entries_match(const lp_row_union *rows, const lp_batch *batch)
     return good;
 }
 
-/* The union of one shard is its list. */
-static void copy_list(lp_row_union *rows, const lp_batch *batch)
+/* The union of one list is the list. */
+static void copy_list(lp_row_union *rows, const int32_t *items, int count)
 {
-    rows->count = batch->shard_items[0];
-    for (int32_t i = 0; i < rows->count; i++) {
-        rows->row[i] = batch->item[i];
+    rows->count = count;
+    for (int32_t i = 0; i < count; i++) {
+        rows->row[i] = items[i];
         rows->first[i] = rows->item_index[i] = i;
     }
-    rows->first[rows->count] = rows->count;
+    rows->first[count] = count;
 }
 
-void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_batch *batch)
+void lp_row_union_of_lists(lp_row_union *rows, lp_batch_vocabulary *lists, int lists_count, int stride,
+                           const int32_t *items, const int *counts)
 {
-    if (batch->shard_count == 1) {
-        copy_list(rows, batch);
+    if (lists_count == 1) {
+        copy_list(rows, items, counts[0]);
         return;
     }
     lp_mark *marks = lists->marks[0];
-    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[0]), rows->row,
-                      0,     batch->shard_count * batch->item_capacity,         lists->items};
+    item_list list = {marks, next_stamp(marks, lists->items, &lists->lists[0]), rows->row, 0, lists_count * stride,
+                      lists->items};
     int32_t *next = rows->first + 1; /* next[i]: the number of entries of row i, then where they begin, then where
                                       * they end */
-    for (int shard = 0; shard < batch->shard_count; shard++) {
-        const int32_t *items = batch->item + (size_t)shard * (size_t)batch->item_capacity;
-        for (int i = 0; i < batch->shard_items[shard]; i++) {
+    for (int l = 0; l < lists_count; l++)
+        for (int i = 0; i < counts[l]; i++) {
             int before = list.count;
-            int32_t row = index_of(&list, items[i]);
+            int32_t row = index_of(&list, items[(size_t)l * (size_t)stride + (size_t)i]);
             next[row] = list.count > before ? 1 : next[row] + 1;
         }
-    }
     int32_t sum = 0;
     for (int i = 0; i < list.count; i++) {
         int32_t entries = next[i];
         next[i] = sum;
         sum += entries;
     }
-    for (int shard = 0; shard < batch->shard_count; shard++) {
-        int32_t first = shard * batch->item_capacity;
-        for (int i = 0; i < batch->shard_items[shard]; i++)
-            rows->item_index[next[marks[batch->item[first + i]].index]++] = first + i;
-    }
+    for (int l = 0; l < lists_count; l++)
+        for (int i = 0; i < counts[l]; i++)
+            rows->item_index[next[marks[items[l * stride + i]].index]++] = l * stride + i;
     rows->first[0] = 0;
     rows->count = list.count;
+}
+
+void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_batch *batch)
+{
+    lp_row_union_of_lists(rows, lists, batch->shard_count, batch->item_capacity, batch->item, batch->shard_items);
     LP_ASSERT(is_union(rows, batch));
     LP_ASSERT(entries_match(rows, batch));
 }

@@ -50,6 +50,10 @@ typedef struct lp_row_union {
 /* Allocates for any batch with the capacity of this one. */
 lapse_status lp_row_union_init(lp_row_union *rows, const lp_batch *batch, lapse_error *error);
 void lp_row_union_clear(lp_row_union *rows);
+/* The union of lists: list l has the counts[l] items from items + l * stride on. Rows are in the order of their first occurrence, and
+ * item_index is l * stride + index in the list. */
+void lp_row_union_of_lists(lp_row_union *rows, lp_batch_vocabulary *lists, int lists_count, int stride,
+                           const int32_t *items, const int *counts);
 void lp_row_union_make(lp_row_union *rows, lp_batch_vocabulary *lists, const lp_batch *batch);
 
 #endif
