@@ -4,8 +4,6 @@
  */
 #include "comm/mpi_plugin.h"
 
-#include "base/memory.h"
-
 #include <mpi.h>
 #include <stdio.h>
 #include <string.h>
@@ -198,8 +196,8 @@ static void close_comm(void *context)
     MPI_Cancel(&comm->told);
     MPI_Request_free(&comm->told);
     MPI_Comm_free(&comm->world);
-    lp_free(comm->requests);
-    lp_free(comm->alive);
+    MPI_Free_mem(comm->requests);
+    MPI_Free_mem(comm->alive);
     if (comm->finalizes)
         MPI_Finalize();
 }
@@ -243,12 +241,10 @@ bool lp_mpi_open(int version, lapse_comm_functions *functions, char *library, si
     MPI_Comm_set_errhandler(state.world, MPI_ERRORS_RETURN);
     MPI_Comm_rank(state.world, &state.rank);
     MPI_Comm_size(state.world, &state.size);
-    state.requests = lp_alloc(2 * (size_t)state.size, sizeof *state.requests);
-    state.alive = lp_alloc((size_t)state.size, sizeof *state.alive);
-    if (!state.requests || !state.alive) {
-        snprintf(why, size, "out of memory");
+    if (failed(MPI_Alloc_mem((MPI_Aint)(2 * (size_t)state.size * sizeof *state.requests), MPI_INFO_NULL, &state.requests), why, size) ||
+        failed(MPI_Alloc_mem(state.size, MPI_INFO_NULL, &state.alive), why, size))
         return false;
-    }
+    memset(state.alive, 0, (size_t)state.size);
     MPI_Irecv(state.received, TEXT, MPI_BYTE, MPI_ANY_SOURCE, FAILURE_TAG, state.world, &state.told);
     *functions = (lapse_comm_functions){.context = &state,
                                         .rank = state.rank,
