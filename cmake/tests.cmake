@@ -62,7 +62,8 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
     target_include_directories(${name} PRIVATE include src tests)
     target_link_libraries(${name} PRIVATE ${LAPSE_TEST_LIBRARIES} lapse lapse_flags PkgConfig::CMOCKA PkgConfig::JANSSON Threads::Threads m)
     if(NOT name STREQUAL "test_allocations") # it replaces the functions of the C library itself
-      target_link_options(${name} PRIVATE -Wl,--wrap=aligned_alloc -Wl,--wrap=realloc -Wl,--undefined=__wrap_realloc)
+      target_link_options(${name} PRIVATE -Wl,--wrap=aligned_alloc -Wl,--wrap=realloc -Wl,--wrap=free
+        -Wl,--wrap=lp_alloc -Wl,--wrap=lp_alloc_raw -Wl,--wrap=lp_alloc_small_pages -Wl,--wrap=lp_free_large -Wl,--undefined=__wrap_realloc)
     endif()
     if(name STREQUAL "test_file")
       target_link_options(${name} PRIVATE -Wl,--wrap=openat)
