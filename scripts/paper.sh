@@ -98,17 +98,14 @@ sessions_table() { if sessions; then table "$@"; else failed=1; fi; }
 
 for part in $parts; do
     case $part in
-    stackoverflow) # table 2, first panel, in two forms
-        stackoverflow_table stackoverflow-unknown
-        stackoverflow_table stackoverflow-known
+    stackoverflow) # table 2, first panel
+        stackoverflow_table stackoverflow
         ;;
     movielens) # table 2, second panel
-        movielens_table movielens-unknown
-        movielens_table movielens-known
+        movielens_table movielens
         ;;
     sessions) # table 2, third panel
-        sessions_table sessions-unknown
-        sessions_table sessions-known
+        sessions_table sessions
         ;;
     sensitivity) # figures 1a, 1b, 5 and 6
         for plan in invcdf harmonics time-dims dims; do movielens_table movielens-$plan; done
