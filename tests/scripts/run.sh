@@ -286,6 +286,7 @@ expect "packages: as root, installation fails" \
 
 # ----------------------------------------------------------------------------------------------- the map ------
 
+expect "docs/paper.md: its numbers are those of bench/results/paper" "0 wrong" "$(python3 tests/scripts/check_paper.py | tail -n 1 | sed 's/.*, //')"
 expect "ARCHITECTURE.md: its statements are true" "30 statements checked, 0 false" "$(python3 tests/scripts/check_map.py | tail -n 3)"
 sed 's|`src/nn/attention_block.c`|`src/nn/attention_blocks.c`|; /^| `src\/bench` /d' ARCHITECTURE.md >"$work/page.md"
 expect "ARCHITECTURE.md: false statements are found" "false: every file that the page names exists: src/nn/attention_blocks.c
