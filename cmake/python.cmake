@@ -19,10 +19,21 @@ target_link_options(lapse_python PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR
 set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
   INSTALL_RPATH_USE_LINK_PATH OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/lapse.map)
-add_custom_target(python DEPENDS lapse_python ${interface})
+
+# The options of every call, for type checkers: the library is asked. A build for another machine takes those of one for this machine.
+set(LAPSE_PYTHON_OPTIONS "" CACHE FILEPATH "The module _options.py of a build that runs here, for a build that does not")
+set(options ${CMAKE_CURRENT_BINARY_DIR}/python/_options.py)
+if(LAPSE_PYTHON_OPTIONS)
+  configure_file(${LAPSE_PYTHON_OPTIONS} ${options} COPYONLY)
+else()
+  add_custom_command(OUTPUT ${options} VERBATIM COMMENT "Writing the Python description of all options"
+    COMMAND ${Python_EXECUTABLE} ${CMAKE_CURRENT_SOURCE_DIR}/python/make_options.py $<TARGET_FILE:lapse_python> ${interface} ${options}
+    DEPENDS lapse_python ${interface} python/make_options.py)
+endif()
+add_custom_target(python DEPENDS lapse_python ${interface} ${options})
 
 install(TARGETS lapse_python LIBRARY DESTINATION lapse COMPONENT python)
-install(FILES ${interface} DESTINATION lapse COMPONENT python)
+install(FILES ${interface} ${options} DESTINATION lapse COMPONENT python)
 if(TARGET lapse_cuda)
   add_dependencies(python lapse_cuda)
   install(TARGETS lapse_cuda LIBRARY DESTINATION lapse COMPONENT python)

@@ -6,22 +6,24 @@
 [1, 2]
 """
 
+from . import _c
 from ._c import (FileError, FormatError, InputError, InternalError, LapseError, OutOfMemoryError, UnknownError,
-                 UsageError, lib, text)
+                 UsageError)
 from ._table import Table
 from .client import Client, ServerError
 from .comparing import Comparison, compare, protocols, tune
 from .dataset import Dataset
-from .estimators import Classifier, Recommender
+from .estimators import Classifier, NotFittedError, Recommender
 from .model import Model, Scores
 from .session import Session
-from .training import options, train
+from .training import Callback, Progress, options, train
 from .verbs import Vectors, bound, pretrain, simulate
 
-__version__ = text(lib.lapse_version())
+__version__: str = _c.text(_c.lib.lapse_version()) or ""
 read_csv = Dataset.read_csv
 load = Model.load
 
-__all__ = ["Classifier", "Client", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError", "LapseError", "Model",
-           "OutOfMemoryError", "Recommender", "Scores", "ServerError", "Session", "Table", "UnknownError", "UsageError", "Vectors", "bound",
-           "compare", "load", "options", "pretrain", "protocols", "read_csv", "simulate", "train", "tune"]
+__all__ = ["Callback", "Classifier", "Client", "Comparison", "Dataset", "FileError", "FormatError", "InputError", "InternalError",
+           "LapseError", "Model", "NotFittedError", "OutOfMemoryError", "Progress", "Recommender", "Scores", "ServerError", "Session",
+           "Table", "UnknownError", "UsageError", "Vectors", "bound", "compare", "load", "options", "pretrain", "protocols", "read_csv",
+           "simulate", "train", "tune"]

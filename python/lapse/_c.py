@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
 import difflib
 import os
 from typing import Any, Iterable, Optional, Union
@@ -12,8 +11,6 @@ from ._interface import ffi
 lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "liblapse.so"))
 NULL = ffi.NULL
 lib.lapse_wording_set(lib.LAPSE_WORDING_PYTHON)  # sentences have event="item", where the tool says --event item
-
-TimeLike = Union[float, int, str, datetime.datetime, datetime.date]
 
 
 class LapseError(Exception):
@@ -104,11 +101,19 @@ def top_of(top: int, size: int) -> int:
     return max(1, min(top or size, size)) if size else max(1, top)
 
 
+# What other libraries call an option.
+OTHER_NAMES = {"lr": "learning_rate", "random_state": "seed", "n_epochs": "epochs", "max_epochs": "epochs", "batch_size": "batch",
+               "weight_decay": "l2", "embedding_dim": "dims", "hidden_size": "dims", "num_heads": "heads", "n_heads": "heads",
+               "num_layers": "blocks", "n_layers": "blocks", "n_jobs": "threads", "early_stopping": "patience", "optimizer_lr": "learning_rate",
+               "user": "sequence", "item": "event", "timestamp": "time", "user_col": "sequence", "sep": "delimiter", "tz": "timezone"}
+
+
 def unknown_option(kind: str, name: str, known: Iterable[str]) -> UsageError:
     """The error of an option that does not exist, with the most similar names, or all."""
-    similar = difflib.get_close_matches(name, list(known))
+    known = set(known)
+    similar = [OTHER_NAMES[name]] if OTHER_NAMES.get(name) in known else difflib.get_close_matches(name, list(known))
     return UsageError(f"there is no {kind} option '{name}': " + (
-        f"did you mean {' or '.join(similar)}?" if similar else f"the options are {', '.join(sorted(known))}"))
+        f"did you mean {' or '.join(similar)}?" if similar else f"the options are {', '.join(sorted(known))}"), option=name)
 
 
 def encode(value: Union[str, os.PathLike]) -> bytes:
@@ -134,29 +139,6 @@ class Keeper:
     def strings(self, values: Any) -> Any:
         self.kept.append(ffi.new("const char *[]", [self.string(value) for value in values] or [NULL]))
         return self.kept[-1]
-
-
-def seconds(time: TimeLike) -> float:
-    """A time as unix seconds: a number, ISO 8601 with a zone, or a datetime; one without a zone is UTC."""
-    if isinstance(time, str):
-        out = ffi.new("double *")
-        call(lib.lapse_time_parse, encode(time), out)
-        return out[0]
-    if isinstance(time, datetime.date) and not isinstance(time, datetime.datetime):
-        time = datetime.datetime(time.year, time.month, time.day)
-    if isinstance(time, datetime.datetime):
-        zoned = time if time.tzinfo else time.replace(tzinfo=datetime.timezone.utc)
-        return zoned.timestamp()
-    return float(time)
-
-
-def duration(length: Union[float, int, str, datetime.timedelta]) -> float:
-    """A duration in seconds: a number, a text with its unit such as "15m", or a timedelta."""
-    if isinstance(length, str):
-        out = ffi.new("double *")
-        call(lib.lapse_duration_parse, encode(length), out)
-        return out[0]
-    return length.total_seconds() if isinstance(length, datetime.timedelta) else float(length)
 
 
 def properties(function: Any, handle: Any) -> dict:

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import ctypes
-from typing import Any, Dict, List, Optional, Tuple, Union
+import datetime
+import html
+import uuid
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
-from ._c import NULL, ffi
+from ._c import NULL, UsageError, ffi
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 _new_capsule = ctypes.pythonapi.PyCapsule_New
 _new_capsule.restype = ctypes.py_object
@@ -19,14 +27,77 @@ _capsule_pointer.argtypes = [ctypes.py_object, ctypes.c_char_p]
 STREAM = b"arrow_array_stream"
 
 
-class Names:
-    """A column of texts: codes[i] is the index of text i in names."""
+class Texts:
+    """Many texts as UTF-8, one after the other: text i is data[offsets[i] : offsets[i + 1]] without the NUL at its end."""
 
-    def __init__(self, codes: np.ndarray, names: List[str]) -> None:
-        self.codes, self.names = np.ascontiguousarray(codes, dtype=np.int32), names
+    def __init__(self, data: bytes, offsets: np.ndarray) -> None:
+        self.data, self.offsets = data, offsets
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    def __getitem__(self, index: int) -> str:
+        return self.data[int(self.offsets[index]) : int(self.offsets[index + 1]) - 1].decode()
+
+    def list(self) -> List[str]:
+        return self.data.decode().split("\0")[:-1]
+
+
+def _integers(texts: List[str]) -> np.ndarray:
+    numbers = np.array(texts)
+    for kind in (np.int64, np.uint64):
+        try:
+            return numbers.astype(kind)
+        except (OverflowError, ValueError):
+            pass
+    return np.array([int(text) for text in texts], dtype=object)
+
+
+# What ids were before they became text, by the name in the property `type.event`: the values of texts.
+_TYPES: Dict[str, Callable[[List[str]], np.ndarray]] = {
+    "integer": _integers,
+    "float": lambda texts: np.array(texts).astype(np.float64),
+    "boolean": lambda texts: np.array(texts) == "true",
+    "date": lambda texts: np.array([text[:10] for text in texts], dtype="datetime64[D]"),
+    "timestamp": lambda texts: np.array([text.rstrip("Z") for text in texts], dtype="datetime64[us]"),
+    "uuid": lambda texts: np.array([uuid.UUID(text) for text in texts], dtype=object),
+}
+
+
+def typed(texts: Sequence[str], kind: Optional[str]) -> np.ndarray:
+    """Ids as what they were: integers, UUIDs, ...; texts where that is not possible, as of sessions, "7/1"."""
+    texts = list(texts)
+    if kind in _TYPES and texts:
+        try:
+            return _TYPES[kind](texts)
+        except (ValueError, OverflowError):
+            pass
+    return np.array(texts, dtype=object)
+
+
+class Names:
+    """A column of ids: codes[i] is the index of id i in names, which are texts; `kind` is what they were before."""
+
+    def __init__(self, codes: np.ndarray, names: Union[Sequence[str], Texts], kind: Optional[str] = None) -> None:
+        self.codes, self.kind = np.ascontiguousarray(codes, dtype=np.int32), kind if kind in _TYPES else None
+        self._names, self._values = names, None  # type: Any
 
     def __len__(self) -> int:
         return len(self.codes)
+
+    @property
+    def names(self) -> List[str]:
+        if isinstance(self._names, Texts):
+            self._names = self._names.list()
+        return self._names  # type: ignore[no-any-return]
+
+    def values(self, codes: Optional[np.ndarray] = None) -> np.ndarray:
+        """The ids as what they were; with codes, of these only, without reading all names."""
+        if codes is not None and self._values is None:
+            return typed([self._names[code] for code in codes], self.kind)
+        if self._values is None:
+            self._values = typed(self.names, self.kind)
+        return self._values[self.codes if codes is None else codes]  # type: ignore[no-any-return]
 
 
 class Times:
@@ -51,21 +122,27 @@ class Times:
 
 
 Column = Union[np.ndarray, Names, Times]
+Cell = Union[str, int, float, bool, datetime.date, datetime.datetime, uuid.UUID, None]
 
 
 class Table:
-    """A table of results. pandas, Polars, PyArrow and DuckDB read it through the Arrow protocol.
+    """A table of results. pandas, Polars, PyArrow and DuckDB read it through the Arrow protocol; iteration gives its rows.
 
     >>> table = lapse.Table({"lag": [1.0, 2.0], "kernel": [0.5, 0.25]})
     >>> table.column_names, len(table), table["kernel"].tolist()
     (['lag', 'kernel'], 2, [0.5, 0.25])
+    >>> [row["lag"] for row in table]
+    [1.0, 2.0]
     """
 
-    def __init__(self, columns: Dict[str, Any]) -> None:
+    def __init__(self, columns: "Mapping[str, object]") -> None:
         self._columns: Dict[str, Column] = {
-            name: column if isinstance(column, (Names, Times)) else np.asarray(column)
+            str(name): column if isinstance(column, (Names, Times)) else np.asarray(column)
             for name, column in columns.items()
         }
+        if len({len(column) for column in self._columns.values()}) > 1:
+            raise UsageError("the columns of a table need the same length: " + ", ".join(
+                f"{name} has {len(column)}" for name, column in self._columns.items()))
 
     @property
     def column_names(self) -> List[str]:
@@ -75,18 +152,29 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self._columns.values()))) if self._columns else 0
 
-    def __getitem__(self, name: str) -> np.ndarray:
-        """A column as a NumPy array: texts as objects, times as datetime64[us] in UTC."""
-        column = self._columns[name]
-        if isinstance(column, Names):
-            return np.array(column.names, dtype=object)[column.codes]
-        return column.micro().view("datetime64[us]") if isinstance(column, Times) else column
+    def _column(self, name: str) -> Column:
+        if name not in self._columns:
+            raise KeyError(f"there is no column {name!r}: the columns are {', '.join(self._columns)}")
+        return self._columns[name]
 
-    def to_dict(self) -> Dict[str, list]:
-        """The columns as lists."""
-        return {name: self[name].tolist() for name in self._columns}
+    def __getitem__(self, name: str) -> "np.ndarray[Any, Any]":
+        """A column as a NumPy array: ids as what they were at import, texts as objects, times as datetime64[us] in UTC."""
+        return _head(self._column(name), None)
 
-    def to_pandas(self) -> Any:
+    def __iter__(self) -> "Iterator[Dict[str, Cell]]":
+        """The rows, as dicts."""
+        columns = [_python(column, None) for column in self._columns.values()]
+        return (dict(zip(self._columns, row)) for row in zip(*columns))
+
+    def to_dict(self) -> "Dict[str, List[Union[str, int, float, bool, None]]]":
+        """The columns as lists that JSON takes: times as ISO 8601, None where a number is not finite or a time is missing.
+
+        >>> lapse.Table({"kernel": [0.5, float("nan")]}).to_dict()
+        {'kernel': [0.5, None]}
+        """
+        return {name: [_json(value) for value in _python(column, None)] for name, column in self._columns.items()}
+
+    def to_pandas(self) -> "pandas.DataFrame":
         """The table as a pandas DataFrame. Times have the zone UTC."""
         import pandas
 
@@ -96,45 +184,71 @@ class Table:
                 frame[name] = frame[name].dt.tz_localize("UTC")
         return frame
 
-    def to_polars(self) -> Any:
+    def to_polars(self) -> "polars.DataFrame":
         """The table as a Polars DataFrame."""
         import polars
 
         return polars.DataFrame(self)
 
-    def to_arrow(self) -> Any:
+    def to_arrow(self) -> "pyarrow.Table":
         """The table as a PyArrow table."""
         import pyarrow
 
         return pyarrow.table(self)
 
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+    def __arrow_c_stream__(self, requested_schema: Optional[object] = None) -> object:
         """The Arrow PyCapsule protocol: a stream of one array. The schema is always that of the table."""
         return _new_stream(self._columns, len(self))
 
+    def _shown(self) -> List[List[str]]:
+        columns = [[_short(value) for value in _python(column, 10)] for column in self._columns.values()]
+        return [list(row) for row in zip(*columns)]
+
     def __repr__(self) -> str:
-        shown = min(len(self), 10)
-        rows = [self.column_names] + [
-            [_short(self[name][i]) for name in self._columns] for i in range(shown)
-        ]
-        widths = [max(len(str(row[c])) for row in rows) for c in range(len(self._columns))]
-        lines = ["  ".join(str(cell).ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
-        return "\n".join(lines + ([f"... {len(self)} rows"] if len(self) > shown else []))
+        rows = [self.column_names, *self._shown()]
+        widths = [max(len(row[c]) for row in rows) for c in range(len(self._columns))]
+        lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths)).rstrip() for row in rows]
+        return "\n".join(lines + ([f"... {len(self)} rows"] if len(self) >= len(rows) else []))
 
     def _repr_html_(self) -> str:
-        import html
+        def row(cells: Sequence[str], tag: str) -> str:
+            return "<tr>" + "".join(f"<{tag}>{html.escape(cell)}</{tag}>" for cell in cells) + "</tr>"
 
-        def row(cells: Any, tag: str) -> str:
-            return "<tr>" + "".join(f"<{tag}>{html.escape(str(cell))}</{tag}>" for cell in cells) + "</tr>"
-
-        shown = min(len(self), 10)
-        body = "".join(row([_short(self[name][i]) for name in self._columns], "td") for i in range(shown))
-        note = f"<p>{len(self)} rows</p>" if len(self) > shown else ""
+        shown = self._shown()
+        body = "".join(row(cells, "td") for cells in shown)
+        note = f"<p>{len(self)} rows</p>" if len(self) > len(shown) else ""
         return f"<table>{row(self.column_names, 'th')}{body}</table>{note}"
 
 
-def _short(value: Any) -> Any:
-    return f"{value:.4g}" if isinstance(value, (float, np.floating)) else value
+def _head(column: Column, count: Optional[int]) -> np.ndarray:
+    """The first values of a column (None: all) as a NumPy array."""
+    if isinstance(column, Names):
+        return column.values() if count is None else column.values(column.codes[:count])
+    if isinstance(column, Times):
+        return Times(column.seconds[:count]).micro().view("datetime64[us]")
+    return column[:count]
+
+
+def _python(column: Column, count: Optional[int]) -> List[Any]:
+    """The first values of a column as objects of Python; times are aware datetimes, or None."""
+    values: List[Any] = _head(column, count).tolist()
+    if isinstance(column, Times):
+        return [value.replace(tzinfo=datetime.timezone.utc) if isinstance(value, datetime.datetime) else None for value in values]
+    return values
+
+
+def _short(value: Any) -> str:
+    if isinstance(value, datetime.datetime):
+        return value.isoformat(sep=" ", timespec="seconds").replace("+00:00", "Z")
+    return f"{value:.4g}" if isinstance(value, float) else "" if value is None else str(value)
+
+
+def _json(value: Any) -> Any:
+    if isinstance(value, float):
+        return value if value - value == 0 else None
+    if isinstance(value, datetime.datetime):
+        return value.isoformat().replace("+00:00", "Z")
+    return value if isinstance(value, (str, int, bool)) or value is None else str(value)
 
 
 def is_table(value: Any) -> bool:
@@ -144,7 +258,12 @@ def is_table(value: Any) -> bool:
 
 def stream_of(table: Any) -> Tuple[Any, Any]:
     """The Arrow stream of a table, and the capsule that owns it."""
-    capsule = table.__arrow_c_stream__()
+    try:
+        capsule = table.__arrow_c_stream__()
+    except ImportError:
+        raise
+    except Exception as error:  # of PyArrow, for what it cannot convert
+        raise UsageError(f"this {type(table).__name__} cannot be read as Arrow: {error}") from error
     return ffi.cast("struct ArrowArrayStream *", _capsule_pointer(capsule, STREAM)), capsule
 
 
@@ -249,20 +368,42 @@ _FORMATS = {"f8": b"g", "f4": b"f", "i8": b"l", "i4": b"i", "u8": b"L", "u4": b"
 
 def _part(column: Column) -> Part:
     if isinstance(column, Names):
+        missing = column.codes < 0
+        valid = np.packbits(~missing, bitorder="little") if missing.any() else None
+        if column.kind and valid is None and column.values().dtype != object:
+            return _part(column.values())
+        if isinstance(column._names, Texts):
+            data, ends = column._names.data, column._names.offsets.astype(np.int64)
+            # Arrow has no NUL after a text, so each one is a byte shorter.
+            offsets = ends - np.arange(len(ends))
+            return b"i", [valid, column.codes], [None, offsets, np.frombuffer(data.replace(b"\0", b"") + b"\0", dtype=np.uint8)]
         coded = [name.encode("utf-8") for name in column.names]
         offsets = np.zeros(len(coded) + 1, dtype=np.int64)
         np.cumsum([len(name) for name in coded], out=offsets[1:])
-        return b"i", [None, column.codes], [None, offsets, np.frombuffer(b"".join(coded) + b"\0", dtype=np.uint8)]
+        return b"i", [valid, column.codes], [None, offsets, np.frombuffer(b"".join(coded) + b"\0", dtype=np.uint8)]
     if isinstance(column, Times):
         known = column.known()
         return b"tsu:UTC", [None if known.all() else np.packbits(known, bitorder="little"), column.micro()], []
     if column.dtype == bool:
         return b"b", [None, np.packbits(column, bitorder="little")], []
+    if column.dtype.kind == "M":
+        return _part(Times((column - np.datetime64(0, "s")) / np.timedelta64(1, "s")))
     if column.dtype.kind in "OU":
-        names, codes = np.unique(column.astype(str), return_inverse=True)
-        return _part(Names(codes, [str(name) for name in names]))
+        return _part(coded_names(column))
     values = np.ascontiguousarray(column)
+    values = values if values.dtype.str[1:] in _FORMATS else values.astype(np.int32 if values.dtype.kind in "iu" else np.float64)
     return _FORMATS[values.dtype.str[1:]], [None, values], []
+
+
+def coded_names(column: np.ndarray) -> Names:
+    """A column of texts and other objects as texts and their codes; None and NaN are missing."""
+    known: Dict[Any, int] = {}
+    codes = np.empty(len(column), np.int32)
+    for i, value in enumerate(column.tolist()):
+        codes[i] = -1 if value is None or value != value else known.setdefault(value, len(known))
+    kinds = {type(value) for value in known}
+    kind = "uuid" if kinds == {uuid.UUID} else "integer" if kinds == {int} else None
+    return Names(codes, [str(value) for value in known], kind)
 
 
 def _schema(out: Any, format: bytes, name: str, *kept: Any) -> Any:

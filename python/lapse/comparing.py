@@ -7,15 +7,25 @@ import math
 import os
 import sys
 import time
-from typing import Any, Callable, Dict, List, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Callable, Dict, List, Mapping, Optional, Sequence, Union
+
+import numpy as np
 
 from . import _c
 from ._c import NULL, call, encode, ffi, lib, text
 from ._table import Table
-from .dataset import dataset_of
+from ._values import Duration, Path, fill, integer, path_text
+from .dataset import Events, dataset_of
 from .model import Model
 from .training import check_option, set_options
 
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import CompareOptions, TrainOptions
+
+Progress = Dict[str, Union[int, float, str, None]]
+Value = Union[str, int, float, bool, None]
 Names = Union[str, Sequence[str], None]
 
 
@@ -69,7 +79,7 @@ class Comparison:
     def __init__(self, handle: Any) -> None:
         self._handle = handle
         info = lib.lapse_sweep_describe(self._handle)
-        self.metrics = [text(info.metric_names[m]) for m in range(info.metric_count)]
+        self.metrics = [(text(info.metric_names[m]) or "").replace("-", "_") for m in range(info.metric_count)]
         self.metric = self.metrics[info.metric]
         self.select, self.split, self.protocol = text(info.select), text(info.split), text(info.protocol)
         self.finished, self.total = info.finished, info.runs
@@ -134,9 +144,9 @@ class Comparison:
         return Table(dict(zip(("model", "seed", "epoch", "seconds", "valid"), map(list, zip(*lines)))) if lines else
                      {"model": []})
 
-    def save_svg(self, path: Union[str, os.PathLike], title: Optional[str] = None) -> None:
+    def save_svg(self, path: Path, title: Optional[str] = None) -> None:
         """Draws the validation scores against time."""
-        call(lib.lapse_sweep_save_svg, self._handle, encode(title) if title is not None else NULL, encode(path))
+        call(lib.lapse_sweep_save_svg, self._handle, encode(title) if title is not None else NULL, encode(path_text("path", path)))
 
     def __repr__(self) -> str:
         return f"<lapse.Comparison of {self._rows} rows, {self.finished} of {self.total} runs finished>"
@@ -168,16 +178,20 @@ def _plan(given: Dict[str, Any]) -> Any:
         name = name.replace("_", "-")
         if value is None:
             continue
+        value = _plain(name, value)
         if name == "grid":
-            described["grid"] = {option.replace("_", "-"): list(values) for option, values in value.items()}
+            described["grid"] = _grid(value)
         elif name == "rows":
             described["rows"] = [_row(row) for row in value]
         elif name in own:
-            described[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
+            described[name] = value
         else:
             check_option(name.replace("-", "_"))
-            described.setdefault("options", {})[name] = os.fspath(value) if isinstance(value, os.PathLike) else value
-    coded = json.dumps(described).encode()
+            described.setdefault("options", {})[name] = value
+    try:
+        coded = json.dumps(described).encode()
+    except TypeError as error:
+        raise _c.UsageError(f"a comparison takes texts, numbers and lists of them: {error}") from None
     try:
         call(lib.lapse_sweep_plan_parse, plan, coded, len(coded))
     except _c.InputError as error:  # the text is made of arguments: they are wrong, and the line says nothing
@@ -185,20 +199,38 @@ def _plan(given: Dict[str, Any]) -> Any:
     return plan
 
 
-def _row(row: Dict[str, Any]) -> Dict[str, Any]:
+def _plain(name: str, value: Any) -> Any:
+    """A value for JSON: numbers of NumPy and paths as those of Python; log_loss is log-loss to the tool."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, np.ndarray) or isinstance(value, (range, tuple)):
+        value = list(value)
+    if isinstance(value, list):
+        return [_plain(name, part) for part in value]
+    if isinstance(value, str) and name in ("metric", "select"):
+        return value.replace("_", "-")
+    return os.fspath(value) if isinstance(value, os.PathLike) else value
+
+
+def _grid(grid: Mapping[str, Sequence[Any]]) -> Dict[str, Any]:
+    return {name.replace("_", "-"): [_plain(name, value) for value in values] for name, values in grid.items()}
+
+
+def _row(row: Mapping[str, Any]) -> Dict[str, Any]:
     """name and grid of a row; everything else are its options."""
-    made: Dict[str, Any] = {"options": {k.replace("_", "-"): v for k, v in row.items() if k not in ("name", "grid")}}
+    made: Dict[str, Any] = {"options": {k.replace("_", "-"): _plain(k, v) for k, v in row.items() if k not in ("name", "grid")}}
     if "name" in row:
         made["name"] = row["name"]
     if "grid" in row:
-        made["grid"] = {option.replace("_", "-"): list(values) for option, values in row["grid"].items()}
+        made["grid"] = _grid(row["grid"])
     return made
 
 
-def compare(data: Any = None, models: Names = None, encodings: Names = None, seeds: Union[int, Sequence[int]] = 5,
-            grid: Optional[Dict[str, Sequence[Any]]] = None, rows: Optional[Sequence[Dict[str, Any]]] = None,
-            plan: Union[str, os.PathLike, None] = None, on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None,
-            progress: bool = True, **options: Any) -> Comparison:
+def compare(data: Optional[Events] = None, models: Names = None, encodings: Names = None, seeds: Union[int, str, Sequence[int]] = 5,
+            grid: Optional[Mapping[str, Sequence[Value]]] = None,
+            rows: Optional[Sequence[Mapping[str, Union[Value, Mapping[str, Sequence[Value]]]]]] = None,
+            plan: Optional[Path] = None, on_progress: Optional[Callable[[Progress], object]] = None,
+            progress: bool = True, **options: "Unpack[CompareOptions]") -> Comparison:
     """Trains models over encodings, a grid of option values and seeds, and compares them in one table.
 
     `rows` are further rows: dicts of training options, with a `name` and a `grid` of their own. `plan` is the JSON file of a
@@ -210,11 +242,12 @@ def compare(data: Any = None, models: Names = None, encodings: Names = None, see
     >>> c.rows["config"].tolist()[0].startswith("order ")
     True
     """
-    chosen = list(seeds) if not isinstance(seeds, int) else seeds
-    described = _plan({**options, "models": models, "encodings": encodings, "grid": grid, "rows": rows,
+    chosen = seeds if isinstance(seeds, str) else list(seeds) if hasattr(seeds, "__iter__") else integer("seeds", seeds)
+    given: Dict[str, Any] = dict(options)
+    described = _plan({**given, "models": models, "encodings": encodings, "grid": grid, "rows": rows,
                        "seeds": None if plan is not None and seeds == 5 else chosen})
     if plan is not None:
-        call(lib.lapse_sweep_plan_load, described, encode(plan))
+        call(lib.lapse_sweep_plan_load, described, encode(path_text("plan", plan)))
     if data is None:
         out = ffi.new("char[4096]")
         data = text(lib.lapse_sweep_plan_get(described, b"data", out, 4096))
@@ -241,9 +274,9 @@ def compare(data: Any = None, models: Names = None, encodings: Names = None, see
     return Comparison(comparison)
 
 
-def tune(data: Any, budget: Union[float, str] = 600, trials: int = 0, parallel: int = 0,
-         keep: Union[str, os.PathLike, None] = None, on_progress: Optional[Callable[[Dict[str, Any]], Any]] = None,
-         progress: bool = True, **options: Any) -> Model:
+def tune(data: Events, budget: Duration = 600, trials: int = 0, parallel: int = 0,
+         keep: Optional[Path] = None, on_progress: Optional[Callable[[Progress], object]] = None,
+         progress: bool = True, **options: "Unpack[TrainOptions]") -> Model:
     """Searches training options on the validation split within a budget of time, and returns the best model.
 
     `budget` is seconds or a text such as "10m". The first trial has the options as given, and options that are given are never
@@ -258,10 +291,9 @@ def tune(data: Any, budget: Union[float, str] = 600, trials: int = 0, parallel: 
     handle = ffi.new("lapse_train_options **")
     call(lib.lapse_train_options_new, handle)
     chosen = ffi.gc(handle[0], lib.lapse_train_options_free)
-    set_options(chosen, options)
-    limits, folder = ffi.new("lapse_tune_options *"), ffi.new("char[]", encode(keep)) if keep is not None else NULL
-    lib.lapse_tune_options_default(limits)
-    limits.seconds, limits.trials, limits.parallel, limits.folder = _c.duration(budget), trials, parallel, folder
+    set_options(chosen, dict(options))
+    keeper = _c.Keeper()
+    limits = fill(keeper, "lapse_tune_options", dict(seconds=budget, trials=trials, parallel=parallel, folder=keep))
     bar = _Bar(progress)
 
     def step(p: Any, _: Any) -> bool:

@@ -5,16 +5,24 @@ from __future__ import annotations
 import os
 import tempfile
 import warnings
-from typing import Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
+from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _c
-from ._c import NULL, Keeper, TimeLike, call, cards, encode, ffi, lib, text
-from ._table import Names, Table, Times
-from .dataset import FIELD_TYPES, Dataset, _view, dataset_of, names_of
+from ._c import NULL, Keeper, call, cards, encode, ffi, lib, text
+from ._table import Names, Table, Times, typed
+from ._values import (Duration, Id, Path, Time, duration, fill, fixed_time, flag, id_text, integer, moment, number, path_text, set_integer,
+                      time_list)
+from ._values import Times as TimesLike
+from .dataset import FIELD_TYPES, Dataset, Events, _view, dataset_of, names_of
 
-AtLike = Union[TimeLike, Sequence[TimeLike]]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from ._options import HistoryOptions, InspectOptions
+    from .session import Session
+
 TENSOR_TYPES = (np.float32, np.int32, np.uint8, np.uint64, np.float64)
 QUERY = np.dtype([("sequence", np.int64), ("time", np.float64)])
 CHOICE = np.dtype([("item", np.int64), ("score", np.float64), ("probability", np.float64)])
@@ -40,7 +48,7 @@ def _report_unanswered(without: np.ndarray) -> None:
                       stacklevel=3)
 
 
-class Scores(Mapping):
+class Scores(Mapping[str, float]):
     """Metrics by name; intervals are in `low` and `high`.
 
     >>> scores = model.evaluate(data, split="test")
@@ -49,11 +57,11 @@ class Scores(Mapping):
     """
 
     def __init__(self, values: Dict[str, float], low: Dict[str, float], high: Dict[str, float],
-                 info: Dict[str, Any]) -> None:
+                 info: Dict[str, Union[str, int, None]]) -> None:
         self._values, self.low, self.high, self.info = values, low, high, info
 
     def __getitem__(self, name: str) -> float:
-        return self._values[name.lower()]
+        return self._values[name.lower().replace("-", "_")]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._values)
@@ -82,22 +90,22 @@ class Model:
     # ------------------------------------------------------------------------------------------ files ----
 
     @classmethod
-    def load(cls, path: Union[str, os.PathLike]) -> "Model":
+    def load(cls, path: Path) -> "Model":
         """Loads a model file, which `lapse train` or `save` wrote.
 
         >>> lapse.Model.load("shop.safetensors").task
         'classify'
         """
         handle = ffi.new("lapse_model **")
-        call(lib.lapse_model_load, encode(path), handle)
+        call(lib.lapse_model_load, encode(path_text("path", path)), handle)
         return cls(handle[0])
 
-    def save(self, path: Union[str, os.PathLike]) -> None:
+    def save(self, path: Path) -> None:
         """Writes a model file: the same bytes as `lapse train` writes.
 
         >>> model.save("shop.safetensors")
         """
-        call(lib.lapse_model_save, self._handle, encode(path))
+        call(lib.lapse_model_save, self._handle, encode(path_text("path", path)))
 
     def to_bytes(self) -> bytes:
         """The bytes of the model's file.
@@ -124,7 +132,7 @@ class Model:
                 file.write(data)
             return cls.load(path)
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self) -> Tuple[Any, ...]:
         return Model.from_bytes, (self.to_bytes(),)
 
     def __copy__(self) -> "Model":
@@ -153,9 +161,14 @@ class Model:
         return self.properties.get("task", "classify")
 
     @property
-    def event_types(self) -> List[str]:
-        """The names of the event types that the model knows."""
-        return names_of(lib.lapse_model_event_type_name, self._handle, lib.lapse_model_event_type_count(self._handle))
+    def event_types(self) -> List[Id]:
+        """The names of the event types that the model knows, as what they were at import: texts, integers, ..."""
+        names = names_of(lib.lapse_model_event_type_name, self._handle, lib.lapse_model_event_type_count(self._handle))
+        return typed(names, self._kind("event")).tolist()
+
+    def _kind(self, target: str) -> Optional[str]:
+        """What event types were before they became text; None: text."""
+        return self.properties.get("type.event") if target in ("event", "item") else None
 
     @property
     def fields(self) -> Dict[str, str]:
@@ -214,7 +227,7 @@ class Model:
             self._scores = self.evaluate(self._data)
         return self._scores
 
-    def evaluate(self, data: Any, split: str = "test", cutoffs: Sequence[int] = (5, 10),
+    def evaluate(self, data: Events, split: str = "test", cutoffs: Sequence[int] = (5, 10),
                  protocol: str = "full-unseen", target: Optional[str] = None, bootstrap: int = 1000,
                  threads: int = 0, device: str = "auto", negatives: int = 0) -> Scores:
         """Metrics on a split: accuracy, log_loss and macro_f1 of a classifier; hit@K, ndcg@K and mrr of a recommender.
@@ -225,13 +238,12 @@ class Model:
         >>> "log_loss" in model.evaluate(data, split="valid")
         True
         """
-        dataset = self._histories(data)
+        dataset, keeper = self._histories(data), Keeper()
+        given = dict(split=split, target=target, bootstrap=bootstrap, threads=threads, device=device)
         if self.task == "recommend":
-            return self._rank(dataset, split, list(cutoffs), protocol, target, bootstrap, threads, device, negatives)
-        keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_scores *")
-        lib.lapse_evaluate_options_default(options)
-        options.split, options.target = keeper.string(split), keeper.string(target)
-        options.device, options.bootstrap, options.threads = keeper.string(device), bootstrap, threads
+            cuts = [integer("cutoffs", cut) for cut in cutoffs]
+            return self._rank(dataset, fill(keeper, "lapse_rank_options", {**given, "negatives": negatives}), cuts, protocol)
+        options, scores = fill(keeper, "lapse_evaluate_options", given), ffi.new("lapse_scores *")
         call(lib.lapse_evaluate, self._handle, dataset._handle, options, scores)
         values = {"accuracy": scores.accuracy, "log_loss": scores.log_loss, "macro_f1": scores.macro_f1}
         low = {"accuracy": scores.accuracy_low, "log_loss": scores.log_loss_low}
@@ -240,14 +252,9 @@ class Model:
         lib.lapse_scores_clear(scores)
         return Scores(values, low, high, info)
 
-    def _rank(self, dataset: Dataset, split: str, cutoffs: List[int], protocol: str, target: Optional[str],
-              bootstrap: int, threads: int, device: str, negatives: int) -> Scores:
-        keeper, options, scores = Keeper(), ffi.new("lapse_rank_options *"), ffi.new("lapse_rank_scores *")
-        lib.lapse_rank_options_default(options)
-        cuts = ffi.new("int[]", cutoffs)
-        options.split, options.cutoffs, options.cutoff_count = keeper.string(split), cuts, len(cutoffs)
-        options.negatives, options.bootstrap, options.threads = negatives, bootstrap, threads
-        options.device, options.target = keeper.string(device), keeper.string(target)
+    def _rank(self, dataset: Dataset, options: Any, cutoffs: List[int], protocol: str) -> Scores:
+        scores, cuts = ffi.new("lapse_rank_scores *"), ffi.new("int[]", cutoffs)
+        options.cutoffs, options.cutoff_count = cuts, len(cutoffs)
         call(lib.lapse_rank_evaluate, self._handle, dataset._handle, options, scores)
         try:
             found = [scores.whole.scores[i] for i in range(len(scores.whole.scores))]
@@ -257,7 +264,7 @@ class Model:
             means = {f"hit@{k}": one.hit[i] for i, k in enumerate(cutoffs)}
             means.update({f"ndcg@{k}": one.ndcg[i] for i, k in enumerate(cutoffs)})
             means["mrr"] = one.mrr
-            info = {"protocol": protocol, "split": split, "cases": scores.whole.cases, "items": scores.items}
+            info = {"protocol": protocol, "split": text(options.split), "cases": scores.whole.cases, "items": scores.items}
             return Scores(*({name: getattr(mean, part) for name, mean in means.items()}
                             for part in ("mean", "low", "high")), info)
         finally:
@@ -265,57 +272,61 @@ class Model:
 
     # ----------------------------------------------------------------------------------------- prediction ----
 
-    def _histories(self, data: Any, columns: Optional[Dict[str, Any]] = None) -> Dataset:
+    def _histories(self, data: Any, columns: Optional[Mapping[str, Any]] = None) -> Dataset:
         """A dataset with the model's fields. Columns that are not given are those of the training data."""
-        if isinstance(data, Dataset) or (isinstance(data, (str, os.PathLike)) and os.fspath(data).endswith(".lapse")):
+        if isinstance(data, Dataset) or (isinstance(data, (str, os.PathLike)) and str(os.fspath(data)).endswith(".lapse")):
             return dataset_of(data)
         known, given = self.properties, dict(columns or {})
         for role in ("sequence", "time", "event"):
             given[role] = given.get(role) or known.get(f"column.{role}")
+        if isinstance(given["event"], str):
+            given["event"] = given["event"].split(",")
         fields = self.fields
         given.setdefault("action", next((name for name, kind in fields.items() if kind == "action"), None))
         given["fields"] = [name for name, kind in fields.items() if kind == "category"]
         given["numbers"] = [name for name, kind in fields.items() if kind == "number"]
         return dataset_of(data, **given)
 
-    def predict(self, histories: Any, at: AtLike = "+1h", top: int = 10, unseen: bool = False,
+    def _answers_to(self, dataset: Dataset, at: object, top: int, unseen: bool, skip_unknown: bool, target: Optional[str],
+                    threads: int, states: Optional[np.ndarray] = None) -> Tuple[List[Any], np.ndarray, np.ndarray, np.ndarray, str]:
+        """The times as a list, the queries, their answers and how many each has, and the target."""
+        asked = time_list("at", at)
+        ends = dataset.times[dataset.offsets[1:].astype(np.int64) - 1]
+        queries = np.empty((dataset.sequences, len(asked)), QUERY)
+        queries["sequence"] = np.arange(dataset.sequences)[:, None]
+        for i, when in enumerate(asked):
+            relative, seconds = moment("at", when)
+            queries["time"][:, i] = ends + seconds if relative else seconds
+        target = target or self.targets[0]
+        size = lib.lapse_model_target_size(self._handle, encode(target))
+        keeper = Keeper()
+        options = fill(keeper, "lapse_predict_options", dict(target=target, top=_c.top_of(integer("top", top), size), unseen=unseen,
+                                                             skip_unknown=skip_unknown, threads=threads))
+        best, counts = np.zeros((queries.size, options.top), CHOICE), np.zeros(queries.size, np.int64)
+        if states is not None:
+            options.states = ffi.from_buffer("float[]", states)
+        call(lib.lapse_predict_all, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
+             queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
+             ffi.from_buffer("int64_t[]", counts))
+        _report_unanswered(counts[:: len(asked)] < 0 if len(asked) else np.zeros(0, bool))
+        return asked, queries.reshape(-1), best, counts, target
+
+    def predict(self, histories: Events, at: TimesLike = "+1h", top: int = 10, unseen: bool = False,
                 skip_unknown: bool = False, target: Optional[str] = None, threads: int = 0,
-                **columns: Any) -> Table:
+                **columns: "Unpack[HistoryOptions]") -> Table:
         """The most probable next events of every history, at each time.
 
-        `histories` is a table with the Arrow protocol, a path or a Dataset. A time is "+1h" (after the last event of
-        the history), ISO 8601, a datetime or unix seconds. `top` 0 is all of them. `unseen` leaves out the events of the
-        history, `skip_unknown` those that the model does not know: a history without any other has no row, which is a
-        warning, and an UnknownError if no history has one. The columns of the result: sequence, at, time, rank, event (or
-        item), score, probability.
+        `histories` is a table with the Arrow protocol, a path or a Dataset. A time is "+1h" or a timedelta (after the last
+        event of the history), "now", ISO 8601, a datetime or unix seconds. `top` 0 is all of them. `unseen` leaves out the
+        events of the history, `skip_unknown` those that the model does not know: a history without any other has no row,
+        which is a warning, and an UnknownError if no history has one. The columns of the result: sequence, at, time, rank,
+        event (or item), score, probability. Ids are what they were in the table: integers, UUIDs, ...
 
         >>> model.predict(frame, at=["+1h", "+7d"], top=2).column_names[:4]
         ['sequence', 'at', 'time', 'rank']
         """
         dataset = self._histories(histories, columns)
-        asked = [at] if isinstance(at, (str, float, int)) or not hasattr(at, "__iter__") else list(at)
-        ends = dataset.times[dataset.offsets[1:].astype(np.int64) - 1]
-        queries = np.empty((dataset.sequences, len(asked)), QUERY)
-        queries["sequence"] = np.arange(dataset.sequences)[:, None]
-        for i, when in enumerate(asked):
-            relative = isinstance(when, str) and when.startswith("+")
-            queries["time"][:, i] = ends + _c.duration(when[1:]) if relative else _c.seconds(when)
-        options, keeper = ffi.new("lapse_predict_options *"), Keeper()
-        lib.lapse_predict_options_default(options)
-        target = target or self.targets[0]
-        size = lib.lapse_model_target_size(self._handle, encode(target))
-        options.target, options.top = keeper.string(target), _c.top_of(top, size)
-        options.unseen, options.skip_unknown, options.threads = unseen, skip_unknown, threads
-        best = np.zeros((queries.size, options.top), CHOICE)
-        counts = np.zeros(queries.size, np.int64)
-        call(lib.lapse_predict_all, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
-             queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
-             ffi.from_buffer("int64_t[]", counts))
-        _report_unanswered(counts[:: len(asked)] < 0 if len(asked) else np.zeros(0, bool))
-        return self._answers(dataset, asked, queries.reshape(-1), best, counts, target)
-
-    def _answers(self, dataset: Dataset, asked: List[Any], queries: np.ndarray, best: np.ndarray, counts: np.ndarray,
-                 target: str) -> Table:
+        asked, queries, best, counts, target = self._answers_to(dataset, at, top, unseen, skip_unknown, target, threads)
         filled = np.arange(best.shape[1]) < counts[:, None]
         query, rank = np.nonzero(filled)
         chosen = best[query, rank]
@@ -323,19 +334,40 @@ class Model:
         kind = "item" if self.task == "recommend" else target
         name = [text(lib.lapse_model_target_name(self._handle, encode(target), int(i))) or "" for i in items]
         return Table({
-            "sequence": Names(queries["sequence"][query],
-                              names_of(lib.lapse_dataset_sequence_name, dataset._handle, dataset.sequences)),
-            "at": Names(query % len(asked), [str(when) for when in asked]),
+            "sequence": dataset._sequence_column(queries["sequence"][query]),
+            "at": Names(query % len(asked) if asked else query, [str(when) for when in asked]),
             "time": Times(queries["time"][query]),
             "rank": (rank + 1).astype(np.int32),
-            kind: Names(codes, name),
+            kind: Names(codes, name, self._event_kind(dataset, target)),
             "score": np.ascontiguousarray(chosen["score"]),
             "probability": np.ascontiguousarray(chosen["probability"]),
         })
 
+    def _event_kind(self, dataset: Dataset, target: str) -> Optional[str]:
+        """What event types are in a result: what they are in the histories, or were in the data of training."""
+        return (dataset._kind("event") or self._kind("event")) if target == "event" else None
+
+    def history_vectors(self, histories: Events, at: Time = "+1h", skip_unknown: bool = False, threads: int = 0,
+                        **columns: "Unpack[HistoryOptions]") -> "Tuple[np.ndarray[Any, Any], np.ndarray[Any, np.dtype[np.float32]]]":
+        """Of a recommender: the names of all histories, and the vector of each at a time, in the rows of an array. Its product
+        with the vectors of `score_vectors`, plus their biases, are the scores of the items.
+
+        >>> ranks = lapse.train(data, task="recommend", dims=8, epochs=1, progress=False)
+        >>> names, vectors = ranks.history_vectors(data); vectors.shape == (len(names), 8)
+        True
+        """
+        dims = lib.lapse_model_state_dims(self._handle)
+        if dims == 0:
+            raise _c.UsageError("the model has no history vectors: a network trained with task='recommend' does")
+        dataset = self._histories(histories, columns)
+        states = np.zeros((dataset.sequences, dims), np.float32)
+        _, _, _, counts, _ = self._answers_to(dataset, [at], 1, False, skip_unknown, None, threads, states)
+        known = np.flatnonzero(counts >= 0)
+        return dataset._sequence_column(known).values(), states[known]
+
     # ---------------------------------------------------------------------------- time of the next event ----
 
-    def evaluate_times(self, data: Any, split: str = "test", bootstrap: int = 0, threads: int = 0) -> Table:
+    def evaluate_times(self, data: Events, split: str = "test", bootstrap: int = 0, threads: int = 0) -> Table:
         """Scores of the predicted times of the next event, of the model (trained with when=True) and of baselines.
 
         Columns: name, unit, nll (nats per event, for times in this unit), mae, crps, coverage_50, coverage_80,
@@ -345,9 +377,8 @@ class Model:
         >>> len(timed.evaluate_times(data)["nll"]) > 1
         True
         """
-        keeper, options, scores = Keeper(), ffi.new("lapse_evaluate_options *"), ffi.new("lapse_time_scores *")
-        lib.lapse_evaluate_options_default(options)
-        options.split, options.bootstrap, options.threads = keeper.string(split), bootstrap, threads
+        keeper, scores = Keeper(), ffi.new("lapse_time_scores *")
+        options = fill(keeper, "lapse_evaluate_options", dict(split=split, bootstrap=bootstrap, threads=threads))
         call(lib.lapse_time_evaluate, self._handle, self._histories(data)._handle, options, scores)
         rows = [scores.scores[i] for i in range(scores.count)]
         table = {"name": Names(np.arange(len(rows)), [text(row.name) for row in rows]),
@@ -358,9 +389,9 @@ class Model:
         table["pit_distance"] = np.array([row.pit_distance for row in rows])
         return Table(table)
 
-    def when(self, histories: Any, within: Sequence[Any] = (), now: Optional[TimeLike] = None,
+    def when(self, histories: Events, within: Union[Duration, Sequence[Duration]] = (), now: Optional[Time] = None,
              probabilities: Sequence[float] = (0.1, 0.5, 0.9), skip_unknown: bool = False, threads: int = 0,
-             **columns: Any) -> Table:
+             **columns: "Unpack[HistoryOptions]") -> Table:
         """The time of the next event of every history, by a model that was trained with when=True.
 
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
@@ -374,22 +405,22 @@ class Model:
         """
         dataset = self._histories(histories, columns)
         count, options = dataset.sequences, ffi.new("lapse_when_options *")
-        levels = np.array(list(probabilities), np.float64)
-        horizons = np.array([_c.duration(length) for length in within], np.float64)
+        levels = np.array([number("probabilities", level) for level in probabilities], np.float64)
+        within = time_list("within", within)
+        horizons = np.array([duration("within", length) for length in within], np.float64)
         lib.lapse_when_options_default(options)
-        options.now = float("nan") if now is None else _c.seconds(now)
+        options.now = fixed_time("now", now)
         options.probabilities, options.probability_count = ffi.from_buffer("double[]", levels), len(levels)
         options.horizons, options.horizon_count = ffi.from_buffer("double[]", horizons), len(horizons)
-        options.skip_unknown, options.threads = skip_unknown, threads
+        options.skip_unknown = flag("skip_unknown", skip_unknown)
+        set_integer(options, "threads", threads)
         start, quantiles = np.empty(count), np.empty((count, len(levels)))
         chances, mean, alive = np.empty((count, len(horizons))), np.empty(count), np.empty(count)
         options.mean, options.alive = ffi.from_buffer("double[]", mean), ffi.from_buffer("double[]", alive)
         call(lib.lapse_when_all, self._handle, dataset._handle, options, ffi.from_buffer("double[]", start),
              ffi.from_buffer("double[]", quantiles), ffi.from_buffer("double[]", chances), NULL)
         _report_unanswered(np.isnan(start))
-        table = {"sequence": Names(np.arange(count),
-                                   names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
-                 "start": Times(start)}
+        table: Dict[str, Any] = {"sequence": dataset._sequence_column(np.arange(count)), "start": Times(start)}
         for i, level in enumerate(levels):
             table[f"q{level:g}"] = Times(quantiles[:, i])
         table.update(mean=Times(mean), alive=alive)
@@ -397,9 +428,9 @@ class Model:
             table[f"within {length}"] = np.ascontiguousarray(chances[:, i])
         return Table(table)
 
-    def forecast(self, histories: Any, horizon: Any = "7d", samples: int = 500, now: Optional[TimeLike] = None,
+    def forecast(self, histories: Events, horizon: Duration = "7d", samples: int = 500, now: Optional[Time] = None,
                  seed: int = 1, skip_unknown: bool = False, threads: int = 0, max_events: int = 100_000_000,
-                 **columns: Any) -> Table:
+                 **columns: "Unpack[HistoryOptions]") -> Table:
         """The events of every history until a horizon, from futures drawn event by event (model with when=True).
 
         Columns: sequence, event, expected (number of events of this type), any (probability of at least one); a row for
@@ -411,11 +442,10 @@ class Model:
         ['sequence', 'event', 'expected', 'any']
         """
         dataset = self._histories(histories, columns)
-        options, made = ffi.new("lapse_forecast_options *"), ffi.new("lapse_forecasts *")
-        lib.lapse_forecast_options_default(options)
-        options.horizon, options.samples, options.seed = _c.duration(horizon), samples, seed
-        options.now = float("nan") if now is None else _c.seconds(now)
-        options.skip_unknown, options.threads, options.max_events = skip_unknown, threads, max_events
+        made = ffi.new("lapse_forecasts *")
+        options = fill(Keeper(), "lapse_forecast_options", dict(
+            horizon=horizon, samples=samples, seed=seed, skip_unknown=skip_unknown, threads=threads, max_events=max_events))
+        options.now = fixed_time("now", now)
         interrupts: List[BaseException] = []
         callback = ffi.callback("lapse_on_forecast", lambda progress, context: not interrupts, error=False,
                                 onerror=lambda kind, error, trace: interrupts.append(error))
@@ -435,12 +465,12 @@ class Model:
         if (drawn < 0).any():
             warnings.warn(f"stopped at max_events: {(drawn < 0).sum():,} of {count:,} histories have no forecast", stacklevel=2)
         rows = np.repeat(drawn > 0, types)
-        return Table({"sequence": Names(np.repeat(np.arange(count), types)[rows],
-                                        names_of(lib.lapse_dataset_sequence_name, dataset._handle, count)),
-                      "event": Names(np.tile(np.arange(types), count)[rows], self.event_types),
+        names = names_of(lib.lapse_model_event_type_name, self._handle, types)
+        return Table({"sequence": dataset._sequence_column(np.repeat(np.arange(count), types)[rows]),
+                      "event": Names(np.tile(np.arange(types), count)[rows], names, self._event_kind(dataset, "event")),
                       "expected": expected[rows], "any": chance[rows]})
 
-    def session(self) -> "Any":
+    def session(self) -> "Session":
         """A history that grows event by event.
 
         >>> s = model.session(); s.append(0, model.event_types[0]); len(s.predict(3600, top=2))
@@ -452,29 +482,20 @@ class Model:
 
     # ----------------------------------------------------------------------------------------- inspection ----
 
-    def inspect(self, path: Any, data: Any = None, **options: Any) -> Dict[str, int]:
+    def inspect(self, path: Path, data: Optional[Events] = None, **options: "Unpack[InspectOptions]") -> Dict[str, int]:
         """Writes a report on the model as one HTML page, with figures from these events if they are given, and returns the
         numbers of figures and of missing ones. Options are those of `lapse_inspect_options` in lapse_lab.h, by their names.
 
         >>> model.inspect("report.html", data, cases=100)["figures"] > 10
         True
         """
-        keeper, given, made = Keeper(), ffi.new("lapse_inspect_options *"), ffi.new("lapse_inspection *")
-        lib.lapse_inspect_options_default(given)
-        if "sequences" in options:
-            names = [str(name) for name in options.pop("sequences")]
-            given.sequences, given.sequence_count = keeper.strings(names), len(names)
-        known = {name for name, _ in ffi.typeof("lapse_inspect_options").fields} - {"sequence_count"}
-        for name, value in options.items():
-            if name not in known:
-                raise _c.unknown_option("inspect", name, known)
-            text_like = isinstance(value, (str, os.PathLike))
-            setattr(given, name, keeper.string(os.fspath(value)) if text_like else value)
+        keeper, made = Keeper(), ffi.new("lapse_inspection *")
+        given = fill(keeper, "lapse_inspect_options", dict(options))
         dataset = self._histories(data) if data is not None else None
-        call(lib.lapse_inspect, self._handle, dataset._handle if dataset else NULL, given, encode(path), made)
+        call(lib.lapse_inspect, self._handle, dataset._handle if dataset else NULL, given, encode(path_text("path", path)), made)
         return {"figures": made.figures, "missing": made.missing}
 
-    def kernel(self, lags: Any) -> np.ndarray:
+    def kernel(self, lags: "Union[Duration, Sequence[Duration], np.ndarray[Any, Any]]") -> "np.ndarray[Any, np.dtype[np.float64]]":
         """The learned time kernel at lags in seconds (or texts such as "1h").
 
         >>> model.kernel(["1h", "1d"]).shape
@@ -482,7 +503,7 @@ class Model:
         """
         spectrum = ffi.new("lapse_spectrum *")
         call(lib.lapse_model_spectrum, self._handle, spectrum)
-        values = [_c.duration(lag) if isinstance(lag, str) else float(lag) for lag in np.atleast_1d(lags).tolist()]
+        values = [duration("lags", lag) for lag in time_list("lags", lags)]
         out = np.array([lib.lapse_spectrum_kernel(spectrum, lag) for lag in values])
         lib.lapse_spectrum_clear(spectrum)
         return out
@@ -502,7 +523,7 @@ class Model:
         lib.lapse_spectrum_clear(spectrum)
         return table
 
-    def tensors(self) -> Dict[str, np.ndarray]:
+    def tensors(self) -> "Dict[str, np.ndarray[Any, Any]]":
         """What the model has learned, by the names in its file: read-only NumPy arrays, without a copy.
 
         >>> "event.embedding" in model.tensors()
@@ -516,7 +537,7 @@ class Model:
             index += 1
         return found
 
-    def item_vectors(self) -> np.ndarray:
+    def item_vectors(self) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """The vector of each event type, in the order of `event_types`; read-only, without a copy.
 
         >>> len(model.item_vectors()) == len(model.event_types)
@@ -527,7 +548,7 @@ class Model:
             raise _c.UsageError("the model has no item vectors: it is a baseline")
         return tensors["event.embedding"][: lib.lapse_model_event_type_count(self._handle)]
 
-    def score_vectors(self) -> Tuple[np.ndarray, np.ndarray]:
+    def score_vectors(self) -> "Tuple[np.ndarray[Any, np.dtype[np.float32]], np.ndarray[Any, np.dtype[np.float32]]]":
         """Of a recommender: the vectors of all items that scores are products with, and their biases, in the order of
         `event_types`: the score of item i is `session.state(time) @ vectors[i] + biases[i]`.
 

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+import math
+from typing import Any, Dict, List, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
 from . import _c
-from ._c import NULL, TimeLike, call, encode, ffi, lib
+from ._c import NULL, call, encode, ffi, lib
 from ._table import Names, Table, Times
+from ._values import Duration, Id, Time, duration, flag, id_text, integer, moment, number
 from .model import Model
+
+Field = Union[Id, None]
 
 
 class Session:
-    """A history that grows event by event. It belongs to one thread at a time.
+    """A history that grows event by event. It belongs to one thread at a time. A time is unix seconds, ISO 8601, "now" or a
+    datetime; or "+1h" or a timedelta, which count from the last event. Pickled with its model.
 
     >>> s = model.session()
     >>> s.append(0, model.event_types[0])
@@ -23,13 +28,41 @@ class Session:
     def __init__(self, model: Model) -> None:
         handle = ffi.new("lapse_session **")
         call(lib.lapse_session_new, model._handle, handle)
-        self.model, self.last = model, None  # type: Any
+        self.model: Model = model
+        self.last: Optional[float] = None
         self._handle = ffi.gc(handle[0], lib.lapse_session_free)
         self._names = model.event_types
         self._fields = list(model.fields.items())
         self._error = ffi.new("lapse_error *")
         self._count = ffi.new("int64_t *")
         self._best: Dict[int, Any] = {}
+
+    def _time(self, value: object, name: str = "time") -> float:
+        """A time in unix seconds."""
+        if type(value) is float and value - value == 0:
+            return value
+        relative, seconds = moment(name, value)
+        if relative and self.last is None:
+            raise _c.UsageError(f"{name} is {value!r}, which counts from the last event: append an event first", option=name)
+        return seconds + (self.last or 0.0) if relative else seconds
+
+    def _now(self, value: Optional[object]) -> float:
+        return math.nan if value is None else self._time(value, "now")
+
+    def __len__(self) -> int:
+        return int(lib.lapse_session_count(self._handle))
+
+    def __repr__(self) -> str:
+        return f"<lapse.Session: {len(self)} events{f', the last at {self.last}' if self.last is not None else ''}, of {self.model!r}>"
+
+    def __reduce__(self) -> Tuple[Any, ...]:
+        return Session._restored, (self.model, self.save())
+
+    @staticmethod
+    def _restored(model: Model, saved: bytes) -> "Session":
+        session = Session(model)
+        session.restore(saved)
+        return session
 
     def clear(self) -> None:
         """Removes all events.
@@ -40,17 +73,18 @@ class Session:
         lib.lapse_session_clear(self._handle)
         self.last = None
 
-    def append(self, time: TimeLike, event: str, **fields: Any) -> None:
+    def append(self, time: Time, event: Id, **fields: Field) -> None:
         """Appends an event, with all fields that the model has, by their names. Times must not decrease.
 
         >>> s = model.session(); s.append("2026-11-15T12:00:00Z", model.event_types[0])
         """
-        when = time if type(time) is float else _c.seconds(time)
+        when = self._time(time)
+        name = event if type(event) is str else id_text("event", event)
         if not self._fields and not fields:
-            if lib.lapse_session_append(self._handle, when, encode(event), self._error):
+            if lib.lapse_session_append(self._handle, when, encode(name), self._error):
                 _c.raise_error(self._error)
         else:
-            self._append(when, event, fields)
+            self._append(when, name, fields)
         self.last = when
 
     def _append(self, when: float, event: str, fields: Dict[str, Any]) -> None:
@@ -63,36 +97,36 @@ class Session:
         for value, (name, kind) in zip(values, self._fields):
             given = fields[name]
             if kind == "number":
-                value.number = float("nan") if given is None else float(given)
+                value.number = math.nan if given is None else number(name, given)
             else:
-                value.text = keeper.string(None if given is None else str(given))
+                value.text = keeper.string(None if given is None else id_text(name, given))
         coded = ffi.new("char[]", encode(event))
         row = ffi.new("lapse_event *", {"time": when, "event": coded, "fields": values,
                                         "field_count": len(self._fields)})
         call(lib.lapse_session_append_event, self._handle, row)
 
-    def predict(self, time: TimeLike, top: int = 10, unseen: bool = False) -> List[Tuple[str, float]]:
+    def predict(self, time: Time, top: int = 10, unseen: bool = False) -> List[Tuple[Id, float]]:
         """The `top` most probable next events at this time (0: all), as pairs of name and probability, the highest first.
 
         >>> s = model.session(); s.append(0, model.event_types[0]); len(s.predict(60, top=1))
         1
         """
-        when = time if type(time) is float else _c.seconds(time)
+        when = self._time(time)
         best = self._best.get(top)
         if best is None:
-            best = self._best[top] = ffi.new("lapse_recommendation[]", _c.top_of(top, len(self._names)))
-        if lib.lapse_session_recommend(self._handle, when, len(best), unseen, best, self._count, self._error):
+            best = self._best[top] = ffi.new("lapse_recommendation[]", _c.top_of(integer("top", top), len(self._names)))
+        if lib.lapse_session_recommend(self._handle, when, len(best), flag("unseen", unseen), best, self._count, self._error):
             _c.raise_error(self._error)
         names = self._names
         return [(names[b.item], b.probability) for b in best[0 : self._count[0]]]
 
-    def predict_proba(self, time: TimeLike, target: Optional[str] = None) -> np.ndarray:
+    def predict_proba(self, time: Time, target: Optional[str] = None) -> "np.ndarray[Any, np.dtype[np.float64]]":
         """The probability of every event type (or class of a target) at this time.
 
         >>> s = model.session(); s.append(0, model.event_types[0]); round(float(s.predict_proba(60).sum()), 6)
         1.0
         """
-        when = _c.seconds(time)
+        when = self._time(time)
         target = target or self.model.targets[0]
         size = lib.lapse_model_target_size(self.model._handle, encode(target))
         if size == 0:
@@ -101,7 +135,7 @@ class Session:
         call(lib.lapse_session_predict_target, self._handle, when, encode(target), ffi.from_buffer("double[]", out))
         return out
 
-    def state(self, time: TimeLike) -> np.ndarray:
+    def state(self, time: Time) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """The vector of the history at this time, of a recommender: its product with the vector of an item, plus the item's
         bias (`Model.score_vectors`), is the item's score.
 
@@ -110,7 +144,7 @@ class Session:
         (8,)
         """
         out = np.empty(max(lib.lapse_model_state_dims(self.model._handle), 1), np.float32)
-        call(lib.lapse_session_state, self._handle, _c.seconds(time), ffi.from_buffer("float[]", out))
+        call(lib.lapse_session_state, self._handle, self._time(time), ffi.from_buffer("float[]", out))
         return out
 
     def save(self, rows: bool = True) -> bytes:
@@ -135,8 +169,10 @@ class Session:
         True
         """
         call(lib.lapse_session_restore, self._handle, ffi.from_buffer(saved), len(saved))
+        last = lib.lapse_session_last_time(self._handle)
+        self.last = None if math.isnan(last) else last
 
-    def attention(self, time: TimeLike, block: int = -1, head: Optional[int] = None) -> np.ndarray:
+    def attention(self, time: Time, block: int = -1, head: Optional[int] = None) -> "np.ndarray[Any, np.dtype[np.float64]]":
         """How much the newest event attends to each event of the window, oldest first, when the next event happens at this
         time. The weights add up to 1. A block counted from the end is negative, as in a list; without a head, the mean over
         heads.
@@ -150,11 +186,11 @@ class Session:
         if blocks and not (-blocks <= block < blocks and (head is None or 0 <= head < heads)):
             raise _c.UsageError(f"block {block}, head {head}: the model has {blocks} blocks of {heads} heads")
         out = np.empty(lib.lapse_session_window(self._handle))
-        call(lib.lapse_session_attention, self._handle, _c.seconds(time), block % blocks if blocks else 0,
+        call(lib.lapse_session_attention, self._handle, self._time(time), block % blocks if blocks else 0,
              -1 if head is None else head, ffi.from_buffer("double[]", out))
         return out
 
-    def when(self, probabilities: Sequence[float] = (0.1, 0.5, 0.9), now: Optional[TimeLike] = None) -> List[float]:
+    def when(self, probabilities: Sequence[float] = (0.1, 0.5, 0.9), now: Optional[Time] = None) -> List[float]:
         """The times (unix seconds) by which the next event has come with these probabilities, given that nothing has
         happened up to `now`; the model was trained with when=True.
 
@@ -163,16 +199,17 @@ class Session:
         >>> early, median, late = s.when([0.1, 0.5, 0.9]); early <= median <= late
         True
         """
-        levels, out = np.array(list(probabilities), np.float64), np.empty(len(probabilities))
+        levels = np.array([number("probabilities", level) for level in probabilities], np.float64)
+        out = np.empty(len(levels))
         ask = ffi.new("lapse_when *")
         lib.lapse_when_default(ask)
-        ask.now = float("nan") if now is None else _c.seconds(now)
+        ask.now = self._now(now)
         ask.probabilities, ask.probability_count = ffi.from_buffer("double[]", levels), len(levels)
         ask.quantiles = ffi.from_buffer("double[]", out)
         call(lib.lapse_session_when, self._handle, ask)
         return out.tolist()
 
-    def within(self, until: TimeLike, now: Optional[TimeLike] = None) -> np.ndarray:
+    def within(self, until: Time, now: Optional[Time] = None) -> "np.ndarray[Any, np.dtype[np.float64]]":
         """The probability that the next event comes by `until` and is of this type, for every event type.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
@@ -181,11 +218,11 @@ class Session:
         True
         """
         out = np.empty(len(self._names))
-        call(lib.lapse_session_within, self._handle, float("nan") if now is None else _c.seconds(now), _c.seconds(until),
+        call(lib.lapse_session_within, self._handle, self._now(now), self._time(until, "until"),
              ffi.from_buffer("double[]", out))
         return out
 
-    def sample(self, seed: int = 1, draw: int = 0, now: Optional[TimeLike] = None) -> Tuple[float, Optional[str]]:
+    def sample(self, seed: int = 1, draw: int = 0, now: Optional[Time] = None) -> Tuple[float, Optional[Id]]:
         """A drawn next event: its time in unix seconds and its type. The same seed and draw give the same event.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
@@ -194,11 +231,10 @@ class Session:
         True
         """
         time, event = ffi.new("double *"), ffi.new("int64_t *")
-        call(lib.lapse_session_sample, self._handle, float("nan") if now is None else _c.seconds(now), seed, draw, time,
-             event)
+        call(lib.lapse_session_sample, self._handle, self._now(now), integer("seed", seed), integer("draw", draw), time, event)
         return time[0], self._names[event[0]] if event[0] >= 0 else None
 
-    def sweep(self, start: Any, end: Any, points: int = 50, top: int = 5) -> Table:
+    def sweep(self, start: Duration, end: Duration, points: int = 50, top: int = 5) -> Table:
         """Predictions at `points` lags after the last event, from `start` to `end`, spaced logarithmically.
 
         The event types are the `top` ones by their largest probability at any lag. Columns: lag (seconds), time, event,
@@ -209,12 +245,12 @@ class Session:
         """
         if self.last is None:
             raise _c.UsageError("a sweep needs a history: append an event first")
-        lags = np.geomspace(_c.duration(start), _c.duration(end), points)
+        lags = np.geomspace(duration("start", start), duration("end", end), integer("points", points))
         rows = np.stack([self.predict_proba(self.last + float(lag), self.model.targets[0]) for lag in lags])
-        chosen = np.argsort(-rows.max(axis=0), kind="stable")[: _c.top_of(top, rows.shape[1])]
+        chosen = np.argsort(-rows.max(axis=0), kind="stable")[: _c.top_of(integer("top", top), rows.shape[1])]
         target = self.model.targets[0]
         names = [_c.text(lib.lapse_model_target_name(self.model._handle, encode(target), int(i))) for i in chosen]
         count = len(chosen)
         return Table({"lag": np.repeat(lags, count), "time": Times(np.repeat(self.last + lags, count)),
-                      target: Names(np.tile(np.arange(count), points), names),
+                      target: Names(np.tile(np.arange(count), len(lags)), names, self.model._kind(target)),
                       "probability": rows[:, chosen].reshape(-1)})

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-import os
-from typing import Any, Dict, List, Optional, Union
+from typing import TYPE_CHECKING, Any, Dict, List, Optional
 
 import numpy as np
 
 from . import _c
 from ._c import NULL, Keeper, call, encode, ffi, lib
-from .dataset import _view, dataset_of, names_of
+from ._values import Duration, Path, duration, fill, path_text
+from .dataset import Events, _view, dataset_of, names_of
 
-Path = Union[str, os.PathLike]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
 
-
-def _fill(keeper: Keeper, struct: str, given: Dict[str, Any]) -> Any:
-    """A struct of options with its defaults, and those that are given by the names of its members."""
-    options = ffi.new(struct + " *")
-    getattr(lib, struct + "_default")(options)
-    known = {name: member.type.cname for name, member in ffi.typeof(struct).fields}
-    for name, value in given.items():
-        if name not in known:
-            raise _c.unknown_option(struct.split("_")[1], name, known)
-        if value is None:
-            continue
-        if isinstance(value, (str, os.PathLike)) and known[name] == "double":
-            value = _c.duration(value)
-        text_like = isinstance(value, (str, os.PathLike))
-        setattr(options, name, keeper.string(os.fspath(value)) if text_like else value)
-    return options
+    from ._options import BoundOptions, PretrainOptions, SimulateOptions
 
 
 def simulate(path: Path, preset: str = "shop", catalogue: Optional[Path] = None, law: Optional[Path] = None,
-             **options: Any) -> int:
+             **options: "Unpack[SimulateOptions]") -> int:
     """Simulates events from a known process and writes them as CSV; returns their number. `catalogue` and `law` are files
     for the items and for the true probabilities. Options: sequences, items, days, seed.
 
@@ -40,13 +26,13 @@ def simulate(path: Path, preset: str = "shop", catalogue: Optional[Path] = None,
     True
     """
     keeper, handle = Keeper(), ffi.new("lapse_simulation **")
-    call(lib.lapse_simulate, _fill(keeper, "lapse_simulate_options", {"preset": preset, **options}), handle)
+    call(lib.lapse_simulate, fill(keeper, "lapse_simulate_options", {"preset": preset, **options}), handle)
     simulation = ffi.gc(handle[0], lib.lapse_simulation_free)
     for function, file in ((lib.lapse_simulation_save, path), (lib.lapse_simulation_save_catalogue, catalogue),
                            (lib.lapse_simulation_save_law, law)):
         if file is not None:
-            call(function, simulation, encode(file))
-    return lib.lapse_simulation_event_count(simulation)
+            call(function, simulation, encode(path_text("path", file)))
+    return int(lib.lapse_simulation_event_count(simulation))
 
 
 class Vectors:
@@ -68,7 +54,7 @@ class Vectors:
         True
         """
         handle = ffi.new("lapse_vectors **")
-        call(lib.lapse_vectors_load, encode(path), handle)
+        call(lib.lapse_vectors_load, encode(path_text("path", path)), handle)
         return cls(handle[0])
 
     def save(self, path: Path) -> None:
@@ -76,7 +62,7 @@ class Vectors:
 
         >>> lapse.pretrain(data, dims=8, epochs=1).save("v.safetensors")
         """
-        call(lib.lapse_vectors_save, self._handle, encode(path))
+        call(lib.lapse_vectors_save, self._handle, encode(path_text("path", path)))
 
     @property
     def names(self) -> List[str]:
@@ -84,7 +70,7 @@ class Vectors:
         return names_of(lib.lapse_vectors_name, self._handle, lib.lapse_vectors_count(self._handle))
 
     @property
-    def array(self) -> np.ndarray:
+    def array(self) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """One row per item, without a copy; read-only."""
         count, dims = lib.lapse_vectors_count(self._handle), lib.lapse_vectors_dims(self._handle)
         first = lib.lapse_vectors_get(self._handle, 0) if count else NULL
@@ -99,7 +85,7 @@ class Vectors:
         return "<lapse.Vectors: {} items, {} dims>".format(*self.array.shape)
 
 
-def pretrain(data: Any, **options: Any) -> Vectors:
+def pretrain(data: Events, **options: "Unpack[PretrainOptions]") -> Vectors:
     """Item vectors by skip-gram with negative sampling, from the sequences and from features in a catalogue. Options are
     those of `lapse pretrain`: catalogue, item, words, dims, window, session_gap, negative_count, popularity_power,
     learning_rate, epochs, split_by, seed.
@@ -109,12 +95,12 @@ def pretrain(data: Any, **options: Any) -> Vectors:
     'recommend'
     """
     keeper, handle = Keeper(), ffi.new("lapse_vectors **")
-    given = _fill(keeper, "lapse_pretrain_options", options)
+    given = fill(keeper, "lapse_pretrain_options", dict(options))
     call(lib.lapse_pretrain, dataset_of(data)._handle, given, NULL, NULL, handle)
     return Vectors(handle[0])
 
 
-def bound(unit: Union[float, str] = 0, **options: Any) -> int:
+def bound(unit: Duration = 0, **options: "Unpack[BoundOptions]") -> int:
     """The number of frequency samples that approximate a kernel within epsilon at every lag up to span, with probability
     1 - delta: by the corrected proof, or with a unit of time by the claim as printed (docs/theory.md). Options: epsilon,
     span and unit (seconds or "30d"), sigma (radians per second), delta.
@@ -123,6 +109,6 @@ def bound(unit: Union[float, str] = 0, **options: Any) -> int:
     True
     """
     samples = ffi.new("int64_t *")
-    given = _fill(Keeper(), "lapse_bound_options", options)
-    call(lib.lapse_bound_samples, given, _c.duration(unit), samples)
-    return samples[0]
+    given = fill(Keeper(), "lapse_bound_options", dict(options))
+    call(lib.lapse_bound_samples, given, duration("unit", unit), samples)
+    return int(samples[0])

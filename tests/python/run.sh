@@ -33,7 +33,8 @@ from_tree()
     fi
     cp -r python/lapse "$work/"
     cp "$build/liblapse.so" "$work/lapse/"
-    "$python" python/make_interface.py cc "$work/lapse/_interface.py" include/lapse_lab.h include/lapse.h src/data/import/arrow_abi.h >"$work/log" 2>&1 || {
+    "$python" python/make_interface.py cc "$work/lapse/_interface.py" include/lapse_lab.h include/lapse.h src/data/import/arrow_abi.h >"$work/log" 2>&1 &&
+        "$python" python/make_options.py "$work/lapse/liblapse.so" "$work/lapse/_interface.py" "$work/lapse/_options.py" >>"$work/log" 2>&1 || {
         cat "$work/log"
         echo "0 passed, 1 failed"
         exit 1
@@ -46,7 +47,7 @@ if [ "${LAPSE_TEST_TIER:-full}" = quick ]; then
     exit
 fi
 if ! python_venv "$work/venv" >"$work/log" 2>&1 ||
-    ! "$work/venv/bin/pip" install -q numpy pandas polars pyarrow duckdb scikit-learn matplotlib scikit-build-core cffi >>"$work/log" 2>&1; then
+    ! "$work/venv/bin/pip" install -q numpy pandas polars pyarrow duckdb scikit-learn matplotlib scikit-build-core cffi mypy "pyright[nodejs]" pandas-stubs tqdm mlflow wandb nbconvert ipykernel >>"$work/log" 2>&1; then
     tail -n 5 "$work/log" | sed 's/^/   | /'
     echo "skipped python: pip cannot make an environment with pandas, Polars, PyArrow, DuckDB and scikit-learn"
     from_tree --skipped

@@ -105,7 +105,7 @@ def test_versions_agree():
 def test_everything_exported_has_a_docstring():
     for name in lapse.__all__:
         assert getattr(lapse, name).__doc__, name
-    for kind in (lapse.Dataset, lapse.Model, lapse.Session, lapse.Classifier, lapse.Recommender, lapse.Table):
+    for kind in (lapse.Dataset, lapse.Model, lapse.Session, lapse.Classifier, lapse.Recommender, lapse.Table, lapse.Callback):
         for name, member in vars(kind).items():
             if not name.startswith("_") and (callable(member) or isinstance(member, (property, classmethod))):
                 target = member.__func__ if isinstance(member, classmethod) else member
@@ -232,7 +232,7 @@ def test_times_without_a_zone_are_local():
 def test_errors_are_exceptions_with_their_place():
     table = {"user": ["a", "", "b"], "time": np.array([1.0, 2, np.nan]), "event": ["x", "y", "z"]}
     error = raises(lapse.InputError, lapse.Dataset.from_arrow, lapse.Table(table))
-    assert (error.line, error.column, error.message) == (2, 1, "the name of the sequence is empty")
+    assert (error.line, error.column, error.message) == (2, 1, "row 2, column 'user': the name of the sequence is empty")
     assert lapse.Dataset.from_arrow(lapse.Table(table), skip_bad_rows=True).report["bad_rows"] == 2
     assert "no column 'what'" in str(raises(lapse.InputError, lapse.Dataset.from_arrow, lapse.Table(table), event="what"))
     assert raises(lapse.FileError, lapse.Dataset.open, "missing.lapse").file == "missing.lapse"
@@ -403,7 +403,7 @@ def test_kernel_and_vectors_are_the_models():
 def test_reports():
     model, data, path = small_model(), shop(), "report.html"
     made = model.inspect(path, data, split="all", cases=200, sequences=[data.sequence_name(0)])
-    assert made["figures"] > 15
+    assert made["figures"] > 10
     page = open(path, encoding="utf-8").read()
     assert page.count("<svg") == made["figures"] and 'id="case-1-weights"' in page
     assert model.inspect(path)["figures"] < made["figures"]
@@ -591,9 +591,9 @@ def test_comparisons_equal_the_tool():
     rows = table.rows
     assert rows["model"].tolist() == [row["name"] for row in said["rows"]] == ["attention, mercer", "attention, position",
                                                                               "markov"]
-    for metric in ("log-loss", "accuracy"):
-        assert np.allclose(rows[metric], [row[metric]["mean"] for row in said["rows"]], rtol=1e-8)
-    assert table.best == rows["model"].tolist()[int(np.argmin(rows["log-loss"]))]
+    for metric, column in (("log-loss", "log_loss"), ("accuracy", "accuracy")):
+        assert np.allclose(rows[column], [row[metric]["mean"] for row in said["rows"]], rtol=1e-8)
+    assert table.best == rows["model"].tolist()[int(np.argmin(rows["log_loss"]))]
     assert len(table.runs) == 6 and len(table.curves) == 8 and (table.finished, table.total) == (6, 6)
     table.save_svg("curves.svg", "Curves")
     assert open("curves.svg").read().count("<path") >= 4
@@ -632,6 +632,7 @@ def test_tuning_returns_the_best_trial():
 
 
 from option_tests import *  # noqa: E402, F401, F403: they use the functions above
+from manners_tests import *  # noqa: E402, F401, F403
 from silence_tests import *  # noqa: E402, F401, F403
 
 
@@ -658,7 +659,7 @@ def main():
                 print(f"{name} took {time.monotonic() - begin:.0f} s")
         os.chdir("/")
     print(f"{passed} passed, {failed} failed" + (f", {skipped} skipped" if skipped else ""))
-    sys.exit(failed > 0)
+    sys.exit(1 if failed else 0)
 
 
 if __name__ == "__main__":

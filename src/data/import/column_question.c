@@ -129,5 +129,7 @@ lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, la
         add(&t, t.used ? "; not certain: " : "the columns are not certain: ");
         add(&t, doubts);
     }
+    if (!t.used)
+        add(&t, "without names the columns are not certain");
     return lp_fail_at(error, LAPSE_ERROR_INPUT, question->file, question->line, 0, "%s; set %.190s", what, options);
 }
