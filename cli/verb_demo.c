@@ -412,7 +412,7 @@ static const char *const examples[] = {"lapse demo", "lapse demo --keep shop", N
 
 const cli_verb cli_verb_demo = {
     .name = "demo",
-    .summary = "simulate a shop, train, and show what time adds and the limit",
+    .summary = "simulate a shop, train models, and show what the elapsed time adds",
     .description =
         "Simulates a shop whose law is known, trains the baselines (majority, Markov chains) and attention with three "
         "ways to see time at equal size, and shows in one table what each reached of what is possible. Then "

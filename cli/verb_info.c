@@ -259,7 +259,7 @@ const cli_verb cli_verb_info = {
     .summary = "describe events, a model or item vectors",
     .description =
         "Verifies a dataset, model or item-vector file, or events in text, and prints its metadata: source, sizes, "
-        "settings and split. Of a model it prints a card (--all: all its settings by their keys), the history of its "
+        "settings and split. For a model it prints a card (--all: all its settings by their keys), the history of its "
         "training run as a chart, and its scores beside those "
         "of baselines.",
     .examples = examples,

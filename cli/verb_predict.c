@@ -413,7 +413,7 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_predict = {
     .name = "predict",
-    .summary = "predict the event at a given time, or its time, for each history in a file",
+    .summary = "predict the next event at a given time, or when it comes, for each history in a file",
     .description =
         "Reads histories and predicts for each: if the next event happens at the query time, which event is it? Prints "
         "the most probable event types with their probabilities; for a recommender, items with their scores. With "

@@ -41,7 +41,7 @@ typedef struct outcome {
     bool ranked; /* these are the scores */
     cli_comparisons comparisons;
     cli_epoch_times times;
-    int64_t watched; /* events that training looked at after each epoch, where it drew some */
+    int64_t watched; /* validation events that were scored after each epoch, if they were a sample */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
@@ -276,7 +276,7 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
         result = CLI_INTERRUPTED;
     } else if (!s->no_eval) {
         if (evaluate(s, model, dataset, out, &error) != LAPSE_OK) {
-            cli_note("the model is saved in %s, but could not be scored (--no-eval leaves that out):", s->output);
+            cli_note("the model is saved in %s, but could not be scored (--no-eval skips the scores):", s->output);
             result = cli_error(&error);
         }
     }

@@ -237,7 +237,7 @@ static const char *const examples[] = {
 
 const cli_verb cli_verb_tune = {
     .name = "tune",
-    .summary = "search training options within a budget of time",
+    .summary = "search training options within a time budget",
     .description =
         "Trains a model with the options as given, then with changes of the options that were not given, and saves the "
         "model with the best validation score. So the result is never worse on the validation split than `lapse train` "

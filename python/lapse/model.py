@@ -397,7 +397,7 @@ class Model:
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
         `probabilities` ("q0.5" is the median; missing where the event never comes), the mean of the time if the history
         goes on, the probability that it does ("alive"), and for each duration of `within` the probability that the next
-        event comes so soon after the start ("within 7d"). Nothing has happened since the last event up to `now`.
+        event comes within that time after the start ("within 7d"). Nothing has happened since the last event up to `now`.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> timed.when(data, within=["7d"]).column_names

@@ -17,7 +17,7 @@ enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKEN
 /* A device is waited for after so many batches, if it can copy their states to pinned memory, of at most so many bytes. */
 enum { SYNC_BATCHES = 4, MAX_PINNED = 1 << 28 };
 
-/* Windows with at most so many targets, in the mean, have few (nn/attention_block.h). */
+/* A window has few targets if the mean over all windows is at most this (nn/attention_block.h). */
 enum { FEW_TARGETS = 8 };
 
 /* Limits the validation of a recommender after each epoch to a few seconds: scores computed, but at least MIN_CASES

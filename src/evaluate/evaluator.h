@@ -77,7 +77,7 @@ lapse_status lp_evaluator_init_ranked(lp_evaluator *evaluator, const lp_backend 
                                       const lapse_dataset *dataset, const uint8_t *split, lp_split wanted, int threads,
                                       const lp_ranking_setup *setup, lapse_error *error);
 /* The same for the validation of a training with right censoring: gaps of the split that are open at the time `end` (lp_split_end) count
- * in the metric of times. They are no cases. A recommender leaves them out. */
+ * in the metric of times. They do not count as cases, and a recommender leaves them out. */
 lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backend *backend, const lapse_model *model,
                                         const lapse_dataset *dataset, const uint8_t *split, lp_split wanted,
                                         int threads, double end, lapse_error *error);
@@ -130,7 +130,7 @@ lapse_status lp_evaluator_target(const lapse_model *model, const char *text, lp_
 lapse_status lp_evaluator_class_target(const lapse_model *model, const char *text, lp_target *target,
                                        const char **events, lapse_error *error);
 
-/* Fills *split with each event's split for this model and dataset, LP_SPLIT_NONE for events that are no targets (owned by
+/* Fills *split with each event's split for this model and dataset, LP_SPLIT_NONE for events that are not targets (owned by
  * the caller; NULL for "all" if every event is a target), and *wanted with the one of this name, LP_SPLIT_COUNT for
  * "all". */
 lapse_status lp_evaluator_split(const lapse_model *model, const lapse_dataset *dataset, const char *name,

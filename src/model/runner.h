@@ -62,7 +62,7 @@ typedef struct lp_pass {
     const lp_profiler *profiler; /* of a device: receives its launches, which then run one by one; or NULL */
     lp_on_shard on_shard;        /* inference */
     void *context;
-    /* Of a device: in memory of pinned_new, where the states are copied to, valid after the next sync; NULL: on_shard gets them. */
+    /* On a device: memory of pinned_new that receives the states, valid after the next sync. NULL: on_shard gets them. */
     float *state_to;
 } lp_pass;
 

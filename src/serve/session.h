@@ -66,7 +66,7 @@ lapse_status lp_session_probabilities(lapse_session *session, double time, doubl
 lapse_status lp_session_probabilities_at(lapse_session *session, int count, const double *time, double *probabilities,
                                          lapse_error *error);
 
-/* The same for rows of a query about branches, whose outputs are [count x classes]. NULL: only time_outputs are of use. A model that
+/* The same for rows of a query about branches, whose outputs are [count x classes]. NULL: only time_outputs can be used. A model that
  * cannot decode incrementally is queried for one branch, whose events the session has: the output is that of branch `row`. */
 lapse_status lp_session_branches(lapse_session *session, lp_branch_rows *rows, const lp_branch_query *query,
                                  double *probabilities, lapse_error *error);

@@ -52,7 +52,7 @@ bool lp_train_option_given(const lapse_train_options *options, const char *name)
 /* Unsets the option, so that a model without it is not refused. */
 void lp_train_option_withdraw(lapse_train_options *options, const char *name);
 
-/* What resolving makes besides: the caller frees the split with lp_free and the vectors with lapse_vectors_free. */
+/* Results of resolving. The caller frees the split with lp_free and the vectors with lapse_vectors_free. */
 typedef struct lp_resolved {
     uint8_t *split;         /* of each event */
     lapse_vectors *vectors; /* of run.item_vectors; NULL: none */

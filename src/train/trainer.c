@@ -54,7 +54,7 @@ static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
     const lp_run_settings *run = &trainer->options.run;
     const lp_model_config *config = &trainer->model->config;
     const int32_t *type = trainer->id_map.columns.type;
-    /* Items that never occur are no negatives: the loss would teach that they never will. */
+    /* Items that never occur cannot be negatives: the loss would teach that they never will. */
     bool by_target = lp_model_samples_by_target(config),
          met = trainer->item_init.vectors && config->negatives == LP_NEGATIVES_UNIFORM;
     double power = met ? 0 : config->popularity_power;

@@ -32,7 +32,7 @@ struct lapse_trainer {
     lapse_dataset *dataset;      /* shared: it lives as long as the trainer */
     lapse_train_options options; /* resolved */
     uint8_t *split;              /* of each event; owned */
-    uint8_t *target_split;       /* the same, LP_SPLIT_NONE for events that are no targets; owned */
+    uint8_t *target_split;       /* the same, LP_SPLIT_NONE for events that are not targets; owned */
     lapse_model *model;          /* its parameters are the best so far; owned until it is returned */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;

@@ -159,7 +159,7 @@ template <typename shape> struct linear_store_rows : linear_store {
 
 /* ---- the kernel ---------------------------------------------------------------------------------------------- */
 
-/* Stages: slabs in shared memory, at least 3. Blocks: that run on a multiprocessor. */
+/* Stages are slabs in shared memory, at least 3. Blocks is how many run on a multiprocessor. */
 template <int cols, int slab_stages, int resident_blocks> struct linear_shape : product_shape<128, cols, 16, cols> {
     static constexpr int stages = slab_stages, blocks = resident_blocks;
 };

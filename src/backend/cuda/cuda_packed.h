@@ -66,7 +66,7 @@ static inline lp_copy_use lp_cuda_copy_use(const lp_node *node, int i)
     return !good ? LP_READS_FLOATS : rule->either >> i & 1 ? LP_READS_EITHER : LP_READS_COPY;
 }
 
-/* Heads of the layout in which a launch reads or writes the value, of which it has `heads` heads. */
+/* Number of heads in the layout of the value; a launch reads or writes `heads` of them. */
 static inline int lp_cuda_copy_heads(const lp_value *value, int heads)
 {
     return heads > 1 && value->cols / heads % 8 ? heads : 1;

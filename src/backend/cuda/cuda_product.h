@@ -34,7 +34,7 @@ template <int block_rows, int block_cols, int warp_rows, int warp_cols> struct p
     static constexpr int own_rows = warp_rows, own_cols = warp_cols;
 };
 
-/* The tile of floats. Blocks: that run on a multiprocessor. */
+/* The tile of floats, and the number of blocks that run on a multiprocessor. */
 struct product_tile : product_shape<128, 64, 32, 64> {
     static constexpr int blocks = 2;
 };
@@ -42,7 +42,7 @@ struct product_tile : product_shape<128, 64, 32, 64> {
 /* Depth of a slab; floats of shared memory from row to row; slabs in shared memory, of which all but one are under way. */
 enum { PRODUCT_DEPTH = 32, PRODUCT_STRIDE = PRODUCT_DEPTH + 4, PRODUCT_BUFFERS = 3 };
 
-/* Of the shared memory of a block. */
+/* The parts of the shared memory of a block. */
 template <typename shape>
 constexpr size_t product_bytes = sizeof(float) * PRODUCT_BUFFERS *(shape::rows + shape::cols) * PRODUCT_STRIDE;
 

@@ -21,7 +21,7 @@
 /* Rows and columns of a block, and the depth of a slab; bytes of a block. */
 enum { WIDE_BLOCK = 64, WIDE_BYTES = 2 * WIDE_BLOCK * WIDE_BLOCK };
 
-/* Blocks: that run on a multiprocessor. */
+/* The number of blocks that run on a multiprocessor. */
 template <int rows, int cols, int resident_blocks> struct wide_shape : product_shape<rows, cols, 16, cols> {
     static constexpr int blocks = resident_blocks;
 };

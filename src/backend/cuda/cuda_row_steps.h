@@ -354,7 +354,7 @@ __device__ static inline void row_step(const row_team &me, const lp_step &step, 
         lp_vector<shape::n> factors[shape::each];
         row_load_factors<shape>(me, factors, step.factors);
         row_each<shape>(me, x, [&](int k, int i) { return x.at[k].at[i] * factors[k % shape::each].at[i]; });
-    } else if (other || step.op != LP_OP_ADD) { /* a value alone is added to nothing */
+    } else if (other || step.op != LP_OP_ADD) { /* an ADD with one input changes nothing */
         row_elementwise(step, [&](auto f) {
             row_each<shape>(me, x, [&](int k, int i) { return f(x.at[k].at[i], y.at[k].at[i]); });
         });

@@ -49,7 +49,7 @@ const lp_cuda_rule rules[] = {
     {.id = LP_OP_SAMPLED_LOSS, .together = set(1), .ordered = true},
     {.id = LP_OP_SAMPLED_LOSS_GRADIENT, .together = set(0), .by_id = set(2, 3), .table = 1},
     {.id = LP_OP_EMBED_GRADIENT, .by_id = set(1), .table = OUTPUT},
-    {.id = LP_OP_COUNT}, /* the rule of all others */
+    {.id = LP_OP_COUNT}, /* the rule of all other ops */
 };
 
 } // namespace

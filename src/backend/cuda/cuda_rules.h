@@ -1,5 +1,5 @@
 /* cuda_rules.h: how nodes are grouped into stages (cuda_stage.h), one row of a table for each op. An op without a row is a launch of its
- * own; every op has a launcher besides (lp_cuda_kernel_of), for runs and sizes to which its rule does not apply.
+ * own; every op also has a launcher (lp_cuda_kernel_of), for runs and sizes to which its rule does not apply.
  *
  * Sets of inputs and outputs are bits.
  */
@@ -8,7 +8,7 @@
 
 #include "backend/cuda/cuda.h"
 
-/* What an input of a step by row (cuda_steps.h) is. */
+/* The kinds of input of a step by row (cuda_steps.h). */
 typedef enum lp_step_role {
     LP_ROLE_NONE,
     /* Of these a row of the result reads only the same row: */

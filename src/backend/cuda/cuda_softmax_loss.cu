@@ -247,7 +247,7 @@ __device__ float row_again(const loss_task &task, int row, int lane)
     return lp_warp_sum(sum);
 }
 
-/* Of a block: threads; rows, at most; vectors of z of a thread. */
+/* Threads per block, at most this many rows per block, and vectors of z per thread. */
 enum { FINISH_THREADS = 256, FINISH_ROWS = 32, FINISH_AHEAD = 4 };
 
 /* For `each` rows: adds up the sums, and computes losses, z_t / sum_t, and d at the targets. The last block adds up the loss. */

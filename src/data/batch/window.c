@@ -27,7 +27,7 @@ static int64_t count_targets(const lp_targets *targets, int64_t first, int64_t c
     enum { TOGETHER = 255 }; /* counts up to 255 fit a byte, which makes the inner loop vectorizable */
     if (!targets->split)
         return count;
-    bool all = targets->wanted == LP_SPLIT_COUNT; /* then counts those that are no targets */
+    bool all = targets->wanted == LP_SPLIT_COUNT; /* then it counts events that are not targets */
     const uint8_t *split = targets->split + first, wanted = (uint8_t)(all ? LP_SPLIT_NONE : targets->wanted);
     int64_t sum = 0;
     for (int64_t i = 0; i < count; i += TOGETHER) {
@@ -67,7 +67,7 @@ static void append(lp_windows *list, const lp_targets *targets, lp_window window
 }
 
 /* Adds the windows of one sequence. A window predicts the events after `stride` positions (the first window: after
- * `first_end` positions), less those at either end that are no targets; with overlap it also has the preceding events
+ * `first_end` positions), less those at either end that are not targets; with overlap it also has the preceding events
  * as far as the context allows. */
 static void add_windows(lp_windows *list, const lp_targets *targets, int64_t sequence, int64_t first_end,
                         int64_t stride, bool overlap)

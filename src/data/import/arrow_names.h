@@ -32,7 +32,7 @@ typedef struct lp_arrow_recent {
     uint32_t id;
 } lp_arrow_recent;
 
-/* What a worker remembers of a column of names. Initialize with {0}. */
+/* A worker's cache of a column of names. Initialize with {0}. */
 typedef struct lp_arrow_names {
     lp_arrow_recent *recent; /* owned; a cache of texts with sets of two: for few names, or rows with the same one */
     int pause;               /* batches until the cache is tried again, after one with many misses */

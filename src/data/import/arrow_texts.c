@@ -321,7 +321,7 @@ bool lp_arrow_number_slot(lp_arrow_names *names, const lp_rows_names *table, uin
     return true;
 }
 
-/* The numbers of a few texts that may be such; NO_TEXT: it is none. */
+/* The numbers that a few texts stand for; NO_TEXT: the text is not a number. */
 static inline void take_numbers(const lp_arrow_values *values, const int32_t *row, int64_t first, int few,
                                 uint64_t *number)
 {

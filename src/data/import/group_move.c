@@ -348,7 +348,7 @@ static bool move_to_partitions(lp_grouping *a)
 
 /* ------------------------------------------------------------------------------- 2. partitions to sequences ---- */
 
-/* What a thread groups a partition with. */
+/* The memory that a thread uses to group a partition. */
 struct placer {
     uint32_t *next;  /* owned; [widest]: index in the partition of the next row of each sequence */
     uint32_t *index; /* owned; [longest]: index in the partition of each row */

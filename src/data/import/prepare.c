@@ -30,7 +30,7 @@ typedef struct work {
     int64_t *left;      /* owned; [sequence]: events that are not dropped; EMPTY: step 1 has dropped all of them */
     lp_origin *origins; /* owned until the caller takes it */
 
-    /* Queues: what fell below its minimum and is not yet dropped. */
+    /* Queues of types and sequences that fell below their minimum and are not yet dropped. */
     int64_t *rare_queue, *short_queue; /* owned; event types and sequences */
     int64_t rare_count, short_count;
     uint64_t *type_start, *type_events; /* owned; the events of type k are type_events[type_start[k] .. type_start[k +

@@ -181,9 +181,9 @@ $ lapse info --help
 | usage: lapse info FILE [options]
 |
 | Verifies a dataset, model or item-vector file, or events in text, and prints its
-| metadata: source, sizes, settings and split. Of a model it prints a card (--all:
-| all its settings by their keys), the history of its training run as a chart, and
-| its scores beside those of baselines.
+| metadata: source, sizes, settings and split. For a model it prints a card
+| (--all: all its settings by their keys), the history of its training run as a
+| chart, and its scores beside those of baselines.
 |
 |   FILE                      dataset, model or item-vector file, or events in
 |                             text; - is standard input
@@ -221,6 +221,7 @@ $ lapse train --help
 | validation split, and evaluates them on the test split, beside baselines.
 | Options that are not set are chosen from the data. Ctrl-C stops after the
 | current step and saves the best model so far; --resume continues from there.
+| Under mpirun or srun, all processes train one model, with the same result.
 |
 |   DATA                      dataset file from `lapse import`, or events in text,
 |                             plain or gzip, one per row; - is standard input

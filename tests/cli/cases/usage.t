@@ -4,7 +4,7 @@ $ lapse
 !
 ! Trains models on timestamped events and predicts: given this history, what happens at time t?
 !
-!   demo        simulate a shop, train, and show what time adds and the limit
+!   demo        simulate a shop, train models, and show what the elapsed time adds
 !   simulate    simulate events from a known process, as CSV
 !   import      read events from CSV or JSON into a dataset file
 !   info        describe events, a model or item vectors
@@ -12,9 +12,9 @@ $ lapse
 !   pretrain    pretrain item vectors that initialize a model
 !   train       train a model on events and save the best one
 !   compare     train models and compare them in one table
-!   tune        search training options within a budget of time
+!   tune        search training options within a time budget
 !   eval        evaluate a model on events
-!   predict     predict the event at a given time, or its time, for each history in a file
+!   predict     predict the next event at a given time, or when it comes, for each history in a file
 !   forecast    forecast events by type until a horizon, for each history in a file
 !   serve       answer predictions over HTTP
 !   store       back up the histories of lapse serve
@@ -34,7 +34,7 @@ $ lapse --help
 |
 | Trains models on timestamped events and predicts: given this history, what happens at time t?
 |
-|   demo        simulate a shop, train, and show what time adds and the limit
+|   demo        simulate a shop, train models, and show what the elapsed time adds
 |   simulate    simulate events from a known process, as CSV
 |   import      read events from CSV or JSON into a dataset file
 |   info        describe events, a model or item vectors
@@ -42,9 +42,9 @@ $ lapse --help
 |   pretrain    pretrain item vectors that initialize a model
 |   train       train a model on events and save the best one
 |   compare     train models and compare them in one table
-|   tune        search training options within a budget of time
+|   tune        search training options within a time budget
 |   eval        evaluate a model on events
-|   predict     predict the event at a given time, or its time, for each history in a file
+|   predict     predict the next event at a given time, or when it comes, for each history in a file
 |   forecast    forecast events by type until a horizon, for each history in a file
 |   serve       answer predictions over HTTP
 |   store       back up the histories of lapse serve
