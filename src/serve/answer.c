@@ -78,6 +78,13 @@ void lp_answer_begin(lp_answer *answer, const lp_program *program, lp_target tar
     memset(answer->state + (size_t)first_row * dims, 0, (size_t)rows * dims * sizeof *answer->state);
 }
 
+void lp_answer_join(lp_answer *answer, int rows, double *output)
+{
+    answer->first_row = 0;
+    answer->rows = rows;
+    answer->output = output;
+}
+
 void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcome *outcome)
 {
     const lp_model_config *config = &program->model->config;

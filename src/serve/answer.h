@@ -33,6 +33,9 @@ bool lp_model_has_probabilities(const lapse_model *model);
 void lp_answer_begin(lp_answer *answer, const lp_program *program, lp_target target, int first_row, int rows,
                      double *output);
 
+/* After several runs whose rows of the states follow each other: they are one answer about `rows` rows. */
+void lp_answer_join(lp_answer *answer, int rows, double *output);
+
 /* Adds the outputs of a run for one parameter sample. */
 void lp_answer_add(lp_answer *answer, const lp_program *program, const lp_outcome *outcome);
 

@@ -39,12 +39,31 @@ void lp_branch_rows_clear(lp_branch_rows *rows)
     *rows = (lp_branch_rows){0};
 }
 
+/* Columns of the cached matrices that sessions do not store. */
+static size_t window_cols(const lp_program *program)
+{
+    size_t cols = 0;
+    for (int i = program->stored_count; i < program->cached_count; i++)
+        cols += (size_t)program->cached[i]->cols;
+    return cols;
+}
+
+/* Rows of these: of one window, or of several where they fit a core's cache. */
+static int64_t window_rows(const lp_program *program, size_t cols)
+{
+    enum { ELEMENTS = 1 << 17 };
+    int64_t context = program->model->config.context, fit = cols ? (int64_t)(ELEMENTS / cols) : INT32_MAX;
+    return cols == 0 || fit < context ? context : fit;
+}
+
 static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
 {
     const lp_program *program = decoder->program;
     size_t tokens = lp_program_tokens(program), rows = (size_t)program->rows, cached = 0;
     size_t slots = (size_t)program->network.graph.input_count;
     size_t together = program->incremental ? rows : 0; /* histories of a run */
+    size_t window = window_cols(program);
+    decoder->window_rows = window_rows(program, window);
     for (int i = 0; program->incremental && i < program->cached_count; i++)
         cached += rows * (size_t)program->cached[i]->cols;
     decoder->work = program->backend->buffer_new(program->backend->context, program->plan.work_size);
@@ -61,6 +80,7 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     decoder->target_position = lp_alloc(rows, sizeof *decoder->target_position);
     decoder->attention_scores = lp_alloc((size_t)program->model->config.context, sizeof *decoder->attention_scores);
     decoder->fresh = lp_alloc(cached, sizeof *decoder->fresh);
+    decoder->window = lp_alloc((size_t)decoder->window_rows * window, sizeof *decoder->window);
     decoder->histories = lp_alloc(together, sizeof *decoder->histories);
     decoder->histories_slots = lp_alloc(together * slots, sizeof *decoder->histories_slots);
     decoder->type = lp_alloc(together, sizeof *decoder->type);
@@ -69,7 +89,7 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
         !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
         !decoder->position || !decoder->position_from_end || !decoder->time || !decoder->query_time ||
         !decoder->sequence_id || !decoder->gap || !decoder->target_position || !decoder->attention_scores ||
-        !decoder->fresh)
+        !decoder->fresh || !decoder->window)
         return fail_memory(error, program->plan.work_size + program->plan.scratch_size + cached * sizeof(float));
     memcpy(decoder->inputs, program->inputs, slots * sizeof *decoder->inputs);
     for (size_t i = 0; i < rows; i++)
@@ -94,6 +114,7 @@ void lp_decoder_free(lp_decoder *decoder)
     lp_free(decoder->target_position);
     lp_free(decoder->attention_scores);
     lp_free(decoder->fresh);
+    lp_free(decoder->window);
     lp_free(decoder->histories);
     lp_free(decoder->histories_slots);
     lp_free(decoder->type);
@@ -161,9 +182,10 @@ static void find_valid_rows(const lp_program *program, lp_row_cache *cache, cons
 {
     const lp_model_config *config = &program->model->config;
     int64_t first = history->count > config->context ? history->count - config->context : 0;
-    if (!program->incremental || first != cache->first)
-        cache->first = cache->final = first;
     double last = lp_model_target_known(config) ? time : history->times[history->count - 1];
+    lp_row_cache_begin(cache, first);
+    if (!program->incremental)
+        cache->final = first;
     cache->origin = program->incremental ? history->times[first] : last;
 }
 
@@ -202,6 +224,31 @@ static void feed(lp_decoder *decoder, const lp_row_cache *cache, const lp_histor
         decoder->inputs[LP_FEED_COUNT + f] = (char *)history->fields[f] + first * FIELD_SIZE;
 }
 
+static void begin_run(const lp_decoder *decoder, lp_run *run)
+{
+    const lp_program *program = decoder->program;
+    *run = (lp_run){.plan = &program->plan,
+                    .work = decoder->work,
+                    .scratch = decoder->scratch,
+                    .inputs = decoder->inputs,
+                    .parameters = program->model->parameters,
+                    .rows = {[LP_ROWS_TARGETS] = 1},
+                    .segments = 1,
+                    .rows_alone = program->incremental};
+}
+
+/* Sets the slots of the cached matrices that sessions do not store to this row of the thread's memory. */
+static void feed_window(const lp_decoder *decoder, int64_t row, void **slots)
+{
+    const lp_program *program = decoder->program;
+    float *data = decoder->window;
+    for (int i = program->stored_count; i < program->cached_count; i++) {
+        const lp_value *matrix = program->cached[i];
+        slots[matrix->slot] = data + row * matrix->cols;
+        data += decoder->window_rows * matrix->cols;
+    }
+}
+
 /* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cached rows of one parameter sample. */
 static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *run, int sample, int skip, int stop)
 {
@@ -210,9 +257,45 @@ static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *ru
     decoder->inputs[LP_FEED_TARGET_POSITION] = &target_position;
     if (cache->data)
         lp_row_cache_feed(cache, decoder->program, sample, run->rows[LP_ROWS_PAST], decoder->inputs);
+    feed_window(decoder, run->rows[LP_ROWS_PAST], decoder->inputs);
     run->first_node = skip;
     run->end_node = stop;
     decoder->program->backend->run(decoder->program->backend->context, run);
+}
+
+/* Computes the rows that the session does not store of events `from` .. final - 1, into rows from `at` on of the thread's memory. */
+static void compute_window(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, int32_t sample,
+                           int64_t from, int64_t at)
+{
+    const lp_program *program = decoder->program;
+    int tokens = (int)(cache->final - from);
+    int32_t segment[] = {0, tokens};
+    lp_run run;
+    if (tokens < 1 || program->window_nodes == program->constant_nodes)
+        return;
+    LP_ASSERT(from >= cache->first && at + tokens <= decoder->window_rows);
+    begin_run(decoder, &run);
+    run.segment = segment;
+    run.rows[LP_ROWS_TOKENS] = tokens;
+    run.first_node = program->constant_nodes;
+    run.end_node = program->window_nodes;
+    for (int t = 0; t < tokens; t++)
+        decoder->time[t] = history->times[from + t] - cache->origin;
+    decoder->inputs[LP_FEED_TIME] = decoder->time;
+    decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
+    feed_window(decoder, at, decoder->inputs);
+    program->backend->run(program->backend->context, &run);
+}
+
+/* The same for the events of the window that are not there yet. */
+static void fill_window(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, int sample)
+{
+    bool same = decoder->window_stamp == cache->stamp && decoder->window_sample == sample;
+    int64_t from = same && decoder->window_final > cache->first ? decoder->window_final : cache->first;
+    compute_window(decoder, cache, history, sample, from, from - cache->first);
+    decoder->window_stamp = cache->stamp;
+    decoder->window_sample = sample;
+    decoder->window_final = same && from > cache->final ? from : cache->final;
 }
 
 /* Computes the rows of the events before the newest. */
@@ -226,24 +309,14 @@ static void fill_cache(lp_decoder *decoder, lp_row_cache *cache, const lp_histor
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
     run->rows[LP_ROWS_PAST] = (int)(cache->final - cache->first);
-    feed(decoder, cache, history, cache->final, tokens, 0);
-    for (int sample = 0; sample < program->samples; sample++)
+    for (int sample = 0; sample < program->samples; sample++) {
+        fill_window(decoder, cache, history, sample);
+        feed(decoder, cache, history, cache->final, tokens, 0);
         run_nodes(decoder, cache, run, sample, program->constant_nodes, program->cached_nodes);
+        decoder->window_final = history->count - 1;
+    }
     run->segment = NULL;
     cache->final = history->count - 1;
-}
-
-static void begin_run(const lp_decoder *decoder, lp_run *run)
-{
-    const lp_program *program = decoder->program;
-    *run = (lp_run){.plan = &program->plan,
-                    .work = decoder->work,
-                    .scratch = decoder->scratch,
-                    .inputs = decoder->inputs,
-                    .parameters = program->model->parameters,
-                    .rows = {[LP_ROWS_TARGETS] = 1},
-                    .segments = 1,
-                    .rows_alone = program->incremental};
 }
 
 /* Brings the cache up to date: what is left to compute is the newest event, or the whole window. */
@@ -263,7 +336,7 @@ static lapse_status update_cache(lp_decoder *decoder, lp_row_cache *cache, const
     return LAPSE_OK;
 }
 
-/* Brings the cache up to date and feeds what is left to compute. */
+/* Brings the cache up to date. */
 static lapse_status begin_query(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
                                 lp_run *run, int32_t segment[2], lapse_error *error)
 {
@@ -273,8 +346,16 @@ static lapse_status begin_query(lp_decoder *decoder, lp_row_cache *cache, const 
     segment[1] = tokens;
     run->segment = segment;
     run->rows[LP_ROWS_TOKENS] = tokens;
-    feed(decoder, cache, history, cache->final, tokens, time);
     return LAPSE_OK;
+}
+
+/* Runs the nodes up to `stop` for what begin_query has left to compute. */
+static void run_query(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history, double time,
+                      lp_run *run, int sample, int stop)
+{
+    fill_window(decoder, cache, history, sample);
+    feed(decoder, cache, history, cache->final, run->rows[LP_ROWS_TOKENS], time);
+    run_nodes(decoder, cache, run, sample, decoder->program->constant_nodes, stop);
 }
 
 /* Adds the outputs of a run to the answer. */
@@ -294,7 +375,7 @@ lapse_status lp_decoder_query(lp_decoder *decoder, lp_row_cache *cache, const lp
     int32_t segment[2];
     LP_TRY(begin_query(decoder, cache, history, time, &run, segment, error));
     for (int sample = 0; sample < decoder->program->samples; sample++) {
-        run_nodes(decoder, cache, &run, sample, decoder->program->constant_nodes, 0);
+        run_query(decoder, cache, history, time, &run, sample, 0);
         add_outputs(decoder, &run);
     }
     return LAPSE_OK;
@@ -336,6 +417,7 @@ static void feed_branch_rows(lp_decoder *decoder, const lp_row_cache *cache, con
     const lp_program *program = decoder->program;
     float *data = rows->data + (size_t)sample * rows->sample_size;
     lp_row_cache_feed(cache, program, sample, 0, decoder->history_rows);
+    feed_window(decoder, 0, decoder->history_rows);
     feed_fresh(decoder);
     for (int i = 0; i < program->cached_count; i++) {
         const lp_value *matrix = program->cached[i];
@@ -364,8 +446,9 @@ lapse_status lp_decoder_query_branches(lp_decoder *decoder, lp_row_cache *cache,
     run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = query->count;
     run.first_node = program->constant_nodes;
     run.end_node = 0;
-    feed_branches(decoder, cache, history, query);
     for (int32_t sample = 0; sample < program->samples; sample++) {
+        fill_window(decoder, cache, history, sample);
+        feed_branches(decoder, cache, history, query);
         decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
         decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
         feed_branch_rows(decoder, cache, rows, sample);
@@ -395,21 +478,10 @@ static void feed_newest(lp_decoder *decoder, int i, const lp_row_cache *cache, c
                (const char *)history->fields[f] + last * FIELD_SIZE, FIELD_SIZE);
 }
 
-lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache *const *caches,
-                                   const lp_history *histories, const double *times, lapse_error *error)
+static void feed_many(lp_decoder *decoder, int count, lp_row_cache *const *caches, const lp_history *histories,
+                      const double *times)
 {
     const lp_program *program = decoder->program;
-    size_t slots = (size_t)program->network.graph.input_count;
-    lp_run run;
-    int32_t segment[] = {0, count};
-    LP_ASSERT(program->incremental && count > 0 && count <= program->rows);
-    for (int i = 0; i < count; i++)
-        LP_TRY(update_cache(decoder, caches[i], &histories[i], times[i], &run, error));
-    begin_run(decoder, &run);
-    run.histories = decoder->histories;
-    run.segment = segment;
-    run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = count;
-    run.first_node = program->constant_nodes;
     for (int i = 0; i < count; i++)
         feed_newest(decoder, i, caches[i], &histories[i], times[i]);
     feed_arrays(decoder, decoder->type);
@@ -417,16 +489,54 @@ lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache 
         decoder->inputs[LP_FEED_COUNT + f] = decoder->fields + (size_t)f * (size_t)program->rows;
     feed_fresh(decoder);
     decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
+}
+
+int lp_decoder_most(const lp_decoder *decoder, int count, const lp_history *histories)
+{
+    const lp_program *program = decoder->program;
+    int64_t context = program->model->config.context, rows = 0;
+    int most = 0;
+    while (most < count && most < program->rows) {
+        rows += histories[most].count < context ? histories[most].count : context;
+        if (most > 0 && rows > decoder->window_rows)
+            break;
+        most++;
+    }
+    return most;
+}
+
+lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache *const *caches,
+                                   const lp_history *histories, const double *times, lapse_error *error)
+{
+    const lp_program *program = decoder->program;
+    size_t slots = (size_t)program->network.graph.input_count;
+    lp_run run;
+    int32_t segment[] = {0, count};
+    LP_ASSERT(program->incremental && count > 0 && count <= lp_decoder_most(decoder, count, histories));
+    for (int i = 0; i < count; i++)
+        LP_TRY(update_cache(decoder, caches[i], &histories[i], times[i], &run, error));
+    begin_run(decoder, &run);
+    run.histories = decoder->histories;
+    run.segment = segment;
+    run.rows[LP_ROWS_TOKENS] = run.rows[LP_ROWS_TARGETS] = count;
+    run.first_node = program->constant_nodes;
     for (int32_t sample = 0; sample < program->samples; sample++) {
-        decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
+        int64_t at = 0;
         for (int i = 0; i < count; i++) {
             void **rows = decoder->histories_slots + (size_t)i * slots;
+            int64_t past = caches[i]->final - caches[i]->first;
+            compute_window(decoder, caches[i], &histories[i], sample, caches[i]->first, at);
             lp_row_cache_feed(caches[i], program, sample, 0, rows);
-            decoder->histories[i] = (lp_run_history){.rows = rows, .past = (int)(caches[i]->final - caches[i]->first)};
+            feed_window(decoder, at, rows);
+            decoder->histories[i] = (lp_run_history){.rows = rows, .past = (int)past};
+            at += past + 1;
         }
+        feed_many(decoder, count, caches, histories, times);
+        decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
         program->backend->run(program->backend->context, &run);
         add_outputs(decoder, &run);
     }
+    decoder->window_stamp = 0;
     return LAPSE_OK;
 }
 
@@ -446,7 +556,7 @@ lapse_status lp_decoder_attention(lp_decoder *decoder, lp_row_cache *cache, cons
     for (int64_t i = 0; i < history->count - cache->first; i++)
         weights[i] = 0;
     for (int sample = 0; sample < program->samples; sample++) {
-        run_nodes(decoder, cache, &run, sample, program->constant_nodes, index);
+        run_query(decoder, cache, history, time, &run, sample, index);
         for (int h = first; h < end; h++)
             lp_attention_add(graph->nodes[index], &run, h, factor, decoder->attention_scores, weights);
     }

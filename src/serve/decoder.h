@@ -9,6 +9,9 @@
  *
  * A model that cannot decode incrementally (lp_model_row.incremental) runs the whole window for each query.
  *
+ * Bases of times are not stored in sessions. A thread computes those of the window that it queries, and keeps them for the next query
+ * about the same session.
+ *
  * A thread borrows a decoder from the program for as long as it queries: as many are made as threads query at once.
  */
 #ifndef LP_DECODER_H
@@ -56,6 +59,12 @@ typedef struct lp_decoder {
     int32_t *sequence_id;
     int32_t *target_position; /* [rows of a run]: 0, 1, .. */
     double *attention_scores; /* [context]: of lp_decoder_attention; owned */
+    float *
+        window; /* the cached matrices that sessions do not store, [window_rows x columns] each: of the histories of a run; owned */
+    int64_t window_rows;
+    uint64_t window_stamp; /* of the history and the parameter sample that it has the rows of; 0: of several */
+    int window_sample;
+    int64_t window_final; /* event after the last one that it has a row of */
     float *fresh; /* [cached matrices][rows of a run]: those of the newest events of a run about branches; owned */
     void **history_rows, **branch_slots; /* by slot: of the sample that runs; owned */
     lp_run_history *histories;           /* [rows of a run]: of a query about several; owned, as are the next three */
@@ -75,7 +84,10 @@ void lp_decoder_free(lp_decoder *decoder);
 lapse_status lp_decoder_query(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history, double time,
                               lapse_error *error);
 
-/* Predicts what follows each of `count` different histories, at most program->rows, at its time, in one run; the answer has a row for
+/* How many of these histories, from the first on, can be the rows of one run: at least 1. */
+int lp_decoder_most(const lp_decoder *decoder, int count, const lp_history *histories);
+
+/* Predicts what follows each of `count` different histories, at most lp_decoder_most, at its time, in one run; the answer has a row for
  * each, with the bits of lp_decoder_query. Of an incremental model. */
 lapse_status lp_decoder_query_many(lp_decoder *decoder, int count, lp_row_cache *const *caches,
                                    const lp_history *histories, const double *times, lapse_error *error);

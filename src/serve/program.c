@@ -46,21 +46,32 @@ static lapse_status reserve_cached(lp_program *program, lapse_error *error)
     return LAPSE_OK;
 }
 
+/* Whether a value depends on the time of an event alone. A basis has as many columns as keys and values, and computing it takes less
+ * time than reading it from memory that is not in a cache. */
+static bool is_basis(const lp_value *value)
+{
+    return value && value->producer && value->producer->op->id == LP_OP_BASIS;
+}
+
 static void list_cached(lp_program *program)
 {
     const lp_decode_state *decode = program->network.decode;
     for (int i = 0; decode && i < decode->cache_count; i++) {
         const lp_kv_cache *cache = &decode->caches[i];
-        add_cached(program, cache->basis);
         add_cached(program, cache->key);
         add_cached(program, cache->value);
+        if (!is_basis(cache->basis))
+            add_cached(program, cache->basis);
     }
+    program->stored_count = program->cached_count;
+    for (int i = 0; decode && i < decode->cache_count; i++)
+        add_cached(program, decode->caches[i].basis);
 }
 
 /* ------------------------------------------------------------------------------------- order of the nodes ---- */
 
-/* When a node runs: for a query; once for each event; once. */
-typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_ONCE, STAGE_COUNT } stage;
+/* When a node runs: for a query; once for each event; for each event of the window, where its thread has had another; once. */
+typedef enum stage { STAGE_QUERY, STAGE_ROWS, STAGE_WINDOW, STAGE_ONCE, STAGE_COUNT } stage;
 
 static int node_index(const lp_graph *graph, const lp_node *node)
 {
@@ -94,22 +105,22 @@ static void mark_constant(lp_program *program, stage *stages)
         }
 }
 
-static void mark_producer(const lp_graph *graph, const lp_value *value, stage *stages)
+static void mark_producer(const lp_graph *graph, const lp_value *value, stage *stages, stage when)
 {
     int producer = value && value->producer ? node_index(graph, value->producer) : graph->node_count;
     if (producer < graph->node_count && stages[producer] == STAGE_QUERY)
-        stages[producer] = STAGE_ROWS;
+        stages[producer] = when;
 }
 
-/* Marks the nodes whose outputs are stored in the cache, and those that these depend on. */
-static void mark_rows(const lp_program *program, stage *stages)
+/* Marks the nodes whose outputs are these cached matrices, and those that they depend on. */
+static void mark_rows(const lp_program *program, int first, int end, stage *stages, stage when)
 {
     const lp_graph *graph = &program->network.graph;
-    for (int i = 0; i < program->cached_count; i++)
-        mark_producer(graph, program->cached[i], stages);
+    for (int i = first; i < end; i++)
+        mark_producer(graph, program->cached[i], stages, when);
     for (int i = graph->node_count - 1; i >= 0; i--)
-        for (int k = 0; stages[i] == STAGE_ROWS && k < graph->nodes[i]->op->input_count; k++)
-            mark_producer(graph, graph->nodes[i]->inputs[k], stages);
+        for (int k = 0; stages[i] == when && k < graph->nodes[i]->op->input_count; k++)
+            mark_producer(graph, graph->nodes[i]->inputs[k], stages, when);
 }
 
 /* Sorts the nodes by stage, stably. */
@@ -122,7 +133,8 @@ static lapse_status order_nodes(lp_program *program, lapse_error *error)
     if (stages && old) {
         int done = 0, ends[STAGE_COUNT];
         mark_constant(program, stages);
-        mark_rows(program, stages);
+        mark_rows(program, program->stored_count, program->cached_count, stages, STAGE_WINDOW);
+        mark_rows(program, 0, program->stored_count, stages, STAGE_ROWS);
         memcpy(old, graph->nodes, count * sizeof *old);
         for (int wanted = STAGE_ONCE; wanted >= STAGE_QUERY; wanted--) {
             for (size_t i = 0; i < count; i++)
@@ -131,6 +143,7 @@ static lapse_status order_nodes(lp_program *program, lapse_error *error)
             ends[wanted] = done;
         }
         program->constant_nodes = ends[STAGE_ONCE];
+        program->window_nodes = ends[STAGE_WINDOW];
         program->cached_nodes = ends[STAGE_ROWS];
         LP_ASSERT(done == graph->node_count);
     }

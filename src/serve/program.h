@@ -3,7 +3,7 @@
  * from then on.
  *
  * The nodes are ordered by what they depend on, so that each part of the work is a range of nodes: parameters alone (run
- * once, into `inputs`), each event once, the query.
+ * once, into `inputs`), the time of an event alone, each event once, the query.
  */
 #ifndef LP_PROGRAM_H
 #define LP_PROGRAM_H
@@ -19,10 +19,11 @@ typedef struct lp_program {
     lp_plan plan;
     int rows;          /* rows of one run about branches or several histories, at most */
     int samples;       /* parameter samples, each with cached rows of its own */
-    lp_value **cached; /* the graph's cached matrices; owned */
-    int cached_count;
+    lp_value **cached; /* the graph's cached matrices, those that sessions store first; owned */
+    int stored_count, cached_count;
     bool incremental;   /* cached rows are used by later queries */
     int constant_nodes; /* nodes at the start of the graph that depend on parameters alone: `inputs` has their outputs */
+    int window_nodes;   /* nodes, these included, that compute the cached rows that are not stored */
     int cached_nodes;   /* nodes, these included, that compute cached rows */
     void **inputs;      /* by slot: outputs of the constant nodes, otherwise NULL; owned */
     char *constants;    /* owned */

@@ -20,7 +20,7 @@ typedef struct returns {
     const lapse_return_options *options;
     lapse_return_scores *out;
     uint8_t *split;
-    bool divided; /* sequences have events before and after the origin in different splits, or the split is "all" */
+    bool divided;   /* sequences have events before and after the origin in different splits, or the split is "all" */
     double longest; /* horizon */
     lp_return_case *cases, *known, *fit; /* scored; those BG/NBD is fitted to, and logistic regression */
     int64_t count, known_count, fit_count;
@@ -54,16 +54,18 @@ static lapse_status find_origin(returns *r, lapse_error *error)
         LP_TRY(lp_split_end(r->dataset, r->model->split_by, r->split, (lp_split)(wanted - 1), &begin, error));
     for (int64_t s = 0; wanted != LP_SPLIT_COUNT && s < r->dataset->sequence_count && !r->divided; s++)
         r->divided = r->split[r->dataset->start[s]] != r->split[r->dataset->start[s + 1] - 1];
-    r->out->now = !isnan(r->options->now)                      ? r->options->now
+    r->out->now = !isnan(r->options->now)                  ? r->options->now
                   : r->divided && wanted != LP_SPLIT_COUNT ? begin
-                                                               : end - r->longest;
+                                                           : end - r->longest;
     if (!(r->out->now + r->longest <= end))
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the data ends on %s, less than the longest " LP_OPTION("--within") " after %s: give a shorter one, or "
-                       "an earlier " LP_OPTION("--now"),
-                       lapse_time_format(end, last, sizeof last), lapse_time_format(r->out->now, now, sizeof now));
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the data ends on %s, less than the longest " LP_OPTION("--within") " after %s: give a shorter one, or "
+                                                                                "an earlier " LP_OPTION("--now"),
+            lapse_time_format(end, last, sizeof last), lapse_time_format(r->out->now, now, sizeof now));
     bool all = r->divided;
-    LP_TRY(lp_return_cases(r->dataset, r->split, all ? LP_SPLIT_COUNT : wanted, r->out->now, &r->cases, &r->count, error));
+    LP_TRY(
+        lp_return_cases(r->dataset, r->split, all ? LP_SPLIT_COUNT : wanted, r->out->now, &r->cases, &r->count, error));
     LP_TRY(lp_return_cases(r->dataset, r->split, all ? LP_SPLIT_COUNT : LP_SPLIT_TRAIN, r->out->now, &r->known,
                            &r->known_count, error));
     if (r->count == 0 || r->known_count == 0)
@@ -135,7 +137,8 @@ static lapse_status ask_model(returns *r, lapse_error *error)
     r->chance = lp_alloc((size_t)r->count, sizeof *r->chance);
     if (!r->within || !r->chance)
         return lp_fail_memory(error, "the chances", numbers * sizeof *r->within);
-    LP_TRY(lapse_when_all(r->model, &r->cut, &options, r->chance, NULL, r->within, NULL, error)); /* chance: for the starts */
+    LP_TRY(lapse_when_all(r->model, &r->cut, &options, r->chance, NULL, r->within, NULL,
+                          error)); /* chance: for the starts */
     for (size_t i = 0; i < numbers; i++)
         if (isnan(r->within[i]))
             r->within[i] = 0.5; /* the model knows no event of the history */
@@ -197,7 +200,8 @@ static lapse_status count_events(returns *r, const lp_bg_nbd *bg_nbd, lapse_erro
             step->bg_nbd += lp_bg_nbd_events(bg_nbd, &r->cases[i], step->seconds);
             int64_t sequence = r->cases[i].sequence;
             for (int64_t e = (int64_t)r->dataset->start[sequence] + r->cases[i].seen;
-                 e < (int64_t)r->dataset->start[sequence + 1] && r->dataset->time[e] <= r->out->now + step->seconds; e++)
+                 e < (int64_t)r->dataset->start[sequence + 1] && r->dataset->time[e] <= r->out->now + step->seconds;
+                 e++)
                 step->observed++;
         }
     }

@@ -17,7 +17,7 @@ static size_t matrix_size(const lp_value *matrix, int64_t capacity)
 static size_t sample_size(const lp_program *program, int64_t capacity)
 {
     size_t size = 0;
-    for (int i = 0; i < program->cached_count; i++)
+    for (int i = 0; i < program->stored_count; i++)
         size += matrix_size(program->cached[i], capacity);
     return size;
 }
@@ -36,6 +36,16 @@ void lp_row_cache_clear(lp_row_cache *cache)
 void lp_row_cache_reset(lp_row_cache *cache)
 {
     cache->first = cache->final = 0;
+    cache->stamp = 0;
+}
+
+void lp_row_cache_begin(lp_row_cache *cache, int64_t first)
+{
+    static uint64_t stamps;
+    if (cache->first != first || cache->stamp == 0)
+        cache->stamp = __atomic_add_fetch(&stamps, 1, __ATOMIC_RELAXED);
+    if (cache->first != first)
+        cache->first = cache->final = first;
 }
 
 void lp_row_cache_drop(lp_row_cache *cache, int64_t count)
@@ -46,6 +56,7 @@ void lp_row_cache_drop(lp_row_cache *cache, int64_t count)
     }
     cache->first -= count;
     cache->final -= count;
+    cache->stamp = 0;
 }
 
 lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program, int64_t end, lapse_error *error)
@@ -61,7 +72,7 @@ lapse_status lp_row_cache_reserve(lp_row_cache *cache, const lp_program *program
     if (!grown.data)
         return lp_fail_memory(error, "cached rows", lp_row_cache_bytes(program, capacity));
     for (int sample = 0; events > 0 && sample < program->samples; sample++)
-        for (int i = 0; i < program->cached_count; i++)
+        for (int i = 0; i < program->stored_count; i++)
             memcpy(lp_row_cache_matrix(&grown, program, sample, i), lp_row_cache_matrix(cache, program, sample, i),
                    (size_t)events * (size_t)program->cached[i]->cols * sizeof(float));
     lp_free(cache->data);
@@ -81,7 +92,7 @@ float *lp_row_cache_matrix(const lp_row_cache *cache, const lp_program *program,
 void lp_row_cache_feed(const lp_row_cache *cache, const lp_program *program, int sample, int64_t past, void **slots)
 {
     float *data = lp_row_cache_matrix(cache, program, sample, 0);
-    for (int i = 0; i < program->cached_count; i++) {
+    for (int i = 0; i < program->stored_count; i++) {
         const lp_value *matrix = program->cached[i];
         slots[matrix->slot] = data + past * matrix->cols;
         data += matrix_size(matrix, cache->capacity);
@@ -97,5 +108,6 @@ void lp_row_cache_return(lp_row_cache *cache, lp_row_mark mark)
 {
     if (cache->first != mark.first) /* its rows are lost */
         cache->first = cache->final = mark.first;
+    cache->stamp = 0;
     cache->final = cache->final < mark.final ? cache->final : mark.final;
 }

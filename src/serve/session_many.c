@@ -64,15 +64,16 @@ static lapse_status check_queries(const void *queries, query_at at, int64_t coun
 /* Rows of a run, at most; those of a program may be fewer. */
 enum { MOST_ROWS = 128 };
 
-/* Runs the network for the first of the queries first .. end - 1 that are about different sessions: *count of them. */
-static lapse_status run(lp_decoder *decoder, const void *queries, query_at at, int64_t first, int64_t end,
-                        lp_target target, double *output, int *count, lapse_error *error)
+/* Runs the network for the first of the queries first .. end - 1 that are about different sessions, *count of them; their rows of the
+ * answer begin with first_row. */
+static lapse_status run_once(lp_decoder *decoder, const void *queries, query_at at, int64_t first, int64_t end,
+                             lp_target target, int first_row, double *output, int *count, lapse_error *error)
 {
     lp_row_cache *caches[MOST_ROWS];
     lp_history histories[MOST_ROWS];
     double times[MOST_ROWS];
-    int rows = 0;
-    for (int64_t q = first; q < end && rows < MOST_ROWS && rows < decoder->program->rows; q++, rows++) {
+    int rows = 0, most = decoder->program->rows - first_row;
+    for (int64_t q = first; q < end && rows < MOST_ROWS && rows < most; q++, rows++) {
         lapse_session *session = at(queries, q).session;
         if (session->in_run)
             break;
@@ -83,12 +84,31 @@ static lapse_status run(lp_decoder *decoder, const void *queries, query_at at, i
     }
     for (int64_t q = first; q < first + rows; q++)
         at(queries, q).session->in_run = false;
+    *count = rows = lp_decoder_most(decoder, rows, histories);
     LP_ASSERT(rows > 0);
-    *count = rows;
-    lp_answer_begin(&decoder->answer, decoder->program, target, 0, rows, output);
+    lp_answer_begin(&decoder->answer, decoder->program, target, first_row, rows, output);
     if (rows == 1)
         return lp_decoder_query(decoder, caches[0], &histories[0], times[0], error);
     return lp_decoder_query_many(decoder, rows, caches, histories, times, error);
+}
+
+/* The same for as many queries as the answer has rows. A recommender's states are of several runs, because reading the catalogue takes
+ * more rows than reading the network's weights. */
+static lapse_status run(lp_decoder *decoder, const void *queries, query_at at, int64_t first, int64_t end,
+                        lp_target target, double *output, int *count, lapse_error *error)
+{
+    const lp_model_config *config = &decoder->program->model->config;
+    size_t size = output ? (size_t)lp_model_target_size(config, target) : 0;
+    int rows;
+    *count = 0;
+    do {
+        double *to = output ? output + (size_t)*count * size : NULL;
+        LP_TRY(run_once(decoder, queries, at, first + *count, end, target, *count, to, &rows, error));
+        *count += rows;
+    } while (lp_model_ranks(config) && first + *count < end && *count < decoder->program->rows);
+    if (lp_model_ranks(config))
+        lp_answer_join(&decoder->answer, *count, output);
+    return LAPSE_OK;
 }
 
 /* Whether queries about many sessions can be the rows of one run. */

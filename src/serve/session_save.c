@@ -5,7 +5,7 @@
  *   types              int32 [count]
  *   gaps               float [count], of models that read them
  *   fields             4 bytes [fields x count]
- *   rows               float [samples][cached matrices][events x columns]
+ *   rows               float [samples][stored matrices][events x columns]
  *
  * Numbers have the byte order of the machine. What is read may come from anywhere: nothing in it is trusted.
  */
@@ -84,7 +84,7 @@ static void copy_events(cursor *c, lapse_session *session)
 static void copy_rows(cursor *c, const lp_row_cache *cache, const lp_program *program, int64_t rows)
 {
     for (int sample = 0; sample < program->samples; sample++)
-        for (int i = 0; i < program->cached_count; i++)
+        for (int i = 0; i < program->stored_count; i++)
             copy(c, lp_row_cache_matrix(cache, program, sample, i),
                  (size_t)rows * (size_t)program->cached[i]->cols * sizeof(float));
 }
@@ -92,7 +92,7 @@ static void copy_rows(cursor *c, const lp_row_cache *cache, const lp_program *pr
 static size_t row_size(const lp_program *program)
 {
     size_t size = 0;
-    for (int i = 0; i < program->cached_count; i++)
+    for (int i = 0; i < program->stored_count; i++)
         size += (size_t)program->cached[i]->cols;
     return size * (size_t)program->samples * sizeof(float);
 }

@@ -3,6 +3,7 @@
 #include "support/small_data.h"
 #include "support/small_model.h"
 #include "evaluate/evaluator.h"
+#include "serve/session.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -141,7 +142,8 @@ static void several_draws(void **state)
     }
 }
 
-/* A session that is queried after each event has the bits of one with all events at once, also after its window has moved, with columns that vectors do not divide. */
+/* A session that is queried after each event has the bits of one with all events at once, also after its window has moved, with columns
+ * that vectors do not divide. */
 static void grown_as_opened(void **state)
 {
     (void)state;
@@ -171,6 +173,57 @@ static void grown_as_opened(void **state)
             lapse_session_free(grown);
             lapse_model_free(model);
         }
+}
+
+/* Appends and queries by a thread that is not the one of the last query. */
+static void another_thread(const lapse_model *model, lapse_session *session, int first, int count,
+                           double *probabilities)
+{
+    lapse_session *other = NULL;
+    assert_int_equal(lapse_session_new(model, &other, NULL), LAPSE_OK);
+    assert_int_equal(lp_session_hold(other, NULL), LAPSE_OK); /* takes the memory of the thread of the last query */
+    for (int i = first; i < first + count; i++)
+        assert_int_equal(lapse_session_append(session, 10 * i, names[i * 3 % TYPES], NULL), LAPSE_OK);
+    assert_int_equal(lapse_session_predict(session, 10 * (first + count), probabilities, NULL), LAPSE_OK);
+    lp_session_release(other);
+    lapse_session_free(other);
+}
+
+/* What a thread has computed of a session's times is not used for others, which another thread has queried the session about since. */
+static void threads_take_turns(void **state)
+{
+    (void)state;
+    enum { CLEARED, RETURNED, KEPT, SLID, CHANGES };
+    for (int change = 0; change < CHANGES; change++) {
+        lp_model_config config = small_config(lp_encoding_find("mercer"), 16, 2, 2);
+        config.context = 12;
+        lapse_model *model = small_model(&config, 9);
+        lapse_session *session = NULL;
+        double one[TYPES], two[TYPES];
+        int count = change == KEPT ? 30 : change == SLID ? 12 : 5;
+        assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
+        for (int i = 0; i < count; i++)
+            assert_int_equal(lapse_session_append(session, 7 * i + i % 3, names[i % TYPES], NULL), LAPSE_OK);
+        assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
+        lp_session_mark mark = lp_session_mark_of(session);
+        if (change == RETURNED)
+            for (int i = 0; i < 4; i++)
+                assert_int_equal(lapse_session_append(session, 41 + i, names[i % TYPES], NULL), LAPSE_OK);
+        assert_int_equal(lapse_session_predict(session, 300, one, NULL), LAPSE_OK);
+        if (change == CLEARED)
+            lapse_session_clear(session);
+        else if (change == RETURNED)
+            lp_session_return(session, mark);
+        else if (change == KEPT)
+            lp_session_keep(session, 13);
+        lp_session_release(session);
+        another_thread(model, session, 30, 3, one);
+        assert_int_equal(lapse_session_predict(session, 330, two, NULL), LAPSE_OK);
+        if (memcmp(one, two, sizeof one) != 0)
+            fail_msg("change %d: threads differ", change);
+        lapse_session_free(session);
+        lapse_model_free(model);
+    }
 }
 
 /* Years between events and years into the future: the phases keep their fractions. */
@@ -229,8 +282,8 @@ static void nothing_is_allocated(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_network), cmocka_unit_test(several_draws),        cmocka_unit_test(grown_as_opened),
-        cmocka_unit_test(long_times),    cmocka_unit_test(nothing_is_allocated),
+        cmocka_unit_test(every_network),      cmocka_unit_test(several_draws), cmocka_unit_test(grown_as_opened),
+        cmocka_unit_test(threads_take_turns), cmocka_unit_test(long_times),    cmocka_unit_test(nothing_is_allocated),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
