@@ -203,7 +203,7 @@ static void threads_take_turns(void **state)
         int count = change == KEPT ? 30 : change == SLID ? 12 : 5;
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         for (int i = 0; i < count; i++)
-            assert_int_equal(lapse_session_append(session, 7 * i + i % 3, names[i % TYPES], NULL), LAPSE_OK);
+            assert_int_equal(lapse_session_append(session, 7 * i + i * i % 5, names[i % TYPES], NULL), LAPSE_OK);
         assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
         lp_session_mark mark = lp_session_mark_of(session);
         if (change == RETURNED)
