@@ -58,9 +58,10 @@ typedef struct baseline_row {
 } baseline_row;
 
 static const baseline_row baselines[] = {
-    {"majority", "majority", NULL, LP_TASK_CLASSIFY},      {"markov 1", "markov", "1", LP_TASK_CLASSIFY},
-    {"markov 2", "markov", "2", LP_TASK_CLASSIFY},         {"markov 3", "markov", "3", LP_TASK_CLASSIFY},
-    {"popularity", "popularity", NULL, LP_TASK_RECOMMEND}, {"item-markov", "item-markov", NULL, LP_TASK_RECOMMEND},
+    {"majority", "majority", NULL, LP_TASK_CLASSIFY},        {"markov 1", "markov", "1", LP_TASK_CLASSIFY},
+    {"markov 2", "markov", "2", LP_TASK_CLASSIFY},           {"markov 3", "markov", "3", LP_TASK_CLASSIFY},
+    {"popularity", "popularity", NULL, LP_TASK_RECOMMEND},   {"recency", "recency", NULL, LP_TASK_RECOMMEND},
+    {"item-markov", "item-markov", NULL, LP_TASK_RECOMMEND},
 };
 enum { BASELINES = sizeof baselines / sizeof *baselines };
 _Static_assert(1 + BASELINES <= LAPSE_COMPARED_LIMIT, "rows of a comparison");

@@ -111,13 +111,13 @@ static void classifiers(void **state)
 static void recommenders(void **state)
 {
     (void)state;
-    static const char *const names[] = {"attention", "popularity", "item-markov"};
+    static const char *const names[] = {"attention", "popularity", "recency", "item-markov"};
     lapse_dataset *dataset = small_train_data(3);
     lapse_model *model = learn(dataset, "recommend", "attention", NULL);
     lapse_comparison c = compare(model, dataset, NULL);
-    assert_int_equal(c.row_count, 3);
+    assert_int_equal(c.row_count, 4);
     assert_int_equal(c.metric_count, 3);
-    for (int r = 0; r < 3; r++) {
+    for (int r = 0; r < 4; r++) {
         lapse_model *other = learn(dataset, "recommend", names[r], NULL);
         lapse_rank_options options;
         lapse_rank_scores scores;
