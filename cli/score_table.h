@@ -25,7 +25,7 @@ bool cli_targets_print(FILE *file, const cli_targets *targets, bool classes);
  * memory. */
 bool cli_targets_json(cli_json *json, const cli_targets *targets, bool classes);
 
-/* Prints the line of a target-time rule: "known", "unknown" or "unused". */
+/* Prints the line of a target-time rule: "known", "unknown" or "not used". */
 void cli_target_time_print(FILE *file, const char *rule);
 
 /* Prints every score with its split, target-time rule, cases and interval. */

@@ -224,7 +224,7 @@ static const cli_option options[] = {
      .help = "CSV file with one row per item of the presets catalogue and sessions: item,name,brand,category",
      .unset = "none"},
     {.name = "items", .type = CLI_COUNT, .offset = offsetof(simulate_settings, simulate.items), .placeholder = "N",
-     .help = "catalogue size of the presets catalogue and sessions, in items", .unset = "that of the preset"},
+     .help = "catalogue size of the presets catalogue and sessions, in items; sessions has at least 500", .unset = "that of the preset"},
     {.name = "sequences", .type = CLI_COUNT, .offset = offsetof(simulate_settings, simulate.sequences),
      .placeholder = "N", .help = "number of sequences", .unset = "that of the preset"},
     {.name = "days", .type = CLI_NUMBER, .offset = offsetof(simulate_settings, simulate.days), .placeholder = "DAYS",

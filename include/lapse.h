@@ -386,7 +386,7 @@ typedef struct lapse_class_score {
 typedef struct lapse_scores {
     const char *target;                           /* "event" or "action" */
     const char *split;                            /* "train", "valid", "test" or "all" */
-    const char *target_time;                      /* "known", "unknown", or "unused": the model does not read it */
+    const char *target_time;                      /* "known", "unknown", or "not used": the model does not read it */
     int64_t cases;                                /* predicted events */
     int64_t sequences;                            /* with at least one case */
     double accuracy, accuracy_low, accuracy_high; /* with a 95 % bootstrap interval over sequences */

@@ -369,7 +369,7 @@ typedef struct lapse_rank_slice {
 
 typedef struct lapse_rank_scores {
     const char *split;       /* "train", "valid", "test" or "all" */
-    const char *target_time; /* "known", "unknown", or "unused": the model does not read it */
+    const char *target_time; /* "known", "unknown", or "not used": the model does not read it */
     const char *popularity;  /* counted in "training", or in "dataset" if the training split is not known */
     int64_t items;           /* of the catalogue */
     int64_t case_total;      /* all target events; more than whole.cases if cases were sampled */

@@ -88,7 +88,7 @@ const char *lp_model_target_time(const lapse_model *model)
 {
     const lp_encoding *encoding = model->network.encoding;
     bool reads = encoding ? encoding->sees_time : model->config.row->reads_time;
-    return !reads ? "unused" : lp_model_target_known(&model->config) ? "known" : "unknown";
+    return !reads ? "not used" : lp_model_target_known(&model->config) ? "known" : "unknown";
 }
 
 lapse_model *lp_model_share(const lapse_model *model)

@@ -301,7 +301,7 @@ static inline bool lp_model_target_known(const lp_model_config *config)
     return config->target_time == 0;
 }
 
-/* "known", "unknown", or "unused" where predictions do not depend on the time of the predicted event at all. */
+/* "known", "unknown", or "not used" where predictions do not depend on the time of the predicted event at all. */
 const char *lp_model_target_time(const lapse_model *model);
 
 /* In the order of preference, NULL-terminated. */

@@ -86,7 +86,7 @@ double lp_next_time_mean(const lp_next_time *law, double span);
 double lp_next_time_draw(const lp_next_time *law, lp_random *random);
 
 /* Continuous ranked probability score of an event at t seconds: the integral of (cdf - [it has come])^2, given that it comes; by
- * quadrature, to about 1 part in 1,000. */
+ * quadrature, to about 1 part in 100,000. */
 double lp_next_time_crps(const lp_next_time *law, double t);
 
 #endif

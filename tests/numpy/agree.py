@@ -18,6 +18,7 @@ import sys
 
 import numpy as np
 
+from evaluation import check_evaluation
 from rules import check_file, require
 
 DOCS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs")
@@ -541,6 +542,7 @@ def main(tool, folder):
     check_attention(suite)
     check_fields(suite)
     check_recommenders(suite)
+    check_evaluation(suite, SMALL)
     check_when(suite)
     suite.check("item vectors", check_item_vectors, suite)
     suite.check("equal runs", suite.deterministic)

@@ -48,7 +48,7 @@ static bool reads_query_time(const lp_model_config *config)
     assert_int_equal(lapse_session_predict(session, 1010, one, NULL), LAPSE_OK);
     assert_int_equal(lapse_session_predict(session, 1017, two, NULL), LAPSE_OK);
     bool differ = memcmp(one, two, sizeof one) != 0;
-    const char *unread = model->network.encoding && model->network.encoding->sees_time ? "unknown" : "unused";
+    const char *unread = model->network.encoding && model->network.encoding->sees_time ? "unknown" : "not used";
     assert_string_equal(lp_model_target_time(model), differ ? "known" : unread);
     lapse_session_free(session);
     lapse_model_free(model);

@@ -31,7 +31,7 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 |   "scores": {
 |     "target": "event",
 |     "split": "test",
-|     "target_time": "unused",
+|     "target_time": "not used",
 |     "cases": 8,
 |     "sequences": 1,
 |     "accuracy": 0.375,
@@ -60,7 +60,7 @@ $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 |   "data": "events.lapse",
 |   "target": "event",
 |   "split": "valid",
-|   "target_time": "unused",
+|   "target_time": "not used",
 |   "cases": 8,
 |   "sequences": 1,
 |   "accuracy": 0.625,
