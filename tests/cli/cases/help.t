@@ -44,7 +44,8 @@ $ lapse simulate --help
 |                             catalogue and sessions: item,name,brand,category
 |                             (default: none)
 |   --items N                 catalogue size of the presets catalogue and
-|                             sessions, in items (default: that of the preset)
+|                             sessions, in items; sessions has at least 500
+|                             (default: that of the preset)
 |   --sequences N             number of sequences (default: that of the preset)
 |   --days DAYS               length of each sequence, in days; 0 is that of the
 |                             preset (default: 0)

@@ -3,7 +3,7 @@ $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o popularity.safetensors --task recommend --model popularity --threads 1
 | saved        popularity.safetensors after N s
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
 |              popularity: 12 events had fewer candidates, and all of them were used
@@ -34,7 +34,7 @@ $ lapse train events.lapse -o item.safetensors --task recommend --model item-mar
 | saved        item.safetensors after N s
 $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | split        test: 12 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | negatives    100 per event, seed 1, never an item of the sequence itself
 |              uniform: 12 events had fewer candidates, and all of them were used
 |              popularity: 12 events had fewer candidates, and all of them were used
@@ -50,7 +50,7 @@ $ lapse eval popularity.safetensors events.lapse --cutoffs 1 --bootstrap 0
 | popularity   rank among 100 items drawn by their popularity: likewise
 $ lapse eval item.safetensors events.lapse --cutoffs 1,2 --negatives 2 --slices --split all
 | split        all: 84 events in 12 sequences, among 4 items
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | negatives    2 per event, seed 1, never an item of the sequence itself
 |              uniform: 72 events had fewer candidates, and all of them were used
 |              popularity: 72 events had fewer candidates, and all of them were used

@@ -85,7 +85,7 @@ $ lapse info s.safetensors --all | grep -E '^(target|split)'
 | split                 session
 $ lapse eval s.safetensors s.lapse --negatives 0 --bootstrap 0
 | split        test: 176 events in 35 sequences, among 365 items
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 |
 |             full-unseen    full
 | candidates        304.4   365.0

@@ -3,7 +3,7 @@ $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o markov.safetensors --model markov --order 1 --seed 3 --threads 1
 | saved        markov.safetensors after N s
 | split        test: 8 events in 1 sequence
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | accuracy     75.00 %
 | log-loss     0.6079 nats per event
 | macro-F1     0.6167
@@ -44,7 +44,7 @@ $ lapse train events.lapse -o majority.safetensors --model majority --seed 3 --t
 ! Run       split-by sequence, seed 3, threads 1
 $ lapse eval markov.safetensors events.lapse --split all --classes
 | split        all: 84 events in 12 sequences
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | accuracy     61.90 % (95 % interval 51.25 to 70.79)
 | log-loss     0.6593 nats per event (95 % interval 0.6198 to 0.7032)
 | macro-F1     0.4786
@@ -72,7 +72,7 @@ $ lapse eval markov.safetensors events.lapse --split valid --bootstrap 0 --json
 $ lapse train events.lapse -o left.safetensors --model majority --threads 1 --split-by leave-one-out
 | saved        left.safetensors after N s
 | split        test: 12 events in 12 sequences
-| target time  unused: the model does not read the time of the next event
+| target time  not used: the model does not read the time of the next event
 | accuracy     33.33 % (95 % interval 8.33 to 58.33)
 | log-loss     1.3669 nats per event (95 % interval 1.0893 to 1.6648)
 | macro-F1     0.1250
