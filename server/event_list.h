@@ -22,7 +22,7 @@ typedef struct srv_events {
 
 void srv_events_clear(srv_events *events);
 
-/* Whether there is an event with this id; "" is no id. */
+/* Whether there is an event with this id; "" is not an id. */
 bool srv_events_has(const srv_events *events, const char *id);
 
 /* Inserts an event at its place; false: out of memory. The caller makes sure that its id is new. */

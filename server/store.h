@@ -21,7 +21,7 @@ typedef struct srv_value {
 #define SRV_R(x) ((srv_value){.type = SRV_REAL, .number = (x)})
 #define SRV_T(x) srv_text_value(x)
 
-/* NULL is no value. */
+/* NULL is not a value. */
 static inline srv_value srv_text_value(const char *text)
 {
     return (srv_value){.type = text ? SRV_TEXT : SRV_NONE, .text = text};

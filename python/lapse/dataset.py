@@ -149,7 +149,7 @@ class Dataset:
 
     @classmethod
     def _from_pandas(cls, frame: Any, columns: Dict[str, Any], options: Any) -> "Dataset":
-        """pandas: labels that are no texts, UUIDs, an index that is a column, and no PyArrow."""
+        """pandas: labels that are not texts, UUIDs, an index that is a column, and no PyArrow."""
         if any(name is not None for name in frame.index.names):
             frame = frame.reset_index()
         labels = [str(label) for label in frame.columns]

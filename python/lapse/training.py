@@ -98,11 +98,11 @@ def options() -> Table:
 
 
 def check_option(name: str) -> None:
-    """Refuses a name that is no training option."""
+    """Refuses a name that is not a training option."""
     if lib.lapse_train_option_find(encode(name.replace("_", "-")), ffi.new("lapse_option *")):
         return
     if name in members("lapse_import_options") or name == "fields":
-        raise _c.UsageError(f"'{name}' is no training option: it belongs to the data, lapse.train(lapse.Dataset.from_arrow(table, "
+        raise _c.UsageError(f"'{name}' is not a training option: it belongs to the data, lapse.train(lapse.Dataset.from_arrow(table, "
                             f"{name}=...), ...)", option=name)
     raise _c.unknown_option("training", name, options()["name"].tolist())
 

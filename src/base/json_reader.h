@@ -46,7 +46,7 @@ bool lp_json_bool(lp_json *json, bool *value);
 /* Takes a value of any type; its text as it is written, with the quotes of a string. */
 bool lp_json_any(lp_json *json, lp_json_text *text);
 
-/* The number of members of the object at the cursor, which does not move; 0 if it is no object. */
+/* The number of members of the object at the cursor, which does not move; 0 if it is not an object. */
 size_t lp_json_members(const lp_json *json);
 
 /* The number of elements of the array at the cursor, which does not move; 0: there is no array. */

@@ -38,7 +38,7 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
     for (int64_t type = 0; type < model->types.count; type++)
         if (!(values[type] > 0 && values[type] <= 1))
             return lp_fail(error, LAPSE_ERROR_FORMAT,
-                           "tensor 'majority.probability' holds a number that is no probability");
+                           "tensor 'majority.probability' holds a number that is not a probability");
         else
             sum += values[type];
     if (!(fabs(sum - 1) <= 1e-6))

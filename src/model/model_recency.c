@@ -188,7 +188,7 @@ static lapse_status check(const lapse_model *model, lapse_error *error)
             if (!isfinite(p.time[i]) || (i > 0 && p.time[i] < p.time[i - 1]))
                 return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' is not in order", names[TIME]);
             if (!(p.sum[i] >= 1 && p.sum[i] <= (double)(i + 1)))
-                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' holds what is no sum of its times", names[SUM]);
+                return lp_fail(error, LAPSE_ERROR_FORMAT, "tensor '%s' holds a value that is not the sum of its times", names[SUM]);
         }
     }
     return LAPSE_OK;

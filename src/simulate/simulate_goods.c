@@ -188,7 +188,7 @@ static int32_t sample_rank(int32_t count, lp_random *random)
     return rank < count ? rank : count - 1;
 }
 
-/* Maps a rank to an index by a fixed permutation: count is no multiple of the prime. */
+/* Maps a rank to an index by a fixed permutation: count is not a multiple of the prime. */
 static int32_t permute(int32_t rank, int32_t count, int64_t salt)
 {
     return (int32_t)(((int64_t)rank * LARGE_PRIME + salt) % count);

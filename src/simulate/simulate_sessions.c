@@ -94,7 +94,7 @@ typedef struct shopper {
     int32_t own[MOST_EVENTS], complement[MOST_EVENTS]; /* interest of each event */
     interest interests[2 * MOST_EVENTS];
     int target;     /* action that the weights below and those of the interests are for */
-    double popular; /* weight of popularity, of all series that are no interests */
+    double popular; /* weight of popularity, of all series that are not interests */
     double total;   /* of all weights */
 } shopper;
 
@@ -191,7 +191,7 @@ static bool is_interest(const shopper *s, int32_t series)
     return false;
 }
 
-/* An item by popularity among the series that are no interests, when rejection sampling would reject most draws. Where
+/* An item by popularity among the series that are not interests, when rejection sampling would reject most draws. Where
  * rounding alone left a weight for them, an item of an interest. */
 static int32_t sample_other(shopper *s, lp_random *random)
 {

@@ -9,7 +9,7 @@
 lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *dataset, const uint8_t *split,
                                   const lapse_train_options *options, lapse_error *error);
 
-/* Adds version and commit of this build. They are no part of the run: a checkpoint of another build can be resumed. */
+/* Adds version and commit of this build. They are not part of the run: a checkpoint of another build can be resumed. */
 lapse_status lp_provenance_build(lapse_model *model, lapse_error *error);
 
 /* The commit of the build, or "unknown". */

@@ -100,7 +100,7 @@ typedef void (*lp_emulate_body)(const void *context);
 void lp_emulate_run(dim3 grid, dim3 block, size_t shared_size, lp_emulate_body body, const void *context);
 /* The block's dynamic shared memory. */
 void *lp_emulate_shared(void);
-/* Stops with a message if the address is no multiple of `bytes`. */
+/* Stops with a message if the address is not a multiple of `bytes`. */
 void lp_emulate_aligned(const void *at, size_t bytes, const char *what);
 
 template <typename body_type> void lp_emulate_call(const void *context)

@@ -19,7 +19,7 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
 {
     lp_emulate_aligned(to, 16, "a bulk copy to an address that is not aligned");
     lp_emulate_aligned(from, 16, "a bulk copy from an address that is not aligned");
-    lp_emulate_aligned((const void *)(uintptr_t)bytes, 16, "a bulk copy of a number of bytes that is no multiple of 16");
+    lp_emulate_aligned((const void *)(uintptr_t)bytes, 16, "a bulk copy of a number of bytes that is not a multiple of 16");
     memcpy(to, from, bytes);
 }
 

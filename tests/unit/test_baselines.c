@@ -321,8 +321,8 @@ static void made_up_tensors(void **state)
     refuse(data, "recency", 0, 3, 7, "tensor 'recency.start' does not divide the times");
     refuse(data, "recency", 1, 0, 1e9, "tensor 'recency.time' is not in order");
     refuse(data, "recency", 1, 0, NAN, "tensor 'recency.time' is not in order");
-    refuse(data, "recency", 2, 1, 0.5, "tensor 'recency.sum' holds what is no sum of its times");
-    refuse(data, "recency", 2, 1, 2.5, "tensor 'recency.sum' holds what is no sum of its times");
+    refuse(data, "recency", 2, 1, 0.5, "tensor 'recency.sum' holds a value that is not the sum of its times");
+    refuse(data, "recency", 2, 1, 2.5, "tensor 'recency.sum' holds a value that is not the sum of its times");
     refuse(data, "recency", 3, 0, 0, "tensor 'recency.half_life' is not a positive number");
     refuse(data, "recency", 3, 0, INFINITY, "tensor 'recency.half_life' is not a positive number");
     lapse_dataset_close(data);

@@ -606,7 +606,7 @@ static void made_up_majority(void **state)
     for (size_t i = 0; i < 5; i++) {
         lapse_model *model = fit_baseline("majority", 1);
         ((double *)model->tensors[0].data)[1] = values[i];
-        check_baseline(model, "tensor 'majority.probability' holds a number that is no probability");
+        check_baseline(model, "tensor 'majority.probability' holds a number that is not a probability");
     }
     lapse_model *model = fit_baseline("majority", 1);
     model->tensors[0].cols = 2;

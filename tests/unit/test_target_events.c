@@ -110,7 +110,7 @@ static void only_targets_are_scored(void **state)
     free_shop(&s);
 }
 
-/* Events that are no targets have no influence as targets: a loss of views alone does not depend on what was bought last in a
+/* Events that are not targets have no influence as targets: a loss of views alone does not depend on what was bought last in a
  * sequence. */
 static void other_events_are_no_targets_of_training(void **state)
 {

@@ -92,7 +92,7 @@ static inline int lp_cuda_largest(const lp_cuda_run *run, const lp_value *value)
  * NULL when the device is out of memory: the launcher then launches nothing, and the run fails. At most one call per node. */
 void *lp_cuda_scratch(const lp_cuda_run *run, size_t size);
 
-/* Device memory attached to a value until the program is freed: results of the value's producer that are no output of it. NULL when the
+/* Device memory attached to a value until the program is freed: results of the value's producer that are not outputs of it. NULL when the
  * device is out of memory, or when size is 0 and there is none yet. */
 void *lp_cuda_side_buffer(const lp_cuda_run *run, const lp_value *beside, size_t size);
 

@@ -202,7 +202,7 @@ __device__ static __forceinline__ void attention_multiply(tile_address b, int st
  * are 2g and 2g + 1; in bf16 g and g + 8. half: the tile of which only the first 8 columns are used, or -1. rounded: the
  * scores are (attention_round).
  *
- * Where the bounds are no constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
+ * Where the bounds are not constants, 4 tiles at a time are processed or skipped, and those outside are multiplied by 0:
  * a branch for each tile would keep loads from overlapping with products. In fp32 each product is added by ordinary
  * additions: tensor cores truncate sums, and the error of one long sum would grow with the context. */
 template <typename shape, bool rounded = false, int tiles, int all>

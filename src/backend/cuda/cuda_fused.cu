@@ -277,7 +277,7 @@ unsigned lp_cuda_fused_supports(const lp_node *node)
     /* Few rows occupy few warps: concurrent kernels of single nodes are then faster. */
     bool good = rule->outputs && one_head(node) && lp_step_shape(node)->rows_of != LP_ROWS_FIXED &&
                 (!weight || weight->rows_of == LP_ROWS_FIXED);
-    /* Mean and inverse deviation of a layer norm, which are no halves, are its MORE and its second output. */
+    /* Mean and inverse deviation of a layer norm, which are not halves, are its MORE and its second output. */
     lp_step_role last = rule->pairs ? LP_ROLE_MORE : LP_ROLE_OTHER;
     for (int i = 0; i < LP_STEP_INPUTS; i++)
         if (node->inputs[i] && rule->role[i] >= LP_ROLE_MAIN && rule->role[i] <= last)

@@ -122,7 +122,7 @@ void add_part(reduction_plan *plan, const lp_stage_part *part, const lp_cuda_run
 
 /* ---- blocks of each task ------------------------------------------------------------------------------------- */
 
-/* In units of a float read; 0 for what is no part of the group. Products and doubles cost more. */
+/* In units of a float read; 0 for what is not part of the group. Products and doubles cost more. */
 double cost_of(const reduction_task &task)
 {
     double each = task.type == LP_REDUCTION_OUTER || task.type == LP_REDUCTION_BASIS ? 1.25 : 1;

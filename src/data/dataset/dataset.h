@@ -34,7 +34,7 @@ typedef enum lp_split {
     LP_SPLIT_VALID = 1,
     LP_SPLIT_TEST = 2,
     LP_SPLIT_COUNT = 3, /* as a wanted split: all of them */
-    LP_SPLIT_NONE = 4   /* of an event that is no target, only context */
+    LP_SPLIT_NONE = 4   /* of an event that is not a target, only context */
 } lp_split;
 
 /* Whether an event belongs to the wanted split. split may be NULL where all are wanted. */

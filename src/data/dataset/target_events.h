@@ -13,7 +13,7 @@ lapse_status lp_target_events_find(const lapse_dataset *dataset, const char *tar
 /* The name of the action; NULL: every event is a target. */
 const char *lp_target_events_action(const char *target);
 
-/* Sets the split of every event that is no target to LP_SPLIT_NONE. Where *split is NULL and some events are no targets,
+/* Sets the split of every event that is not a target to LP_SPLIT_NONE. Where *split is NULL and some events are not targets,
  * it is allocated first, with LP_SPLIT_TEST for all others; the caller frees it with lp_free. */
 lapse_status lp_target_events_mask(const lapse_dataset *dataset, const char *target, uint8_t **split,
                                    lapse_error *error);

@@ -24,7 +24,7 @@ lapse_status lp_arrow_table_open(lp_arrow_table *table, struct ArrowArrayStream 
     }
     const struct ArrowSchema *schema = &table->schema;
     if (!schema->release || !schema->format || strcmp(schema->format, "+s") != 0)
-        return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream is no table: its type must be a struct of columns");
+        return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow stream is not a table: its type must be a struct of columns");
     if (schema->n_children < 1 || schema->n_children > INT32_MAX || !schema->children)
         return lp_fail(error, LAPSE_ERROR_INPUT, "the Arrow table has no columns");
     for (int64_t i = 0; i < schema->n_children; i++)

@@ -141,7 +141,7 @@ static double time_points(const guesser *g, const lp_column_values *v, double na
 {
     if (g->table.rows == 0)
         return name > 0 ? name : out;
-    if (!v->time) /* a usual name whose values are no times is an error at its first row */
+    if (!v->time) /* a usual name whose values are not times is an error at its first row */
         return name >= LP_NAME_USUAL && v->look.clock_only * 2 < v->filled + 1 ? name - 6 : out;
     return name + time_values(g, v, name) - 3 * (1 - part(v->filled, g->table.rows));
 }

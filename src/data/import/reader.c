@@ -32,7 +32,7 @@ void lp_reader_clear(lp_reader *reader)
     lp_rows_clear(&reader->rows);
 }
 
-/* A unit that was used before serves where the values do not tell: days and months, numbers that are no unix times. */
+/* A unit that was used before serves where the values do not tell: days and months, numbers that are not unix times. */
 void lp_reader_set_time(lp_reader_shared *shared)
 {
     lp_time_unit found = shared->columns.unit;

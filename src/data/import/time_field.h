@@ -17,7 +17,7 @@ typedef enum lp_time_unit {
     LP_TIME_TEXT,      /* dates with month names, or with the year first in other ways than ISO 8601 (time_text.h) */
     LP_TIME_COMPACT,   /* 20261115 or 20261115120000 */
     LP_TIME_EXCEL,     /* days since 1899-12-30, as in spreadsheets */
-    LP_TIME_RELATIVE,  /* numbers that are no dates: seconds, or another unit, since a start of their own */
+    LP_TIME_RELATIVE,  /* numbers that are not dates: seconds, or another unit, since a start of their own */
     LP_TIME_UNCERTAIN, /* day or month first: the sample does not tell */
     LP_TIME_UNITS
 } lp_time_unit;
