@@ -6,6 +6,7 @@
 #include "known.h"
 #include "rank_table.h"
 #include "return_table.h"
+#include "ranks.h"
 #include "score_table.h"
 #include "time_table.h"
 #include "times.h"
@@ -87,6 +88,7 @@ static int evaluate_ranks(const eval_settings *s, const lapse_model *model, cons
     options.threads = s->evaluate.threads;
     options.device = s->evaluate.device;
     options.target = s->evaluate.target;
+    options.comm = s->evaluate.comm;
     if (lapse_rank_evaluate(model, dataset, &options, &scores, &error) != LAPSE_OK)
         return cli_error(&error);
     bool whole = s->json ? print_json(s, NULL, &scores, times) : cli_ranks_print(stdout, &scores) && print_times(times);
@@ -143,6 +145,9 @@ static int run(void *settings, const cli_call *call)
     lapse_model *model = NULL;
     lapse_dataset *dataset = NULL;
     lapse_error error;
+    s->evaluate.comm = cli_ranks();
+    if (s->evaluate.comm && s->evaluate.threads == 0)
+        s->evaluate.threads = lapse_comm_threads(s->evaluate.comm);
     if (lapse_model_load(s->model, &model, &error) != LAPSE_OK)
         return cli_error(&error);
     s->columns.import.threads = s->evaluate.threads;
@@ -244,6 +249,7 @@ const cli_verb cli_verb_eval = {
         "without items already in the history, and among negative samples, uniform and by popularity.",
     .examples = examples,
     .arguments = arguments,
+    .ranks = true,
     .options = options,
     .text = &text,
     .size = sizeof(eval_settings),

@@ -1,13 +1,16 @@
 /* verb_import.c: `lapse import`: converts a CSV, TSV or JSON Lines file of events into a dataset file. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "column_options.h"
 #include "import_question.h"
 #include "verb.h"
 
+#include <lapse_lab.h>
+
 typedef struct import_settings {
     cli_columns columns;
-    const char *output;
+    const char *output, *memory;
     bool json;
 } import_settings;
 
@@ -178,7 +181,34 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json_end(&json, '}');
 }
 
-static int run(void *settings, const cli_call *call)
+/* "2G", "500M" or a number of bytes; 0: malformed. */
+static int64_t bytes_of(const char *text)
+{
+    char *end;
+    double number = strtod(text, &end);
+    double unit = *end == 'G' ? 1e9 : *end == 'M' ? 1e6 : *end == 'K' ? 1e3 : 1;
+    end += unit > 1;
+    return end > text && (!*end || strcmp(end, "B") == 0) && number > 0 && number * unit < 1e18 ? (int64_t)(number * unit) : 0;
+}
+
+/* --memory: the temporary file is beside the dataset, where there is room for as much. */
+static int bound_memory(const import_settings *s, const cli_call *call)
+{
+    lapse_error error;
+    char folder[4096];
+    int64_t bytes = bytes_of(s->memory);
+    snprintf(folder, sizeof folder, "%s", s->output);
+    char *slash = strrchr(folder, '/');
+    if (slash)
+        slash[slash == folder] = '\0';
+    if (bytes == 0)
+        return cli_usage(call->verb, "--memory is '%s'; it must be a number of bytes such as 500M or 2G", s->memory);
+    if (lapse_memory_bound_begin(slash ? folder : ".", bytes, &error) != LAPSE_OK)
+        return cli_error(&error);
+    return CLI_DONE;
+}
+
+static int read_and_write(void *settings, const cli_call *call)
 {
     import_settings *s = settings;
     lapse_dataset *dataset = NULL;
@@ -205,6 +235,18 @@ static int run(void *settings, const cli_call *call)
     return CLI_DONE;
 }
 
+static int run(void *settings, const cli_call *call)
+{
+    const import_settings *s = settings;
+    int result = s->memory ? bound_memory(s, call) : CLI_DONE;
+    if (result != CLI_DONE)
+        return result;
+    result = read_and_write(settings, call);
+    if (s->memory)
+        lapse_memory_bound_end();
+    return result;
+}
+
 static void defaults(void *settings)
 {
     import_settings *s = settings;
@@ -223,6 +265,8 @@ static const cli_option options[] = {
      .placeholder = "DATASET", .help = "dataset file to write", .file = CLI_OUTPUT_FILE, .required = true},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(import_settings, columns.import.threads),
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
+    {.name = "memory", .type = CLI_TEXT, .offset = offsetof(import_settings, memory), .placeholder = "SIZE",
+     .help = "memory at most, such as 2G: the rest is in a temporary file beside the dataset", .unset = "as much as it needs"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
     {0},
 };

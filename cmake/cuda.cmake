@@ -62,7 +62,7 @@ if(LAPSE_CUDA_WIDE)
 endif()
 if(LAPSE_CUDA_SOURCES)
   # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
-  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/assert.c src/base/error.c src/base/memory.c src/base/wording.c src/base/text.c
+  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/assert.c src/base/error.c src/base/memory.c src/base/wording.c src/base/text.c src/base/spill.c
     src/base/threads.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)

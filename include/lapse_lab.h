@@ -28,6 +28,12 @@ const char *const *lapse_precision_names(void);
  * output; an existing device or pipe is written directly. */
 lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);
 
+/* Bounds the memory of what the process reads and writes until lapse_memory_bound_end, such as an import and the dataset's file: its
+ * large blocks are in an unlinked file in `folder`, and leave the memory when it comes near the bound of `memory` bytes, at least 64 MB.
+ * Results do not change. Names of sequences and event types count, but stay in memory. A second call waits for the end of the first. */
+lapse_status lapse_memory_bound_begin(const char *folder, int64_t memory, lapse_error *error);
+void lapse_memory_bound_end(void);
+
 /* The usual names by which a column of this role is found, for index 0, 1, ... until it returns NULL. Case, blanks and
  * separators do not matter: "userId" is "user_id". */
 const char *lapse_column_name(lapse_column_role role, int index);
@@ -138,6 +144,8 @@ lapse_status lapse_comm_open(lapse_comm **comm, lapse_error *error);
 
 int lapse_comm_rank(const lapse_comm *comm); /* NULL: 0 */
 int lapse_comm_size(const lapse_comm *comm); /* NULL: 1 */
+/* The cores that this process may use, but at most its share among the ranks of the machine. NULL: all of them. */
+int lapse_comm_threads(const lapse_comm *comm);
 
 /* How the first collective that failed did: LAPSE_EXCHANGE_DONE if none has. After a failure all calls fail. */
 lapse_exchange_status lapse_comm_failure(const lapse_comm *comm);

@@ -2,6 +2,7 @@
 #include "base/memory.h"
 
 #include "base/assert.h"
+#include "base/spill.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -21,6 +22,9 @@ void *lp_alloc_raw(size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE)
         return NULL;
+    void *spilled = bytes < LP_SPILL_SIZE ? NULL : lp_spill_alloc(bytes);
+    if (spilled)
+        return spilled;
     size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE, rounded = bytes ? (bytes + align - 1) / align * align : align;
     void *block = aligned_alloc(align, rounded);
     /* Whole huge pages only: a last one that is used in part would waste memory. */
@@ -34,6 +38,9 @@ void *lp_alloc_small_pages(size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LP_ALIGN)
         return NULL;
+    void *spilled = bytes < LP_SPILL_SIZE ? NULL : lp_spill_alloc(bytes);
+    if (spilled)
+        return spilled;
     return aligned_alloc(LP_ALIGN, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN);
 }
 
@@ -63,6 +70,8 @@ void *lp_alloc(size_t count, size_t size)
 {
     void *block = lp_alloc_raw(count, size);
     size_t bytes = count * size;
+    if (bytes >= LP_SPILL_SIZE && lp_spill_size(block))
+        return block; /* zeroed */
     return block ? memset(block, 0, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN) : NULL;
 }
 
@@ -71,7 +80,23 @@ void *lp_grow(void *block, size_t count, size_t size)
     size_t bytes;
     if (__builtin_mul_overflow(count, size, &bytes))
         return NULL;
-    return realloc(block, bytes ? bytes : 1);
+    size_t spilled = lp_spill_size(block);
+#ifdef __GLIBC__
+    char *grown = bytes < LP_SPILL_SIZE ? NULL : lp_spill_alloc(bytes);
+    size_t old = spilled ? spilled : malloc_usable_size(block);
+#else
+    char *grown = bytes < LP_SPILL_SIZE || (block && !spilled) ? NULL : lp_spill_alloc(bytes);
+    size_t old = spilled;
+#endif
+    if (!spilled && !grown)
+        return realloc(block, bytes ? bytes : 1);
+    if (!grown)
+        grown = lp_alloc_raw(bytes, 1);
+    if (!grown || !block)
+        return grown;
+    memcpy(grown, block, old < bytes ? old : bytes);
+    lp_free(block);
+    return grown;
 }
 
 bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
@@ -92,11 +117,14 @@ bool lp_reserve(void *array, size_t *capacity, size_t need, size_t size)
 
 void lp_free(void *block)
 {
-    free(block);
+    if (!lp_spill_free(block))
+        free(block);
 }
 
 void lp_free_large(void *block)
 {
+    if (lp_spill_free(block))
+        return;
 #ifdef __GLIBC__
     size_t size = malloc_usable_size(block);
     if (size >= LARGE_FREED)

@@ -99,7 +99,7 @@ void lapse_comm_abort(lapse_comm *comm)
         comm->functions.abort(comm->functions.context);
 }
 
-int lp_comm_threads(const lapse_comm *comm)
+int lapse_comm_threads(const lapse_comm *comm)
 {
     int own = lp_threads_available(), all = (int)sysconf(_SC_NPROCESSORS_ONLN);
     int share = all / (comm && comm->functions.local_size > 1 ? comm->functions.local_size : 1);

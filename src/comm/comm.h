@@ -41,9 +41,6 @@ static inline int64_t lp_comm_begin(const lapse_comm *comm, int64_t count, int r
     return count / lp_comm_size(comm) * rank + count % lp_comm_size(comm) * rank / lp_comm_size(comm);
 }
 
-/* The cores of this process; of those of the machine, its share among the ranks there. */
-int lp_comm_threads(const lapse_comm *comm);
-
 /* Sends and receives the messages in comm->send and comm->receive, and clears them. `what` is for the sentence of a failure: "adding
  * gradients". False after a failure. */
 bool lp_comm_exchange(lapse_comm *comm, const char *what);

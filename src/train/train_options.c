@@ -583,7 +583,7 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
     if (run->batch == LP_UNSET)
         run->batch = default_batch(dataset, config->context);
     if (run->threads == LP_UNSET)
-        run->threads = lp_comm_threads(options->comm);
+        run->threads = lapse_comm_threads(options->comm);
     if (config->row->resolve)
         LP_TRY(config->row->resolve(config, &(lp_fit_data){dataset, resolved->split}, error));
     if (config->gap_input == LP_UNSET)

@@ -136,7 +136,15 @@ for run in "${runs[@]}"; do
         check "$name, 3 ranks: $run" same_model 3 "$run" 1
     done
 done
+same_scores()
+{
+    "$tool" eval one.st "$1" --json --threads 1 >scores 2>err && on 3 "$tool" eval one.st "$1" --json && cmp -s scores out
+}
 choose "${launchers[0]}"
+check "scores of a recommender" same_scores items.lapse
+# shellcheck disable=SC2086
+"$tool" train ${runs[3]} -o one.st --threads 1 $common >/dev/null 2>err
+check "scores of a model of events and times" same_scores classes.lapse
 "$tool" train ${runs[4]} -o one.st --threads 1 $common --shards 2 >/dev/null 2>err
 common="$common --shards 2"
 check "more ranks than shards" same_model 3 "${runs[4]}" 1

@@ -374,6 +374,9 @@ static void every_allocation_may_fail(void **state)
 /* ------------------------------------------------------------------------------------------ other files ------ */
 
 #define PYTHON "read it in Python (pandas or pyarrow) and import it with lapse.Dataset.from_arrow, or save it as CSV"
+#define PARQUET                                                                                                      \
+    "pipe it through DuckDB: duckdb -csv -c \"FROM 'FILE'\" | lapse import - -o DATASET; or in Python: "               \
+    "lapse.Dataset.from_arrow(pyarrow.parquet.read_table('FILE'), sequence=..., time=..., event=...).save(DATASET)"
 #define PIPE(command) "decompress it into a pipe: " command " FILE | lapse import - -o DATASET"
 
 static void other_files_are_named(void **state)
@@ -384,7 +387,7 @@ static void other_files_are_named(void **state)
         size_t size;
         const char *kind, *advice;
     } cases[] = {
-        {"PAR1\x15\0\x15", 7, "a Parquet file", PYTHON},
+        {"PAR1\x15\0\x15", 7, "a Parquet file", PARQUET},
         {"ARROW1\0\0", 8, "an Arrow (Feather) file", PYTHON},
         {"FEA1\0\0\0\0", 8, "a Feather file", PYTHON},
         {"\xFF\xFF\xFF\xFF\x10\0\0\0", 8, "an Arrow stream", PYTHON},

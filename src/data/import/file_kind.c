@@ -5,6 +5,9 @@
 
 #define FROM_PYTHON \
     "read it in Python (pandas or pyarrow) and import it with lapse.Dataset.from_arrow, or save it as CSV"
+#define FROM_PARQUET                                                                                                  \
+    "pipe it through DuckDB: duckdb -csv -c \"FROM 'FILE'\" | lapse import - -o DATASET; or in Python: "               \
+    "lapse.Dataset.from_arrow(pyarrow.parquet.read_table('FILE'), sequence=..., time=..., event=...).save(DATASET)"
 #define THROUGH_PIPE(command) "decompress it into a pipe: " command " FILE | lapse import - -o DATASET"
 
 typedef struct file_kind {
@@ -15,7 +18,7 @@ typedef struct file_kind {
 } file_kind;
 
 static const file_kind kinds[] = {
-    {"PAR1", 4, 0, true, "a Parquet file", FROM_PYTHON},
+    {"PAR1", 4, 0, true, "a Parquet file", FROM_PARQUET},
     {"ARROW1", 6, 0, true, "an Arrow (Feather) file", FROM_PYTHON},
     {"FEA1", 4, 0, true, "a Feather file", FROM_PYTHON},
     {"\xFF\xFF\xFF\xFF", 4, 0, true, "an Arrow stream", FROM_PYTHON},

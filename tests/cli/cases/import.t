@@ -286,3 +286,18 @@ $ lapse import repeats.csv -o r.lapse --min-rounds 3
 ! lapse: --min-rounds takes one of once, iterated, not '3'
 ! lapse: see `lapse import --help`
 = 2
+
+# A bound on the memory changes no byte.
+$ lapse simulate --preset shop --sequences 2000 --seed 5 -o many.csv 2>/dev/null >/dev/null
+$ lapse import many.csv -o free.lapse --event item --action action >/dev/null
+$ lapse import many.csv -o bound.lapse --event item --action action --memory 64M >/dev/null && cmp free.lapse bound.lapse
+$ ls -A | grep -c lapse-
+| 0
+= 1
+$ lapse import many.csv -o bound.lapse --event item --memory 2X
+! lapse: --memory is '2X'; it must be a number of bytes such as 500M or 2G
+! lapse: see `lapse import --help`
+= 2
+$ lapse import many.csv -o bound.lapse --event item --memory 1M
+! lapse: the memory is 1 MB; it must be at least 64 MB
+= 2

@@ -151,7 +151,7 @@ $ . ./try.sh; printf '[{"user":1,"time":1,"event":"x"}]\n' >a.json; try a.json
 
 # Other kinds of files.
 $ . ./try.sh; printf 'PAR1\025\0\025' >a.parquet; try a.parquet
-! lapse: a.parquet: this is a Parquet file, not CSV or JSON Lines: read it in Python (pandas or pyarrow) and import it with lapse.Dataset.from_arrow, or save it as CSV
+! lapse: a.parquet: this is a Parquet file, not CSV or JSON Lines: pipe it through DuckDB: duckdb -csv -c "FROM 'FILE'" | lapse import - -o DATASET; or in Python: lapse.Dataset.from_arrow(pyarrow.parquet.read_table('FILE'), sequence=..., time=..., event=...).save(DATASET)
 = 1
 $ . ./try.sh; printf 'ARROW1\0\0' >a.feather; try a.feather
 ! lapse: a.feather: this is an Arrow (Feather) file, not CSV or JSON Lines: read it in Python (pandas or pyarrow) and import it with lapse.Dataset.from_arrow, or save it as CSV
