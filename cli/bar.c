@@ -63,8 +63,8 @@ static pieces describe(const cli_bar *bar, const lapse_progress *p)
 {
     pieces out;
     memset(&out, 0, sizeof out);
-    snprintf(out.epoch, sizeof out.epoch, "%s%sepoch %d/%d", bar->label ? bar->label : "", bar->label ? ": " : "",
-             p->epoch, p->epochs);
+    snprintf(out.epoch, sizeof out.epoch, "%s%s%sepoch %d/%d", bar->label ? bar->label : "", bar->label ? ": " : "",
+             p->times ? "times: " : "", p->epoch, p->epochs);
     if (!isnan(p->loss))
         snprintf(out.loss, sizeof out.loss, " loss %.3f", p->loss);
     describe_metrics(&p->newest, out.score, sizeof out.score);

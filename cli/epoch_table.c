@@ -14,9 +14,19 @@
 
 enum { CHART_WIDTH = 60, CHART_HEIGHT = 8 };
 
-static int best_epoch(const lapse_model *model)
+/* The history of one of a model's networks. */
+typedef struct network {
+    bool (*history)(const lapse_model *model, int index, lapse_epoch *epoch);
+    const char *best, *member; /* the property of its best epoch; the member of a JSON object */
+} network;
+
+static const network networks[] = {{lapse_model_history, "score.epoch", "history"},
+                                   {lapse_model_times_history, "score.time.epoch", "times_history"}};
+enum { NETWORKS = sizeof networks / sizeof *networks };
+
+static int best_epoch(const lapse_model *model, const network *n)
 {
-    const char *text = cli_model_property(model, "score.epoch");
+    const char *text = cli_model_property(model, n->best);
     return text ? (int)strtol(text, NULL, 10) : 0;
 }
 
@@ -51,21 +61,22 @@ static void plot(chart *c, int epoch, double value, char mark)
 /* Training loss and the metric are in the same unit: nats. */
 static bool shows_loss(const char *metric)
 {
-    return strcmp(metric, "log-loss") == 0 || strcmp(metric, "joint-loss") == 0;
+    return strcmp(metric, "log-loss") == 0 || strcmp(metric, "time-loss") == 0;
 }
 
-static void print_chart(FILE *file, const lapse_model *model, const char *metric, int best)
+static void print_chart(FILE *file, const lapse_model *model, const network *n, const char *metric)
 {
     chart c = {.low = INFINITY, .high = -INFINITY};
     lapse_epoch epoch;
+    int best = best_epoch(model, n);
     memset(c.cells, ' ', sizeof c.cells);
-    for (; lapse_model_history(model, c.epochs, &epoch); c.epochs++) {
+    for (; n->history(model, c.epochs, &epoch); c.epochs++) {
         widen(&c, epoch.score);
         if (shows_loss(metric))
             widen(&c, epoch.loss);
     }
     c.columns = c.epochs < CHART_WIDTH ? c.epochs : CHART_WIDTH;
-    for (int i = 0; lapse_model_history(model, i, &epoch); i++) {
+    for (int i = 0; n->history(model, i, &epoch); i++) {
         if (shows_loss(metric))
             plot(&c, i + 1, epoch.loss, '.');
         plot(&c, i + 1, epoch.score, i + 1 == best ? '*' : 'o');
@@ -85,12 +96,13 @@ static void print_chart(FILE *file, const lapse_model *model, const char *metric
             shows_loss(metric) ? ", . training loss" : "");
 }
 
-static bool print_table(FILE *file, const lapse_model *model, int best)
+static bool print_table(FILE *file, const lapse_model *model, const network *n)
 {
     static const char *const align[] = {"rrl", "rrrl", "rrrrl", "rrrrrl", "rrrrrrl"};
     cli_table table = {.align = NULL};
     lapse_epoch epoch;
-    for (int i = 0; lapse_model_history(model, i, &epoch); i++) {
+    int best = best_epoch(model, n);
+    for (int i = 0; n->history(model, i, &epoch); i++) {
         bool both = strcmp(epoch.metrics[0].target, epoch.metrics[epoch.metric_count - 1].target) != 0;
         if (i == 0) {
             table.align = align[epoch.metric_count < 4 ? epoch.metric_count : 4];
@@ -113,15 +125,19 @@ static bool print_table(FILE *file, const lapse_model *model, int best)
 bool cli_history_print(FILE *file, const lapse_model *model, bool all)
 {
     lapse_epoch epoch;
-    const char *metric = cli_model_property(model, "train.select");
-    if (!lapse_model_history(model, 0, &epoch))
-        return true;
-    fputc('\n', file);
-    print_chart(file, model, metric ? metric : epoch.metrics[0].name, best_epoch(model));
-    if (!all)
-        return true;
-    fputc('\n', file);
-    return print_table(file, model, best_epoch(model));
+    bool good = true;
+    for (int i = 0; i < NETWORKS; i++) {
+        const network *n = &networks[i];
+        const char *metric = i == 0 ? cli_model_property(model, "train.select") : NULL;
+        if (!n->history(model, 0, &epoch))
+            continue;
+        fputc('\n', file);
+        print_chart(file, model, n, metric ? metric : epoch.metrics[0].name);
+        if (all)
+            fputc('\n', file);
+        good = (!all || print_table(file, model, n)) && good;
+    }
+    return good;
 }
 
 /* --------------------------------------------------------------------------------------------------- JSON ----- */
@@ -162,16 +178,19 @@ static void epoch_json(cli_json *json, const lapse_epoch *epoch, bool best, doub
 void cli_history_json(cli_json *json, const lapse_model *model, const cli_epoch_times *times)
 {
     lapse_epoch epoch;
-    if (!lapse_model_history(model, 0, &epoch))
-        return;
-    cli_json_array(json, "history");
-    for (int i = 0; lapse_model_history(model, i, &epoch); i++) {
-        cli_json_object(json, NULL);
-        epoch_json(json, &epoch, epoch.epoch == best_epoch(model),
-                   times && i < times->count ? times->seconds[i] : (double)NAN);
-        cli_json_end(json, '}');
+    for (int k = 0; k < NETWORKS; k++) {
+        const network *n = &networks[k];
+        if (!n->history(model, 0, &epoch))
+            continue;
+        cli_json_array(json, n->member);
+        for (int i = 0; n->history(model, i, &epoch); i++) {
+            cli_json_object(json, NULL);
+            epoch_json(json, &epoch, epoch.epoch == best_epoch(model, n),
+                       times && i < times[k].count ? times[k].seconds[i] : (double)NAN);
+            cli_json_end(json, '}');
+        }
+        cli_json_end(json, ']');
     }
-    cli_json_end(json, ']');
 }
 
 void cli_epoch_times_add(cli_epoch_times *times, int epoch, double seconds)
@@ -195,22 +214,32 @@ void cli_epoch_times_clear(cli_epoch_times *times)
 
 /* ---------------------------------------------------------------------------------------------------- log ----- */
 
-static const char LOG_START[] = "{\"epoch\": ";
+/* How a line begins, by network. */
+static const char *const LOG_START[NETWORKS] = {"{\"epoch\": ", "{\"network\": \"times\", \"epoch\": "};
+
+/* The network of a line; NETWORKS: it is not of a log. A part of a line is of the first. */
+static int network_of(const char *line, size_t length)
+{
+    int n = 0;
+    while (n < NETWORKS && strncmp(line, LOG_START[n], strlen(LOG_START[n]) < length ? strlen(LOG_START[n]) : length) != 0)
+        n++;
+    return n;
+}
 
 /* Finds the newest epoch and the end of its line. A run that was killed may have left a part of a line. False: the file
  * is not a log. */
-static bool read_log(FILE *file, int *epochs, long *end)
+static bool read_log(FILE *file, int epochs[2], long *end)
 {
     char *line = NULL;
     size_t size = 0;
     bool good = true;
     for (ssize_t got; good && (got = getline(&line, &size, file)) > 0;) {
         bool whole = line[got - 1] == '\n';
-        size_t known = strlen(LOG_START) < (size_t)got ? strlen(LOG_START) : (size_t)got;
-        good = strncmp(line, LOG_START, known) == 0;
+        int n = network_of(line, (size_t)got);
+        good = n < NETWORKS;
         if (!good || !whole)
             break;
-        *epochs = (int)strtol(line + strlen(LOG_START), NULL, 10);
+        epochs[n] = (int)strtol(line + strlen(LOG_START[n]), NULL, 10);
         *end = ftell(file);
     }
     free(line);
@@ -230,13 +259,13 @@ int cli_log_open(cli_log *log, const char *path, bool resume)
         log->file = fopen(path, "w+");
     if (!log->file)
         return cli_fail("%s: cannot write: %s", path, strerror(errno));
-    if (!read_log(log->file, &log->epochs, &end)) {
+    if (!read_log(log->file, log->epochs, &end)) {
         cli_log_close(log);
         return cli_fail("%s: this file is not a log of epochs, and a log would overwrite it; set another --log FILE",
                         path);
     }
     if (!resume)
-        log->epochs = 0;
+        log->epochs[0] = log->epochs[1] = 0;
     if (!resume)
         end = 0;
     if (ftruncate(fileno(log->file), end) != 0 || fseek(log->file, end, SEEK_SET) != 0)
@@ -247,10 +276,12 @@ int cli_log_open(cli_log *log, const char *path, bool resume)
 void cli_log_write(cli_log *log, const lapse_progress *progress)
 {
     const lapse_epoch *epoch = &progress->newest;
-    if (!log->file || epoch->epoch <= log->epochs)
+    if (!log->file || epoch->epoch <= log->epochs[progress->times])
         return;
     cli_json json = {.file = log->file, .compact = true};
     cli_json_object(&json, NULL);
+    if (progress->times)
+        cli_json_text(&json, "network", "times");
     epoch_json(&json, epoch, progress->best_epoch == epoch->epoch, progress->seconds);
     cli_json_end(&json, '}');
     if (fflush(log->file) != 0 && log->error == 0)

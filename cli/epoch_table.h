@@ -21,13 +21,14 @@ typedef struct cli_epoch_times {
 void cli_epoch_times_add(cli_epoch_times *times, int epoch, double seconds);
 void cli_epoch_times_clear(cli_epoch_times *times);
 
-/* Writes the array "history" as a member of the open JSON object. times may be NULL. */
+/* Writes the array "history", and "times_history" of a network of times, as members of the open JSON object. times: [2], of the two
+ * networks, or NULL. */
 void cli_history_json(cli_json *json, const lapse_model *model, const cli_epoch_times *times);
 
 /* A log in JSON Lines: one object per epoch, flushed. Initialize with {0}. */
 typedef struct cli_log {
     FILE *file; /* NULL: none */
-    int epochs; /* that the file has already, of the run that is resumed */
+    int epochs[2]; /* that the file has already, of the run that is resumed; of the network of times */
     int error;  /* errno of the first write that failed; 0: none */
 } cli_log;
 

@@ -26,32 +26,32 @@ typedef struct train_settings {
 /* The state of the progress display. */
 typedef struct watch {
     cli_bar bar;
-    lapse_progress last;
+    lapse_progress last[2]; /* of the events' network, and of the network of times */
     cli_log log;
-    cli_epoch_times times;
+    cli_epoch_times times[2]; /* likewise */
 } watch;
 
 /* The result of a run, for the report. */
 typedef struct outcome {
-    lapse_progress last;
+    lapse_progress last[2]; /* as in watch, as are times; an epoch of 0: it was not trained */
     double seconds;
     bool interrupted, log_lost;
     cli_targets targets; /* scored, or empty */
     lapse_rank_scores ranks;
     bool ranked; /* these are the scores */
     cli_comparisons comparisons;
-    cli_epoch_times times;
+    cli_epoch_times times[2];
     int64_t watched; /* validation events that were scored after each epoch, if they were a sample */
 } outcome;
 
 static bool on_progress(const lapse_progress *progress, void *context)
 {
     watch *w = context;
-    w->last = *progress;
+    w->last[progress->times] = *progress;
     cli_bar_update(&w->bar, progress);
     if (progress->epoch_end) {
         cli_log_write(&w->log, progress);
-        cli_epoch_times_add(&w->times, progress->epoch, progress->seconds);
+        cli_epoch_times_add(&w->times[progress->times], progress->epoch, progress->seconds);
     }
     return !cli_interrupted();
 }
@@ -98,13 +98,19 @@ static void print_argument(const char *text)
     fputc('\'', stderr);
 }
 
-static void say_stopped(const train_settings *s, const cli_call *call, const lapse_progress *last)
+static void say_stopped(const train_settings *s, const cli_call *call, const lapse_model *model,
+                        const lapse_progress networks[2])
 {
+    const lapse_progress *last = &networks[networks[1].epoch > 0];
+    const char *what = last->times ? " of the times" : "";
     if (last->best_epoch > 0)
-        cli_note("stopped in epoch %d; the best model so far (epoch %d, %s) is saved in %s", last->epoch,
+        cli_note("stopped in epoch %d%s; the best model so far (epoch %d, %s) is saved in %s", last->epoch, what,
                  last->best_epoch, cli_metric(last->score_name, last->best_score).text, s->output);
     else
-        cli_note("stopped in epoch %d, before a first score; the model so far is saved in %s", last->epoch, s->output);
+        cli_note("stopped in epoch %d%s, before a first score; the model so far is saved in %s", last->epoch, what,
+                 s->output);
+    if (strcmp(option_of(s->train.resolved, "when").text, "true") == 0 && !lapse_model_predicts_time(model))
+        cli_note("it does not predict times, whose network is trained after that of the events: resume the run");
     if (!*option_of(s->train.resolved, "checkpoint").text) {
         cli_note("it cannot be resumed, because checkpoints are disabled");
         return;
@@ -142,10 +148,24 @@ static bool resumes(const train_settings *s)
     return strcmp(option_of(s->train.given, "resume").text, "true") == 0;
 }
 
+/* Of a network that the run found trained in its checkpoint. */
+static void take_history(const lapse_model *model, lapse_progress *last)
+{
+    const char *best = cli_model_property(model, "score.epoch");
+    lapse_epoch epoch;
+    while (lapse_model_history(model, last->epoch, &last->newest))
+        last->epoch++;
+    last->best_epoch = best ? (int)strtol(best, NULL, 10) : 0;
+    if (last->best_epoch < 1 || !lapse_model_history(model, last->best_epoch - 1, &epoch))
+        return;
+    last->best_score = epoch.score;
+    last->score_name = cli_model_property(model, "train.select");
+}
+
 static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log, lapse_model **model, outcome *out,
                           lapse_error *error)
 {
-    watch w = {.bar = cli_bar_new(NULL), .last = {.best_score = NAN}, .log = log};
+    watch w = {.bar = cli_bar_new(NULL), .last = {{.best_score = NAN}, {.best_score = NAN}}, .log = log};
     double start = cli_clock();
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
@@ -155,8 +175,10 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     cli_interrupt_unwatch();
     const char *how = status == LAPSE_OK ? cli_model_property(*model, "run.status") : NULL;
     out->interrupted = cli_interrupted() || (how && strcmp(how, "stopped") == 0); /* another rank may have been */
-    out->last = w.last;
-    out->times = w.times;
+    memcpy(out->last, w.last, sizeof out->last);
+    memcpy(out->times, w.times, sizeof out->times);
+    if (status == LAPSE_OK && w.last[0].epoch == 0)
+        take_history(*model, &out->last[0]);
     if (!cli_log_close(&w.log))
         out->log_lost = cli_fail("%s: the log could not be written: %s", s->log, strerror(w.log.error)) != CLI_DONE;
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
@@ -169,14 +191,14 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
 
 static void print_best(const lapse_progress *last, int64_t drawn)
 {
-    printf("; the best was epoch %d of %d with %s", last->best_epoch, last->epoch,
+    printf("; the best%s was epoch %d of %d with %s", last->times ? " of the times" : "", last->best_epoch, last->epoch,
            cli_metric(last->score_name, last->best_score).text);
     bool event = false, action = false;
     for (int i = 0; i < last->newest.metric_count; i++) {
         event = event || strcmp(last->newest.metrics[i].target, "event") == 0;
         action = action || strcmp(last->newest.metrics[i].target, "action") == 0;
     }
-    if (event && action && strcmp(last->score_name, "time-loss") != 0)
+    if (event && action)
         printf(" (%s over event and action)", strstr(last->score_name, "loss") ? "sum" : "mean");
     if (drawn > 0)
         printf(" on %s drawn from", cli_plural(drawn, "event", "events").text);
@@ -191,8 +213,9 @@ static bool print_text(const train_settings *s, const outcome *out)
     fputs("saved        ", stdout);
     cli_text_print(stdout, s->output);
     printf(" after %s", cli_seconds(out->seconds).text);
-    if (out->last.best_epoch > 0)
-        print_best(&out->last, out->watched);
+    for (int i = 0; i < 2; i++)
+        if (out->last[i].best_epoch > 0)
+            print_best(&out->last[i], i == 0 ? out->watched : 0);
     fputc('\n', stdout);
     bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
     good = cli_comparisons_print(stdout, &out->comparisons) && good;
@@ -202,14 +225,13 @@ static bool print_text(const train_settings *s, const outcome *out)
 }
 
 /* A run whose loss was not finite keeps the best epoch before. */
-static void warn_diverged(const train_settings *s, const lapse_model *model, const lapse_progress *last)
+static void warn_diverged(const train_settings *s, const lapse_model *model)
 {
     const char *status = cli_model_property(model, "run.status");
     if (status && strcmp(status, "diverged") == 0)
-        cli_note("training diverged after epoch %d: the loss is not finite. The best model so far (epoch %d) is saved "
-                 "in %s; try a "
-                 "smaller --learning-rate or a smaller --clip",
-                 last->epoch, last->best_epoch, s->output);
+        cli_note("training diverged: the loss is not finite. The best model so far is saved in %s; try a smaller "
+                 "--learning-rate or a smaller --clip",
+                 s->output);
 }
 
 static void print_json(const train_settings *s, const outcome *out, const lapse_model *model, const cli_verb *verb)
@@ -222,11 +244,18 @@ static void print_json(const train_settings *s, const outcome *out, const lapse_
     cli_options_json(verb, s, &json);
     cli_json_end(&json, '}');
     cli_json_bool(&json, "interrupted", out->interrupted);
-    cli_json_whole(&json, "epochs", out->last.epoch);
-    cli_json_whole(&json, "best_epoch", out->last.best_epoch);
-    cli_json_number(&json, "best_score", out->last.best_score, 9);
+    cli_json_whole(&json, "epochs", out->last[0].epoch);
+    cli_json_whole(&json, "best_epoch", out->last[0].best_epoch);
+    cli_json_number(&json, "best_score", out->last[0].best_score, 9);
+    if (out->last[1].epoch > 0) {
+        cli_json_object(&json, "times");
+        cli_json_whole(&json, "epochs", out->last[1].epoch);
+        cli_json_whole(&json, "best_epoch", out->last[1].best_epoch);
+        cli_json_number(&json, "best_score", out->last[1].best_score, 9);
+        cli_json_end(&json, '}');
+    }
     cli_json_number(&json, "seconds", out->seconds, 4);
-    cli_history_json(&json, model, &out->times);
+    cli_history_json(&json, model, out->times);
     if (out->targets.count > 0) {
         cli_json_object(&json, "scores");
         cli_targets_json(&json, &out->targets, false);
@@ -270,9 +299,9 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
 {
     lapse_error error;
     int result = CLI_DONE;
-    warn_diverged(s, model, &out->last);
+    warn_diverged(s, model);
     if (out->interrupted) {
-        say_stopped(s, call, &out->last);
+        say_stopped(s, call, model, out->last);
         result = CLI_INTERRUPTED;
     } else if (!s->no_eval) {
         if (evaluate(s, model, dataset, out, &error) != LAPSE_OK) {
@@ -280,7 +309,7 @@ static int finish(const train_settings *s, const cli_call *call, lapse_model *mo
             result = cli_error(&error);
         }
     }
-    bool lost = s->json ? out->times.lost : !out->interrupted && !print_text(s, out);
+    bool lost = s->json ? (out->times[0].lost || out->times[1].lost) : !out->interrupted && !print_text(s, out);
     if (lost)
         result = cli_fail("out of memory");
     else if (s->json)
@@ -358,7 +387,8 @@ static int run(void *settings, const cli_call *call)
     }
     if (result == CLI_DONE)
         result = status == LAPSE_OK ? finish(s, call, model, dataset, &out) : cli_error(&error);
-    cli_epoch_times_clear(&out.times);
+    cli_epoch_times_clear(&out.times[0]);
+    cli_epoch_times_clear(&out.times[1]);
     lapse_model_free(model);
     lapse_trainer_free(trainer);
     lapse_dataset_close(dataset);

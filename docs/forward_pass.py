@@ -9,6 +9,7 @@ This is docs/model.md (and, for `--when`, docs/when.md) as a program, in the ord
 pair: slow and direct. The tests compare it with `lapse predict`. Shapes: n events of the window, D dims, H heads, E numbers of a
 time feature, M components of a mixture.
 """
+import copy
 import json
 import math
 import struct
@@ -45,6 +46,16 @@ class Model:
     def vocabulary(self, name):
         offset, text = self.tensors[name + ".offset"][0].tolist(), self.tensors[name + ".bytes"].tobytes()
         return [text[begin:end - 1].decode() for begin, end in zip(offset[:-1], offset[1:])]
+
+    def times(self):
+        """The network of times of a model with `when`, as a model: its target time is unknown, and its lag to the target always 0."""
+        other = copy.copy(self)
+        other.metadata = {**self.metadata, "target_time": "unknown"}
+        if self.metadata["model"] != "attention":
+            other.metadata.pop("lags", None)
+        own = {name[len("when."):]: tensor for name, tensor in self.tensors.items() if name.startswith("when.")}
+        other.tensors = {**self.tensors, **own}
+        return other
 
     def number(self, key, absent=None):
         return int(self.metadata.get(key, absent))
@@ -362,12 +373,10 @@ def attention_weights(model, events, times, query_time):
 
 def mixture(model, history):
     """Weights, means and deviations of log(seconds) of all components, and the rates of the background beside them."""
-    if model.metadata["model"] == "attention":
-        found = states(model, history)
-    else:
-        found = [NETWORKS[model.metadata["model"]](model, history)]  # without the target lag
+    times = model.times()
+    found = states(times, history)
     mean, deviation, m = model.real("when.mean"), model.real("when.deviation"), model.number("when_components")
-    rows = np.array([layer(model, "when.output", np.maximum(0, layer(model, "when.hidden", state))) for state in found])
+    rows = np.array([layer(times, "mixture.output", np.maximum(0, layer(times, "mixture.hidden", state))) for state in found])
     weight = np.array([softmax(row) for row in rows[:, :m]]) / len(rows)
     rate = np.zeros_like(weight)
     if model.metadata.get("when_background", "none") != "none":

@@ -297,12 +297,13 @@ typedef struct lapse_epoch {
 } lapse_epoch;
 
 typedef struct lapse_progress {
+    bool times; /* the network of times of a model with --when is trained, whose epochs follow those of the events' network */
     int epoch, epochs;        /* current (from 1), and the maximum */
     int64_t step, steps;      /* within the epoch, from 1 */
     bool epoch_end;           /* the last call of the epoch: score is new */
     double loss;              /* mean over the epoch so far, in nats per event; NaN until a device reports one */
     double score, best_score; /* validation metric that selects the best epoch: newest and best; NaN before the first */
-    const char *score_name;   /* its name: a choice of the option "select" */
+    const char *score_name;   /* its name: a choice of the option "select"; "time-loss" of the network of times */
     int best_epoch;
     lapse_epoch newest; /* the newest complete epoch with all its metrics */
     double events_per_second;
@@ -371,6 +372,7 @@ bool lapse_model_property(const lapse_model *model, int index, const char **name
 /* The history of the training run, for index 0 (epoch 1), 1, ... until it returns false. Baselines have none. The epoch
  * of the model's parameters is its property "score.epoch". */
 bool lapse_model_history(const lapse_model *model, int index, lapse_epoch *epoch);
+bool lapse_model_times_history(const lapse_model *model, int index, lapse_epoch *epoch); /* of its network of times (--when) */
 
 /* ------------------------------------------------------------------------------------------------ scores ----- */
 

@@ -195,8 +195,16 @@ class Model:
         >>> model.history.column_names
         ['epoch', 'loss', 'log_loss', 'accuracy']
         """
+        return self._epochs(lib.lapse_model_history)
+
+    @property
+    def times_history(self) -> Table:
+        """The same of the network of times of a model that was trained with when=True; otherwise no rows."""
+        return self._epochs(lib.lapse_model_times_history)
+
+    def _epochs(self, history: Any) -> Table:
         epoch, rows = ffi.new("lapse_epoch *"), []
-        while lib.lapse_model_history(self._handle, len(rows), epoch):
+        while history(self._handle, len(rows), epoch):
             rows.append(epoch_row(epoch))
         return Table({name: np.array([row[name] for row in rows]) for name in (rows[0] if rows else ("epoch", "loss"))})
 

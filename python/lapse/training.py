@@ -169,7 +169,8 @@ class _Watch:
         done = int(20 * p.step / max(p.steps, 1))
         loss = "" if math.isnan(p.loss) else f"  loss {p.loss:.4f}"
         score = "" if math.isnan(p.score) else f"  {text(p.score_name)} {p.score:.4f}"
-        line = f"epoch {p.epoch}/{p.epochs} [{'#' * done}{'.' * (20 - done)}]{loss}{score}  {p.seconds:.0f} s"
+        network = "times: " if p.times else ""
+        line = f"{network}epoch {p.epoch}/{p.epochs} [{'#' * done}{'.' * (20 - done)}]{loss}{score}  {p.seconds:.0f} s"
         print("\r" + line.ljust(78), end="", file=sys.stderr, flush=True)
 
     def end(self) -> None:
@@ -182,7 +183,8 @@ def train(data: Events, on_epoch: Optional[Callable[[Progress], object]] = None,
     """Trains a model, and returns the one with the best validation score.
 
     `data` is a Dataset, a table with the Arrow protocol or a path. `options` are those of `lapse train` by their names
-    (`lapse.options()` lists them). `on_epoch` gets the `Progress` of each epoch, `callbacks` have more methods; both stop
+    (`lapse.options()` lists them). `on_epoch` gets the `Progress` of each epoch (with
+    when=True then those of the network of times), `callbacks` have more methods; both stop
     training by returning False. Ctrl-C stops training too, with a warning, and the best model so far is returned: its `status`
     is "stopped". `like` is a model whose options are taken where none are given. The logger "lapse" gets a line for each epoch.
 

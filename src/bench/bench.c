@@ -64,7 +64,7 @@ static lapse_status run_round(bench *b, lapse_error *error)
     if (!b->train) {
         lp_evaluator_run(&trainer->evaluator, trainer->parameters);
         int64_t start = lp_clock_nanoseconds();
-        if (trainer->model->config.task == LP_TASK_RECOMMEND)
+        if (lp_model_ranks(&trainer->trained->config))
             lp_evaluator_rank(&trainer->evaluator, trainer->parameters);
         b->step_times.adam = lp_clock_nanoseconds() - start;
         return LAPSE_OK;
@@ -381,6 +381,8 @@ static lapse_status prepare(bench *b, lapse_error *error)
     LP_TRY(lp_bench_data(b->preset, sizes->sequences, items, options->seed, &b->dataset, error));
     LP_TRY(check_windows(b->dataset, train, error));
     LP_TRY(lp_trainer_init(&b->trainer, b->dataset, &train, error));
+    if (b->trainer.model->times)
+        LP_TRY(lp_trainer_times(&b->trainer, error));
     const lp_adam *adam = &b->trainer.adam;
     if (b->trainer.backend->host) { /* touches the pages, as the first steps of a run do */
         memset(adam->moment1, 0, adam->size * sizeof *adam->moment1);

@@ -52,7 +52,7 @@ static lapse_status reference_init(reference *r, const lp_trainer *trainer, laps
     if (!r->parameters || !r->gradients || !r->row_gradients)
         return lp_fail_memory(error, "a step in double", adam->size * sizeof(double));
     for (size_t i = 0; i < adam->size; i++)
-        r->parameters[i] = (double)trainer->model->parameters[i];
+        r->parameters[i] = (double)trainer->trained->parameters[i];
     return LAPSE_OK;
 }
 

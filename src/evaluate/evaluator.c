@@ -42,7 +42,7 @@ static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
     const lp_backend *backend = evaluator->backend;
     size_t size = cases * dims * sizeof *evaluator->states;
     evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
-                        !lp_model_predicts_time(evaluator->model) && size <= MAX_PINNED;
+                        !lp_network_time(&evaluator->model->network) && size <= MAX_PINNED;
     evaluator->states = evaluator->direct ? backend->pinned_new(backend->context, size)
                                           : lp_alloc(cases * dims, sizeof *evaluator->states);
     if (!backend->host)
@@ -110,7 +110,7 @@ static lapse_status make_times(lp_evaluator *evaluator, lapse_error *error)
     const lapse_model *model = evaluator->model;
     int count = lp_network_samples(&model->network);
     size_t tokens = (size_t)evaluator->batch.capacity_windows * (size_t)evaluator->targets.context;
-    if (!lp_model_predicts_time(model))
+    if (!lp_network_time(&model->network))
         return LAPSE_OK;
     time->width = lp_network_time(&model->network)->cols;
     time->floor = model->config.when_floor;

@@ -61,7 +61,8 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     lp_split wanted;
     lp_target target;
     const char *events;
-    if (!lp_model_predicts_time(model))
+    const lapse_model *times = lp_model_of_times(model);
+    if (!times)
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
     const lp_backend *backend;
@@ -71,7 +72,7 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     LP_TRY(lp_evaluator_target(model, options->target, &target, &events, error));
     LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
     lp_evaluator evaluator;
-    lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
+    lapse_status status = lp_evaluator_init(&evaluator, backend, times, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
         evaluator.comm = options->comm;
         status = evaluate(&evaluator, wanted == LP_SPLIT_COUNT ? NULL : split, options->bootstrap, scores, error);

@@ -8,6 +8,13 @@
 
 enum { EPOCHS_MOST = 10000000 };
 
+/* Whether the line is of the network of times, whose epochs have no seconds here: {"network": "times", ... */
+static bool is_of_times(const char *line, const char *end)
+{
+    static const char start[] = "{\"network\": \"times\", ";
+    return (size_t)(end - line) >= sizeof start && memcmp(line, start, sizeof start - 1) == 0;
+}
+
 /* Reads {"epoch": N, ..., "seconds": X}. False: it is something else. */
 static bool read_line(const char *line, const char *end, int64_t *epoch, double *seconds)
 {
@@ -52,6 +59,10 @@ lapse_status lp_run_log_parse(const char *text, size_t size, const char *path, d
         double value;
         if (!stop)
             break;
+        if (is_of_times(at, stop)) {
+            at = stop + 1;
+            continue;
+        }
         if (!read_line(at, stop, &epoch, &value) || epoch > number + 1000000)
             status = lp_fail_at(error, LAPSE_ERROR_INPUT, path, number, 0,
                                 "this is not the log of a training run: a line is an object with epoch and seconds, as "

@@ -46,6 +46,11 @@ lapse_epoch lp_history_describe(const lapse_model *model, int epoch, double loss
     return out;
 }
 
+bool lapse_model_times_history(const lapse_model *model, int index, lapse_epoch *epoch)
+{
+    return model->times && lapse_model_history(model->times, index, epoch);
+}
+
 bool lapse_model_history(const lapse_model *model, int index, lapse_epoch *epoch)
 {
     if (index < 0 || index >= model->epochs)

@@ -55,6 +55,8 @@ static lp_value *declare_items(const lp_builder *b)
     int dims = b->config->dims;
     lp_value *events = item_rows(b, "event.embedding", dims, b->config->row->points ? LP_INIT_UNIT : LP_INIT_NORMAL);
     b->network->items = events;
+    if (b->config->of_times)
+        return events;
     if (b->config->output == LP_OUTPUT_SEPARATE)
         b->network->items = item_rows(b, "output.weight", lp_model_state_dims(b->config), LP_INIT_NORMAL);
     b->network->bias = item_rows(b, "output.bias", 1, LP_INIT_ZEROS);

@@ -4,8 +4,7 @@
 
 #include <math.h>
 
-const char *const lp_metric_names[] = {"log-loss", "accuracy",  "ndcg@10",    "hit@10",
-                                       "mrr",      "time-loss", "joint-loss", NULL};
+const char *const lp_metric_names[] = {"log-loss", "accuracy", "ndcg@10", "hit@10", "mrr", "time-loss", NULL};
 
 int lp_metric_task(lp_metric metric)
 {
@@ -21,23 +20,17 @@ lp_metric lp_metric_first(lp_task task)
 
 bool lp_metric_exists(const lp_model_config *config, lp_metric metric)
 {
-    if (metric == LP_METRIC_TIME_LOSS)
-        return config->when;
-    if (metric == LP_METRIC_JOINT_LOSS)
-        return config->when && config->task == LP_TASK_CLASSIFY;
-    return lp_metric_task(metric) == config->task;
+    return config->of_times ? metric == LP_METRIC_TIME_LOSS : lp_metric_task(metric) == config->task;
 }
 
 lp_metric lp_metric_default(const lp_model_config *config)
 {
-    if (config->task != LP_TASK_CLASSIFY)
-        return LP_METRIC_NDCG;
-    return config->when ? LP_METRIC_JOINT_LOSS : LP_METRIC_LOG_LOSS;
+    return config->of_times ? LP_METRIC_TIME_LOSS : lp_metric_first((lp_task)config->task);
 }
 
 static bool is_loss(lp_metric metric)
 {
-    return metric == LP_METRIC_LOG_LOSS || metric == LP_METRIC_TIME_LOSS || metric == LP_METRIC_JOINT_LOSS;
+    return metric == LP_METRIC_LOG_LOSS || metric == LP_METRIC_TIME_LOSS;
 }
 
 bool lp_metric_better(lp_metric metric, double value, double than)
@@ -54,7 +47,7 @@ int lp_metric_columns(const lp_model_config *config, lp_metric_column columns[LP
         for (int m = 0; m <= LP_METRIC_MRR; m++)
             if (lp_model_predicts(config, (lp_target)t) && lp_metric_exists(config, (lp_metric)m))
                 columns[count++] = (lp_metric_column){(lp_metric)m, (lp_target)t};
-    if (config->when)
+    if (config->of_times)
         columns[count++] = (lp_metric_column){LP_METRIC_TIME_LOSS, LP_TARGET_COUNT};
     return count;
 }
@@ -70,7 +63,7 @@ double lp_metric_combine(const lp_model_config *config, lp_metric metric, const 
     int count = lp_metric_columns(config, columns), found = 0;
     double sum = 0;
     for (int i = 0; i < count; i++)
-        if (columns[i].metric == metric || (metric == LP_METRIC_JOINT_LOSS && is_loss(columns[i].metric))) {
+        if (columns[i].metric == metric) {
             sum += values[i];
             found++;
         }

@@ -12,8 +12,7 @@ typedef enum lp_metric {
     LP_METRIC_NDCG,
     LP_METRIC_HIT,
     LP_METRIC_MRR,
-    LP_METRIC_TIME_LOSS,  /* of networks that learn when: negative log-likelihood of the standardized log time */
-    LP_METRIC_JOINT_LOSS, /* classify: the sum of all log-losses and the time loss; selects, and is not a column */
+    LP_METRIC_TIME_LOSS, /* of networks of times: negative log-likelihood of the standardized log time */
     LP_METRIC_COUNT
 } lp_metric;
 

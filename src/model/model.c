@@ -46,12 +46,30 @@ static lapse_status out_of_memory(lapse_error *error)
     return lp_fail_memory(error, "a model", sizeof(lapse_model));
 }
 
-/* The parameters of the network, as tensors. */
-static lapse_status list_parameters(lapse_model *model, lapse_error *error)
+/* The tensors of the network of times, behind those of the model. */
+static bool list_times(lapse_model *model)
 {
+    for (int i = 0; model->times && i < model->times->tensor_count; i++) {
+        lp_tensor tensor = model->times->tensors[i];
+        size_t size = sizeof LP_TIMES_PREFIX + strlen(tensor.name);
+        char *name = lp_arena_alloc(&model->arena, size);
+        if (!name)
+            return false;
+        snprintf(name, size, "%s%s", LP_TIMES_PREFIX, tensor.name);
+        tensor.name = name;
+        model->tensors[model->tensor_count++] = tensor;
+    }
+    return true;
+}
+
+/* Builds the network for inference. Its parameters are tensors. */
+static lapse_status make_network(lapse_model *model, lapse_error *error)
+{
+    LP_TRY(lp_network_build(&model->network, &model->config, false, error));
     const lp_graph *graph = &model->network.graph;
+    int count = graph->parameter_count + (model->times ? model->times->tensor_count : 0);
     model->parameters = lp_alloc(graph->parameter_size, sizeof *model->parameters);
-    model->tensors = lp_arena_alloc(&model->arena, (size_t)graph->parameter_count * sizeof *model->tensors);
+    model->tensors = lp_arena_alloc(&model->arena, (size_t)count * sizeof *model->tensors);
     if (!model->parameters || !model->tensors)
         return out_of_memory(error);
     for (int i = 0; i < graph->parameter_count; i++) {
@@ -59,7 +77,44 @@ static lapse_status list_parameters(lapse_model *model, lapse_error *error)
         model->tensors[model->tensor_count++] =
             (lp_tensor){value->name, LP_TENSOR_F32, value->rows, value->cols, model->parameters + value->offset};
     }
-    return LAPSE_OK;
+    return list_times(model) ? LAPSE_OK : out_of_memory(error);
+}
+
+lp_model_config lp_model_times_config(const lp_model_config *config)
+{
+    lp_model_config times = *config;
+    times.of_times = true;
+    times.target_time = 1;
+    times.output = LP_OUTPUT_SHARED;
+    times.loss = times.loss != LP_UNSET && lp_model_samples_items(config) ? LP_LOSS_SAMPLED_SOFTMAX : LP_LOSS_SOFTMAX;
+    times.negatives = LP_NEGATIVES_IN_BATCH;
+    times.negative_count = 0;
+    return times;
+}
+
+static lapse_status make_times(lapse_model *model, lapse_error *error)
+{
+    model->times = lp_alloc(1, sizeof *model->times);
+    if (!model->times)
+        return out_of_memory(error);
+    model->times->config = lp_model_times_config(&model->config);
+    model->times->types = model->types;
+    return make_network(model->times, error);
+}
+
+lapse_status lp_model_drop_times(lapse_model *model, lapse_error *error)
+{
+    model->tensor_count -= model->times->tensor_count;
+    lapse_model_free(model->times);
+    model->times = NULL;
+    model->config.when = false;
+    model->config.censoring = LP_CENSORING_OFF;
+    return lp_model_property_set(model, error, "when", "false");
+}
+
+const lapse_model *lp_model_of_times(const lapse_model *model)
+{
+    return model->times ? model->times : lp_network_time(&model->network) ? model : NULL;
 }
 
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model, lapse_error *error)
@@ -71,11 +126,10 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
     made->split_by = lp_split_rule_find("sequence");
     bool copied = lp_names_copy(&made->arena, types, &made->types) && copy_fields(made);
     lapse_status status = copied ? LAPSE_OK : out_of_memory(error);
-    if (status == LAPSE_OK && lp_model_is_network(config)) {
-        status = lp_network_build(&made->network, &made->config, false, error);
-        if (status == LAPSE_OK)
-            status = list_parameters(made, error);
-    }
+    if (status == LAPSE_OK && config->when)
+        status = make_times(made, error);
+    if (status == LAPSE_OK && lp_model_is_network(config))
+        status = make_network(made, error);
     if (status != LAPSE_OK) {
         lapse_model_free(made);
         return status;
@@ -104,6 +158,7 @@ void lapse_model_free(lapse_model *model)
         return;
     if (model->program)
         model->program_free(model->program);
+    lapse_model_free(model->times);
     lp_graph_clear(&model->network.graph);
     lp_free(model->parameters);
     lp_free(model->history);

@@ -75,10 +75,9 @@ typedef struct lp_model_config {
     double dropout;
     int gap_input;        /* 1: the vector of an event includes its gap, the time since the event before it */
     lp_gap_scale gap;     /* of a network that reads gaps (lp_model_reads_gap) */
-    bool when;            /* the network has a head for the time of the next event (when_head.h) */
-    int when_components;  /* of its mixture */
-    double when_weight;   /* of its loss */
-    double when_fraction; /* of the windows of a step that learn the time */
+    bool when;            /* a network of its own learns the time of the next event: lapse_model.times */
+    bool of_times;        /* that network: it predicts the time alone (lp_model_times_config); no option */
+    int when_components;  /* of its mixture (when_head.h) */
     int censoring; /* lp_censoring: gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
     double when_span;  /* seconds from the first event of the training split to its last: no silence that it shows is longer */
@@ -131,7 +130,7 @@ typedef struct lp_network {
         struct {
             lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
             lp_value *state;     /* recommend: [labels x state dims]; an item's score is state . items + bias, or by a distance */
-            lp_value *mixture;   /* [targets x 3 components]: the law of the next event's time (when_head.h) */
+            lp_value *mixture;   /* [targets x 3 components]: the next event's time (when_head.h); of networks of times */
             lp_value *intensity; /* point processes: [targets x 1], log-intensity right after the last event */
             lp_value *duration;  /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
         };
@@ -139,7 +138,6 @@ typedef struct lp_network {
     lp_value *token_state;       /* [T x state dims]: state at every token, for losses that read it elsewhere; or NULL */
     lp_value *items, *bias;      /* recommend: [items x state dims] and [items x 1], or those of the batch vocabulary */
     lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
-    lp_value *time_state;        /* [targets x dims]: does not depend on the target time; of networks that learn when */
     lp_value *duration_target;   /* of the shape of duration, its soft one-hot; NULL for inference */
     lp_value *loss;              /* [1 x 1], sum over the targets; NULL for inference */
     const lp_encoding *encoding; /* by which the network sees time or order; NULL: it has none */
@@ -170,8 +168,9 @@ struct lapse_model {
     lp_names types;     /* in the arena */
     lp_network network; /* for inference; empty for baselines */
     float *parameters;  /* owned; network.graph.parameter_size elements */
-    lp_tensor *tensors; /* in the arena; data in parameters or in the arena */
+    lp_tensor *tensors; /* in the arena; data in parameters or in the arena; those of `times` too, behind "when." */
     int tensor_count;
+    lapse_model *times; /* with --when: the network of the time of the next event; views the names and fields; NULL: none. Owned */
     double *history;                              /* owned; [epochs x lp_history_columns]: history.h */
     int epochs;                                   /* of the run so far; 0 for baselines */
     uint64_t seed;                                /* of the run: sets the split */
@@ -258,7 +257,7 @@ static inline bool lp_model_is_network(const lp_model_config *config)
 /* A network whose scores are ranked, rather than compared by the first choice. */
 static inline bool lp_model_ranks(const lp_model_config *config)
 {
-    return config->task == LP_TASK_RECOMMEND && lp_model_is_network(config);
+    return config->task == LP_TASK_RECOMMEND && lp_model_is_network(config) && !config->of_times;
 }
 
 /* The row of the recommender's loss. Before a rule has chosen it, it counts as bce, so that the options of sampled losses apply. */
@@ -301,6 +300,12 @@ static inline bool lp_model_target_known(const lp_model_config *config)
     return config->target_time == 0;
 }
 
+/* Whether training has gaps that are open at the end of the data as targets, which have no event: those that learn times. */
+static inline bool lp_model_censors(const lp_model_config *config)
+{
+    return config->censoring == LP_CENSORING_ON && config->when == config->of_times;
+}
+
 /* "known", "unknown", or "not used" where predictions do not depend on the time of the predicted event at all. */
 const char *lp_model_target_time(const lapse_model *model);
 
@@ -308,17 +313,30 @@ const char *lp_model_target_time(const lapse_model *model);
 extern const lp_model_row *const lp_models[];
 const lp_model_row *lp_model_row_find(const char *name);
 
+/* Before the names of the tensors of the network of times. */
+#define LP_TIMES_PREFIX "when."
+
 /* An empty model for these event types: a baseline gets its tensors by fit; for a network the inference graph is built and
  * the parameters are allocated. */
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
+
+/* The config of the network of times of a model with --when: the same architecture, which sees no target time and has none of the
+ * settings of outputs. */
+lp_model_config lp_model_times_config(const lp_model_config *config);
+
+/* Frees the network of times of a model whose run ended before it was trained. */
+lapse_status lp_model_drop_times(lapse_model *model, lapse_error *error);
+
+/* The model whose network predicts the time of the next event: with --when that of times, or the model itself; NULL: it predicts none. */
+const lapse_model *lp_model_of_times(const lapse_model *model);
 
 /* Keeps a model alive until one more lapse_model_free. Returns it; any thread may call it. */
 lapse_model *lp_model_share(const lapse_model *model);
 
 static inline bool lp_model_predicts(const lp_model_config *config, lp_target target)
 {
-    return config->predict == LP_PREDICT_BOTH || (int)config->predict == (int)target;
+    return !config->of_times && (config->predict == LP_PREDICT_BOTH || (int)config->predict == (int)target);
 }
 
 /* The classes of a target: how many, and their names. */
@@ -350,8 +368,8 @@ static inline int lp_network_samples(const lp_network *network)
     return network->encoding && network->encoding->sample ? network->encoding_config.frequency_samples : 1;
 }
 
-/* The output of a network that predicts the time of the next event: the mixture of --when, or the intensity of a point process; NULL:
- * it predicts none. */
+/* The output of a network that predicts the time of the next event: a mixture, or the intensity of a point process; NULL: it predicts
+ * none. */
 static inline lp_value *lp_network_time(const lp_network *network)
 {
     return network->mixture ? network->mixture : network->intensity;
@@ -359,7 +377,7 @@ static inline lp_value *lp_network_time(const lp_network *network)
 
 static inline bool lp_model_predicts_time(const lapse_model *model)
 {
-    return lp_network_time(&model->network) != NULL;
+    return lp_model_of_times(model) != NULL;
 }
 
 /* Whether a node of the network reads this feed. */

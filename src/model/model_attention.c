@@ -4,10 +4,6 @@
  *     Z = block(Z), `blocks` times                                 nn/attention_block.c
  *     S = norm(Z) at the target positions        [targets x dims]
  *     logits or catalogue scores of S                              output_layer.h
- *
- * With --when, a second set of rows, whose query time is that of its own event, goes through the same blocks (nn/attention_block.h): its
- * state is what the time of the next event is predicted from. A decoder is queried at any time, and at that of the last event for
- * the time, so that one set of rows serves both. So it does where rows never see the target time: unknown, or not encoded.
  */
 #include "model/input_layer.h"
 #include "model/model_rows.h"
@@ -85,10 +81,10 @@ static lapse_status validate(const lp_model_config *config, lapse_error *error)
     const attention_settings *settings = settings_of(config);
     LP_TRY(lp_heads_check(settings->heads, config->dims, error));
     if (config->when && is_anchored(config))
-        return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the projection mlp sees all times from that of the predicted event, which " LP_FLAG(
-                           "--when") " must not know: "
-                                     "use the projection linear or mlp-query");
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            "the projection mlp sees all times from the end of the window, so that every event but the last would tell "
+            "the times of later ones, which " LP_FLAG("--when") " learns: use the projection linear or mlp-query");
     return lp_encoding_validate(&settings->time, error);
 }
 
@@ -133,7 +129,7 @@ static void build(lp_builder *b)
     network->encoding_config.dims = b->config->dims;
     network->encoding_config.context = b->config->context;
     network->anchored = is_anchored(b->config);
-    lp_value *joint = lp_input_layer(b);
+    lp_value *input = lp_input_layer(b);
     lp_features features = {0};
     network->encoding->build(b->graph, &network->encoding_config, b->feeds, &features);
     if (decode)
@@ -141,23 +137,13 @@ static void build(lp_builder *b)
     /* In training the lag has a basis of its own: the gradient of a reflection would be two matrices, that of a basis is a sum. */
     if (b->training && features.basis && settings->projection != LP_PROJECTION_MLP)
         features.lag = lp_basis(b->graph, b->feeds[LP_FEED_LAG], features.frequency);
-    lp_value *z = lp_dropout(b->graph, joint, b->dropout), *time_rows = z;
-    bool two = b->config->when && !decode && lp_model_target_known(b->config) && network->encoding->sees_time;
-    bool part = two && b->training && b->config->when_fraction < 1;
-    block.no_lag = b->feeds[LP_FEED_NO_LAG];
-    block.time_tokens = part ? b->feeds[LP_FEED_TIME_TOKEN] : NULL;
+    lp_value *z = lp_dropout(b->graph, input, b->dropout);
     for (int i = 0; i < settings->blocks; i++) {
         bool last = i == settings->blocks - 1;
         block.last_row_only = decode && last;
         block.targets = last && !decode && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
         block.few_targets = block.targets && b->few_targets;
-        z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL,
-                               two ? &time_rows : NULL);
-    }
-    if (two) {
-        lp_value *state =
-            part ? lp_embed(b->graph, time_rows, b->feeds[LP_FEED_TIME_TARGET_POSITION]) : lp_at_targets(b, time_rows);
-        network->time_state = lp_norm(b->graph, "output.norm", state);
+        z = lp_attention_block(b->graph, &block, i, z, &features, decode && decode->caches ? &decode->caches[i] : NULL);
     }
     lp_output_layer(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z)));
 }

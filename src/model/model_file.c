@@ -13,7 +13,8 @@
 #include <string.h>
 
 static const char FORMAT[] = "lapse-model", FORMAT_VERSION[] = "2";
-static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history", SEASON[] = "when.season";
+static const char VOCABULARY[] = "vocabulary.", HISTORY[] = "history", TIMES_HISTORY[] = LP_TIMES_PREFIX "history",
+                  SEASON[] = "when.season";
 
 enum { KEY_SIZE = 64, EVENT_TYPES = -1 };
 
@@ -166,10 +167,17 @@ static bool has_season(const lp_model_config *config)
     return config->when && config->when_background == LP_BACKGROUND_WEEK;
 }
 
+static void contain_history(lp_container *container, const lapse_model *model, const char *name)
+{
+    if (model->epochs > 0)
+        container->tensors[container->tensor_count++] =
+            (lp_tensor){name, LP_TENSOR_F64, model->epochs, lp_history_columns(&model->config), model->history};
+}
+
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error)
 {
     const lp_model_config *config = &model->config;
-    size_t count = (size_t)(model->tensor_count + 4 + 2 * config->field_count + extra);
+    size_t count = (size_t)(model->tensor_count + 5 + 2 * config->field_count + extra);
     container->tensors = lp_arena_alloc(&container->arena, count * sizeof *container->tensors);
     if (!container->tensors)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
@@ -181,9 +189,9 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
             good = contain_names(container, f, &config->fields[f].categories);
     if (!good)
         return lp_fail_memory(error, "a model file", count * sizeof *container->tensors);
-    if (model->epochs > 0)
-        container->tensors[container->tensor_count++] =
-            (lp_tensor){HISTORY, LP_TENSOR_F64, model->epochs, lp_history_columns(config), model->history};
+    contain_history(container, model, HISTORY);
+    if (model->times)
+        contain_history(container, model->times, TIMES_HISTORY);
     if (has_season(config))
         container->tensors[container->tensor_count++] =
             (lp_tensor){SEASON, LP_TENSOR_F64, 1, LP_SEASON_HOURS, (void *)(uintptr_t)config->season.level};
@@ -394,19 +402,21 @@ static lapse_status parse_fields(const lp_container *container, const char *path
     return LAPSE_OK;
 }
 
-/* Checks that the file has the tensors of the configuration's network, before they are allocated: a forged configuration may
- * need any amount of memory. */
-static lapse_status check_shapes(const lp_model_config *config, const lp_container *container, const char *path,
-                                 lapse_error *error)
+/* Checks that the file has the tensors of the configuration's network, behind the prefix, before they are allocated: a forged
+ * configuration may need any amount of memory. */
+static lapse_status check_shapes(const lp_model_config *config, const char *prefix, const lp_container *container,
+                                 const char *path, lapse_error *error)
 {
     lp_network network;
     LP_TRY(lp_network_build(&network, config, false, error));
     lapse_status status = LAPSE_OK;
     for (int i = 0; status == LAPSE_OK && i < network.graph.parameter_count; i++) {
         const lp_value *value = network.graph.parameters[i].value;
-        const lp_tensor *found = lp_container_tensor(container, value->name);
+        char name[2 * KEY_SIZE];
+        snprintf(name, sizeof name, "%s%s", prefix, value->name);
+        const lp_tensor *found = lp_container_tensor(container, name);
         if (!found || found->type != LP_TENSOR_F32 || found->rows != value->rows || found->cols != value->cols)
-            status = wrong(error, path, value->name);
+            status = wrong(error, path, name);
     }
     lp_graph_clear(&network.graph);
     return status;
@@ -445,15 +455,15 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
 }
 
 /* A run that was stopped in its first epoch has no history. */
-static lapse_status take_history(lapse_model *model, const lp_container *container, const char *path,
+static lapse_status take_history(lapse_model *model, const char *name, const lp_container *container, const char *path,
                                  lapse_error *error)
 {
-    const lp_tensor *found = lp_container_tensor(container, HISTORY);
+    const lp_tensor *found = lp_container_tensor(container, name);
     if (!found || !lp_model_is_network(&model->config))
         return LAPSE_OK;
     if (found->type != LP_TENSOR_F64 || found->cols != lp_history_columns(&model->config) || found->rows < 1 ||
         found->rows > INT32_MAX)
-        return wrong(error, path, HISTORY);
+        return wrong(error, path, name);
     LP_TRY(lp_history_reserve(model, (int)found->rows, error));
     memcpy(model->history, found->data, lp_tensor_bytes(found));
     model->epochs = (int)found->rows;
@@ -501,14 +511,20 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     if (status == LAPSE_OK)
         status = parse_config(container, path, &config, error);
     if (status == LAPSE_OK && lp_model_is_network(&config))
-        status = check_shapes(&config, container, path, error);
+        status = check_shapes(&config, "", container, path, error);
+    if (status == LAPSE_OK && config.when) {
+        lp_model_config times = lp_model_times_config(&config);
+        status = check_shapes(&times, LP_TIMES_PREFIX, container, path, error);
+    }
     if (status == LAPSE_OK)
         status = lp_model_new(&config, &names, &made, error);
     lp_arena_clear(&arena);
     if (status == LAPSE_OK)
         status = take_tensors(made, container, path, error);
     if (status == LAPSE_OK)
-        status = take_history(made, container, path, error);
+        status = take_history(made, HISTORY, container, path, error);
+    if (status == LAPSE_OK && made->times)
+        status = take_history(made->times, TIMES_HISTORY, container, path, error);
     if (status == LAPSE_OK)
         status = take_properties(made, container, path, error);
     if (status != LAPSE_OK) {

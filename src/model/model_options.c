@@ -123,8 +123,8 @@ const lp_option lp_model_options[] = {
      .help = "gap input: each event's vector includes the time since the event before it, on or off"},
     {.name = "when", .type = LAPSE_OPTION_FLAG, AT(when), FORWARD, .initial = "false", .absent = "false",
      .applies = can_learn_when,
-     .help = "learn the time of the next event too: a mixture of log-normals, from the state of the same network before the "
-     "target time is known"},
+     .help = "learn the time of the next event too: a mixture of log-normals, by a second network of the same architecture, "
+     "which is trained after that of the events"},
     {.name = "when-background", .type = LAPSE_OPTION_CHOICE, AT(when_background), FORWARD, .placeholder = "NAME",
      .choices = background_names, .initial = "week", .absent = "none", .applies = learns_when,
      .help = "background of the time of the next event (--when), a Poisson process beside the mixture whose rate depends on the "
@@ -156,13 +156,6 @@ const lp_option lp_model_options[] = {
      .applies = ranks,
      .help = "loss function: softmax (cross-entropy over the catalogue), sampled-softmax (over a sample of it), or over "
      "negatives of each target" LP_SAMPLED_LOSSES(LOSS_HELP)},
-    {.name = "when-weight", .type = LAPSE_OPTION_NUMBER, AT(when_weight), TRAINING, .placeholder = "X", .least = 0,
-     .most = 1000, .initial = "1", .applies = learns_when, .advanced = true,
-     .help = "weight of the time's negative log-likelihood in the loss (--when)"},
-    {.name = "when-fraction", .type = LAPSE_OPTION_NUMBER, AT(when_fraction), TRAINING, .placeholder = "X", .least = 0.01,
-     .most = 1, .initial = "0.5", .absent = "1", .applies = learns_when, .advanced = true,
-     .help = "fraction of the histories of a training step that learn the time too (--when), 0.01 to 1; the others learn the event "
-     "alone, which takes half as long"},
     {.name = "censoring", .type = LAPSE_OPTION_CHOICE, AT(censoring), TRAINING, .placeholder = "RULE",
      .choices = censoring_names, .initial = "auto", .applies = predicts_time,
      .help = "right censoring (--when, rmtpp): the gap after the last event of a sequence is still open at the end of the data, "

@@ -69,7 +69,7 @@ static void build(lp_builder *b)
         bool last = i == settings->blocks - 1;
         block.targets = last && !b->training ? b->feeds[LP_FEED_TARGET_POSITION] : NULL;
         block.few_targets = block.targets && b->few_targets;
-        z = lp_attention_block(b->graph, &block, i, z, &none, NULL, NULL);
+        z = lp_attention_block(b->graph, &block, i, z, &none, NULL);
     }
     lp_output_layer(b, lp_target_lag(b, lp_norm(b->graph, "output.norm", lp_at_targets(b, z))));
 }

@@ -20,7 +20,7 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
     lp_value *feeds[LP_FEED_LIMIT];
     for (int f = 0; f < config->field_count; f++)
         types[f] = config->fields[f].type;
-    bool censored = training && config->censoring == LP_CENSORING_ON;
+    bool censored = training && lp_model_censors(config);
     lp_feeds_declare(graph, types, config->field_count, lp_model_samples_by_target(config) ? config->negative_count : 0,
                      censored, feeds);
     lp_builder builder = {.network = network,
@@ -32,12 +32,10 @@ static lapse_status build_network(lp_network *network, const lp_model_config *co
                           .censored = censored,
                           .dropout = training ? config->dropout : 0};
     config->row->build(&builder);
-    if (config->when)
-        lp_when_head(&builder);
     if (training) {
-        network->loss = config->row->loss ? config->row->loss(&builder) : lp_task_loss(&builder);
-        if (config->when)
-            network->loss = lp_when_loss(&builder, network->loss);
+        network->loss = config->of_times    ? lp_when_loss(&builder)
+                        : config->row->loss ? config->row->loss(&builder)
+                                            : lp_task_loss(&builder);
         if (network->loss)
             network->loss->retained = true;
         if (lp_graph_status(graph, NULL) == LAPSE_OK)
@@ -85,15 +83,12 @@ bool lp_network_reads(const lp_network *network, lp_feed feed)
 
 lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config)
 {
-    bool part = lp_network_reads(network, LP_FEED_TIME_TOKEN);
-    bool season =
-        lp_network_reads(network, LP_FEED_TARGET_SEASON) || lp_network_reads(network, LP_FEED_TIME_TARGET_SEASON);
+    bool season = lp_network_reads(network, LP_FEED_TARGET_SEASON);
     return (lp_batch_inputs){.season = season ? &config->season : NULL,
                              .season_floor = config->when_floor,
-                             .time_fraction = part ? config->when_fraction : 1,
-                             .target_gap = part || lp_network_reads(network, LP_FEED_TARGET_GAP),
+                             .time_fraction = 1,
+                             .target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
-                             .from_last_event = network->mixture != NULL,
                              .gap = lp_network_reads(network, LP_FEED_GAP),
                              .position_from_end = lp_network_reads(network, LP_FEED_POSITION_FROM_END),
                              .target_gap_input = lp_network_reads(network, LP_FEED_TARGET_GAP_INPUT)};

@@ -1,6 +1,7 @@
 /* output_layer.c: class logits, catalogue scores, and the losses of both tasks. */
 #include "model/output_layer.h"
 
+#include "model/when_head.h"
 #include "nn/layer.h"
 
 lp_value *lp_at_targets(const lp_builder *b, lp_value *z)
@@ -18,8 +19,10 @@ lp_value *lp_at_labels(const lp_builder *b, lp_value *z)
 void lp_output_layer(lp_builder *b, lp_value *z)
 {
     static const char *const names[LP_TARGET_COUNT] = {"output", "output.action"};
-    if (b->config->when && !b->network->time_state)
-        b->network->time_state = z;
+    if (b->config->of_times) {
+        lp_when_head(b, z);
+        return;
+    }
     z = lp_at_labels(b, z);
     if (b->config->task == LP_TASK_RECOMMEND) {
         b->network->state = z;

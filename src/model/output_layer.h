@@ -16,8 +16,7 @@ lp_value *lp_at_labels(const lp_builder *builder, lp_value *z);
  *     classify    logits = z W^T + b [labels x classes], for each predicted target; z [targets x a] of any width
  *     recommend   state = z [labels x dims]; the score of item i is z . items_i + bias_i
  *
- * A network that learns when predicts the time from z too, unless its builder has set network->time_state: it must, where z
- * depends on the target time. */
+ * A network of times has neither, but the mixture of when_head.h. */
 void lp_output_layer(lp_builder *builder, lp_value *z);
 
 /* The loss of the task, summed over labels: the cross-entropy of every predicted target's class, or the recommender's --loss. */

@@ -53,10 +53,8 @@ lp_value *lp_target_lag(lp_builder *b, lp_value *z)
     int dims = b->config->dims;
     const lp_encoding *encoding = lp_encodings[time_of(b->config)->encoding];
     lp_features features = {0};
-    if (!encoding->sees_time)
+    if (!encoding->sees_time || b->config->of_times) /* there the lag is always 0 */
         return z;
-    if (b->config->when)
-        network->time_state = z;
     network->encoding = encoding;
     network->lag_only = true;
     network->encoding_config = *time_of(b->config);

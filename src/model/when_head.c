@@ -1,4 +1,4 @@
-/* when_head.c: the head of a network for the time of the next event. */
+/* when_head.c: the output of a network of times: a mixture for the time of the next event. */
 #include "model/when_head.h"
 
 #include "formula/mixture.h"
@@ -27,44 +27,37 @@ static void initial_bias(int components, double bias[3 * MAX_COMPONENTS + 1])
     }
 }
 
-void lp_when_head(lp_builder *b)
+void lp_when_head(lp_builder *b, lp_value *z)
 {
     int dims = b->config->dims, components = b->config->when_components;
     int numbers = law_numbers(b->config);
     double bias[3 * MAX_COMPONENTS + 1];
     initial_bias(components, bias);
-    lp_value *hidden = lp_relu(b->graph, lp_layer(b->graph, "when.hidden", b->network->time_state, dims, NULL));
+    lp_value *hidden = lp_relu(b->graph, lp_layer(b->graph, "mixture.hidden", z, dims, NULL));
     lp_value *weight =
-        lp_graph_parameter(b->graph, "when.output.weight", numbers, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
-    lp_value *constant = lp_graph_parameter_values(b->graph, "when.output.bias", 1, numbers, bias);
+        lp_graph_parameter(b->graph, "mixture.output.weight", numbers, dims, LP_INIT_UNIFORM, lp_uniform_bound(dims));
+    lp_value *constant = lp_graph_parameter_values(b->graph, "mixture.output.bias", 1, numbers, bias);
     b->network->mixture = lp_linear(b->graph, hidden, weight, constant, NULL, 1, true);
 }
 
-lp_value *lp_when_loss(lp_builder *b, lp_value *loss)
+lp_value *lp_when_loss(lp_builder *b)
 {
     const lp_model_config *config = b->config;
-    lp_value *mixture = b->network->mixture;
-    bool part = mixture && mixture->rows_of == LP_ROWS_TIME_TARGETS,
-         background = config->when_background != LP_BACKGROUND_NONE;
-    lp_value *gap = b->feeds[part ? LP_FEED_TIME_TARGET_GAP : LP_FEED_TARGET_GAP];
-    lp_value *season = background ? b->feeds[part ? LP_FEED_TIME_TARGET_SEASON : LP_FEED_TARGET_SEASON] : NULL;
-    lp_value *time =
-        lp_mixture_loss(b->graph, mixture, gap, season, config->when_floor, config->when_mean, config->when_deviation);
-    if (part)
-        time = lp_scale_columns(b->graph, time, b->feeds[LP_FEED_TIME_SHARE]);
-    return lp_add(b->graph, loss, lp_affine(b->graph, time, config->when_weight, 0));
+    lp_value *season = config->when_background != LP_BACKGROUND_NONE ? b->feeds[LP_FEED_TARGET_SEASON] : NULL;
+    return lp_mixture_loss(b->graph, b->network->mixture, b->feeds[LP_FEED_TARGET_GAP], season, config->when_floor,
+                           config->when_mean, config->when_deviation);
 }
 
 size_t lp_time_law_size(const lapse_model *model, int samples)
 {
-    return model->config.when ? 4 * (size_t)samples * (size_t)model->config.when_components : 1;
+    return model->config.of_times ? 4 * (size_t)samples * (size_t)model->config.when_components : 1;
 }
 
 lp_next_time lp_time_law_of(const lapse_model *model, double last, const float *outputs, int samples, double *memory)
 {
     const lp_model_config *config = &model->config;
     int components = config->when_components, count = samples * components;
-    if (!config->when)
+    if (!config->of_times)
         return config->row->next_time(model, (double)outputs[0]);
     double *log_weight = memory, *mean = memory + count, *deviation = memory + 2 * count, *rate = memory + 3 * count;
     bool background = config->when_background != LP_BACKGROUND_NONE;

@@ -32,22 +32,6 @@
  *
  *     query_q . (Z_i Wk^T + bk)  =  Z_i . Wk^T query_q + ..       sum_i p (Z_i Wv^T + bv)  =  (sum_i p Z_i) Wv^T + bv
  *
- * A second set of rows, the time rows of a block with exact lags, has the time of its own event as query time, t' = t_q,
- * and so no knowledge of the next event: row q sees the rows of Z before q, and itself. A key of Z's row q would tell the
- * time of event q + 1 from the second block on. So it is attention over the earlier rows, joined with the row's own key
- * and value (op attend_self). Earlier rows alone: with its query one row up, at row q - 1, causal attention gives row q
- * the keys before it; and the query time of Z's row q - 1 is t_q, so the reflections are those of Z. The lag of a row to
- * itself is 0, and u(0) is the same for all rows: part of the bias.
- * In the first block the time rows are Z itself, whose keys tell nothing of the next event: causal attention with the query
- * time t_q. There the queries of both sets differ by their own lag alone, and with u = u(t' - t_q)
- *
- *     query_q  =  time row's query + Wqt D (u - u(0))
- *
- * so that one product with Wq serves both.
- * Where only the first tokens of a shard have time rows (time_tokens), these are whole segments, and the rows of Z that the time
- * rows read are copied: attention has as many keys as queries. Time rows are computed at all tokens, and so are keys and values then,
- * even where targets are few.
- *
  * Then Y = N + out, H = norm(Y), and the block's output is H + dropout(W2 dropout(relu(W1 H + b1)) + b2). In the last
  * block outside training H and the output are computed at the target positions alone.
  */
@@ -69,7 +53,6 @@ typedef struct block {
     const lp_block_config *config;
     int index;
     const lp_features *features;
-    lp_value **time_rows;  /* the second set of rows; NULL: there is none */
     lp_value *positions;   /* that have a query, in evaluation with few targets; NULL: all have */
     lp_value *time_weight; /* E [dims x columns] of combine add; otherwise NULL */
     lp_kv_cache *cache;    /* of a decoding graph; otherwise NULL */
@@ -143,12 +126,6 @@ static lp_value *at_positions(const block *b, lp_value *positions, lp_value *x)
     return positions && x ? lp_embed(b->graph, x, positions) : x;
 }
 
-/* Of a value of all tokens, the rows of those that have time rows. */
-static lp_value *at_time_tokens(const block *b, lp_value *x)
-{
-    return b->config->time_tokens ? lp_embed(b->graph, x, b->config->time_tokens) : x;
-}
-
 static lp_value *norm_of(const block *b, lp_value *z)
 {
     char full[NAME_SIZE];
@@ -208,78 +185,6 @@ static lp_value *attend_input(const block *b, const role *query, const role *key
     return time_query ? lp_linear(graph, time_out, value->time_weight, NULL, sum, heads, true) : sum;
 }
 
-/* The time part of a role at the lag 0, which is the same for all rows. */
-static lp_value *no_lag_part(const block *b, const role *r, lp_value *bias)
-{
-    return lp_linear(b->graph, b->features->no_lag, r->time_weight, NULL, bias, 1, true);
-}
-
-/* A role at the lag 0, of the rows x. */
-static lp_value *project_without_lag(const block *b, const role *r, lp_value *x)
-{
-    return lp_linear(b->graph, x, r->event_weight, no_lag_part(b, r, r->bias), NULL, 1, true);
-}
-
-/* Of Z and of the time rows, both with the weights of the role. */
-typedef struct queries {
-    role z, rows;
-    lp_value *rows_normal; /* the norm of the time rows */
-} queries;
-
-/* normal: the norm of Z, own: features, both at the positions that have a query. In the first block the time rows are still the rows of Z,
- * and `normal` has all of them. */
-static queries project_queries(const block *b, lp_value *z, lp_value *normal, lp_value *own)
-{
-    bool mlp = b->config->projection != LP_PROJECTION_LINEAR;
-    lp_value *rows = b->time_rows ? *b->time_rows : NULL;
-    if (!rows)
-        return (queries){.z = project(b, "query", normal, own, mlp)};
-    queries q = {.z = declare(b, "query", NULL)};
-    q.rows = q.z;
-    lp_value *less = NULL;
-    if (rows == z) {
-        q.z.value = project_without_lag(b, &q.z, normal);
-        q.rows.value = at_time_tokens(b, q.z.value);
-        q.rows_normal = at_time_tokens(b, normal);
-        q.z.value = at_positions(b, b->positions, q.z.value);
-        less = lp_affine(b->graph, no_lag_part(b, &q.z, NULL), -1, 0);
-    } else {
-        q.rows_normal = norm_of(b, rows);
-        q.rows.value = project_without_lag(b, &q.z, q.rows_normal);
-        q.z.value = lp_linear(b->graph, normal, q.z.event_weight, q.z.bias, NULL, 1, true);
-    }
-    q.z.value = lp_linear(b->graph, own, q.z.time_weight, less, q.z.value, 1, true);
-    if (mlp) {
-        q.z.value = outer_layer(b, "query", q.z.value);
-        q.rows.value = outer_layer(b, "query", q.rows.value);
-    }
-    return q;
-}
-
-/* The attention of the time rows `rows`, whose norm is `normal`, added to it. first: they are still the rows of Z. */
-static lp_value *attend_time_rows(const block *b, const role *query, const role *key, const role *value, lp_value *rows,
-                                  lp_value *normal, bool first)
-{
-    lp_graph *graph = b->graph;
-    const lp_block_config *config = b->config;
-    const lp_features *features = b->features;
-    role early = *query;
-    if (!first)
-        early.value = lp_shift_rows(graph, query->value, -1);
-    lp_value *time_out, *out = attention(b, early.value, at_time_tokens(b, key->value), at_time_tokens(b, value->value),
-                                         time_query_of(b, &early, key), features->time_basis,
-                                         first ? features->time_basis : features->time_query_basis, NULL, &time_out);
-    lp_value *log_sum = lp_attention_log_sum(out);
-    if (out)
-        out->producer->attributes.of_time_rows = true;
-    out = lp_linear(graph, time_out, value->time_weight, NULL, out, config->heads, true);
-    if (first)
-        return lp_add(graph, normal, out);
-    lp_value *own_key = project_without_lag(b, key, rows), *own_value = project_without_lag(b, value, rows);
-    return lp_add(graph, normal,
-                  lp_attend_self(graph, query->value, own_key, own_value, out, log_sum, config->heads, score_scale(b)));
-}
-
 /* The features of the rows that have a query: u(t' - t_q), or those of the token. */
 static lp_value *own_features(const block *b)
 {
@@ -294,21 +199,18 @@ static lp_value *attend(block *b, lp_value *z)
 {
     const lp_block_config *config = b->config;
     lp_value *token = b->features->token, *basis = b->features->basis;
-    bool first = b->time_rows && *b->time_rows == z, all = config->projection == LP_PROJECTION_MLP;
-    lp_value *normal = norm_of(b, first ? z : at_positions(b, b->positions, z)), *own = own_features(b);
+    bool all = config->projection == LP_PROJECTION_MLP;
+    lp_value *normal = norm_of(b, at_positions(b, b->positions, z)), *own = own_features(b);
     if (config->combine == LP_COMBINE_ADD && own)
         b->time_weight = feature_weight(b, "time", "weight", own->cols);
-    queries query = project_queries(b, z, normal, own);
-    normal = first ? at_positions(b, b->positions, normal) : normal;
-    if (!all && (b->positions ? !b->time_rows : b->cache && config->last_row_only)) {
+    role query = project(b, "query", normal, own, config->projection != LP_PROJECTION_LINEAR);
+    if (!all && (b->positions || (b->cache && config->last_row_only))) {
         role key = declare(b, "key", token), value = declare(b, "value", token);
-        return attend_input(b, &query.z, &key, &value, z, normal);
+        return attend_input(b, &query, &key, &value, z, normal);
     }
     role key = project(b, "key", z, token, all), value = project(b, "value", z, token, all);
-    if (b->time_rows)
-        *b->time_rows = attend_time_rows(b, &query.rows, &key, &value, *b->time_rows, query.rows_normal, first);
-    lp_value *time_query = basis ? time_query_of(b, &query.z, &key) : NULL, *time_out;
-    lp_value *out = attention(b, query.z.value, key.value, value.value, time_query, basis, b->features->query_basis,
+    lp_value *time_query = basis ? time_query_of(b, &query, &key) : NULL, *time_out;
+    lp_value *out = attention(b, query.value, key.value, value.value, time_query, basis, b->features->query_basis,
                               b->positions, basis ? &time_out : NULL);
     out = lp_add(b->graph, normal, out);
     return basis ? lp_linear(b->graph, time_out, value.time_weight, NULL, out, config->heads, true) : out;
@@ -350,26 +252,14 @@ static lp_value *feed_forward(const block *b, lp_value *mixed)
 }
 
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *cache, lp_value **time_rows)
+                             lp_features *features, lp_kv_cache *cache)
 {
-    block b = {.graph = graph, .config = config, .index = index, .time_rows = time_rows, .cache = cache};
+    block b = {.graph = graph, .config = config, .index = index, .cache = cache};
     b.positions = config->few_targets ? config->targets : NULL;
     if (features->basis && !features->lag && config->projection != LP_PROJECTION_MLP && !b.positions)
         features->lag = lp_reflect(graph, features->basis, features->query_basis);
-    if (time_rows && !features->no_lag) {
-        features->no_lag = lp_basis(graph, config->no_lag, features->frequency);
-        if (features->no_lag)
-            features->no_lag->requires_grad = false; /* u(0) does not depend on the frequencies */
-    }
-    if (time_rows && !features->time_basis)
-        features->time_basis = at_time_tokens(&b, features->basis);
-    if (time_rows && *time_rows != z && !features->time_query_basis)
-        features->time_query_basis = at_time_tokens(&b, features->query_basis);
     lp_features seen = config->projection == LP_PROJECTION_MLP ? anchored(features) : *features;
     b.features = &seen;
     lp_value *out = attend(&b, z);
-    out = feed_forward(&b, at_positions(&b, b.positions ? NULL : config->targets, out));
-    if (time_rows)
-        *time_rows = feed_forward(&b, *time_rows);
-    return out;
+    return feed_forward(&b, at_positions(&b, b.positions ? NULL : config->targets, out));
 }

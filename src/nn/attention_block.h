@@ -27,21 +27,14 @@ typedef struct lp_block_config {
     bool last_row_only; /* of a decoding graph: only the output of the newest event is used */
     lp_value *targets;  /* [A x 1] int32: positions whose output is used; NULL: all */
     bool few_targets;   /* they are few among the tokens: others have no query */
-    lp_value *no_lag;   /* of blocks with time rows: the input LP_FEED_NO_LAG */
-    lp_value *
-        time_tokens; /* of blocks with time rows: [W x 1] int32, the first tokens, that have such rows; NULL: all have */
 } lp_block_config;
 
 /* Checks that heads divide dims. */
 lapse_status lp_heads_check(int heads, int dims, lapse_error *error);
 
 /* z [T x dims] -> [T x dims], or [A x dims] at the targets alone. Parameters are named block.<index>.… cache: of a decoding graph; the caller sets its
- * basis, which all blocks share, and the block sets key and value. Otherwise NULL.
- *
- * time_rows, unless it is NULL: a second set of rows *time_rows [T x dims], or [W x dims] after the first block, in place, whose query time is the time of their own event.
- * Row q sees the keys and values of the rows of z before q, and its own. The query time of row q of z must be the time of event
- * q + 1. Only with features of exact lags, without a cache, and not with projection mlp. */
+ * basis, which all blocks share, and the block sets key and value. Otherwise NULL. */
 lp_value *lp_attention_block(lp_graph *graph, const lp_block_config *config, int index, lp_value *z,
-                             lp_features *features, lp_kv_cache *cache, lp_value **time_rows);
+                             lp_features *features, lp_kv_cache *cache);
 
 #endif

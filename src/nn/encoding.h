@@ -51,9 +51,6 @@ typedef struct lp_features {
     lp_value *basis;       /* [T x 2F]: u(time), or NULL */
     lp_value *query_basis; /* [T x 2F]: u(query time) */
     lp_value *lag;         /* [T x 2F]: u(query time - time); by the model in training, otherwise by the first block */
-    lp_value *no_lag;      /* [1 x 2F]: u(0), computed by the first block that uses it */
-    lp_value *time_basis,
-        *time_query_basis; /* basis and query_basis of the tokens that have time rows (nn/attention_block.h) */
     lp_value *amplitude;   /* [1 x 2F]; NULL: all ones */
 } lp_features;
 

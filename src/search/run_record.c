@@ -120,7 +120,7 @@ typedef struct run_watch {
 static bool on_progress(const lapse_progress *progress, void *context)
 {
     run_watch *w = context;
-    if (progress->epoch_end) {
+    if (progress->epoch_end && !progress->times) {
         w->record->curve[w->record->epochs++] = (lp_epoch_point){progress->seconds, progress->score};
         w->record->seconds = progress->seconds;
     }
@@ -154,8 +154,8 @@ static lapse_status train(lp_trainer *trainer, run_watch *w, lapse_model **model
         return LAPSE_OK;
     LP_TRY(status);
     record->stopped = w->stopped;
-    record->score = trainer->state.best_score;
-    record->best_epoch = (int)trainer->state.best_epoch;
+    record->score = trainer->events.best_score;
+    record->best_epoch = (int)trainer->events.best_epoch;
     return network ? LAPSE_OK : validate_baseline(trainer, *model, &record->score, error);
 }
 

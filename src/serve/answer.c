@@ -32,7 +32,7 @@ lapse_status lp_answer_init(lp_answer *answer, const lp_program *program, lapse_
         size_t size = lp_model_predicts(config, (lp_target)t) ? (size_t)lp_model_target_size(config, (lp_target)t) : 0;
         names = size > names ? size : names;
     }
-    if (lp_model_predicts_time(model)) {
+    if (lp_network_time(&model->network)) {
         times = rows * samples * (size_t)lp_network_time(&model->network)->cols;
         law = lp_time_law_size(model, program->samples);
     }

@@ -27,18 +27,26 @@ lapse_status lp_branches_init(lp_branches *b, lapse_session *session, int count,
     int most = lp_output_rows(session->model, count);
     size_t branches = (size_t)most, events = branches * (size_t)branch_events(session->model);
     *b = (lp_branches){.session = session};
+    lp_session_network times;
+    LP_TRY(lp_session_times(session, &times, error));
     LP_TRY(lp_branch_rows_init(&b->rows, session->decoder->program, most, branch_events(session->model), error));
+    if (session->model->times &&
+        lp_branch_rows_init(&b->times_rows, times.decoder->program, most, branch_events(session->model), error)) {
+        lp_branches_clear(b);
+        return LAPSE_ERROR_MEMORY;
+    }
     b->length = lp_alloc(branches, sizeof *b->length);
     b->times = lp_alloc(events, sizeof *b->times);
     b->types = lp_alloc(events, sizeof *b->types);
     b->gaps = lp_alloc(events, sizeof *b->gaps);
     b->query_time = lp_alloc(branches, sizeof *b->query_time);
+    b->first = lp_alloc(branches, sizeof *b->first);
     b->row_length = lp_alloc(branches, sizeof *b->row_length);
     b->row_type = lp_alloc(branches, sizeof *b->row_type);
     b->row_event_time = lp_alloc(branches, sizeof *b->row_event_time);
     b->row_time = lp_alloc(branches, sizeof *b->row_time);
     b->row_gap = lp_alloc(branches, sizeof *b->row_gap);
-    if (b->length && b->times && b->types && b->gaps && b->query_time && b->row_length && b->row_type &&
+    if (b->length && b->times && b->types && b->gaps && b->query_time && b->first && b->row_length && b->row_type &&
         b->row_event_time && b->row_time && b->row_gap)
         return LAPSE_OK;
     lp_branches_clear(b);
@@ -48,11 +56,13 @@ lapse_status lp_branches_init(lp_branches *b, lapse_session *session, int count,
 void lp_branches_clear(lp_branches *b)
 {
     lp_branch_rows_clear(&b->rows);
+    lp_branch_rows_clear(&b->times_rows);
     lp_free(b->length);
     lp_free(b->times);
     lp_free(b->types);
     lp_free(b->gaps);
     lp_free(b->query_time);
+    lp_free(b->first);
     lp_free(b->row_length);
     lp_free(b->row_type);
     lp_free(b->row_event_time);
@@ -79,7 +89,8 @@ static double last_time(const lp_branches *b, int branch)
 }
 
 /* Queries a model that runs the whole window: the session has the events of the branch for the time of the query. */
-static lapse_status query_window(lp_branches *b, int row, int branch, double *probabilities, lapse_error *error)
+static lapse_status query_window(lp_branches *b, lp_session_network network, int row, int branch, double *probabilities,
+                                 lapse_error *error)
 {
     lapse_session *session = b->session;
     lp_session_mark mark = lp_session_mark_of(session);
@@ -87,21 +98,20 @@ static lapse_status query_window(lp_branches *b, int row, int branch, double *pr
     LP_TRY(lp_session_reserve(session, session->count + b->length[branch], error));
     for (int32_t i = 0; i < b->length[branch]; i++)
         LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
-    lapse_status status = lp_session_branch(session, b->row_time[row], row, probabilities, error);
+    lapse_status status = lp_session_branch(session, network, b->row_time[row], row, probabilities, error);
     lp_session_return(session, mark);
     return status;
 }
 
 /* Queries `count` branches at row_time. */
-static lapse_status query_rows(lp_branches *b, int count, const int32_t *branch, double *probabilities,
-                               lapse_error *error)
+static lapse_status query_rows(lp_branches *b, lp_session_network network, lp_branch_rows *rows, int count,
+                               const int32_t *branch, double *probabilities, lapse_error *error)
 {
     lapse_session *session = b->session;
     size_t types = (size_t)session->model->config.event_types;
     bool gaps = lp_model_reads_gap(&session->model->config);
     for (int i = 0; i < count; i++) {
         int64_t at = newest(b, branch[i]), last = session->count - 1;
-        b->query_time[branch[i]] = b->row_time[i];
         b->row_length[i] = b->length[branch[i]];
         b->row_event_time[i] = at < 0 ? session->times[last] : b->times[at];
         b->row_type[i] = at < 0 ? session->types[last] : b->types[at];
@@ -115,10 +125,10 @@ static lapse_status query_rows(lp_branches *b, int count, const int32_t *branch,
                              .type = b->row_type,
                              .gap = gaps ? b->row_gap : NULL,
                              .time = b->row_time};
-    if (session->decoder->program->incremental)
-        return lp_session_branches(session, &b->rows, &query, probabilities, error);
+    if (network.decoder->program->incremental)
+        return lp_session_branches(session, network, rows, &query, probabilities, error);
     for (int i = 0; i < count; i++)
-        LP_TRY(query_window(b, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
+        LP_TRY(query_window(b, network, i, branch[i], probabilities ? probabilities + (size_t)i * types : NULL, error));
     return LAPSE_OK;
 }
 
@@ -126,27 +136,51 @@ lapse_status lp_branches_types(lp_branches *b, int count, const int32_t *branch,
                                double *probabilities, lapse_error *error)
 {
     memcpy(b->row_time, time, (size_t)count * sizeof *time);
-    return query_rows(b, count, branch, probabilities, error);
+    for (int i = 0; i < count; i++)
+        b->query_time[branch[i]] = time[i];
+    return query_rows(b, lp_session_events(b->session), &b->rows, count, branch, probabilities, error);
+}
+
+/* A branch of one event attends to the history's last, whose row in a network of times is that of a query without the event. */
+static lapse_status query_last(lp_branches *b, lp_session_network times, int count, const int32_t *branch,
+                               lapse_error *error)
+{
+    int last = 0;
+    for (int i = 0; i < count; i++)
+        if (b->length[branch[i]] == 1)
+            b->first[last++] = branch[i];
+    for (int i = 0; i < last; i++)
+        b->length[b->first[i]] = 0;
+    lapse_status status = last > 0 ? query_rows(b, times, &b->times_rows, last, b->first, NULL, error) : LAPSE_OK;
+    for (int i = 0; i < last; i++)
+        b->length[b->first[i]] = 1;
+    return status;
 }
 
 lapse_status lp_branches_laws(lp_branches *b, int count, const int32_t *branch, lapse_error *error)
 {
-    const lapse_session *session = b->session;
-    size_t width = (size_t)session->decoder->program->samples * (size_t)lp_network_time(&session->model->network)->cols;
+    lp_session_network times;
+    LP_TRY(lp_session_times(b->session, &times, error));
+    const lapse_model *model = times.decoder->program->model;
+    bool own = model != b->session->model;
+    size_t width = (size_t)times.decoder->program->samples * (size_t)lp_network_time(&model->network)->cols;
+    if (own && times.decoder->program->incremental)
+        LP_TRY(query_last(b, times, count, branch, error));
     for (int i = 0; i < count; i++)
         b->row_time[i] = last_time(b, branch[i]);
-    LP_TRY(query_rows(b, count, branch, NULL, error));
-    bool finite = lp_all_finite(session->decoder->answer.time_outputs, (size_t)count * width);
-    return finite ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
+    LP_TRY(query_rows(b, times, own ? &b->times_rows : &b->rows, count, branch, NULL, error));
+    b->laws = &times.decoder->answer;
+    bool finite = lp_all_finite(b->laws->time_outputs, (size_t)count * width);
+    return finite ? LAPSE_OK : lp_model_fail_infinite(b->session->model, error);
 }
 
 lp_next_time lp_branches_law(const lp_branches *b, int row)
 {
-    const lapse_session *session = b->session;
-    int samples = session->decoder->program->samples;
-    size_t width = (size_t)samples * (size_t)lp_network_time(&session->model->network)->cols;
-    return lp_time_law_of(session->model, b->row_time[row], session->decoder->answer.time_outputs + (size_t)row * width,
-                          samples, session->decoder->answer.time_memory);
+    const lapse_model *model = lp_model_of_times(b->session->model);
+    int samples = lp_network_samples(&model->network);
+    size_t width = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
+    return lp_time_law_of(model, b->row_time[row], b->laws->time_outputs + (size_t)row * width, samples,
+                          b->laws->time_memory);
 }
 
 bool lp_branches_has_space(const lp_branches *b, int branch)

@@ -12,11 +12,14 @@
 typedef struct lp_branches {
     lapse_session *session; /* holds a decoder */
     lp_branch_rows rows;    /* of up to rows.branches branches of rows.events events */
+    lp_branch_rows times_rows; /* the same of a network of times; empty where the model has none */
     int32_t *length;        /* [branches]: events of each after the history */
     double *times;          /* [branches x rows.events] */
     int32_t *types;         /* the same, as are gaps */
     float *gaps;
-    double *query_time; /* [branches]: of the newest query */
+    double *query_time; /* [branches]: of the newest query about its type */
+    int32_t *first;     /* [branches]: those of one event, of a query */
+    const lp_answer *laws; /* of the newest query about laws */
     /* [branches]: the rows of a query */
     int32_t *row_length, *row_type;
     double *row_event_time, *row_time;

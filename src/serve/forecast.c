@@ -310,7 +310,8 @@ static lapse_status check(const lp_forecast_job *j, lapse_error *error)
 static lapse_status make_workers(lp_forecast_job *j, lapse_error *error)
 {
     size_t types = (size_t)j->model->config.event_types, samples = (size_t)j->options->samples;
-    size_t law = lp_time_law_size(j->model, j->pool.sessions[0]->decoder->program->samples);
+    const lapse_model *times = lp_model_of_times(j->model);
+    size_t law = lp_time_law_size(times, lp_network_samples(&times->network));
     size_t branches = (size_t)lp_output_rows(j->model, LP_FUTURES);
     j->workers = lp_alloc((size_t)j->pool.threads, sizeof *j->workers);
     if (!j->workers)

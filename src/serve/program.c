@@ -302,7 +302,8 @@ static lapse_status make_program(const lapse_model *model, lp_program **program,
     int most = 1 + OUTPUT_ELEMENTS / (model->config.event_types + 1);
     *made = (lp_program){.model = model, .backend = lp_backend_find("cpu"), .samples = 1};
     made->identity = identity_of(model);
-    made->rows = most < MOST_ROWS && !lp_model_ranks(&model->config) ? most : MOST_ROWS;
+    bool small = lp_model_ranks(&model->config) || model->config.of_times; /* outputs of a row */
+    made->rows = most < MOST_ROWS && !small ? most : MOST_ROWS;
     lapse_status status = lp_model_is_network(&model->config) ? make_network(made, error) : LAPSE_OK;
     if (status != LAPSE_OK) {
         free_program(made);

@@ -42,7 +42,27 @@ void lp_session_release(lapse_session *session)
     if (--session->holders > 0)
         return;
     lp_decoder_return(session->decoder);
-    session->decoder = NULL;
+    if (session->times_decoder)
+        lp_decoder_return(session->times_decoder);
+    session->decoder = session->times_decoder = NULL;
+}
+
+lp_session_network lp_session_events(lapse_session *session)
+{
+    return (lp_session_network){session->decoder, &session->cache};
+}
+
+lapse_status lp_session_times(lapse_session *session, lp_session_network *network, lapse_error *error)
+{
+    const lapse_model *times = lp_model_of_times(session->model);
+    LP_ASSERT(session->decoder && times);
+    *network = lp_session_events(session);
+    if (times == session->model)
+        return LAPSE_OK;
+    if (!session->times_decoder)
+        LP_TRY(lp_decoder_borrow(times, &session->times_decoder, error));
+    *network = (lp_session_network){session->times_decoder, &session->times_cache};
+    return LAPSE_OK;
 }
 
 void lapse_session_free(lapse_session *session)
@@ -51,7 +71,10 @@ void lapse_session_free(lapse_session *session)
         return;
     if (session->decoder)
         lp_decoder_return(session->decoder);
+    if (session->times_decoder)
+        lp_decoder_return(session->times_decoder);
     lp_row_cache_clear(&session->cache);
+    lp_row_cache_clear(&session->times_cache);
     lp_free(session->times);
     lp_free(session->types);
     lp_free(session->gaps);
@@ -67,6 +90,7 @@ void lapse_session_clear(lapse_session *session)
     session->count = session->total = 0;
     session->sequence = 0;
     lp_row_cache_reset(&session->cache);
+    lp_row_cache_reset(&session->times_cache);
 }
 
 static lapse_status read_fields(const lapse_session *session, const lapse_event *event, lp_field_number *out,
@@ -150,6 +174,7 @@ void lp_session_keep(lapse_session *session, int64_t events)
         memmove(session->fields[f], (char *)session->fields[f] + first * FIELD_SIZE, (size_t)events * FIELD_SIZE);
     session->count = events;
     lp_row_cache_drop(&session->cache, first);
+    lp_row_cache_drop(&session->times_cache, first);
 }
 
 lp_history lp_session_history(const lapse_session *session)
@@ -164,7 +189,8 @@ lp_history lp_session_history(const lapse_session *session)
 
 lp_session_mark lp_session_mark_of(const lapse_session *session)
 {
-    return (lp_session_mark){session->count, session->total, lp_row_cache_mark(&session->cache)};
+    return (lp_session_mark){session->count, session->total, lp_row_cache_mark(&session->cache),
+                             lp_row_cache_mark(&session->times_cache)};
 }
 
 void lp_session_return(lapse_session *session, lp_session_mark mark)
@@ -173,6 +199,7 @@ void lp_session_return(lapse_session *session, lp_session_mark mark)
     session->count = mark.count;
     session->total = mark.total;
     lp_row_cache_return(&session->cache, mark.rows);
+    lp_row_cache_return(&session->times_cache, mark.times_rows);
 }
 
 lapse_status lp_session_add(lapse_session *session, double time, int32_t type, const lp_field_number *fields,

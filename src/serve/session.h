@@ -16,6 +16,8 @@ struct lapse_session {
     int32_t sequence;   /* of the training data: its index plus 1; 0: unknown */
     lp_row_cache cache; /* of networks */
     lp_decoder *decoder; /* held; NULL: none */
+    lp_row_cache times_cache;   /* of a network of times, as is the next: made by the first query about a time */
+    lp_decoder *times_decoder;  /* held with `decoder`; NULL: none */
     int holders;
     bool in_run; /* while the queries of a run are gathered: one is about the session */
 };
@@ -23,6 +25,16 @@ struct lapse_session {
 /* Makes the session have a decoder, whose answer is that of its newest query, until as many calls of lp_session_release. */
 lapse_status lp_session_hold(lapse_session *session, lapse_error *error);
 void lp_session_release(lapse_session *session);
+
+/* A network of the model, as a session that holds a decoder queries it. */
+typedef struct lp_session_network {
+    lp_decoder *decoder;
+    lp_row_cache *cache;
+} lp_session_network;
+
+lp_session_network lp_session_events(lapse_session *session);
+/* The network that predicts the time of the next event, of a model that does. */
+lapse_status lp_session_times(lapse_session *session, lp_session_network *network, lapse_error *error);
 
 /* Nodes of the midpoint rule in the probability of the time: each stands for the same part of the mass up to the horizon. */
 enum { LP_WITHIN_NODES = 64 };
@@ -33,7 +45,7 @@ int lp_output_rows(const lapse_model *model, int wanted);
 /* A state of a session, to which it can return: of events appended since then nothing remains. Not after lp_session_keep. */
 typedef struct lp_session_mark {
     int64_t count, total;
-    lp_row_mark rows;
+    lp_row_mark rows, times_rows;
 } lp_session_mark;
 
 lp_session_mark lp_session_mark_of(const lapse_session *session);
@@ -68,9 +80,10 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
 
 /* The same for rows of a query about branches, whose outputs are [count x classes]. NULL: only time_outputs can be used. A model that
  * cannot decode incrementally is queried for one branch, whose events the session has: the output is that of branch `row`. */
-lapse_status lp_session_branches(lapse_session *session, lp_branch_rows *rows, const lp_branch_query *query,
-                                 double *probabilities, lapse_error *error);
-lapse_status lp_session_branch(lapse_session *session, double time, int row, double *probabilities, lapse_error *error);
+lapse_status lp_session_branches(lapse_session *session, lp_session_network network, lp_branch_rows *rows,
+                                 const lp_branch_query *query, double *probabilities, lapse_error *error);
+lapse_status lp_session_branch(lapse_session *session, lp_session_network network, double time, int row,
+                               double *probabilities, lapse_error *error);
 
 /* Makes space for this many events in all: the next calls of lp_session_add up to these do not fail. */
 lapse_status lp_session_reserve(lapse_session *session, int64_t events, lapse_error *error);

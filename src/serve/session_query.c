@@ -39,21 +39,21 @@ lapse_status lp_session_check(const lapse_session *session, double time, const c
     return LAPSE_OK;
 }
 
-/* Runs the network: fills the answer's state, or its logits and, if it is not NULL, `output`. */
-static lapse_status run_network(lapse_session *session, double time, lp_target target, int row, double *output,
-                                lapse_error *error)
+/* Runs a network: fills the answer's state, or its logits and, if it is not NULL, `output`. */
+static lapse_status run_network(const lapse_session *session, lp_session_network network, double time, lp_target target,
+                                int row, double *output, lapse_error *error)
 {
-    lp_decoder *decoder = session->decoder;
+    lp_decoder *decoder = network.decoder;
     LP_ASSERT(decoder);
     lp_history history = lp_session_history(session);
     lp_answer_begin(&decoder->answer, decoder->program, target, row, 1, output);
-    return lp_decoder_query(decoder, &session->cache, &history, time, error);
+    return lp_decoder_query(decoder, network.cache, &history, time, error);
 }
 
 static lapse_status read_state(lapse_session *session, double time, float *state, lapse_error *error)
 {
     size_t dims = (size_t)lp_model_state_dims(&session->model->config);
-    LP_TRY(run_network(session, time, LP_TARGET_EVENT, 0, NULL, error));
+    LP_TRY(run_network(session, lp_session_events(session), time, LP_TARGET_EVENT, 0, NULL, error));
     memcpy(state, session->decoder->answer.state, dims * sizeof *state);
     return lp_all_finite(state, dims) ? LAPSE_OK : lp_model_fail_infinite(session->model, error);
 }
@@ -84,7 +84,7 @@ static lapse_status query(lapse_session *session, double time, lp_target target,
     const lapse_model *model = session->model;
     size_t size = (size_t)lp_model_target_size(&model->config, target);
     if (lp_model_is_network(&model->config)) {
-        LP_TRY(run_network(session, time, target, 0, output, error));
+        LP_TRY(run_network(session, lp_session_events(session), time, target, 0, output, error));
         return lp_answer_finish(&session->decoder->answer, session->decoder->program, error);
     }
     double at = lp_model_target_known(&model->config) ? time : session->times[session->count - 1];
@@ -94,12 +94,14 @@ static lapse_status query(lapse_session *session, double time, lp_target target,
 
 lapse_status lp_session_law(lapse_session *session, lp_next_time *law, lapse_error *error)
 {
-    const lapse_model *model = session->model;
-    const lp_answer *answer = &session->decoder->answer;
-    int samples = session->decoder->program->samples;
+    lp_session_network network;
+    LP_TRY(lp_session_times(session, &network, error));
+    const lp_answer *answer = &network.decoder->answer;
+    const lapse_model *model = network.decoder->program->model;
+    int samples = network.decoder->program->samples;
     double last = session->times[session->count - 1];
     size_t outputs = (size_t)samples * (size_t)lp_network_time(&model->network)->cols;
-    LP_TRY(run_network(session, last, lp_model_target_find(model, NULL), 0, NULL, error));
+    LP_TRY(run_network(session, network, last, LP_TARGET_EVENT, 0, NULL, error));
     if (!lp_all_finite(answer->time_outputs, outputs))
         return lp_model_fail_infinite(model, error);
     *law = lp_time_law_of(model, last, answer->time_outputs, samples, answer->time_memory);
@@ -111,13 +113,13 @@ lapse_status lp_session_probabilities(lapse_session *session, double time, doubl
     return query(session, time, LP_TARGET_EVENT, probabilities, error);
 }
 
-lapse_status lp_session_branches(lapse_session *session, lp_branch_rows *rows, const lp_branch_query *query,
-                                 double *probabilities, lapse_error *error)
+lapse_status lp_session_branches(lapse_session *session, lp_session_network network, lp_branch_rows *rows,
+                                 const lp_branch_query *query, double *probabilities, lapse_error *error)
 {
-    lp_decoder *decoder = session->decoder;
+    lp_decoder *decoder = network.decoder;
     lp_history history = lp_session_history(session);
     lp_answer_begin(&decoder->answer, decoder->program, LP_TARGET_EVENT, 0, query->count, probabilities);
-    LP_TRY(lp_decoder_query_branches(decoder, &session->cache, &history, rows, query, error));
+    LP_TRY(lp_decoder_query_branches(decoder, network.cache, &history, rows, query, error));
     return probabilities ? lp_answer_finish(&decoder->answer, decoder->program, error) : LAPSE_OK;
 }
 
@@ -153,13 +155,15 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
                              .type = type,
                              .gap = lp_model_reads_gap(config) ? gap : NULL,
                              .time = time};
-    return lp_session_branches(session, &decoder->at_times, &query, probabilities, error);
+    return lp_session_branches(session, lp_session_events(session), &decoder->at_times, &query, probabilities, error);
 }
 
-lapse_status lp_session_branch(lapse_session *session, double time, int row, double *probabilities, lapse_error *error)
+lapse_status lp_session_branch(lapse_session *session, lp_session_network network, double time, int row,
+                               double *probabilities, lapse_error *error)
 {
-    LP_TRY(run_network(session, time, LP_TARGET_EVENT, row, probabilities, error));
-    return probabilities ? lp_answer_finish(&session->decoder->answer, session->decoder->program, error) : LAPSE_OK;
+    lp_decoder *decoder = network.decoder;
+    LP_TRY(run_network(session, network, time, LP_TARGET_EVENT, row, probabilities, error));
+    return probabilities ? lp_answer_finish(&decoder->answer, decoder->program, error) : LAPSE_OK;
 }
 
 lapse_status lapse_session_predict(lapse_session *session, double time, double *probabilities, lapse_error *error)

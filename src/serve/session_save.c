@@ -5,7 +5,7 @@
  *   types              int32 [count]
  *   gaps               float [count], of models that read them
  *   fields             4 bytes [fields x count]
- *   rows               float [samples][stored matrices][events x columns]
+ *   rows               float [samples][stored matrices][events x columns]; then those of the network of times
  *
  * Numbers have the byte order of the machine. What is read may come from anywhere: nothing in it is trusted.
  */
@@ -16,16 +16,36 @@
 #include <math.h>
 #include <string.h>
 
+/* The cached rows of a network. */
+typedef struct saved_rows {
+    int64_t first; /* as in lp_row_cache */
+    int64_t count; /* events with cached rows, from `first` on; 0: none are saved */
+} saved_rows;
+
+enum { EVENTS, TIMES, NETWORKS };
+
 typedef struct saved {
     char magic[8];
     uint64_t model;       /* lp_program.identity */
     int64_t count, total; /* events */
-    int64_t first;        /* as in lp_row_cache */
-    int64_t rows;         /* events with cached rows, from `first` on; 0: none are saved */
+    saved_rows rows[NETWORKS];
     int32_t sequence, unused;
 } saved;
 
-static const char magic[8] = "lpsess2";
+static const char magic[8] = "lpsess3";
+
+/* The programs of the model's networks; NULL: it has no network of times. */
+typedef struct programs {
+    lp_program *of[NETWORKS];
+} programs;
+
+static lapse_status programs_of(const lapse_model *model, programs *p, lapse_error *error)
+{
+    *p = (programs){{NULL}};
+    if (model->times)
+        LP_TRY(lp_program_of(model->times, &p->of[TIMES], error));
+    return lp_program_of(model, &p->of[EVENTS], error);
+}
 
 /* Bytes of an event without its cached rows. */
 static size_t event_size(const lapse_model *model)
@@ -37,14 +57,15 @@ static size_t event_size(const lapse_model *model)
 lapse_status lapse_session_bytes(const lapse_model *model, int64_t events, int64_t *bytes, lapse_error *error)
 {
     LP_REQUIRE(error, model, bytes);
-    lp_program *program;
+    programs p;
     if (events < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the number of events is %lld", (long long)events);
-    LP_TRY(lp_program_of(model, &program, error));
+    LP_TRY(programs_of(model, &p, error));
     int64_t window = events < model->config.context ? events : model->config.context;
     *bytes = (int64_t)(sizeof(lapse_session) + (size_t)events * event_size(model));
-    if (program->incremental && events > 0)
-        *bytes += (int64_t)lp_row_cache_bytes(program, window);
+    for (int n = 0; n < NETWORKS && events > 0; n++)
+        if (p.of[n] && p.of[n]->incremental)
+            *bytes += (int64_t)lp_row_cache_bytes(p.of[n], window);
     return LAPSE_OK;
 }
 
@@ -97,30 +118,37 @@ static size_t row_size(const lp_program *program)
     return size * (size_t)program->samples * sizeof(float);
 }
 
+static saved_rows rows_of(const lp_row_cache *cache)
+{
+    if (!cache->data || cache->final <= cache->first)
+        return (saved_rows){0};
+    return (saved_rows){cache->first, cache->final - cache->first};
+}
+
 lapse_status lapse_session_save(const lapse_session *session, bool rows, void *buffer, int64_t size, int64_t *needed,
                                 lapse_error *error)
 {
     LP_REQUIRE(error, session, needed);
-    lp_program *program;
-    LP_TRY(lp_program_of(session->model, &program, error));
-    const lp_row_cache *cache = &session->cache;
+    programs p;
+    LP_TRY(programs_of(session->model, &p, error));
+    const lp_row_cache *const caches[NETWORKS] = {&session->cache, &session->times_cache};
     saved head = {
-        .model = program->identity, .count = session->count, .total = session->total, .sequence = session->sequence};
+        .model = p.of[EVENTS]->identity, .count = session->count, .total = session->total, .sequence = session->sequence};
     memcpy(head.magic, magic, sizeof magic);
-    if (rows && cache->data && cache->final > cache->first) {
-        head.first = cache->first;
-        head.rows = cache->final - cache->first;
+    *needed = (int64_t)(sizeof head + (size_t)session->count * event_size(session->model));
+    for (int n = 0; n < NETWORKS && rows && p.of[n]; n++) {
+        head.rows[n] = rows_of(caches[n]);
+        *needed += head.rows[n].count * (int64_t)row_size(p.of[n]);
     }
-    *needed = (int64_t)(sizeof head + (size_t)session->count * event_size(session->model) +
-                        (size_t)head.rows * row_size(program));
     if (size < *needed)
         return LAPSE_OK;
     LP_REQUIRE(error, buffer);
     cursor c = {.at = buffer};
     copy(&c, &head, sizeof head);
     copy_events(&c, (lapse_session *)(uintptr_t)session);
-    if (head.rows > 0)
-        copy_rows(&c, cache, program, head.rows);
+    for (int n = 0; n < NETWORKS; n++)
+        if (head.rows[n].count > 0)
+            copy_rows(&c, caches[n], p.of[n], head.rows[n].count);
     LP_ASSERT(c.at == (char *)buffer + *needed);
     return LAPSE_OK;
 }
@@ -132,9 +160,25 @@ static lapse_status fail_saved(lapse_error *error, const char *what)
     return lp_fail(error, LAPSE_ERROR_FORMAT, "a saved session is damaged: %s", what);
 }
 
-static lapse_status check_head(const saved *head, const lp_program *program, int64_t size, lapse_error *error)
+/* Takes the rows of a network from the bytes that are left. program: NULL: it has none. */
+static lapse_status check_rows(const saved *head, const saved_rows *rows, const lp_program *program, int64_t *left,
+                               lapse_error *error)
 {
-    int64_t event = (int64_t)event_size(program->model), row = (int64_t)row_size(program), left = size;
+    if (rows->count == 0)
+        return LAPSE_OK;
+    if (rows->count < 0 || !program || !program->incremental || rows->count > *left / (int64_t)row_size(program))
+        return fail_saved(error, "its size");
+    *left -= rows->count * (int64_t)row_size(program);
+    if (rows->first < 0 || rows->first > head->count - 1 - rows->count ||
+        rows->count >= program->model->config.context)
+        return fail_saved(error, "the numbers of its cached rows");
+    return LAPSE_OK;
+}
+
+static lapse_status check_head(const saved *head, const programs *p, int64_t size, lapse_error *error)
+{
+    const lp_program *program = p->of[EVENTS];
+    int64_t event = (int64_t)event_size(program->model), left = size;
     if (memcmp(head->magic, magic, sizeof magic) != 0)
         return lp_fail(error, LAPSE_ERROR_FORMAT, "this is not a saved session");
     if (head->model != program->identity)
@@ -146,15 +190,9 @@ static lapse_status check_head(const saved *head, const lp_program *program, int
     if (head->count < 0 || head->total < head->count || head->count > left / event)
         return fail_saved(error, "the number of its events");
     left -= head->count * event;
-    if (head->rows < 0 || (head->rows > 0 && (!program->incremental || head->rows > left / row)) ||
-        left != head->rows * row)
-        return fail_saved(error, "its size");
-    if (head->rows == 0)
-        return LAPSE_OK;
-    int64_t context = program->model->config.context;
-    if (head->first < 0 || head->first > head->count - 1 - head->rows || head->rows >= context)
-        return fail_saved(error, "the numbers of its cached rows");
-    return LAPSE_OK;
+    for (int n = 0; n < NETWORKS; n++)
+        LP_TRY(check_rows(head, &head->rows[n], p->of[n], &left, error));
+    return left == 0 ? LAPSE_OK : fail_saved(error, "its size");
 }
 
 static lapse_status check_events(const lapse_session *session, lapse_error *error)
@@ -179,53 +217,61 @@ static lapse_status check_events(const lapse_session *session, lapse_error *erro
     return LAPSE_OK;
 }
 
+static lapse_status read_rows(lp_row_cache *cache, const lp_program *program, const saved_rows *rows, cursor *c,
+                              lapse_error *error)
+{
+    size_t numbers = (size_t)rows->count * row_size(program) / sizeof(float);
+    for (size_t i = 0; i < numbers; i++) {
+        float number;
+        memcpy(&number, c->from + i * sizeof number, sizeof number);
+        if (!isfinite(number))
+            return fail_saved(error, "a cached row");
+    }
+    cache->first = cache->final = rows->first;
+    LP_TRY(lp_row_cache_reserve(cache, program, rows->first + rows->count + 1, error));
+    copy_rows(c, cache, program, rows->count);
+    cache->final = rows->first + rows->count;
+    return LAPSE_OK;
+}
+
 /* Fills an empty session. */
-static lapse_status read_saved(lapse_session *session, const lp_program *program, const saved *head, const char *data,
+static lapse_status read_saved(lapse_session *session, const programs *p, const saved *head, const char *data,
                                lapse_error *error)
 {
     cursor c = {.from = data};
-    lp_row_cache *cache = &session->cache;
+    lp_row_cache *const caches[NETWORKS] = {&session->cache, &session->times_cache};
     LP_TRY(lp_session_reserve(session, head->count, error));
     session->count = head->count;
     session->total = head->total;
     session->sequence = head->sequence;
     copy_events(&c, session);
     LP_TRY(check_events(session, error));
-    if (head->rows == 0)
-        return LAPSE_OK;
-    size_t numbers = (size_t)head->rows * row_size(program) / sizeof(float);
-    for (size_t i = 0; i < numbers; i++) {
-        float number;
-        memcpy(&number, c.from + i * sizeof number, sizeof number);
-        if (!isfinite(number))
-            return fail_saved(error, "a cached row");
-    }
-    cache->first = cache->final = head->first;
-    LP_TRY(lp_row_cache_reserve(cache, program, head->first + head->rows + 1, error));
-    copy_rows(&c, cache, program, head->rows);
-    cache->final = head->first + head->rows;
+    for (int n = 0; n < NETWORKS; n++)
+        if (head->rows[n].count > 0)
+            LP_TRY(read_rows(caches[n], p->of[n], &head->rows[n], &c, error));
     return LAPSE_OK;
 }
 
 lapse_status lapse_session_restore(lapse_session *session, const void *buffer, int64_t size, lapse_error *error)
 {
     LP_REQUIRE(error, session, buffer);
-    lp_program *program;
+    programs p;
     saved head;
-    LP_TRY(lp_program_of(session->model, &program, error));
+    LP_TRY(programs_of(session->model, &p, error));
     if (size < (int64_t)sizeof head)
         return fail_saved(error, "its size");
     memcpy(&head, buffer, sizeof head);
-    LP_TRY(check_head(&head, program, size, error));
+    LP_TRY(check_head(&head, &p, size, error));
     lapse_session *made = NULL;
     LP_TRY(lapse_session_new(session->model, &made, error));
-    lapse_status status = read_saved(made, program, &head, (const char *)buffer + sizeof head, error);
+    lapse_status status = read_saved(made, &p, &head, (const char *)buffer + sizeof head, error);
     if (status == LAPSE_OK) {
         lapse_session old = *session;
         made->decoder = old.decoder; /* who holds it still does */
+        made->times_decoder = old.times_decoder;
         made->holders = old.holders;
         *session = *made;
-        old.decoder = NULL;
+        old.decoder = old.times_decoder = NULL;
         old.holders = 0;
         *made = old;
     }

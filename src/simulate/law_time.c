@@ -124,9 +124,11 @@ lapse_status lapse_simulation_time_evaluate(const lapse_simulation *simulation, 
             error, LAPSE_ERROR_USAGE,
             "the law of the time is that of all events, and the targets are events with one action: score all targets");
     LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
+    const lapse_model *times = lp_model_of_times(model);
     lp_evaluator evaluator = {0};
     lapse_status status =
-        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), model, dataset, split, wanted, threads, error);
+        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), times ? times : model, dataset, split, wanted,
+                                            threads, error);
     scoring s = {.simulation = simulation, .dataset = dataset, .floor = model->config.when_floor};
     if (status == LAPSE_OK && !model->config.when && wanted != LP_SPLIT_COUNT)
         status = lp_when_floor(dataset, split, &s.floor, error);

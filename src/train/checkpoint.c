@@ -11,8 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The state is one tensor of doubles in this order; integers below 2^53 are exact. */
-enum { STEP, EPOCH, WINDOW, LOSS, TARGETS, SCORE, BEST_SCORE, BEST_EPOCH, STATE_COUNT };
+/* The state is one tensor of doubles in this order; integers below 2^53 are exact. TIMES: 1 if the network of times is trained. */
+enum { STEP, EPOCH, WINDOW, LOSS, TARGETS, SCORE, BEST_SCORE, BEST_EPOCH, TIMES, STATE_COUNT };
 enum { EXTRA_TENSORS = 5 };
 
 static const char STATE[] = "run.state", PARAMETERS[] = "run.parameters", MOMENT1[] = "run.moment1",
@@ -57,6 +57,7 @@ lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_err
         [WINDOW] = (double)state->window,   [LOSS] = state->loss,
         [TARGETS] = (double)state->targets, [SCORE] = state->score,
         [BEST_SCORE] = state->best_score,   [BEST_EPOCH] = state->best_epoch,
+        [TIMES] = trainer->trained != trainer->model,
     };
     lp_container container = {0};
     lapse_status status = lp_model_contain(trainer->model, EXTRA_TENSORS, &container, error);
@@ -136,35 +137,60 @@ static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *c
     return LAPSE_OK;
 }
 
-/* Whether all counts are integers within the range of their types. */
-static bool is_valid(const double numbers[STATE_COUNT])
+/* Whether all counts are integers within the range of their types, and the network that is trained exists. */
+static bool is_valid(const lp_trainer *trainer, const double numbers[STATE_COUNT])
 {
-    static const int counts[] = {STEP, EPOCH, WINDOW, TARGETS, BEST_EPOCH};
+    static const int counts[] = {STEP, EPOCH, WINDOW, TARGETS, BEST_EPOCH, TIMES};
     for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
         double value = numbers[counts[i]], most = counts[i] == EPOCH || counts[i] == BEST_EPOCH ? UINT32_MAX : 0x1p53;
         if (!(value >= 0 && value <= most && value == floor(value)))
             return false;
     }
-    return true;
+    return numbers[TIMES] <= (trainer->model->times ? 1 : 0);
 }
 
-/* Copies the history, and the metrics of the best epoch. */
-static lapse_status restore_history(lp_trainer *trainer, const lapse_model *stored, const char *path,
-                                    lapse_error *error)
+static lapse_status copy_history(lapse_model *model, const lapse_model *stored, int epochs, lapse_error *error)
 {
-    lapse_model *model = trainer->model;
-    uint32_t best = trainer->state.best_epoch;
-    if ((uint32_t)stored->epochs != trainer->state.epoch || best > trainer->state.epoch)
-        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
-                          "this is not a checkpoint that can be used: 'history' is missing or wrong");
-    if (stored->epochs > trainer->options.run.epochs)
+    if (stored->epochs > epochs)
         LP_TRY(lp_history_reserve(model, stored->epochs, error));
-    size_t columns = (size_t)lp_history_columns(&model->config);
     model->epochs = stored->epochs;
     if (stored->epochs > 0)
-        memcpy(model->history, stored->history, (size_t)stored->epochs * columns * sizeof *model->history);
+        memcpy(model->history, stored->history,
+               (size_t)stored->epochs * (size_t)lp_history_columns(&model->config) * sizeof *model->history);
+    return LAPSE_OK;
+}
+
+/* Copies the best parameters, the history, and the scores of a network that has been trained. */
+static lapse_status copy_best(lp_trainer *trainer, const lapse_model *best, const char *path, lapse_error *error)
+{
+    lapse_model *to[] = {trainer->model, trainer->model->times};
+    const lapse_model *from[] = {best, best->times};
+    for (int i = 0; i < 2 && to[i]; i++) {
+        /* The properties that are compared do not fix the size: the numbers of categories are in the vocabularies alone. */
+        size_t size = to[i]->network.graph.parameter_size;
+        if (!from[i] || from[i]->network.graph.parameter_size != size)
+            return lp_fail_at(
+                error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                "this is not a checkpoint that can be used: its model does not have the sizes of this run's");
+        memcpy(to[i]->parameters, from[i]->parameters, size * sizeof *best->parameters);
+        LP_TRY(copy_history(to[i], from[i], trainer->options.run.epochs, error));
+    }
+    for (int i = 0; i < best->property_count; i++)
+        LP_TRY(lp_model_property_set(trainer->model, error, best->property_name[i], "%s", best->property_value[i]));
+    return LAPSE_OK;
+}
+
+/* The metrics of the best epoch, from the history. */
+static lapse_status restore_metrics(lp_trainer *trainer, const char *path, lapse_error *error)
+{
+    const lapse_model *trained = trainer->trained;
+    uint32_t best = trainer->state.best_epoch;
+    if ((uint32_t)trained->epochs != trainer->state.epoch || best > trainer->state.epoch)
+        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
+                          "this is not a checkpoint that can be used: 'history' is missing or wrong");
     if (best > 0)
-        memcpy(trainer->metrics, lp_history_metrics(model, (int)best), (columns - 1) * sizeof *trainer->metrics);
+        memcpy(trainer->metrics, lp_history_metrics(trained, (int)best),
+               (size_t)(lp_history_columns(&trained->config) - 1) * sizeof *trainer->metrics);
     return LAPSE_OK;
 }
 
@@ -172,29 +198,25 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
 {
     double numbers[STATE_COUNT];
     const void *stored = NULL;
-    size_t size = trainer->adam.size;
     LP_TRY(check_same_run(trainer, container, path, error));
     LP_TRY(find(container, STATE, path, LP_TENSOR_F64, STATE_COUNT, &stored, error));
     memcpy(numbers, stored, sizeof numbers);
-    if (!is_valid(numbers))
+    if (!is_valid(trainer, numbers))
         return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
                           "this is not a checkpoint that can be used: '%s' is missing or wrong", STATE);
+    if (numbers[TIMES] > 0)
+        LP_TRY(lp_trainer_times(trainer, error));
     LP_TRY(load_buffer(trainer, container, PARAMETERS, path, trainer->parameters, error));
     LP_TRY(load_buffer(trainer, container, MOMENT1, path, trainer->adam.moment1, error));
     LP_TRY(load_buffer(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
     if (trainer->average) {
         LP_TRY(find_numbers(trainer, container, AVERAGE, path, &stored, error));
-        memcpy(trainer->average, stored, size * sizeof *trainer->average);
+        memcpy(trainer->average, stored, trainer->adam.size * sizeof *trainer->average);
     }
     lapse_model *best;
     LP_TRY(lp_model_from_container(container, path, &best, error));
-    /* The properties that are compared above do not fix the size: the numbers of categories are in the vocabularies alone. */
-    if (best->network.graph.parameter_size != size) {
-        lapse_model_free(best);
-        return lp_fail_at(error, LAPSE_ERROR_FORMAT, path, 0, 0,
-                          "this is not a checkpoint that can be used: its model does not have the sizes of this run's");
-    }
-    memcpy(trainer->model->parameters, best->parameters, size * sizeof *best->parameters);
+    lapse_status status = copy_best(trainer, best, path, error);
+    lapse_model_free(best);
     trainer->state = (lp_trainer_state){
         .step = (uint64_t)numbers[STEP],
         .epoch = (uint32_t)numbers[EPOCH],
@@ -205,9 +227,7 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
         .best_score = numbers[BEST_SCORE],
         .best_epoch = (uint32_t)numbers[BEST_EPOCH],
     };
-    lapse_status status = restore_history(trainer, best, path, error);
-    lapse_model_free(best);
-    return status;
+    return status == LAPSE_OK ? restore_metrics(trainer, path, error) : status;
 }
 
 lapse_status lp_checkpoint_load(lp_trainer *trainer, const char *path, bool *found, lapse_error *error)

@@ -283,6 +283,8 @@ lapse_status lp_item_init_place(const lp_item_init *init, lapse_model *model, la
         if (table)
             LP_TRY(place_in_table(init, table, error));
     }
-    place_bias(init, table_of(model, "output.bias"));
+    float *bias = table_of(model, "output.bias");
+    if (bias)
+        place_bias(init, bias);
     return LAPSE_OK;
 }

@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 typedef struct run_watch {
     lapse_on_progress on_progress;
@@ -33,6 +34,21 @@ static int least_epochs(const lp_trainer *trainer)
     return best < run->epochs - run->patience ? best + run->patience : run->epochs;
 }
 
+/* Whether the network of times is still to be trained after the one that is. */
+static bool times_follow(const lp_trainer *trainer)
+{
+    return trainer->model->times && trainer->trained == trainer->model;
+}
+
+/* Epochs that remain: of a network of times that follows, the least and the most that it can have. */
+static double epochs_left(const lp_trainer *trainer, int epoch, bool most)
+{
+    const lp_run_settings *run = &trainer->options.run;
+    int least = 1 + run->patience < run->epochs ? 1 + run->patience : run->epochs;
+    int following = !times_follow(trainer) ? 0 : most ? run->epochs : least;
+    return fmax((most ? run->epochs : least_epochs(trainer)) - epoch, 0) + following;
+}
+
 /* Reports progress. epoch is the one that the numbers belong to, from 1. */
 static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t epoch, bool epoch_end, double loss)
 {
@@ -45,10 +61,11 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
     double whole = epoch_seconds(trainer, watch, seconds);
     double rest = (double)left / fmax((double)trainer->windows.targets, 1) * whole;
     int64_t steps = (trainer->windows.count + batch - 1) / batch;
-    int epochs = trainer->model->epochs; /* complete */
-    const double *newest = epochs > 0 ? lp_history_metrics(trainer->model, epochs) : NULL;
+    int epochs = trainer->trained->epochs; /* complete */
+    const double *newest = epochs > 0 ? lp_history_metrics(trainer->trained, epochs) : NULL;
     lapse_progress progress = {
-        .newest = newest ? lp_history_describe(trainer->model, epochs, newest[-1], newest) : (lapse_epoch){0},
+        .times = trainer->trained != trainer->model,
+        .newest = newest ? lp_history_describe(trainer->trained, epochs, newest[-1], newest) : (lapse_epoch){0},
         .epoch = (int)epoch,
         .epochs = trainer->options.run.epochs,
         .step = epoch_end ? steps : (state->window + batch - 1) / batch,
@@ -56,14 +73,14 @@ static bool report(const lp_trainer *trainer, const run_watch *watch, uint32_t e
         .epoch_end = epoch_end,
         .loss = loss,
         .score = state->score,
-        .score_name = lp_metric_names[trainer->options.run.select],
+        .score_name = lp_metric_names[trainer->select],
         .best_score = state->best_score,
         .best_epoch = (int)state->best_epoch,
         .events_per_second = rate,
         .seconds = seconds,
         .epoch_seconds = whole,
-        .seconds_left = rest + fmax(least_epochs(trainer) - (int)epoch, 0) * whole,
-        .seconds_left_most = rest + (trainer->options.run.epochs - (int)epoch) * whole,
+        .seconds_left = rest + epochs_left(trainer, (int)epoch, false) * whole,
+        .seconds_left_most = rest + epochs_left(trainer, (int)epoch, true) * whole,
     };
     return watch->on_progress(&progress, watch->context);
 }
@@ -91,7 +108,7 @@ static lapse_status diverged(const lp_trainer *trainer, lapse_error *error)
                    (unsigned)trainer->state.epoch + 1, trainer->options.run.learning_rate);
 }
 
-/* Trains until the end, or until the caller stops it. */
+/* Trains a network until the end, or until the caller stops it. */
 static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *error)
 {
     lp_trainer_state *state = &trainer->state;
@@ -123,7 +140,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         trainer->stop = lp_comm_any(trainer->comm, "ending an epoch", !report(trainer, watch, state->epoch, true, loss));
         LP_TRY(lp_comm_check(trainer->comm, error));
         if (trainer->stop) {
-            watch->status = lp_trainer_done(trainer) ? "complete" : "stopped";
+            watch->status = lp_trainer_done(trainer) && !times_follow(trainer) ? "complete" : "stopped";
             return save_if_due(trainer, watch, true, error);
         }
     }
@@ -134,7 +151,7 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
 static lapse_status record_metrics(lp_trainer *trainer, lapse_error *error)
 {
     lp_metric_column columns[LP_METRIC_COLUMNS];
-    const lp_model_config *config = &trainer->model->config;
+    const lp_model_config *config = &trainer->trained->config;
     int count = lp_metric_columns(config, columns);
     for (int i = 0; i < count; i++) {
         bool both = config->predict == LP_PREDICT_BOTH;
@@ -148,10 +165,11 @@ static lapse_status record_metrics(lp_trainer *trainer, lapse_error *error)
     return LAPSE_OK;
 }
 
-/* A run that was stopped before its first validation returns the current parameters. */
+/* Records the scores of a network. One that was stopped before its first validation has its current parameters. */
 static lapse_status finish(lp_trainer *trainer, lapse_error *error)
 {
     lp_trainer_state *state = &trainer->state;
+    bool events = trainer->trained == trainer->model;
     if (state->best_epoch == 0) {
         lp_trainer_score(trainer);
         state->best_epoch = 0;
@@ -160,9 +178,22 @@ static lapse_status finish(lp_trainer *trainer, lapse_error *error)
     LP_TRY(lp_comm_check(trainer->comm, error));
     const lp_ranking *ranking = &trainer->evaluator.ranking;
     LP_TRY(record_metrics(trainer, error));
-    if (lp_model_ranks(&trainer->model->config) && ranking->case_count < ranking->case_total)
+    if (lp_model_ranks(&trainer->trained->config) && ranking->case_count < ranking->case_total)
         LP_TRY(lp_model_property_number(trainer->model, error, "score.valid.cases", (double)ranking->case_count));
-    return lp_model_property_set(trainer->model, error, "score.epoch", "%u", (unsigned)state->best_epoch);
+    if (events)
+        trainer->events = *state;
+    return lp_model_property_set(trainer->model, error, events ? "score.epoch" : "score.time.epoch", "%u",
+                                 (unsigned)state->best_epoch);
+}
+
+/* Trains the network of times, unless the run was stopped: then the model has none, and a resumed run trains it. */
+static lapse_status train_times(lp_trainer *trainer, run_watch *watch, lapse_error *error)
+{
+    if (strcmp(watch->status, "stopped") == 0)
+        return lp_model_drop_times(trainer->model, error);
+    LP_TRY(lp_trainer_times(trainer, error));
+    LP_TRY(run(trainer, watch, error));
+    return finish(trainer, error);
 }
 
 static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_progress, void *context, lapse_error *error)
@@ -176,8 +207,10 @@ static lapse_status train_network(lp_trainer *trainer, lapse_on_progress on_prog
     watch.saved = watch.start;
     watch.status = "complete";
     LP_TRY(run(trainer, &watch, error));
-    LP_TRY(lp_model_property_set(trainer->model, error, "run.status", "%s", watch.status));
-    return finish(trainer, error);
+    LP_TRY(finish(trainer, error));
+    if (times_follow(trainer))
+        LP_TRY(train_times(trainer, &watch, error));
+    return lp_model_property_set(trainer->model, error, "run.status", "%s", watch.status);
 }
 
 /* A run that does not resume replaces a checkpoint of an earlier run, but no other file. */

@@ -62,7 +62,9 @@ const char *const *lapse_precision_names(void)
 
 static const char *const *select_names(void)
 {
-    return lp_metric_names;
+    static const char *names[LP_METRIC_TIME_LOSS + 1]; /* of the targets; the network of times has one metric */
+    memcpy(names, lp_metric_names, LP_METRIC_TIME_LOSS * sizeof *names);
+    return names;
 }
 
 static bool trains(const void *settings)
@@ -111,10 +113,9 @@ const lp_option lp_run_options[] = {
      .most = 1e6, .initial = "10",
      .help = "early-stopping patience: epochs without a better validation score"},
     {.name = "select", .type = LAPSE_OPTION_CHOICE, AT(select), TRAINING, .placeholder = "METRIC",
-     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend; joint-loss for classify with --when",
-     .advanced = true,
+     .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend", .advanced = true,
      .help = "validation metric that selects the best epoch: log-loss or accuracy, for the task recommend ndcg@10, "
-     "hit@10 or mrr; with --when also time-loss, and joint-loss for classify, the sum of log-loss and time-loss"},
+     "hit@10 or mrr; the network of times (--when) has a best epoch of its own, by its loss"},
     {.name = "windows", .type = LAPSE_OPTION_CHOICE, AT(windows), TRAINING, .placeholder = "NAME",
      .choices = window_names, .initial = "all", .advanced = true,
      .help = "training windows: all of a history, the last window of one longer than the context, or each event's own "
@@ -474,9 +475,6 @@ static lapse_status resolve_select(lapse_train_options *options, lapse_error *er
         *select = lp_metric_default(config);
     if (lp_metric_exists(config, (lp_metric)*select))
         return LAPSE_OK;
-    if (*select >= LP_METRIC_TIME_LOSS && !config->when)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "the validation metric '%s' needs " LP_FLAG("--when"),
-                       lp_metric_names[*select]);
     return lp_fail(error, LAPSE_ERROR_USAGE,
                    "the task %s has no validation metric '%s'; " LP_OPTION("--select") " takes %s",
                    lp_task_names[config->task], lp_metric_names[*select],

@@ -52,7 +52,7 @@ static lapse_status make_target_split(lp_trainer *trainer, lapse_error *error)
 static lapse_status make_vocabulary(lp_trainer *trainer, lapse_error *error)
 {
     const lp_run_settings *run = &trainer->options.run;
-    const lp_model_config *config = &trainer->model->config;
+    const lp_model_config *config = &trainer->trained->config;
     const int32_t *type = trainer->id_map.columns.type;
     /* Items that never occur cannot be negatives: the loss would teach that they never will. */
     bool by_target = lp_model_samples_by_target(config),
@@ -85,15 +85,15 @@ static double validate(lp_trainer *trainer, double metrics[LP_METRIC_COLUMNS])
 {
     lp_evaluator_run(&trainer->evaluator, trainer->parameters);
     lp_evaluator_metrics(&trainer->evaluator, trainer->parameters, metrics);
-    return lp_metric_combine(&trainer->model->config, (lp_metric)trainer->options.run.select, metrics);
+    return lp_metric_combine(&trainer->trained->config, trainer->select, metrics);
 }
 
 lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
 {
     if (!trainer->item_init.vectors)
         return LAPSE_OK;
-    LP_TRY(lp_item_init_place(&trainer->item_init, trainer->model, error));
-    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->model->parameters,
+    LP_TRY(lp_item_init_place(&trainer->item_init, trainer->trained, error));
+    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->trained->parameters,
                                      trainer->adam.size * sizeof *trainer->parameters);
     trainer->state.best_score = validate(trainer, trainer->metrics);
     return LAPSE_OK;
@@ -105,7 +105,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     const lp_backend *backend = trainer->backend;
     const lp_run_settings *run = &trainer->options.run;
     size_t size = trainer->adam.size * sizeof(float);
-    float *initial = trainer->model->parameters;
+    float *initial = trainer->trained->parameters;
     trainer->parameters = backend->buffer_new(backend->context, size);
     trainer->losses =
         backend->pinned_new(backend->context, (size_t)LP_LOSS_STEPS * (size_t)run->shards * sizeof(float));
@@ -118,7 +118,7 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
             return lp_fail_memory(error, "the average of the parameters", 2 * size);
     }
     lp_network_init_parameters(&trainer->network.graph, run->seed, initial);
-    lp_item_init_fill(&trainer->item_init, trainer->model);
+    lp_item_init_fill(&trainer->item_init, trainer->trained);
     backend->copy_to_device(backend->context, trainer->parameters, initial, size);
     if (!trainer->network.encoding || !trainer->network.encoding->sample)
         return LAPSE_OK;
@@ -135,7 +135,7 @@ static lapse_status make_prefetch(lp_trainer *trainer, lapse_error *error)
                               .targets = &trainer->targets,
                               .columns = &trainer->id_map.columns,
                               .vocabulary = trainer->batch.item_capacity > 0 ? &trainer->vocabulary : NULL,
-                              .target_known = lp_model_target_known(&trainer->model->config),
+                              .target_known = lp_model_target_known(&trainer->trained->config),
                               .seed = trainer->options.run.seed};
     for (int i = 0; !trainer->backend->host && i < 2; i++) {
         source.worker = i;
@@ -148,22 +148,25 @@ static lapse_status make_validation(lp_trainer *trainer, lapse_error *error)
 {
     double end;
     int threads = trainer->options.run.threads;
-    if (trainer->model->config.censoring != LP_CENSORING_ON)
-        return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
+    if (!lp_model_censors(&trainer->trained->config))
+        return lp_evaluator_init(&trainer->evaluator, trainer->backend, trainer->trained, trainer->dataset,
                                  trainer->target_split, LP_SPLIT_VALID, threads, error);
     LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_VALID, &end, error));
-    return lp_evaluator_init_censored(&trainer->evaluator, trainer->backend, trainer->model, trainer->dataset,
+    return lp_evaluator_init_censored(&trainer->evaluator, trainer->backend, trainer->trained, trainer->dataset,
                                       trainer->target_split, LP_SPLIT_VALID, threads, end, error);
 }
 
-static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
+/* Prepares the training of the network of `trained`. */
+static lapse_status make_network(lp_trainer *trainer, lapse_model *trained, lapse_error *error)
 {
     const lp_run_settings *run = &trainer->options.run;
-    const lp_model_config *config = &trainer->model->config;
+    const lp_model_config *config = &trained->config;
+    trainer->trained = trained;
+    trainer->select = config->of_times ? LP_METRIC_TIME_LOSS : (lp_metric)run->select;
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
-    LP_TRY(lp_id_map_init(&trainer->id_map, trainer->model, trainer->dataset, error));
+    LP_TRY(lp_id_map_init(&trainer->id_map, trainer->trained, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network, &trainer->model->config), error));
+    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network, &trainer->trained->config), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));
@@ -189,15 +192,25 @@ static lapse_status make_network(lp_trainer *trainer, lapse_error *error)
                                     .context = config->context,
                                     .last_only = run->windows == LP_WINDOWS_EACH,
                                     .last_windows = run->windows == LP_WINDOWS_LAST,
-                                    .censored = config->censoring == LP_CENSORING_ON};
-    if (trainer->targets.censored)
+                                    .censored = lp_model_censors(config)};
+    if (lp_model_censors(config))
         LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, LP_SPLIT_TRAIN,
                             &trainer->targets.end, error));
     trainer->state = (lp_trainer_state){.score = NAN, .best_score = NAN};
-    LP_TRY(lp_history_reserve(trainer->model, run->epochs, error));
+    LP_TRY(lp_history_reserve(trainer->trained, run->epochs, error));
     LP_TRY(make_validation(trainer, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
     trainer->evaluator.comm = trainer->comm;
+    return LAPSE_OK;
+}
+
+/* The ends of the observation of open gaps must be known before the first network is trained. */
+static lapse_status check_ends(const lp_trainer *trainer, lapse_error *error)
+{
+    double end;
+    bool censored = trainer->model->config.censoring == LP_CENSORING_ON;
+    for (int split = LP_SPLIT_TRAIN; split <= LP_SPLIT_VALID && censored; split++)
+        LP_TRY(lp_split_end(trainer->dataset, trainer->model->split_by, trainer->split, (lp_split)split, &end, error));
     return LAPSE_OK;
 }
 
@@ -217,20 +230,20 @@ lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, 
         status = lp_backend_open(lp_device_names()[trainer->options.run.device], &trainer->backend, error);
     if (status == LAPSE_OK)
         status = make_model(trainer, error);
+    if (status == LAPSE_OK)
+        status = check_ends(trainer, error);
     if (status == LAPSE_OK && lp_model_is_network(&trainer->model->config))
-        status = make_network(trainer, error);
+        status = make_network(trainer, trainer->model, error);
     if (status != LAPSE_OK)
         lp_trainer_clear(trainer);
     return status;
 }
 
-void lp_trainer_clear(lp_trainer *trainer)
+/* Frees all that make_network has made. */
+static void clear_network(lp_trainer *trainer)
 {
     lp_prefetch_clear(&trainer->prefetch[0]);
     lp_prefetch_clear(&trainer->prefetch[1]);
-    lp_free(trainer->split);
-    lp_free(trainer->target_split);
-    lapse_model_free(trainer->model);
     lp_runner_clear(&trainer->runner);
     lp_graph_clear(&trainer->network.graph);
     lp_windows_clear(&trainer->windows);
@@ -239,7 +252,6 @@ void lp_trainer_clear(lp_trainer *trainer)
     lp_adam_clear(&trainer->adam);
     lp_rank_sums_clear(&trainer->rank_sums);
     lp_sampler_clear(&trainer->sampler);
-    lp_item_init_clear(&trainer->item_init);
     lp_negatives_clear(&trainer->negatives);
     lp_batch_vocabulary_clear(&trainer->vocabulary);
     lp_row_union_clear(&trainer->rows);
@@ -250,6 +262,24 @@ void lp_trainer_clear(lp_trainer *trainer)
     if (trainer->losses)
         trainer->backend->pinned_free(trainer->backend->context, trainer->losses);
     lp_evaluator_clear(&trainer->evaluator);
+    trainer->average = trainer->newest = trainer->parameters = trainer->losses = NULL;
+}
+
+lapse_status lp_trainer_times(lp_trainer *trainer, lapse_error *error)
+{
+    clear_network(trainer);
+    trainer->loss_steps = 0;
+    trainer->loss_targets = 0;
+    return make_network(trainer, trainer->model->times, error);
+}
+
+void lp_trainer_clear(lp_trainer *trainer)
+{
+    clear_network(trainer);
+    lp_free(trainer->split);
+    lp_free(trainer->target_split);
+    lp_item_init_clear(&trainer->item_init);
+    lapse_model_free(trainer->model);
     lapse_dataset_close(trainer->dataset);
     *trainer = (lp_trainer){0};
 }
@@ -337,7 +367,7 @@ static bool make_batch(lp_trainer *trainer)
     if (trainer->backend->host || trainer->times) {
         cancel_prefetch(trainer); /* it shares the batch vocabularies */
         lp_batch_fill(&trainer->batch, &trainer->windows, place.window, place.count, &trainer->targets,
-                      lp_model_target_known(&trainer->model->config), &trainer->id_map.columns);
+                      lp_model_target_known(&trainer->trained->config), &trainer->id_map.columns);
         return false;
     }
     lp_prefetch *mine = prefetch_of(trainer, state->step), *other = prefetch_of(trainer, state->step + 1);
@@ -506,16 +536,16 @@ void lp_trainer_score(lp_trainer *trainer)
     state->score = validate(trainer, metrics);
     state->epoch++;
     if (state->window > 0 && lp_trainer_epoch_done(trainer))
-        lp_history_add(trainer->model, state->loss / (double)state->targets, metrics);
+        lp_history_add(trainer->trained, state->loss / (double)state->targets, metrics);
     state->window = 0;
     state->loss = 0;
     state->targets = 0;
     if (state->best_epoch == 0 ||
-        lp_metric_better((lp_metric)trainer->options.run.select, state->score, state->best_score)) {
+        lp_metric_better(trainer->select, state->score, state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
         memcpy(trainer->metrics, metrics, sizeof metrics);
-        trainer->backend->copy_to_host(trainer->backend->context, trainer->model->parameters, trainer->parameters,
+        trainer->backend->copy_to_host(trainer->backend->context, trainer->trained->parameters, trainer->parameters,
                                        size);
     }
     if (trainer->average)

@@ -1,5 +1,8 @@
 /* trainer.h: a training run: its resolved options, its buffers, which are allocated before the first step, and its progress.
  *
+ * A model with --when has two networks. The run trains one after the other, each as if it were alone, so the events' is that of a model
+ * without --when, bit by bit.
+ *
  * All randomness is a function of (seed, epoch or step), so lp_trainer_state, parameters and Adam's moments are all that a
  * checkpoint holds: a resumed run continues bit by bit.
  */
@@ -21,7 +24,7 @@ typedef struct lp_trainer_state {
     int64_t window;  /* of the epoch's order: the next one */
     double loss;     /* sum over these targets */
     int64_t targets; /* of the epoch so far; on a device, of the steps whose losses were fetched */
-    double score;    /* the option `select`, newest on the validation split; NaN before the first */
+    double score;    /* `select`, newest on the validation split; NaN before the first */
     double best_score;
     uint32_t best_epoch; /* from 1; 0 before the first */
 } lp_trainer_state;
@@ -34,6 +37,8 @@ struct lapse_trainer {
     uint8_t *split;              /* of each event; owned */
     uint8_t *target_split;       /* the same, LP_SPLIT_NONE for events that are not targets; owned */
     lapse_model *model;          /* its parameters are the best so far; owned until it is returned */
+    lapse_model *trained;        /* whose network is trained now: the model, or its network of times */
+    lp_metric select;            /* by which its best epoch is chosen */
     lp_network network;          /* with loss and gradients */
     lp_targets targets;
     lp_id_map id_map;
@@ -60,7 +65,8 @@ struct lapse_trainer {
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
-    double metrics[LP_METRIC_COLUMNS]; /* of the returned parameters */
+    lp_trainer_state events; /* that of the events' network once its training has ended */
+    double metrics[LP_METRIC_COLUMNS]; /* of the best parameters */
     lp_file_version checkpoint;        /* that this run saved last, or was resumed from */
     struct lp_step_times *times;       /* filled by every step; NULL: steps are not timed */
 };
@@ -80,6 +86,9 @@ typedef struct lp_step_times {
 lapse_status lp_trainer_init(lp_trainer *trainer, const lapse_dataset *dataset, const lapse_train_options *options,
                              lapse_error *error);
 void lp_trainer_clear(lp_trainer *trainer);
+
+/* Goes on to the model's network of times, which begins as the first network did: with an optimizer, epochs and patience of its own. */
+lapse_status lp_trainer_times(lp_trainer *trainer, lapse_error *error);
 
 /* Lays out the windows of the current epoch. */
 lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);

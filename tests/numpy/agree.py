@@ -90,7 +90,7 @@ def documented_names():
 
 
 def documented(model):
-    """The page names every key and tensor of the file, and the file has every required key."""
+    """The pages name every key and tensor of the file (those of a network of times without "when."), and it has every required key."""
     names = documented_names()
     is_network = "fields" in model.metadata
     required = ALWAYS + (OF_NETWORKS if is_network else []) + OF_MODEL.get(model.metadata["model"], [])
@@ -98,7 +98,7 @@ def documented(model):
         require(key in model.metadata, f"the metadata has no '{key}'")
     parts = {"block": "<n>", "time.flow": "<m>", "markov": "<k>", "lstm": "<l>", "gru": "<l>", "rnn": "<l>", "horizontal": "<h>", "join": "<h>"}
     tensors = {re.sub(r"^(block|time\.flow|markov|lstm|gru|rnn|horizontal|join)\.\d+", lambda found: f"{found[1]}.{parts[found[1]]}", name)
-               for name in model.tensors}
+               for name in (re.sub(r"^when\.(?!season|history)", "", name) for name in model.tensors)}
     for name in (re.sub(r"\bfield\.\d+\.", "field.<y>.", name) for name in tensors | set(model.metadata)):
         require(name in names, f"docs/model.md does not describe '{name}'")
 
@@ -514,11 +514,11 @@ def check_recommenders(suite):
 
 
 def check_when(suite):
-    """Networks that learn when: the state that does not know the target time, and the mixture."""
+    """Networks that learn when: the network of times, and the mixture."""
     attention = ([], ["--blocks", "1", "--heads", "1"], ["--blocks", "3", "--heads", "2"], ["--encoding", "position"],
                  ["--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"],
                  ["--projection", "mlp-query", "--combine", "add"], ["--target-time", "unknown"], ["--task", "recommend"],
-                 ["--when-components", "3", "--when-floor", "1m", "--when-weight", "0.5"],
+                 ["--when-components", "3", "--when-floor", "1m"],
                  ["--when-background", "constant"], ["--when-background", "week", "--when-components", "4"],
                  ["--when-background", "week", "--encoding", "bochner-normal", "--periods", "5", "--frequency-samples", "3"])
     for number, options in enumerate(attention):
@@ -529,7 +529,10 @@ def check_when(suite):
         suite.check(f"when {model} {encoding}", suite.agree_when, f"when-{model}-{encoding}.safetensors", *SMALL, "--model", model,
                     "--encoding", encoding, "--periods", "5", "--hidden", "6", "--blocks", str(2 + number % 2), "--heads", "2",
                     "--frequency-samples", "2", "--task", ("classify", "recommend")[number % 3 // 2])
-    for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"]):
+    for options in (["--model", "sasrec"], ["--model", "lstm"], ["--model", "lstm", "--encoding", "mercer", "--periods", "4"],
+                    ["--model", "gru4rec", "--task", "recommend", "--loss", "bpr-max"],
+                    ["--model", "transrec", "--task", "recommend", "--encoding", "mercer", "--periods", "4"],
+                    ["--model", "caser", "--task", "recommend"]):
         suite.check(f"when {options}", suite.agree_when, "when-other.safetensors", *SMALL, *options)
 
 

@@ -115,10 +115,12 @@ lapse_model *small_model(const lp_model_config *config, uint64_t seed)
     assert_int_equal(config->event_types, 5);
     if (lp_model_new(config, &names, &model, &error) != LAPSE_OK)
         fail_msg("%s", error.message);
-    lp_network_init_parameters(&model->network.graph, seed, model->parameters);
-    lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 400);
-    for (size_t i = 0; i < model->network.graph.parameter_size; i++)
-        model->parameters[i] += (float)(0.2 * lp_random_normal(&random));
+    for (lapse_model *each = model; each; each = each->times) {
+        lp_network_init_parameters(&each->network.graph, seed, each->parameters);
+        lp_random random = lp_random_start(seed, LP_PURPOSE_TEST, 400);
+        for (size_t i = 0; i < each->network.graph.parameter_size; i++)
+            each->parameters[i] += (float)(0.2 * lp_random_normal(&random));
+    }
     return model;
 }
 

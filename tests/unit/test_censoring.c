@@ -245,9 +245,9 @@ static void every_loss_takes_open_gaps(void **state)
             options.run.batch = k ? 2 : 7;
             options.run.epochs = 1;
             lapse_model *model = small_train(k ? single : dataset, &options, NULL, NULL);
-            for (size_t i = 0; i < model->network.graph.parameter_size; i++)
-                if (!isfinite(model->parameters[i]))
-                    fail_msg("%s, data %d: parameter %zu is not finite", variants[v].name, k, i);
+            for (int i = 0; i < model->tensor_count; i++)
+                if (!isfinite(lp_tensor_largest(&model->tensors[i])))
+                    fail_msg("%s, data %d: %s is not finite", variants[v].name, k, model->tensors[i].name);
             lapse_model_free(model);
         }
     lapse_dataset_close(single);
@@ -273,9 +273,10 @@ static void open_gap_of_zero_is_none(void **state)
         for (int v = 0; v < 5; v++) {
             lapse_train_options plain = options_of(&variants[v], false), censored = options_of(&variants[v], true);
             lapse_model *a = small_train(dataset, &plain, NULL, NULL), *b = small_train(dataset, &censored, NULL, NULL);
-            size_t size = a->network.graph.parameter_size;
-            assert_int_equal(size, b->network.graph.parameter_size);
-            if ((memcmp(a->parameters, b->parameters, size * sizeof(float)) == 0) != !early)
+            const lapse_model *one = lp_model_of_times(a), *other = lp_model_of_times(b);
+            size_t size = one->network.graph.parameter_size;
+            assert_int_equal(size, other->network.graph.parameter_size);
+            if ((memcmp(one->parameters, other->parameters, size * sizeof(float)) == 0) != !early)
                 fail_msg("%s: %s open gaps, and the parameters are %s", variants[v].name, early ? "with" : "without",
                          early ? "the same" : "others");
             lapse_model_free(a);
@@ -314,6 +315,7 @@ static void held_out_events_do_not_leak(void **state)
         small_set(&options, "period-max", "1e5");
         options.model.context = 8;
         assert_int_equal(lp_trainer_init(&trainer, dataset, &options, NULL), LAPSE_OK);
+        assert_int_equal(lp_trainer_times(&trainer, NULL), LAPSE_OK);
         check_near("end of the observation", trainer.targets.end, 9000, 0);
         assert_int_equal(lp_trainer_epoch(&trainer, NULL), LAPSE_OK);
         assert_int_equal(trainer.windows.targets, COUNT * 4);

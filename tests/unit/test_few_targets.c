@@ -50,10 +50,6 @@ static const variant variants[] = {
     {"attention", 8, 2, 2, {"combine", "add"}},
     {"attention", 8, 1, 4, {"combine", "add", "encoding", "position"}},
     {"attention", 8, 2, 2, {"combine", "add", "projection", "mlp-query"}},
-    {"attention", 8, 1, 2, {"when", "true"}},
-    {"attention", 8, 3, 2, {"when", "true", "combine", "add"}},
-    {"attention", 8, 2, 2, {"when", "true", "projection", "mlp-query"}},
-    {"attention", 8, 2, 2, {"when", "true", "target-time", "unknown"}},
     {"sasrec", 12, 2, 3, {NULL}},
     {"sasrec", 33, 1, 1, {"encoding", "mercer"}},
 };
@@ -71,7 +67,6 @@ static void start(graph_case *this, const variant *v, bool few_targets, lp_task 
     int shard = (int)(v - variants) % 3;
     config.task = task;
     config.context = 150;
-    config.when_deviation = config.when_floor = 1;
     small_config_number(&config, "blocks", v->blocks);
     small_config_number(&config, "heads", v->heads);
     small_config_set(&config, "periods", "3");

@@ -46,8 +46,6 @@ static void training_options(void **state)
         {"batch", 1, 1048576},
         {"epochs", 1, 1e6},
         {"patience", 1, 1e6},
-        {"when-weight", 0, 1000},
-        {"when-fraction", 0.01, 1},
         {"negative-count", 0, 10000},
         {"popularity-power", 0, 10},
         {"score-regularization", 0, 1000},

@@ -109,18 +109,22 @@ static void train_in_parts(const lapse_dataset *dataset, lapse_train_options opt
     fail_msg("stopped every %d reports it never ends", every);
 }
 
-/* The initial state names an encoding other than the default, whose run has an average of parameters too. */
+/* The initial state names an encoding other than the default, whose run has an average of parameters too; or "when": a second network. */
 static void stopping_anywhere_changes_nothing(void **state)
 {
     lapse_dataset *dataset = small_train_data(2);
     lapse_train_options options = small_train_options();
     stopper count = {0};
-    small_set(&options, "encoding", *state ? *state : "mercer");
+    bool when = *state && strcmp(*state, "when") == 0;
+    if (when)
+        small_set(&options, "when", "true");
+    else
+        small_set(&options, "encoding", *state ? *state : "mercer");
     small_set_number(&options, "hidden", 5);
     small_set_number(&options, "frequency-samples", 2);
     options.run.ema_decay = *state ? 0.6 : 0;
     save_and_free(small_train(dataset, &options, stop_after, &count), "whole");
-    assert_true(count.calls > 9 && count.steps == count.calls - 3);
+    assert_true(count.calls > 9 && count.steps == count.calls - (when ? 6 : 3));
     small_set(&options, "checkpoint", small_path("checkpoint"));
     for (int every = 1; every <= count.calls + 1; every += small_effort(1, 3)) {
         /* A checkpoint at every step, or only where it was stopped. */
@@ -595,6 +599,7 @@ int main(void)
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(seeds_and_shards_change_the_result),
         cmocka_unit_test(stopping_anywhere_changes_nothing),
+        {"stopping_anywhere_with_two_networks", stopping_anywhere_changes_nothing, NULL, NULL, "when"},
         {"stopping_anywhere_with_draws_and_average", stopping_anywhere_changes_nothing, NULL, NULL,
          (char[]){"bochner-invcdf"}},
         cmocka_unit_test(resuming_what_is_finished),

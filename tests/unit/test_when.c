@@ -1,5 +1,5 @@
-/* test_when.c: networks that learn the time of the next event: that the target time does not reach it, that a
- * session, an evaluation and a forecast agree about it, data with a known law, and what is refused. */
+/* test_when.c: networks that learn the time of the next event: that the events' network is as without, that the target time does not
+ * reach it, that a session, an evaluation and a forecast agree about it, data with a known law, and what is refused. */
 #include "model/when_head.h"
 #include "serve/session.h"
 #include "support/small_data.h"
@@ -47,18 +47,24 @@ static const variant variants[] = {
 
 enum { VARIANTS = sizeof variants / sizeof *variants };
 
-static lapse_model *train_variant(const variant *v, const lapse_dataset *dataset)
+static lapse_train_options options_of(const variant *v, bool when)
 {
     lapse_train_options options = small_train_options();
-    small_set(&options, "when", "true");
+    small_set(&options, "when", when ? "true" : "false");
     options.model.context = 16; /* whole sequences, so that windows of an evaluation see what a session sees */
     options.run.epochs = 1;
     for (int i = 0; v->options[i]; i += 2)
         small_set(&options, v->options[i], v->options[i + 1]);
+    return options;
+}
+
+static lapse_model *train_variant(const variant *v, const lapse_dataset *dataset)
+{
+    lapse_train_options options = options_of(v, true);
     return small_train(dataset, &options, NULL, NULL);
 }
 
-/* The second set of rows of a network is what a session computes: the NLL of each event is the same. */
+/* An evaluation computes what a session computes: the NLL of each event is the same. */
 static void session_and_evaluation_agree(void **state)
 {
     (void)state;
@@ -67,7 +73,7 @@ static void session_and_evaluation_agree(void **state)
         lapse_model *model = train_variant(&variants[v], dataset);
         lp_evaluator evaluator;
         lapse_session *session;
-        small_evaluate(&evaluator, model, dataset);
+        small_evaluate(&evaluator, model->times, dataset);
         assert_int_equal(lapse_session_new(model, &session, NULL), LAPSE_OK);
         assert_int_equal(lp_session_hold(session, NULL), LAPSE_OK);
         for (int64_t c = 0; c < evaluator.case_count; c++) {
@@ -87,88 +93,74 @@ static void session_and_evaluation_agree(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* A network has a second set of rows only where the first one sees the target time. */
-static void second_rows_where_needed(void **state)
+/* The parameters of the events' network, its history and best epoch are those of a run without --when, bit for bit. */
+static void events_are_as_without(void **state)
 {
     (void)state;
-    static const struct {
-        variant variant;
-        int attentions;
-    } cases[] = {
-        {{"two blocks", {"blocks", "2"}}, 4},
-        {{"position", {"blocks", "2", "encoding", "position"}}, 2},
-        {{"none", {"blocks", "2", "encoding", "none"}}, 2},
-        {{"unknown", {"blocks", "2", "target-time", "unknown"}}, 2},
-    };
     lapse_dataset *dataset = small_train_data(5);
-    for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
-        lapse_model *model = train_variant(&cases[c].variant, dataset);
-        lp_network network;
+    for (int v = 0; v < VARIANTS; v++) {
+        variant plain = variants[v];
         int count = 0;
-        assert_int_equal(lp_network_build(&network, &model->config, true, NULL), LAPSE_OK);
-        for (int i = 0; i < network.graph.node_count; i++)
-            count += network.graph.nodes[i]->op->id == LP_OP_ATTENTION;
-        if (count != cases[c].attentions)
-            fail_msg("%s: %d attentions instead of %d", cases[c].variant.name, count, cases[c].attentions);
-        lp_graph_clear(&network.graph);
-        lapse_model_free(model);
+        for (int i = 0; plain.options[i]; i += 2)
+            if (strncmp(plain.options[i], "when-", 5) != 0) {
+                plain.options[count] = plain.options[i];
+                plain.options[count + 1] = plain.options[i + 1];
+                count += 2;
+            }
+        plain.options[count] = NULL;
+        for (int censoring = 0; censoring < 2; censoring++) {
+            lapse_train_options with = options_of(&variants[v], true), without = options_of(&plain, false);
+            small_set(&with, "censoring", censoring ? "on" : "off");
+            if (censoring) {
+                small_set(&with, "split-by", "sequence");
+                small_set(&without, "split-by", "sequence");
+            }
+            with.run.epochs = without.run.epochs = 3;
+            lapse_model *a = small_train(dataset, &without, NULL, NULL), *b = small_train(dataset, &with, NULL, NULL);
+            assert_non_null(b->times);
+            assert_int_equal(a->tensor_count + b->times->tensor_count, b->tensor_count);
+            assert_int_equal(a->network.graph.parameter_size, b->network.graph.parameter_size);
+            if (memcmp(a->parameters, b->parameters, a->network.graph.parameter_size * sizeof(float)) != 0)
+                fail_msg("%s, censoring %d: --when changes the events' network", variants[v].name, censoring);
+            lapse_epoch one, other;
+            for (int i = 0; lapse_model_history(a, i, &one); i++) {
+                assert_true(lapse_model_history(b, i, &other) && one.metric_count == other.metric_count);
+                assert_true(one.loss == other.loss && one.score == other.score);
+            }
+            assert_string_equal(lp_model_property_find(a, "score.epoch"), lp_model_property_find(b, "score.epoch"));
+            assert_true(lapse_model_times_history(b, 2, &one) && !lapse_model_times_history(a, 0, &one));
+            assert_int_equal(one.metric_count, 1);
+            assert_string_equal(one.metrics[0].name, "time-loss");
+            lapse_model_free(a);
+            lapse_model_free(b);
+        }
     }
     lapse_dataset_close(dataset);
 }
 
-/* The gradients after a first step of the first `batch` windows. */
-static float *first_gradients(const lapse_dataset *dataset, const char *blocks, int batch, double weight,
-                              double fraction, size_t *count)
+/* A run that is stopped before the events' network is trained has no network of times. */
+static bool stop(const lapse_progress *progress, void *context)
 {
-    lapse_train_options options = small_train_options();
-    lapse_error error = {0};
-    lp_trainer trainer;
-    small_set(&options, "when", "true");
-    small_set(&options, "censoring", "off"); /* whose targets have equal weights in every batch */
-    small_set(&options, "blocks", blocks);
-    options.model.dropout = 0;
-    options.model.when_weight = weight;
-    options.model.when_fraction = fraction;
-    options.run.batch = batch;
-    options.run.shards = 1;
-    options.run.clip = 0;
-    if (lp_trainer_init(&trainer, dataset, &options, &error) != LAPSE_OK ||
-        lp_trainer_epoch(&trainer, &error) != LAPSE_OK)
-        fail_msg("%s", error.message);
-    lp_trainer_step(&trainer);
-    assert_int_equal(trainer.batch.windows, batch);
-    assert_int_equal(fraction < 1, trainer.batch.time_targets < trainer.batch.targets);
-    *count = trainer.adam.size - trainer.adam.table_size;
-    float *copy = calloc(*count + 1, sizeof *copy);
-    assert_non_null(copy);
-    memcpy(copy, trainer.adam.gradients, *count * sizeof *copy);
-    lp_trainer_clear(&trainer);
-    return copy;
+    const int *when = context;
+    return !(progress->epoch == 2 && progress->times == *when);
 }
 
-/* With --when-fraction the loss is the mean over all windows of the event's, and over the first ones alone of the time's. */
-static void a_part_learns_the_time(void **state)
+static void stopped_before_the_times(void **state)
 {
     (void)state;
-    enum { WINDOWS = 10, FIRST = 4 };
-    static const char *const blocks[] = {"1", "2", "3"};
-    lapse_dataset *dataset = small_train_data(9);
-    for (int b = 0; b < 3; b++) {
-        size_t count = 0;
-        float *part = first_gradients(dataset, blocks[b], WINDOWS, 0.7, 0.35, &count);
-        float *events = first_gradients(dataset, blocks[b], WINDOWS, 0, 1, &count);
-        float *first_both = first_gradients(dataset, blocks[b], FIRST, 0.7, 1, &count);
-        float *first_events = first_gradients(dataset, blocks[b], FIRST, 0, 1, &count);
-        double largest = 0;
-        for (size_t i = 0; i < count; i++)
-            largest = fabs((double)part[i]) > largest ? fabs((double)part[i]) : largest;
-        for (size_t i = 0; i < count; i++)
-            check_near(blocks[b], (double)part[i], (double)(events[i] + first_both[i] - first_events[i]),
-                       1e-5 * largest);
-        free(part);
-        free(events);
-        free(first_both);
-        free(first_events);
+    lapse_dataset *dataset = small_train_data(5);
+    for (int times = 0; times < 2; times++) {
+        lapse_train_options options = options_of(&variants[0], true);
+        options.run.epochs = 3;
+        lapse_model *model = small_train(dataset, &options, stop, &times), *loaded;
+        assert_int_equal(lapse_model_predicts_time(model), times);
+        assert_string_equal(lp_model_property_find(model, "run.status"), "stopped");
+        assert_int_equal(lapse_model_save(model, small_path("stopped"), NULL), LAPSE_OK);
+        assert_int_equal(lapse_model_load(small_path("stopped"), &loaded, NULL), LAPSE_OK);
+        assert_int_equal(lapse_model_predicts_time(loaded), times);
+        assert_int_equal(model->tensor_count, loaded->tensor_count);
+        lapse_model_free(loaded);
+        lapse_model_free(model);
     }
     lapse_dataset_close(dataset);
 }
@@ -184,15 +176,15 @@ static void target_time_does_not_leak(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         lapse_model *model = train_variant(&variants[v], dataset);
         lp_evaluator a, b;
-        small_evaluate(&a, model, dataset);
-        small_evaluate(&b, model, other);
+        small_evaluate(&a, model->times, dataset);
+        small_evaluate(&b, model->times, other);
         assert_int_equal(a.case_count, b.case_count);
         int64_t moved = 0;
         for (int64_t c = 0; c < a.case_count; c++)
             moved += a.time.cases[c].gap != b.time.cases[c].gap;
         assert_true(moved > 5);
         /* The outputs of the last batch; the data is one batch. */
-        size_t width = (size_t)a.time.width * (size_t)lp_network_samples(&model->network);
+        size_t width = (size_t)a.time.width * (size_t)lp_network_samples(&model->times->network);
         if (memcmp(a.time.outputs, b.time.outputs, (size_t)a.batch.targets * width * sizeof(float)) != 0)
             fail_msg("%s: the target time changed the law of the time", variants[v].name);
         lp_evaluator_clear(&a);
@@ -319,7 +311,7 @@ static void learns_renewal_processes(void **state)
         small_set(&options, "censoring", "off"); /* the sequences end by number, not by time */
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_evaluator evaluator;
-        small_evaluate(&evaluator, model, other);
+        small_evaluate(&evaluator, model->times, other);
         double sum = 0, best = 0;
         for (int64_t c = 0; c < evaluator.case_count; c++) {
             sum += evaluator.time.cases[c].nll;
@@ -496,7 +488,7 @@ static void refuses_bad_input(void **state)
         const char *name, *value, *text;
     } options_refused[] = {{"model", "markov", "needs a network"},
                            {"model", "rmtpp", "by itself"},
-                           {"projection", "mlp", "must not know"}};
+                           {"projection", "mlp", "tell the times of later ones"}};
     for (size_t i = 0; i < sizeof options_refused / sizeof *options_refused; i++) {
         lapse_train_options with = small_train_options();
         small_set(&with, "when", "true");
@@ -532,7 +524,7 @@ static void ties(void **state)
     lapse_model *model = small_train(dataset, &options, NULL, NULL);
     assert_true(model->config.when_floor == 100);
     lp_evaluator evaluator;
-    small_evaluate(&evaluator, model, dataset);
+    small_evaluate(&evaluator, model->times, dataset);
     for (int64_t c = 0; c < evaluator.case_count; c++)
         assert_true(isfinite(evaluator.time.cases[c].nll));
     lp_evaluator_clear(&evaluator);
@@ -579,8 +571,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(session_and_evaluation_agree),
-        cmocka_unit_test(second_rows_where_needed),
-        cmocka_unit_test(a_part_learns_the_time),
+        cmocka_unit_test(events_are_as_without),
+        cmocka_unit_test(stopped_before_the_times),
         cmocka_unit_test(target_time_does_not_leak),
         cmocka_unit_test(learns_renewal_processes),
         cmocka_unit_test(forecast_agrees_with_the_law),

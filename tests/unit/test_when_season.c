@@ -155,7 +155,7 @@ static void learns_a_season(void **state)
         small_set(&options, "when-components", "4");
         lapse_model *model = small_train(dataset, &options, NULL, NULL);
         lp_evaluator evaluator;
-        small_evaluate(&evaluator, model, other);
+        small_evaluate(&evaluator, model->times, other);
         double sum = 0;
         law = 0;
         for (int64_t c = 0; c < evaluator.case_count; c++) {

@@ -249,8 +249,9 @@ $ lapse train --help
 |                             from the data)
 |   --dropout RATE            dropout rate, 0 to 0.9 (default: 0.3)
 |   --when                    learn the time of the next event too: a mixture of
-|                             log-normals, from the state of the same network
-|                             before the target time is known
+|                             log-normals, by a second network of the same
+|                             architecture, which is trained after that of the
+|                             events
 |   --when-background NAME    background of the time of the next event (--when), a
 |                             Poisson process beside the mixture whose rate
 |                             depends on the history: none, constant, or week: its
@@ -319,7 +320,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 73 more.
+| `lapse train --help all` shows every option, 71 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -473,7 +474,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 100
+| 98
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -481,7 +482,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 101
+| 99
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 58a59,107
 | >   --action COLUMN           action column (view, search, purchase): a

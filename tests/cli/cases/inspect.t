@@ -191,7 +191,7 @@ $ ls x.html
 # A model that learns when has attention of its own for the time, which is not in the report.
 $ lapse simulate --preset catalogue --items 5000 --sequences 300 -o p.csv >/dev/null && lapse train p.csv -o r.st --task recommend --when --epochs 1 --dims 16 --no-eval >/dev/null 2>&1
 $ lapse inspect r.st p.csv -o r.html --cases 100 --bootstrap 0
-| figures    21; 5 not possible with this model and data, which the report explains
+| figures    22; 5 not possible with this model and data, which the report explains
 | wrote      r.html
 $ lapse inspect r.st p.csv -o r3.html --block 3
 ! lapse: --block takes 1 to 2 for this model, not 3

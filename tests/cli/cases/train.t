@@ -269,7 +269,7 @@ $ lapse train events.lapse -o m.safetensors --select ndcg@10
 ! lapse: the task classify has no validation metric 'ndcg@10'; --select takes log-loss or accuracy
 = 2
 $ lapse train events.lapse -o m.safetensors --select recall
-! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, time-loss, joint-loss, not 'recall'
+! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'recall'
 ! lapse: see `lapse train --help`
 = 2
 

@@ -2,7 +2,7 @@
 $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o m.safetensors --when --when-components 3 --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -c 'time-loss'
-| 2
+| 3
 $ lapse info m.safetensors --json | grep -c '"when.mean"'
 | 1
 $ lapse eval m.safetensors events.lapse --bootstrap 0 | sed -n '/^next time/,$p' | sed -E 's/ +[0-9.]+( %)?/ N/g'
@@ -202,8 +202,20 @@ $ lapse train events.lapse -o n.safetensors --when --model rmtpp
 ! lapse: the model 'rmtpp' predicts the time of the next event by itself: train it without --when
 = 2
 $ lapse train events.lapse -o n.safetensors --when --projection mlp
-! lapse: the projection mlp sees all times from that of the predicted event, which --when must not know: use the projection linear or mlp-query
+! lapse: the projection mlp sees all times from the end of the window, so that every event but the last would tell the times of later ones, which --when learns: use the projection linear or mlp-query
 = 2
 $ lapse train events.lapse -o n.safetensors --select joint-loss
-! lapse: the validation metric 'joint-loss' needs --when
+! lapse: --select takes one of log-loss, accuracy, ndcg@10, hit@10, mrr, not 'joint-loss'
+! lapse: see `lapse train --help`
 = 2
+
+# A run that is killed goes on where it was, in either network.
+$ options="--when --dims 8 --context 16 --periods 4 --harmonics 2 --batch 2 --epochs 30 --patience 30 --seed 3 --threads 1 --no-eval --checkpoint-every 0s"; \
+  lapse train events.lapse -o whole.safetensors $options >/dev/null 2>&1; \
+  for line in '^epoch 3/' '^times: epoch 3/'; do \
+    lapse train events.lapse -o part.safetensors $options >/dev/null 2>log & \
+    for i in $(seq 1000); do grep -qs "$line" log && break; sleep 0.01; done; kill -KILL $!; wait $! 2>/dev/null; \
+    ls part.safetensors.checkpoint; lapse train events.lapse -o part.safetensors --resume $options >/dev/null 2>&1; \
+    cmp whole.safetensors part.safetensors && rm part.safetensors; done
+| part.safetensors.checkpoint
+| part.safetensors.checkpoint
