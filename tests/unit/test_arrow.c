@@ -4,7 +4,7 @@
 #include "base/random.h"
 #include "data/import/arrow.h"
 #include "data/import/arrow_ahead.h"
-#include "support/arrow_stream.h"
+#include "support/arrow_case.h"
 #include "support/table_text.h"
 
 #include <setjmp.h>
@@ -14,87 +14,6 @@
 #include <cmocka.h>
 
 #include <string.h>
-
-static lapse_status import(const char *text, const char *const *formats, const lapse_import_options *options, int rows,
-                           int slack, arrow_spoil spoil, int64_t batch, lapse_dataset **dataset,
-                           lapse_import_report *report, lapse_error *error)
-{
-    struct ArrowArrayStream stream;
-    const lp_arrow_tuning tuning = {batch};
-    arrow_stream_init(&stream, text, formats, rows, slack, spoil);
-    lapse_status status = lp_arrow_import(&stream, options, &tuning, dataset, report, error);
-    assert_null(stream.release);
-    assert_int_equal(arrow_stream_blocks(), 0);
-    return status;
-}
-
-static bool has_typed_times(const lapse_import_report *report)
-{
-    return strcmp(report->time_unit, "timestamp") == 0 || strcmp(report->time_unit, "date") == 0;
-}
-
-/* The columns are found as those of the text are. */
-static void same_columns(const lapse_import_report *report, const lapse_import_report *wanted)
-{
-    for (int role = 0; role < 3; role++) {
-        assert_string_equal(report->columns[role].column, wanted->columns[role].column);
-        assert_string_equal(report->columns[role].runner_up, wanted->columns[role].runner_up);
-        assert_int_equal(report->columns[role].given, wanted->columns[role].given);
-    }
-    assert_string_equal(report->ignored, wanted->ignored);
-    assert_int_equal(report->ignored_count, wanted->ignored_count);
-    assert_string_equal(report->timezone, wanted->timezone);
-    assert_string_equal(report->format, "Arrow");
-    if (!has_typed_times(report))
-        assert_string_equal(report->time_unit, wanted->time_unit);
-}
-
-static void same_local_rows(const lapse_import_report *report, const lapse_import_report *wanted)
-{
-    assert_int_equal(report->local_rows, wanted->local_rows);
-    assert_int_equal(report->ambiguous_rows, wanted->ambiguous_rows);
-    assert_int_equal(report->missing_rows, wanted->missing_rows);
-}
-
-/* The stream gives the dataset of the CSV text, whatever its arrays, batches and threads. */
-static void same_as(const char *csv, const char *text, const char *const *formats, lapse_import_options options)
-{
-    static const struct {
-        int rows, slack, batch, threads;
-    } cases[] = {{64, 0, 16384, 1}, {3, 5, 16384, 1}, {1, 1, 1, 2}, {64, 3, 2, 2}, {4096, 0, 16384, 1}};
-    lapse_dataset *wanted = NULL, *made = NULL;
-    lapse_import_report wanted_report, report;
-    lapse_error error = {0};
-    if (import_bytes(csv, strlen(csv), &options, 1 << 20, &wanted, &wanted_report, &error) != LAPSE_OK)
-        fail_msg("%s", error.message);
-    char *wanted_text = show(wanted);
-    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        options.threads = cases[i].threads;
-        if (import(text, formats, &options, cases[i].rows, cases[i].slack, NULL, cases[i].batch, &made, &report,
-                   &error) != LAPSE_OK)
-            fail_msg("case %d: %s (row %d, column %d)", (int)i, error.message, (int)error.line, (int)error.column);
-        char *made_text = show(made);
-        assert_string_equal(made_text, wanted_text);
-        assert_int_equal(lapse_dataset_fingerprint(made), lapse_dataset_fingerprint(wanted));
-        assert_int_equal(report.rows, wanted_report.rows);
-        assert_int_equal(report.bad_rows, wanted_report.bad_rows);
-        assert_int_equal(report.moved_rows, wanted_report.moved_rows);
-        assert_int_equal(report.short_rows, wanted_report.short_rows);
-        same_columns(&report, &wanted_report);
-        if (options.timezone || !has_typed_times(&report)) /* otherwise the text may have a zone, and the type none */
-            same_local_rows(&report, &wanted_report);
-        lp_free(made_text);
-        lapse_dataset_close(made);
-    }
-    lp_free(wanted_text);
-    lapse_dataset_close(wanted);
-}
-
-#define FORMATS(...)      \
-    (const char *const[]) \
-    {                     \
-        __VA_ARGS__       \
-    }
 
 static const char plain[] = "user,time,event\n7,100,3\n8,90,5\n7,50,3\n8,120,-4\n9,10,100\n7,50,5\n";
 static const char words[] = "user,time,event\nanna,100,view\nb,90,a name of more than twelve bytes\nanna,50,view\n"
@@ -155,7 +74,7 @@ static void names_at_random_give_the_dataset_of_the_text(void **state)
         }
         assert_true(lp_buffer_add(&text, "", 1));
         for (int f = 0; f < 3; f++)
-            same_as(text.data, text.data, FORMATS(formats[f], "l", formats[2 - f]), options);
+            arrow_same_as(text.data, text.data, FORMATS(formats[f], "l", formats[2 - f]), options);
         lp_buffer_clear(&text);
     }
 }
@@ -199,16 +118,16 @@ static void every_type_of_name_gives_the_dataset_of_the_text(void **state)
     static const char *const numbers[] = {"c", "s", "i", "l", "i>l", "c>i", "l>u", "vu", "u", "U", "z"};
     static const char *const texts[] = {"u", "U", "vu", "z", "Z", "vz", "c>u", "S>vu", "L>U", "s>u", "i>u"};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        same_as(plain, plain, FORMATS(numbers[i], "l", numbers[i]), defaults());
+        arrow_same_as(plain, plain, FORMATS(numbers[i], "l", numbers[i]), defaults());
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-        same_as(words, words, FORMATS(texts[i], "g", texts[i]), defaults());
-    same_as("user,time,event\n250,1,40000\n250,2,65535\n", "user,time,event\n250,1,40000\n250,2,65535\n",
+        arrow_same_as(words, words, FORMATS(texts[i], "g", texts[i]), defaults());
+    arrow_same_as("user,time,event\n250,1,40000\n250,2,65535\n", "user,time,event\n250,1,40000\n250,2,65535\n",
             FORMATS("C", "I", "S"), defaults());
-    same_as("user,time,event\n18446744073709551615,1,4000000000\n",
+    arrow_same_as("user,time,event\n18446744073709551615,1,4000000000\n",
             "user,time,event\n18446744073709551615,1,4000000000\n", FORMATS("L", "L", "I"), defaults());
-    same_as("user,time,event\ntrue,1,1.50\nfalse,2,-0.25\n", "user,time,event\ntrue,1,1.5\nfalse,2,-0.25\n",
+    arrow_same_as("user,time,event\ntrue,1,1.50\nfalse,2,-0.25\n", "user,time,event\ntrue,1,1.5\nfalse,2,-0.25\n",
             FORMATS("b", "i", "d:9,2"), defaults());
-    same_as("user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n",
+    arrow_same_as("user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n",
             "user,time,event\n2026-11-15,1,2026-11-15T12:00:00.250Z\n", FORMATS("tdD", "i", "tsm:UTC"), defaults());
 }
 
@@ -246,12 +165,12 @@ static void names_of_every_size_stay_apart(void **state)
     for (int t = 0; t < TEXTS; t++)
         assert_true(lp_buffer_add(texts[t], "", 1));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
-        same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
-        same_as(distinct.data, distinct.data, FORMATS(types[i], "i", types[i]), defaults());
+        arrow_same_as(mixed.data, mixed.data, FORMATS(types[i], "i", types[i]), defaults());
+        arrow_same_as(runs.data, runs.data, FORMATS(types[i], "i", types[i]), defaults());
+        arrow_same_as(distinct.data, distinct.data, FORMATS(types[i], "i", types[i]), defaults());
     }
-    same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
-    same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
+    arrow_same_as(numbers.data, numbers.data, FORMATS("l", "l", "s"), defaults());
+    arrow_same_as(numbers.data, numbers.data, FORMATS("i", "tss:UTC", "i>l"), defaults());
     for (int t = 0; t < TEXTS; t++)
         lp_buffer_clear(texts[t]);
 }
@@ -277,10 +196,10 @@ static void texts_of_numbers_stay_apart(void **state)
     }
     assert_true(lp_buffer_add(&few, "", 1) && lp_buffer_add(&many, "", 1));
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        same_as(few.data, few.data, FORMATS(types[i], "i", types[i]), defaults());
-        same_as(many.data, many.data, FORMATS(types[i], "i", types[i]), defaults());
+        arrow_same_as(few.data, few.data, FORMATS(types[i], "i", types[i]), defaults());
+        arrow_same_as(many.data, many.data, FORMATS(types[i], "i", types[i]), defaults());
     }
-    same_as(many.data, many.data, FORMATS("l", "i", "i"), defaults());
+    arrow_same_as(many.data, many.data, FORMATS("l", "i", "i"), defaults());
     lp_buffer_clear(&few);
     lp_buffer_clear(&many);
 }
@@ -318,24 +237,24 @@ static void every_type_of_time_gives_the_same_times(void **state)
         "user,time,event\na,2026-11-15T12:00:00.123Z,x\na,1969-12-31T23:59:59.999Z,y\nb,1970-01-01T00:00:00.001Z,x\n";
     static const char *const types[] = {"tss:", "tsm:", "tsu:UTC", "tsn:Europe/Zurich", "u", "i>u", "i>tss:"};
     for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-        same_as(iso, iso, FORMATS("u", types[i], "u"), defaults());
-    same_as(days, days, FORMATS("u", "tdD", "u"), defaults());
-    same_as(days, days, FORMATS("u", "tdm", "u"), defaults());
+        arrow_same_as(iso, iso, FORMATS("u", types[i], "u"), defaults());
+    arrow_same_as(days, days, FORMATS("u", "tdD", "u"), defaults());
+    arrow_same_as(days, days, FORMATS("u", "tdm", "u"), defaults());
     static const char *const fine[] = {"tsm:", "tsu:UTC", "tsn:", "vu"};
     for (size_t i = 0; i < sizeof fine / sizeof *fine; i++)
-        same_as(parts, parts, FORMATS("u", fine[i], "u"), defaults());
+        arrow_same_as(parts, parts, FORMATS("u", fine[i], "u"), defaults());
     static const char unix_ms[] = "user,time,event\na,1326506723403,x\na,1326506723404,y\n";
-    same_as(unix_ms, unix_ms, FORMATS("u", "l", "u"), defaults());
-    same_as(unix_ms, unix_ms, FORMATS("u", "g", "u"), defaults());
+    arrow_same_as(unix_ms, unix_ms, FORMATS("u", "l", "u"), defaults());
+    arrow_same_as(unix_ms, unix_ms, FORMATS("u", "g", "u"), defaults());
     static const char *const numbers[] = {"g", "u", "d:20,2", "vu"};
     static const char fractions[] = "user,time,event\na,1326506723.25,x\na,17.5,y\n";
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
-        same_as(fractions, fractions, FORMATS("u", numbers[i], "u"), defaults());
+        arrow_same_as(fractions, fractions, FORMATS("u", numbers[i], "u"), defaults());
     static const char halves[] =
         "user,time,event\na,0.25,x\na,65504,y\na,1.5,y\na,-2047,x\na,5.9604644775390625e-08,y\n";
     static const char *const floats[] = {"e", "f", "g"};
     for (size_t i = 0; i < sizeof floats / sizeof *floats; i++)
-        same_as(halves, halves, FORMATS("u", floats[i], "u"), defaults());
+        arrow_same_as(halves, halves, FORMATS("u", floats[i], "u"), defaults());
 }
 
 static void times_without_a_zone_are_local_times(void **state)
@@ -352,21 +271,21 @@ static void times_without_a_zone_are_local_times(void **state)
         options.skip_bad_rows = true;
         options.timezone = zones[z];
         for (size_t i = 0; i < sizeof types / sizeof *types; i++)
-            same_as(text, text, FORMATS("u", types[i], "u"), options);
-        same_as(days, days, FORMATS("u", "tdD", "u"), options);
-        same_as(days, days, FORMATS("u", "tdm", "u"), options);
-        same_as(days, days, FORMATS("u", "i>tdD", "u"), options);
+            arrow_same_as(text, text, FORMATS("u", types[i], "u"), options);
+        arrow_same_as(days, days, FORMATS("u", "tdD", "u"), options);
+        arrow_same_as(days, days, FORMATS("u", "tdm", "u"), options);
+        arrow_same_as(days, days, FORMATS("u", "i>tdD", "u"), options);
     }
     /* An instant has no local time. */
     static const char instants[] = "user,time,event\na,2026-07-01T12:00:00Z,x\na,2026-10-25T02:30:00Z,y\n";
     lapse_import_options options = defaults();
     options.timezone = "Europe/Berlin";
-    same_as(instants, instants, FORMATS("u", "tsm:UTC", "u"), options);
-    same_as(instants, instants, FORMATS("u", "tsn:America/New_York", "u"), options);
+    arrow_same_as(instants, instants, FORMATS("u", "tsm:UTC", "u"), options);
+    arrow_same_as(instants, instants, FORMATS("u", "tsn:America/New_York", "u"), options);
     options.timezone = "Nowhere/Land";
     lapse_dataset *made = NULL;
     lapse_error error = {0};
-    assert_int_not_equal(import(instants, FORMATS("u", "tsm:", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
+    assert_int_not_equal(arrow_import(instants, FORMATS("u", "tsm:", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
                          LAPSE_OK);
     assert_non_null(strstr(error.message, "Nowhere/Land"));
 }
@@ -390,7 +309,7 @@ static void units_of_numbers_are_those_of_the_text(void **state)
             lapse_import_options options = defaults();
             options.time_unit = cases[i].unit;
             options.skip_bad_rows = true;
-            same_as(cases[i].text, cases[i].text, FORMATS("u", types[t], "u"), options);
+            arrow_same_as(cases[i].text, cases[i].text, FORMATS("u", types[t], "u"), options);
         }
     }
 }
@@ -407,9 +326,9 @@ static void columns_are_found_as_those_of_the_text_are(void **state)
     lp_buffer_add(&text, "", 1);
     lapse_import_options options = defaults();
     options.event = "item";
-    same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "tsm:UTC", "vu", "c>u", "n"), options);
+    arrow_same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "tsm:UTC", "vu", "c>u", "n"), options);
     options.time = "created";
-    same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "u", "vu", "c>u", "n"), options);
+    arrow_same_as(text.data, text.data, FORMATS("l", "u", "i>u", "l", "u", "vu", "c>u", "n"), options);
     lp_buffer_clear(&text);
 }
 
@@ -452,17 +371,17 @@ static void fields_splits_and_filters_are_those_of_the_text(void **state)
     options.numbers = FORMATS("price");
     options.number_count = 1;
     options.split = "part";
-    same_as(text, text, FORMATS("u", "i", "u", "i>u", "vu", "g", "i>u"), options);
-    same_as(text, text, FORMATS("i>u", "f", "vu", "u", "c>u", "f", "vu"), options);
-    same_as(text, text, FORMATS("i>u", "f", "vu", "u", "c>u", "u", "u"), options);
+    arrow_same_as(text, text, FORMATS("u", "i", "u", "i>u", "vu", "g", "i>u"), options);
+    arrow_same_as(text, text, FORMATS("i>u", "f", "vu", "u", "c>u", "f", "vu"), options);
+    arrow_same_as(text, text, FORMATS("i>u", "f", "vu", "u", "c>u", "u", "u"), options);
     options.min_events = 2;
-    same_as(text, text, FORMATS("u", "i", "u", "i>u", "u", "g", "u"), options);
+    arrow_same_as(text, text, FORMATS("u", "i", "u", "i>u", "u", "g", "u"), options);
     options = defaults();
     options.event = "action,device,item";
-    same_as(text, text, FORMATS("u", "i", "u", "i>u", "vu", "g", "u"), options);
+    arrow_same_as(text, text, FORMATS("u", "i", "u", "i>u", "vu", "g", "u"), options);
     options.session_gap = 1;
     options.deduplicate = "consecutive";
-    same_as(text, text, FORMATS("u", "i", "c>u", "i>u", "vu", "g", "u"), options);
+    arrow_same_as(text, text, FORMATS("u", "i", "c>u", "i>u", "vu", "g", "u"), options);
 }
 
 static void bad_rows_are_dropped_or_errors_as_in_a_text(void **state)
@@ -475,13 +394,13 @@ static void bad_rows_are_dropped_or_errors_as_in_a_text(void **state)
     options.numbers = FORMATS("price");
     options.number_count = 1;
     options.skip_bad_rows = true;
-    same_as(text, text, formats, options);
-    same_as(text, text, FORMATS("i>u", "l", "u", "g"), options);
-    same_as(text, text, FORMATS("U", "tss:", "S>u", "f"), options);
+    arrow_same_as(text, text, formats, options);
+    arrow_same_as(text, text, FORMATS("i>u", "l", "u", "g"), options);
+    arrow_same_as(text, text, FORMATS("U", "tss:", "S>u", "f"), options);
     options.skip_bad_rows = false;
     lapse_dataset *made = NULL;
     lapse_error error = {0};
-    assert_int_equal(import(text, formats, &options, 2, 1, NULL, 16384, &made, NULL, &error), LAPSE_ERROR_INPUT);
+    assert_int_equal(arrow_import(text, formats, &options, 2, 1, NULL, 16384, &made, NULL, &error), LAPSE_ERROR_INPUT);
     assert_string_equal(error.message, "the name of the sequence is empty");
     assert_int_equal(error.line, 2);
     assert_int_equal(error.column, 1);
@@ -527,6 +446,7 @@ SPOIL(dictionary_offsets, ((int32_t *)array->children[2]->dictionary->buffers[1]
 SPOIL(dictionary_length, array->children[2]->dictionary->length = -3)
 SPOIL(view_buffer, ((int32_t *)array->children[3]->buffers[1])[6] = 5)
 SPOIL(view_offset, ((int32_t *)array->children[3]->buffers[1])[7] = 1 << 30)
+SPOIL(no_view_sizes, array->children[3]->buffers[array->children[3]->n_buffers - 1] = NULL)
 SPOIL(view_size, ((int32_t *)array->children[3]->buffers[1])[4] = -1)
 
 static void bad_format(struct ArrowSchema *schema, struct ArrowArray *array)
@@ -581,6 +501,7 @@ static void broken_streams_are_errors(void **state)
         {dictionary_length, "negative length"},
         {view_buffer, "outside its array"},
         {view_offset, "outside its array"},
+        {no_view_sizes, "no sizes of its buffers"},
         {view_size, "outside its array"},
         {bad_format, "has the Arrow type '?'"},
         {not_a_table, "no table"},
@@ -594,7 +515,7 @@ static void broken_streams_are_errors(void **state)
             lapse_dataset *made = NULL;
             lapse_error error = {0};
             options.skip_bad_rows = skip;
-            lapse_status status = import(text, formats, &options, 2, 1, cases[i].spoil, 16384, &made, NULL, &error);
+            lapse_status status = arrow_import(text, formats, &options, 2, 1, cases[i].spoil, 16384, &made, NULL, &error);
             if (status != LAPSE_ERROR_INPUT || !strstr(error.message, cases[i].message))
                 fail_msg("case %d: status %d: %s", (int)i, (int)status, error.message);
             assert_null(made);
@@ -615,7 +536,7 @@ static void the_first_error_does_not_depend_on_batches(void **state)
         lapse_error error = {0};
         options.skip_bad_rows = i % 2;
         assert_int_equal(
-            import(text, FORMATS("u", "l", "u"), &options, 4, 1, offsets_of_row_3, batches[i / 2], &made, NULL, &error),
+            arrow_import(text, FORMATS("u", "l", "u"), &options, 4, 1, offsets_of_row_3, batches[i / 2], &made, NULL, &error),
             LAPSE_ERROR_INPUT);
         assert_int_equal(error.line, i % 2 ? 3 : 2);
         assert_int_equal(error.column, i % 2 ? 1 : 2);
@@ -636,7 +557,7 @@ static void columns_of_other_types_are_named_in_the_error(void **state)
         lapse_dataset *made = NULL;
         lapse_error error = {0};
         assert_int_equal(
-            import("user,time,event\n1,2,3\n", cases[i].formats, &options, 2, 0, NULL, 16384, &made, NULL, &error),
+            arrow_import("user,time,event\n1,2,3\n", cases[i].formats, &options, 2, 0, NULL, 16384, &made, NULL, &error),
             LAPSE_ERROR_INPUT);
         assert_non_null(strstr(error.message, cases[i].message));
     }
@@ -644,7 +565,7 @@ static void columns_of_other_types_are_named_in_the_error(void **state)
     lapse_dataset *made = NULL;
     lapse_error error = {0};
     options.event = "nothing";
-    assert_int_equal(import(plain, FORMATS("u", "l", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
+    assert_int_equal(arrow_import(plain, FORMATS("u", "l", "u"), &options, 2, 0, NULL, 16384, &made, NULL, &error),
                      LAPSE_ERROR_INPUT);
     assert_non_null(strstr(error.message, "the columns are: user, time, event"));
     struct ArrowArrayStream released = {0};
@@ -662,7 +583,7 @@ static void every_failed_allocation_is_an_error(void **state)
         lapse_dataset *made = NULL;
         lapse_error error = {0};
         lp_memory_fail_at(n);
-        lapse_status status = import(words, formats, &options, 2, 1, NULL, 2, &made, NULL, &error);
+        lapse_status status = arrow_import(words, formats, &options, 2, 1, NULL, 2, &made, NULL, &error);
         lp_memory_fail_at(0);
         if (status == LAPSE_OK) {
             lapse_dataset_close(made);

@@ -3,8 +3,10 @@
 
 #include "base/memory.h"
 #include "data/import/column_names.h"
+#include "data/import/column_words.h"
 #include "data/import/import.h"
 #include "lapse_lab.h"
+#include "support/golden_text.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -198,6 +200,58 @@ static void columns_without_names_are_asked(void **state)
     lp_buffer_clear(&text);
 }
 
+/* The options that would do, for a shell: names with blanks and quotes, a time in two columns, no header. */
+static void commands_to_paste(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *paste;
+    } cases[] = {
+        {"User ID,event time,action,item\na,1,view,x\n", "--sequence 'User ID' --time 'event time' --event action"},
+        {"user's id,time,action,item\na,1,view,x\n", "--sequence 'user'\\''s id' --time time --event action"},
+        {"user,date,hour,action,item id\na,2024-01-01,07:14,view,x\na,2024-01-02,08:14,buy,x\n",
+         "--sequence user --time date,hour --event action"},
+        {"user;time;action;item\na;1;view;x\n", "--sequence user --time time --event action"},
+        {"196,242,3,881250949\n186,302,3,891717742\n", "--sequence 1 --time 4 --event 3 --no-header"},
+    };
+    lapse_import_options options = defaults();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        lapse_dataset *dataset = NULL;
+        lapse_import_report report;
+        lapse_error error;
+        lapse_status status =
+            import_bytes(cases[i].text, strlen(cases[i].text), &options, 4096, &dataset, &report, &error);
+        if (status != LAPSE_ERROR_INPUT || strcmp(report.paste, cases[i].paste) != 0)
+            fail_msg("%s: %d, %s (%s)", cases[i].text, status, report.paste, error.message);
+    }
+}
+
+/* What a name says, role by role. */
+static void words_of_names(void **state)
+{
+    (void)state;
+    static const char *const names[] = {
+        "user", "User ID", "customer_id", "customerID", "CUSTOMER", "visitDate", "order_purchase_timestamp", "shipped_ts",
+        "ts", "update", "candidate", "times", "timeout", "x.time", "lastSeenDatetime", "event", "eventType", "event time",
+        "item", "item_id", "itemName", "product-code", "price", "note", "session", "SessionId", "sid", "uid", "id", "ID",
+        "user.event.time", "date of birth", "year", "hour", "created", "created_at", "CreatedAt", "at", "when", "action",
+        "activity", "case", "case:concept:name", "concept:name", "time:timestamp", "column", "a", "", "_", "__date", "Date_",
+        "unix_time_ms", "t", "category", "brand", "Nutzer", "utilisateur", "fecha", "Datum", "\xE6\x97\xA5\xE6\x9C\x9F",
+        "account number", "device", "patient_no", "genre", "title", "count", "amount", "rating", "address"};
+    lp_buffer text = {0};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        lp_buffer_print(&text, "%s:", names[i]);
+        for (int role = 0; role < 3; role++) {
+            lp_name_match match = lp_column_name_match(names[i], (lapse_column_role)role);
+            lp_buffer_print(&text, " %.3f %d %d %d;", lp_column_words(names[i], (lapse_column_role)role), match.rank,
+                            match.rank < 0 ? 0 : match.weak, match.rank < 0 ? 0 : (int)match.group);
+        }
+        lp_buffer_print(&text, "\n");
+    }
+    golden_text_check("tests/golden/column_words.txt", text.data, text.size);
+    lp_buffer_clear(&text);
+}
+
 static void usual_names_are_listed(void **state)
 {
     (void)state;
@@ -279,6 +333,8 @@ int main(void)
         cmocka_unit_test(values_decide_too),
         cmocka_unit_test(equally_good_columns_are_refused),
         cmocka_unit_test(columns_without_names_are_asked),
+        cmocka_unit_test(commands_to_paste),
+        cmocka_unit_test(words_of_names),
         cmocka_unit_test(usual_names_are_listed),
         cmocka_unit_test(formats_of_time),
         cmocka_unit_test(times_in_a_zone),

@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 /* The encoding is found. */
@@ -132,6 +133,12 @@ static void times_of_exports(void **state)
          "29\xE6\x97\xA5",
          LP_DATE_YEAR_FIRST, 1511913600},
         {"20171129", LP_DATE_YEAR_FIRST, 1511913600},
+        {"950301", LP_DATE_YEAR_FIRST, 794016000},
+        {"171129", LP_DATE_YEAR_FIRST, 1511913600},
+        {"171329", LP_DATE_YEAR_FIRST, 0},
+        {"170029", LP_DATE_YEAR_FIRST, 0},
+        {"171100", LP_DATE_YEAR_FIRST, 0},
+        {"171131", LP_DATE_YEAR_FIRST, 0},
         {"20171129071436", LP_DATE_YEAR_FIRST, 1511939676},
         {"20171129T071436Z", LP_DATE_YEAR_FIRST, 1511939676},
         {"3/4/17", LP_DATE_YEAR_FIRST, 0}, /* which is the month? */
@@ -152,6 +159,54 @@ static void times_of_exports(void **state)
         if ((reason == NULL) != (cases[i].time != 0) || (!reason && time != cases[i].time))
             fail_msg("'%s': %.17g, %s", text, time, reason ? reason : "read");
     }
+}
+
+static void numbers_that_are_dates(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        bool date;
+    } cases[] = {{"261115", true},          {"260015", false},         {"260115", true},          {"261215", true},
+                 {"261315", false},         {"261100", false},         {"261101", true},          {"261130", true},
+                 {"261131", false},         {"260229", false},         {"240229", true},          {"20261115", true},
+                 {"20260015", false},       {"20261315", false},       {"20261100", false},       {"20261131", false},
+                 {"18991231", false},       {"19000101", true},        {"21001231", true},        {"21010101", false},
+                 {"20261115120000", true},  {"20261115235959", true},  {"20261115240000", false}, {"20261115126000", false},
+                 {"26111", false},          {"2611150", false},        {"202611151", false},      {"2026111512", false},
+                 {"2026111512000", false},  {"202611151200001", false}, {"2026-115", false},      {"2611:5", false},
+                 {"/61115", false},         {"26111/", false},         {"26111:", false}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        if (lp_time_is_compact(cases[i].text, cases[i].text + strlen(cases[i].text)) != cases[i].date)
+            fail_msg("%s", cases[i].text);
+}
+
+/* The last character has no line end behind it; marks are no part of a name, unless the encoding has none. */
+static void ends_and_marks_of_encodings(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char little[] = "u\0s\0e\0r\0,\0t\0i\0m\0e\0,\0e\0v\0e\0n\0t\0\n\0a\0,\0\61\0,\0x\0y\0",
+                      big[] = "\0u\0s\0e\0r\0,\0t\0i\0m\0e\0,\0e\0v\0e\0n\0t\0\n\0a\0,\0\61\0,\0x\0y";
+    expect_with(little, sizeof little - 1, &options, "a: 1 xy;");
+    expect_with(big, sizeof big - 1, &options, "a: 1 xy;");
+    expect_with(big, sizeof big - 2, &options, "a: 1 x;"); /* half of a character */
+    static const struct {
+        const char *byte, *name;
+    } bytes[] = {{"\x80", "\xE2\x82\xAC"}, {"\x9F", "\xC5\xB8"}, {"\xA0""b", "\xC2\xA0""b"}, {"\xFF", "\xC3\xBF"}};
+    for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
+        char text[64], expected[64];
+        snprintf(text, sizeof text, "user,time,event\na,1,x%s\n", bytes[i].byte);
+        snprintf(expected, sizeof expected, "a: 1 x%s;", bytes[i].name);
+        expect_with(text, strlen(text), &options, expected);
+    }
+    static const char marked[] = "\xFE\xFFuser,time,event\na,1,x\n", other[] = "\xFF\xFEuser,time,event\na,1,x\n";
+    options.encoding = "latin-1";
+    options.sequence = "\xC3\xBE\xC3\xBFuser";
+    options.time = "time", options.event = "event";
+    expect_with(marked, sizeof marked - 1, &options, "a: 1 x;");
+    options.sequence = "\xC3\xBF\xC3\xBEuser";
+    expect_with(other, sizeof other - 1, &options, "a: 1 x;");
 }
 
 static void time_in_two_columns(void **state)
@@ -205,6 +260,7 @@ int main(void)
         cmocka_unit_test(encodings_give_the_same_names), cmocka_unit_test(utf16_is_found),
         cmocka_unit_test(objects_in_other_forms),        cmocka_unit_test(lines_around_a_table),
         cmocka_unit_test(whole_numbers_are_one_name),    cmocka_unit_test(times_of_exports),
+        cmocka_unit_test(numbers_that_are_dates), cmocka_unit_test(ends_and_marks_of_encodings),
         cmocka_unit_test(time_in_two_columns),           cmocka_unit_test(baskets_are_shuffled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

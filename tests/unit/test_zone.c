@@ -195,6 +195,10 @@ static void rules_of_the_future(void **state)
         lp_local how;
     } cases[] = {
         {"AAA-1", 1719835200, 3600, LP_LOCAL_UNIQUE},
+        {"azAZz-1", 1719835200, 3600, LP_LOCAL_UNIQUE},
+        {"ZaA-24", 1719835200, 86400, LP_LOCAL_UNIQUE},
+        {"AAA3BBB2,J1/0,J365/25", 1719835200, -7200, LP_LOCAL_UNIQUE},
+        {"AAA3BBB,M1.1.0,M12.5.6", 1719835200, -7200, LP_LOCAL_UNIQUE},
         {"AAA3BBB,M3.2.0,M11.1.0", 1719835200, -7200, LP_LOCAL_UNIQUE},
         {"<-03>3<-02>,M3.5.0/-2,M10.5.0/-1", 1719835200, -7200, LP_LOCAL_UNIQUE},
         {"AAA0BBB,J60/0,J300/0", 1709251200, 0, LP_LOCAL_MISSING},    /* J60 is March 1 in every year */
@@ -222,6 +226,17 @@ static void rules_of_the_future(void **state)
                                         "AAA1BBB,M13.1.0,M1.1.0",
                                         "AAA1BBB,M3.2.0",
                                         "AAA1BBB,J0,J5",
+                                        "AAA1BBB,J366,J5",
+                                        "AAA1BBB,366,5",
+                                        "AAA1BBB,M0.1.0,M1.1.0",
+                                        "AAA1BBB,M1.0.0,M1.1.0",
+                                        "AAA1BBB,M1.6.0,M1.1.0",
+                                        "AAA1BBB,M1.1.7,M1.1.0",
+                                        "AA1",
+                                        "AA@1",
+                                        "AA[1",
+                                        "AA`1",
+                                        "AA{1",
                                         "<AAA1",
                                         "AAA1BBB,M3.2.0,M11.1.0x"};
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
