@@ -504,7 +504,7 @@ static void broken_streams_are_errors(void **state)
         {no_view_sizes, "no sizes of its buffers"},
         {view_size, "outside its array"},
         {bad_format, "has the Arrow type '?'"},
-        {not_a_table, "no table"},
+        {not_a_table, "not a table"},
         {column_released, "already released"},
     };
     lapse_import_options options = defaults();
