@@ -101,6 +101,8 @@ typedef struct lp_profiler {
 /* The number of scores that are not below the threshold. NaN scores count; with a NaN threshold all count. */
 typedef int (*lp_count_kernel)(int count, const float *scores, float threshold);
 
+enum { LP_SCORE_BLOCK = 64 };
+
 /* Kernels that score a catalogue. All pointers are in host memory. */
 typedef struct lp_ranking_kernels {
     /* scores [cases x items] = state [cases x dims] table [items x dims]^T + bias [items]; bias may be NULL. A score has
@@ -122,6 +124,10 @@ typedef struct lp_ranking_kernels {
     /* The same as `scores` by the rule of a distance. */
     void (*distances)(lp_score_rule rule, int cases, int items, int dims, const float *state, const float *table,
                       const float *bias, float *scores);
+    /* largest[b] is the largest of scores [count] in block b of LP_SCORE_BLOCK scores; NaN is left out, and -infinity if all are. */
+    void (*largest)(int count, const float *scores, float *largest);
+    /* index [returned number] of the scores that are at least `limit`, in ascending order. */
+    int (*find_at_least)(int count, const float *scores, float limit, int32_t *index);
 } lp_ranking_kernels;
 
 /* Scores by a rule: lp_ranking_kernels.scores or distances. */

@@ -2,6 +2,7 @@
  * them is among the best. */
 #include "serve/top_k.h"
 
+#include "backend/backend.h"
 #include "base/assert.h"
 
 #include <math.h>
@@ -41,38 +42,7 @@ static bool first_is_worst(const lp_top_k *top)
     return worst;
 }
 
-/* Explicit SIMD of a width that every CPU has: compilers do not vectorize float comparisons that may raise
- * exceptions. */
-enum { LANES = 4, BLOCK = 16 * LANES, BLOCKS = 64 };
-
-typedef float lanes __attribute__((vector_size(LANES * sizeof(float)), aligned(4), may_alias));
-typedef int32_t lane_mask __attribute__((vector_size(LANES * sizeof(float))));
-
-static inline lanes larger(lanes a, lanes b)
-{
-    lane_mask more = a > b;
-    return (lanes)((more & (lane_mask)a) | (~more & (lane_mask)b));
-}
-
-/* The largest of a block of scores; NaN is left out. */
-static float block_largest(const float *scores, int64_t count)
-{
-    enum { WIDE = 4 };
-    lanes most[WIDE];
-    float largest = -INFINITY;
-    int64_t i = 0;
-    for (int w = 0; w < WIDE; w++)
-        most[w] = (lanes){-INFINITY, -INFINITY, -INFINITY, -INFINITY};
-    for (; i + WIDE * LANES <= count; i += WIDE * LANES)
-        for (int w = 0; w < WIDE; w++)
-            most[w] = larger(*(const lanes *)(scores + i + w * LANES), most[w]);
-    most[0] = larger(larger(most[0], most[1]), larger(most[2], most[3]));
-    for (; i < count; i++)
-        largest = scores[i] > largest ? scores[i] : largest;
-    for (int l = 0; l < LANES; l++)
-        largest = most[0][l] > largest ? most[0][l] : largest;
-    return largest;
-}
+enum { BLOCKS = 64 };
 
 /* The number that `most` of these reach, or a smaller one. */
 static float reached_by(const float *numbers, int count, int64_t most)
@@ -102,24 +72,23 @@ static void offer_one(lp_top_k *top, double score, int64_t item)
 }
 
 /* The items of at most BLOCKS blocks. As many blocks as there are best have a score that reaches a limit, so that the best do too. */
-static void offer_blocks(lp_top_k *top, const float *scores, int64_t count, int64_t first)
+static void offer_blocks(lp_top_k *top, const float *scores, int count, int64_t first)
 {
+    const lp_ranking_kernels *kernels = lp_backend_ranking(lp_backend_find("cpu"));
     float largest[BLOCKS];
-    int blocks = (int)((count + BLOCK - 1) / BLOCK);
-    for (int b = 0; b < blocks; b++)
-        largest[b] = block_largest(scores + b * BLOCK, count - b * BLOCK < BLOCK ? count - b * BLOCK : BLOCK);
-    float limit = reached_by(largest, blocks, top->most);
-    for (int b = 0; b < blocks; b++)
-        for (int64_t i = b * BLOCK; largest[b] >= limit && i < count && i < (b + 1) * BLOCK; i++)
-            if (scores[i] >= limit)
-                offer_one(top, (double)scores[i], first + i);
+    int32_t index[BLOCKS * LP_SCORE_BLOCK];
+    kernels->largest(count, scores, largest);
+    float limit = reached_by(largest, (count + LP_SCORE_BLOCK - 1) / LP_SCORE_BLOCK, top->most);
+    int found = kernels->find_at_least(count, scores, limit, index);
+    for (int i = 0; i < found; i++)
+        offer_one(top, (double)scores[index[i]], first + index[i]);
 }
 
 void lp_top_k_offer(lp_top_k *top, const float *scores, int64_t count, int64_t first)
 {
     for (int64_t i = 0, size; i < count && top->most > 0; i += size) {
-        size = count - i < BLOCKS * BLOCK ? count - i : BLOCKS * BLOCK;
-        offer_blocks(top, scores + i, size, first + i);
+        size = count - i < BLOCKS * LP_SCORE_BLOCK ? count - i : BLOCKS * LP_SCORE_BLOCK;
+        offer_blocks(top, scores + i, (int)size, first + i);
     }
 }
 

@@ -36,6 +36,8 @@ void LP_FAST(transposed_scores)(int items, int dims, const float *state, const f
 void LP_FAST(many_scores)(int cases, int items, int dims, const float *state, const float *table,
                           const float *transposed, size_t stride, const float *bias, float *scores);
 double LP_FAST(log_sum)(int count, const float *scores);
+void LP_FAST(largest)(int count, const float *scores, float *largest);
+int LP_FAST(find_at_least)(int count, const float *scores, float limit, int32_t *index);
 void LP_FAST(distances)(lp_score_rule rule, int cases, int items, int dims, const float *state, const float *table,
                         const float *bias, float *scores);
 

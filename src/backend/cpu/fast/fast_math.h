@@ -303,6 +303,23 @@ static inline fast_part fast_part_max(fast_part a, fast_part b)
     return (fast_part)(((fast_part_mask)a & more) | ((fast_part_mask)b & ~more));
 }
 
+/* Bit l: lane l of x is at least `limit`. */
+static inline unsigned fast_at_least(const float *x, float limit)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask(_mm512_loadu_ps(x), _mm512_set1_ps(limit), _CMP_GE_OQ);
+#elif defined(__AVX__)
+    return (unsigned)_mm256_movemask_ps(_mm256_cmp_ps(_mm256_loadu_ps(x), _mm256_set1_ps(limit), _CMP_GE_OQ));
+#elif defined(__SSE2__)
+    return (unsigned)_mm_movemask_ps(_mm_cmpge_ps(_mm_loadu_ps(x), _mm_set1_ps(limit)));
+#else
+    unsigned bits = 0;
+    for (int l = 0; l < FAST_PART; l++)
+        bits |= (unsigned)(x[l] >= limit) << l;
+    return bits;
+#endif
+}
+
 static inline float fast_lanes_max(const fast_lanes *lanes)
 {
     const fast_part *part = lanes->part;

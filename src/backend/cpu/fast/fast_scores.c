@@ -107,3 +107,38 @@ double LP_FAST(log_sum)(int count, const float *scores)
         sum += fast_exp_double((double)scores[i] - (double)largest);
     return (double)largest + log(sum);
 }
+
+void LP_FAST(largest)(int count, const float *scores, float *largest)
+{
+    enum { WIDE = LP_SCORE_BLOCK / FAST_LANES };
+    for (int from = 0; from < count; from += LP_SCORE_BLOCK, largest++) {
+        int size = count - from < LP_SCORE_BLOCK ? count - from : LP_SCORE_BLOCK, i = 0;
+        fast_lanes most[WIDE];
+        for (int w = 0; w < WIDE; w++)
+            FAST_EACH_PART(k)
+        most[w].part[k] = (fast_part){0} - (float)INFINITY;
+        for (; i + FAST_LANES <= size; i += FAST_LANES)
+            FAST_EACH_PART(k)
+        most[i / FAST_LANES].part[k] =
+            fast_part_max(*(const fast_part *)(scores + from + i + k * FAST_PART), most[i / FAST_LANES].part[k]);
+        for (int w = 1; w < WIDE; w++)
+            FAST_EACH_PART(k)
+        most[0].part[k] = fast_part_max(most[w].part[k], most[0].part[k]);
+        float top = fast_lanes_max(&most[0]);
+        for (; i < size; i++)
+            top = scores[from + i] > top ? scores[from + i] : top;
+        *largest = top;
+    }
+}
+
+int LP_FAST(find_at_least)(int count, const float *scores, float limit, int32_t *index)
+{
+    int found = 0, i = 0;
+    for (; i + FAST_PART <= count; i += FAST_PART)
+        for (unsigned bits = fast_at_least(scores + i, limit); bits; bits &= bits - 1)
+            index[found++] = i + __builtin_ctz(bits);
+    for (; i < count; i++)
+        if (scores[i] >= limit)
+            index[found++] = i;
+    return found;
+}
