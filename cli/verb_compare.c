@@ -7,6 +7,7 @@
 #include "csv_cell.h"
 #include "events.h"
 #include "helpers.h"
+#include "ranks.h"
 #include "compare_table.h"
 #include "verb.h"
 
@@ -168,6 +169,20 @@ static int compare(compare_settings *s, const cli_call *call, const lapse_datase
     return result;
 }
 
+/* On several ranks, rank 0 prints, and the others train runs beside it: all take them from the folder. */
+static int share_runs(compare_settings *s, const cli_call *call)
+{
+    lapse_error error;
+    char text[32];
+    s->helper = !cli_ranks_first();
+    if (s->keep && strcmp(s->keep, "none") == 0)
+        return cli_usage(call->verb, "several ranks share runs in a folder, and --keep is none");
+    snprintf(text, sizeof text, "%d", lapse_comm_threads(cli_ranks()));
+    if (!s->parallel && lapse_sweep_plan_set(s->plan, "parallel", text, &error) != LAPSE_OK)
+        return cli_error(&error);
+    return CLI_DONE;
+}
+
 static int run(void *settings, const cli_call *call)
 {
     compare_settings *s = settings;
@@ -176,12 +191,15 @@ static int run(void *settings, const cli_call *call)
     char data[4096];
     if (s->helper)
         cli_helper_follow();
+    int result = cli_ranks() ? share_runs(s, call) : CLI_DONE;
+    if (result != CLI_DONE)
+        return result;
     if (fill_plan(s, &error) != LAPSE_OK)
         return cli_error(&error);
     setting(s, "data", data, sizeof data);
     if (!*data)
         return cli_fail("%s: the comparison names no data; add \"data\": \"FILE\", or use --data FILE", s->source);
-    int result = cli_events_open(data, &s->columns, NULL, &dataset);
+    result = cli_events_open(data, &s->columns, NULL, &dataset);
     s->format.data = data;
     s->format.title = lapse_sweep_plan_title(s->plan);
     s->format.cells = s->format.cells || s->format.test_scores;
@@ -295,6 +313,7 @@ const cli_verb cli_verb_compare = {
         "processes can share one. docs/compare.md describes the table, the test and the file of a comparison.",
     .examples = examples,
     .arguments = arguments,
+    .ranks = true,
     .options = options,
     .train = &train_offset,
     .train_many = true,

@@ -39,14 +39,16 @@ static uint64_t hash_of(const lp_trainer *trainer, const float *buffer)
     return trainer->backend->host ? XXH3_64bits(buffer, trainer->adam.size * sizeof *buffer) : 0;
 }
 
-/* The options that the caller has set, or the others. */
-static void add_options(const lp_trainer *trainer, bool given, lines *all)
+/* The last ones first: those of the run, from which the model's follow. */
+static void add_options(const lp_trainer *trainer, lines *all)
 {
     lapse_option option;
-    for (int i = 0; lapse_train_option(i, &option); i++) {
+    int count = 0;
+    while (lapse_train_option(count, &option))
+        count++;
+    while (--count >= 0 && lapse_train_option(count, &option)) {
         char value[4096] = "";
-        if (lp_train_option_given(&trainer->options, option.name) != given || may_differ(option.name) ||
-            !lapse_train_options_apply(&trainer->options, option.name))
+        if (may_differ(option.name) || !lapse_train_options_apply(&trainer->options, option.name))
             continue;
         lapse_train_options_get(&trainer->options, option.name, value, sizeof value);
         add(all, "--%s %s\n", option.name, value);
@@ -60,8 +62,7 @@ static void describe(const lp_trainer *trainer, lines *all)
     add(all, "cpu-level %s\nOpenBLAS-kernels %s\n", lp_cpu_level(), lp_cpu_blas_core());
     add(all, "data %" PRIu64 " events, fingerprint %016" PRIx64 "\n", (uint64_t)trainer->dataset->event_count,
         lp_dataset_fingerprint(trainer->dataset));
-    add_options(trainer, true, all); /* others follow from these */
-    add_options(trainer, false, all);
+    add_options(trainer, all);
     add(all, "checkpoint epoch %u, step %" PRIu64 "\n", (unsigned)state->epoch + 1, state->step);
     add(all, "parameters %016" PRIx64 ", moments %016" PRIx64 "\n", hash_of(trainer, trainer->parameters),
         hash_of(trainer, trainer->adam.moment2));

@@ -140,7 +140,19 @@ same_scores()
 {
     "$tool" eval one.st "$1" --json --threads 1 >scores 2>err && on 3 "$tool" eval one.st "$1" --json && cmp -s scores out
 }
+same_table()
+{
+    local options="--models attention,markov --encodings mercer,position --seeds 2 --dims 8 --context 16 --epochs 1"
+    # shellcheck disable=SC2086
+    "$tool" compare classes.lapse $options --keep alone >table 2>err &&
+        on 3 "$tool" compare classes.lapse $options --keep shared && cmp -s <(timeless table) <(timeless out)
+}
+timeless()
+{
+    sed -E 's/ +[0-9.]+ s//g; s/ +/ /g' "$1"
+}
 choose "${launchers[0]}"
+check "the table of a comparison" same_table
 check "scores of a recommender" same_scores items.lapse
 # shellcheck disable=SC2086
 "$tool" train ${runs[3]} -o one.st --threads 1 $common >/dev/null 2>err
@@ -238,6 +250,7 @@ AGENT
     LAPSE_COMM_TIMEOUT=5 timeout -k 5 60 ip netns exec "lapse-a$$" $launcher --mca plm_rsh_agent "$PWD/agent" --mca btl tcp,self \
         --mca btl_tcp_if_include 10.99.7.0/24 --mca oob_tcp_if_include 10.99.7.0/24 -x LAPSE_COMM_TIMEOUT -x LAPSE_TEST_RUN \
         --wdir "$PWD" --host 10.99.7.1:1,10.99.7.2:1 -n 2 "$tool" train $long --epochs 4000 --patience 4000 >out 2>err &
+    disown
     for ((turn = 0; turn < 200; turn++)); do
         [ -e f.st.checkpoint ] && break
         sleep 0.1
