@@ -3,7 +3,7 @@
 
 # The interface between the library and the plugin: headers whose structures both use.
 file(GLOB LAPSE_INTERFACE_HEADERS CONFIGURE_DEPENDS src/backend/*.h src/graph/*.h src/data/batch/batch_vocabulary.h src/base/random.h
-  src/formula/loss.h)
+  src/formula/*.h)
 set(text "")
 foreach(header ${LAPSE_INTERFACE_HEADERS})
   file(READ ${header} content)
@@ -30,17 +30,30 @@ if(NOT CMAKE_CUDA_COMPILER)
   endif()
   message(FATAL_ERROR "LAPSE_CUDA is ON, but nvcc does not work here: put CUDA's bin folder on the PATH, and install g++")
 endif()
-if(NOT CMAKE_CUDA_ARCHITECTURES)
-  set(CMAKE_CUDA_ARCHITECTURES 90)
-  # Files with products by warpgroups (cuda_product_wide.h) are compiled for 9.0 with the instructions that only it has, and
-  # without them for later devices.
-  set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_linear.cu src/backend/cuda/cuda_outer.cu
-    src/backend/cuda/cuda_softmax_loss.cu)
-endif()
-foreach(architecture ${CMAKE_CUDA_ARCHITECTURES})
-  if(architecture MATCHES "^[0-9]+" AND CMAKE_MATCH_0 LESS 90)
-    message(FATAL_ERROR "CMAKE_CUDA_ARCHITECTURES is ${architecture}, but the plugin needs compute capability 9.0 or later: 90")
+# Compute capabilities for which the plugin has machine code. It also has PTX of 8.0 and 9.0, which the driver compiles for other
+# devices when the plugin is first used there.
+set(LAPSE_CUDA_ARCHITECTURES 90 CACHE STRING "compute capabilities with machine code of their own, such as 80;90;100;120")
+set(LAPSE_CUDA_PTX 80 90)
+foreach(architecture ${LAPSE_CUDA_ARCHITECTURES})
+  if(NOT architecture MATCHES "^[0-9]+$" OR architecture LESS 80)
+    message(FATAL_ERROR "LAPSE_CUDA_ARCHITECTURES has ${architecture}, but the plugin needs compute capability 8.0 or later: 80;90;100;120")
   endif()
+endforeach()
+set(CMAKE_CUDA_ARCHITECTURES OFF)
+# Files with products by warpgroups (cuda_product_wide.h) are compiled for 9.0 with the instructions that only it has, and without
+# them for other devices.
+set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_linear.cu src/backend/cuda/cuda_outer.cu src/backend/cuda/cuda_softmax_loss.cu)
+set(LAPSE_CUDA_CODE "")
+set(LAPSE_CUDA_WIDE_CODE "")
+foreach(architecture ${LAPSE_CUDA_ARCHITECTURES})
+  set(code "SHELL:-gencode arch=compute_${architecture},code=sm_${architecture}")
+  list(APPEND LAPSE_CUDA_CODE ${code})
+  string(REGEX REPLACE "_90" "_90a" code ${code})
+  list(APPEND LAPSE_CUDA_WIDE_CODE ${code})
+endforeach()
+foreach(architecture ${LAPSE_CUDA_PTX})
+  list(APPEND LAPSE_CUDA_CODE "SHELL:-gencode arch=compute_${architecture},code=compute_${architecture}")
+  list(APPEND LAPSE_CUDA_WIDE_CODE "SHELL:-gencode arch=compute_${architecture},code=compute_${architecture}")
 endforeach()
 set(CMAKE_CUDA_STANDARD 17)
 enable_language(CUDA)
@@ -49,23 +62,25 @@ enable_language(CUDA)
 set(LAPSE_CUDA_FLAGS -Xcompiler=-fno-exceptions,-fno-rtti,-fno-threadsafe-statics,-Wall,-Wextra --Werror=all-warnings
   --extended-lambda)
 
-if(LAPSE_CUDA_WIDE)
+if(LAPSE_CUDA_SOURCES)
   list(TRANSFORM LAPSE_CUDA_WIDE PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
   list(REMOVE_ITEM LAPSE_CUDA_SOURCES ${LAPSE_CUDA_WIDE})
   add_library(lapse_cuda_wide OBJECT ${LAPSE_CUDA_WIDE})
-  set_target_properties(lapse_cuda_wide PROPERTIES CUDA_ARCHITECTURES OFF CUDA_VISIBILITY_PRESET hidden
-    POSITION_INDEPENDENT_CODE ON)
-  target_compile_definitions(lapse_cuda_wide PRIVATE LP_CUDA_90A)
-  target_compile_options(lapse_cuda_wide PRIVATE "SHELL:-gencode arch=compute_90a,code=sm_90a"
-    "SHELL:-gencode arch=compute_90,code=compute_90")
+  set_target_properties(lapse_cuda_wide PROPERTIES CUDA_VISIBILITY_PRESET hidden POSITION_INDEPENDENT_CODE ON)
+  if(90 IN_LIST LAPSE_CUDA_ARCHITECTURES)
+    target_compile_definitions(lapse_cuda_wide PRIVATE LP_CUDA_90A)
+  endif()
+  target_compile_options(lapse_cuda_wide PRIVATE ${LAPSE_CUDA_WIDE_CODE})
   list(APPEND LAPSE_CUDA_SOURCES $<TARGET_OBJECTS:lapse_cuda_wide>)
 endif()
 if(LAPSE_CUDA_SOURCES)
   # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
-  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/assert.c src/base/error.c src/base/memory.c src/base/wording.c src/base/text.c src/base/spill.c
-    src/base/threads.c)
+  add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/assert.c src/base/error.c
+    src/base/memory.c src/base/spill.c src/base/text.c src/base/threads.c src/base/wording.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
+  target_compile_options(lapse_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${LAPSE_CUDA_CODE}>")
+  target_link_options(lapse_cuda PRIVATE -Wl,--no-undefined)
   add_dependencies(product lapse_cuda)
   install(TARGETS lapse_cuda LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

@@ -17,7 +17,8 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
   set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_backend.cpp APPEND PROPERTY COMPILE_DEFINITIONS ${LAPSE_INTERFACE})
-  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/assert.c src/base/error.c src/base/wording.c src/base/text.c src/base/spill.c
+  add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/assert.c src/base/error.c
+    src/base/spill.c src/base/text.c src/base/wording.c
     src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.

@@ -121,7 +121,7 @@ cudaError_t cudaLaunchKernelEx(const cudaLaunchConfig_t *config, void (*kernel)(
 {
     dim3 grid = config->gridDim, block = config->blockDim;
     size_t threads = (size_t)block.x * block.y * block.z;
-    if (threads < 1 || threads > 1024 || config->dynamicSmemBytes > LP_EMULATE_SHARED || grid.x > INT32_MAX ||
+    if (threads < 1 || threads > 1024 || config->dynamicSmemBytes > lp_emulate_device().sharedMemPerBlockOptin || grid.x > INT32_MAX ||
         grid.y > 65535 || grid.z > 65535)
         return cudaErrorInvalidValue;
     std::tuple<types...> values(arguments...);

@@ -3,6 +3,8 @@
 #ifndef LP_EMULATE_REDUCTION_COPY_H
 #define LP_EMULATE_REDUCTION_COPY_H
 
+enum { REDUCTION_ARRIVALS = 1 };
+
 __device__ static inline void reduction_barrier_init(reduction_barrier *, int)
 {
 }
@@ -21,6 +23,14 @@ __device__ static inline void reduction_copy_bulk(float *to, const float *from, 
     lp_emulate_aligned(from, 16, "a bulk copy from an address that is not aligned");
     lp_emulate_aligned((const void *)(uintptr_t)bytes, 16, "a bulk copy of a number of bytes that is not a multiple of 16");
     memcpy(to, from, bytes);
+}
+
+template <int parts>
+__device__ static inline void reduction_copy(float *const (&to)[parts], const float *const (&from)[parts],
+                                             const uint32_t (&bytes)[parts], reduction_barrier *barrier)
+{
+    for (int i = 0; i < parts && threadIdx.x % 32 == 0; i++)
+        reduction_copy_bulk(to[i], from[i], bytes[i], barrier);
 }
 
 __device__ static inline void reduction_wait(reduction_barrier *, uint32_t)

@@ -14,7 +14,7 @@
 #include <vector>
 
 enum cudaError_t { cudaSuccess, cudaErrorMemoryAllocation, cudaErrorInvalidValue, cudaErrorNotSupported };
-enum { LP_EMULATE_SHARED = 227 * 1024 }; /* bytes of shared memory of a block, at most */
+enum { LP_EMULATE_SHARED = 227 * 1024 }; /* bytes of shared memory of a block, at most, on any device */
 enum cudaMemcpyKind { cudaMemcpyDefault };
 enum { cudaStreamNonBlocking, cudaEventDisableTiming, cudaStreamCaptureModeThreadLocal };
 enum { cudaFuncAttributeMaxDynamicSharedMemorySize, cudaFuncAttributePreferredSharedMemoryCarveout };
@@ -30,7 +30,23 @@ struct cudaLaunchAttribute {
 
 struct cudaDeviceProp {
     int major, minor;
+    size_t sharedMemPerBlockOptin, sharedMemPerMultiprocessor, reservedSharedMemPerBlock;
 };
+
+/* The environment variable LAPSE_EMULATE has the compute capability of the emulated device (default: 90). */
+static inline cudaDeviceProp lp_emulate_device(void)
+{
+    static const struct {
+        int capability;
+        size_t block, multiprocessor; /* KiB of shared memory */
+    } devices[] = {{90, 227, 228}, {80, 163, 164}, {86, 99, 100}, {89, 99, 100}, {100, 227, 228}, {120, 99, 100}};
+    const char *text = getenv("LAPSE_EMULATE");
+    size_t i = sizeof devices / sizeof *devices - 1;
+    while (i > 0 && devices[i].capability != (text ? atoi(text) : 90))
+        i--;
+    int capability = devices[i].capability;
+    return {capability / 10, capability % 10, devices[i].block << 10, devices[i].multiprocessor << 10, 1 << 10};
+}
 
 /* A launch; without a function, a wait for the first `position` items of a stream. */
 struct lp_emulate_item {
@@ -84,7 +100,7 @@ static inline cudaError_t cudaGetDeviceCount(int *count)
 }
 static inline cudaError_t cudaGetDeviceProperties(cudaDeviceProp *properties, int)
 {
-    *properties = {9, 0};
+    *properties = lp_emulate_device();
     return cudaSuccess;
 }
 static inline cudaError_t cudaSetDevice(int)
@@ -182,7 +198,7 @@ static inline cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t 
 static inline cudaError_t cudaFuncSetAttribute(const void *, int attribute, int value)
 {
     bool bytes = attribute == cudaFuncAttributeMaxDynamicSharedMemorySize;
-    return bytes && value > LP_EMULATE_SHARED ? cudaErrorInvalidValue : cudaSuccess;
+    return bytes && (size_t)value > lp_emulate_device().sharedMemPerBlockOptin ? cudaErrorInvalidValue : cudaSuccess;
 }
 /* Executes or captures a launch. */
 static inline void lp_emulate_submit(cudaStream_t stream, const std::function<void()> &launch)

@@ -119,7 +119,8 @@ static inline void lp_cuda_launch(const lp_cuda_run *run, const char *name, bool
  * empty grid launches nothing. LP_SHARED declares the dynamic shared memory inside a kernel.
  *
  * LP_LAUNCH_PDL uses programmatic dependent launch: the kernel may start when all blocks of the launch before it on its stream have
- * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete. */
+ * called lp_pdl_trigger. Every block that reads or writes anything calls lp_pdl_wait first, which returns when that launch is complete.
+ * Before compute capability 9.0 it is LP_LAUNCH. */
 #define LP_LAUNCH(run, kernel, ...) lp_cuda_launch(run, #kernel, false, kernel, __VA_ARGS__)
 #define LP_LAUNCH_PDL(run, kernel, ...) lp_cuda_launch(run, #kernel, true, kernel, __VA_ARGS__)
 #ifdef __CUDACC__
@@ -156,14 +157,14 @@ static inline void lp_cuda_each(const lp_cuda_run *run, const lp_value *like, in
 
 __device__ static inline void lp_pdl_trigger(void)
 {
-#ifdef __CUDACC__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
 #endif
 }
 
 __device__ static inline void lp_pdl_wait(void)
 {
-#ifdef __CUDACC__
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 900
     asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }

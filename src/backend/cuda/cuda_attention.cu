@@ -288,7 +288,7 @@ attention_task attention_task_of(const lp_node *node, const lp_cuda_run *run, bo
     task.head_dim = node->inputs[0]->cols / task.heads;
     task.basis_dim = node->inputs[4] ? node->inputs[4]->cols : 0;
     task.size = attention_size_of((int)lp_blocks(task.head_dim, step), (int)lp_blocks(task.basis_dim, step),
-                                  backward && step == 8 ? 16 : 32, backward);
+                                  backward && step == 8 ? 16 : 32, backward, run->device->shared, run->device->half);
     task.scale = (float)node->attributes.scale;
     task.dropout_threshold = lp_dropout_threshold(node->attributes.rate);
     task.dropout_purpose = lp_dropout_purpose(node->attributes.stream);

@@ -27,6 +27,7 @@
 #ifndef LP_CUDA_ATTENTION_H
 #define LP_CUDA_ATTENTION_H
 
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_attention_order.h"
 #include "backend/cuda/cuda_packed.h"
 #include "backend/cuda/cuda_rows.h"
@@ -91,15 +92,18 @@ __host__ __device__ constexpr int attention_floats(const attention_size &size, i
     return keys > queries ? keys : queries;
 }
 
-/* Tiles for these widths, with two buffers if two blocks then run on a multiprocessor. */
-__host__ __device__ constexpr attention_size attention_size_of(int head, int basis, int inner_rows, bool backward)
+/* Tiles for these widths, with two buffers if two blocks then run on a multiprocessor. most, half: bytes of shared memory
+ * (lp_cuda_device). */
+__host__ __device__ constexpr attention_size attention_size_of(int head, int basis, int inner_rows, bool backward,
+                                                               int most = TILE_MAX_SHARED,
+                                                               int half = TILE_HALF_SHARED)
 {
     int both = head + basis;
     attention_size size = {head, basis, ATTENTION_ROWS, 2, 8 * (both + head) + 4, 8 * both + 4, 16 * both + 4};
-    if (attention_floats(size, inner_rows, backward) * 4 <= TILE_HALF_SHARED)
+    if (attention_floats(size, inner_rows, backward) * 4 <= half)
         return size;
     size.buffers = 1;
-    while (size.rows > 16 && attention_floats(size, inner_rows, backward) * 4 > TILE_MAX_SHARED)
+    while (size.rows > 16 && attention_floats(size, inner_rows, backward) * 4 > most)
         size.rows /= 2;
     return size;
 }
@@ -484,7 +488,8 @@ static inline void attention_with_shape(const lp_cuda_run *run, const attention_
     int head = task->size.head, basis = task->size.basis;
     auto attempt = [&](auto shape) {
         attention_size size = shape.size(task);
-        bool covers = head <= size.head && basis <= size.basis && 5 * (head + basis) >= 3 * (size.head + size.basis);
+        bool covers = head <= size.head && basis <= size.basis && 5 * (head + basis) >= 3 * (size.head + size.basis) &&
+                      attention_floats(size, shape.inner_rows, back) * 4 <= run->device->shared;
         if (covers)
             act(shape);
         return covers;

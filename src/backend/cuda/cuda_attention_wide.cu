@@ -259,22 +259,22 @@ void launch_gradient(const lp_node *node, const lp_cuda_run *run)
 }
 
 /* Whether a block of cuda_attention.h has shared memory for the tiles of this node, at their smallest. */
-bool fits(const lp_node *node, bool bf16, bool backward)
+bool fits(const lp_node *node, bool bf16, bool backward, int shared)
 {
     int step = bf16 ? 16 : 8, inner = backward && step == 8 ? 16 : 32;
     int head = (int)lp_blocks(node->inputs[0]->cols / node->attributes.heads, step);
     int basis = (int)lp_blocks(node->inputs[4] ? node->inputs[4]->cols : 0, step);
-    attention_size size = attention_size_of(head, basis, inner, backward);
-    return attention_floats(size, inner, backward) * (int)sizeof(float) <= TILE_MAX_SHARED;
+    attention_size size = attention_size_of(head, basis, inner, backward, shared, shared / 2);
+    return attention_floats(size, inner, backward) * (int)sizeof(float) <= shared;
 }
 
 } // namespace
 
-lp_cuda_kernel lp_cuda_attention_wide_of(const lp_node *node, bool bf16)
+lp_cuda_kernel lp_cuda_attention_wide_of(const lp_node *node, bool bf16, int shared)
 {
     bool attention = node->op->id == LP_OP_ATTENTION, gradient = node->op->id == LP_OP_ATTENTION_GRADIENT;
     if (!attention && !gradient)
         return NULL;
-    bool wide = !fits(node, bf16, false) || !fits(node, bf16, true); /* both: dropout masks are those of attention */
+    bool wide = !fits(node, bf16, false, shared) || !fits(node, bf16, true, shared); /* both: dropout masks are those of attention */
     return !wide ? NULL : attention ? launch : launch_gradient;
 }

@@ -33,7 +33,7 @@ cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *nam
     config.dynamicSmemBytes = shared_bytes;
     config.stream = device->streams[device->current];
     config.attrs = &attribute;
-    config.numAttrs = pdl;
+    config.numAttrs = pdl && device->capability >= 90;
     if (shared_bytes > 48 * 1024) {
         lp_cuda_check(
             device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes), name);
@@ -69,8 +69,10 @@ const char *lp_device_open(lp_cuda_device *device)
     for (int i = 0; i < 2; i++)
         lp_cuda_check(device, cudaEventCreate(&device->timer[i]), what);
     device->capability = 10 * properties.major + properties.minor;
-    if (device->capability < 90)
-        lp_device_problem_set(device, what, "its compute capability is below 9.0");
+    device->shared = (int)properties.sharedMemPerBlockOptin;
+    device->half = (int)(properties.sharedMemPerMultiprocessor / 2 - properties.reservedSharedMemPerBlock);
+    if (device->capability < 80)
+        lp_device_problem_set(device, what, "its compute capability is below 8.0");
     return lp_device_problem(device);
 }
 

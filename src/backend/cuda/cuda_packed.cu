@@ -48,7 +48,7 @@ __global__ void __launch_bounds__(256) copy_kernel(const __grid_constant__ copy_
 /* The kernel that runs a node of a stage, as far as it knows copies; otherwise NULL. */
 lp_cuda_kernel kernel_of(const lp_cuda_stage *stage, const lp_node *node)
 {
-    if (lp_cuda_attention_wide_of(node, true))
+    if (lp_cuda_attention_wide_of(node, true, TILE_MAX_SHARED)) /* bf16 runs on 9.0 alone */
         return NULL;
     bool by_op = stage->type == LP_STAGE_NODE || stage->type == LP_STAGE_REDUCTION || stage->type == LP_STAGE_PRODUCT;
     return stage->type == LP_STAGE_ROWS ? lp_cuda_row_node : by_op ? lp_cuda_kernel_of(node) : NULL;

@@ -258,7 +258,8 @@ static void launch_stage(const lp_cuda_run *run, const lp_cuda_stage *stage)
     } else {
         for (int p = 0; p < stage->count; p++) {
             lp_node node = node_of(&stage->parts[p]);
-            lp_cuda_kernel wide = lp_cuda_attention_wide_of(&node, run->run->precision == LP_PRECISION_BF16);
+            lp_cuda_kernel wide = lp_cuda_attention_wide_of(&node, run->run->precision == LP_PRECISION_BF16,
+                                                            run->device->shared);
             (wide ? wide : lp_cuda_kernel_of(&node))(&node, run);
         }
     }

@@ -7,14 +7,15 @@
  *
  * The gradient of W_hh is the product of the gates' gradients with the previous hidden states, over all tokens (lp_cuda_outer).
  */
+#include "backend/cuda/cuda_device.h"
 #include "backend/cuda/cuda_rows.h"
 
 typedef float real;
 #include "formula/recurrent_cell.h"
 
 enum { MOST_THREADS = LP_RECURRENT_HIDDEN, STORED = LP_CELL_STORED };
-/* Bytes of shared memory that a block may use, on devices that have 227 KiB for it. */
-enum { MOST_SHARED = 220 * 1024 };
+/* Bytes of shared memory of a block that are left free. */
+enum { FREE_SHARED = 7 * 1024 };
 
 /* Shared memory: the first `resident` rows of the weight, the state [states x padded], and its products [gates H]. */
 typedef struct scan_form {
@@ -162,7 +163,8 @@ static void launch(const lp_cuda_run *run, const lp_value *w_hh, float *packed, 
     const float *weight = (const float *)lp_run_data(run->run, w_hh);
     int hidden = w_hh->cols, wide = w_hh->rows, padded = padded_to_four(hidden),
         threads = min((wide + 31) / 32 * 32, (int)MOST_THREADS);
-    int state = cells::states * padded + wide, fit = (MOST_SHARED / (int)sizeof(float) - state) / wide / 4 * 4;
+    int state = cells::states * padded + wide, 
+        fit = ((run->device->shared - FREE_SHARED) / (int)sizeof(float) - state) / wide / 4 * 4;
     bool against = cells::against;
     lp_cuda_each(run, w_hh, padded, [=] __device__(int i, int) {
         int k = i / wide, r = i % wide;

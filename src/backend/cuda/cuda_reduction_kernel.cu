@@ -34,8 +34,8 @@ __device__ static inline reduction_block block_now(const reduction_task &task, i
 
 /* ---- loading rows to shared memory --------------------------------------------------------------------------- */
 
-/* By one thread: starts to copy the rows from `from` on that a slot holds. The floats after the last multiple of 16 bytes are copied
- * synchronously, before the thread arrives at the barrier. */
+/* By a warp: starts to copy the rows from `from` on that a slot holds. The first lane copies the floats after the last multiple of
+ * 16 bytes synchronously, before it arrives at the barrier. */
 __device__ static inline void load_rows(const reduction_task &task, float *to, int from, int present,
                                         reduction_barrier *barrier)
 {
@@ -43,19 +43,15 @@ __device__ static inline void load_rows(const reduction_task &task, float *to, i
     const float *const sources[3] = {(const float *)task.p + (int64_t)from * task.a,
                                      (const float *)task.q + (int64_t)from * task.b, task.extra + 2 * (int64_t)from};
     const int counts[3] = {present * task.a, present * task.b, task.extra ? 2 * present : 0};
-    uint32_t bytes = 0;
+    uint32_t bytes[3];
 #pragma unroll
     for (int i = 0; i < 3; i++) {
-        bytes += 4 * (uint32_t)(counts[i] & ~3);
+        bytes[i] = 4 * (uint32_t)(counts[i] & ~3);
 #pragma unroll 1
-        for (int k = counts[i] & ~3; k < counts[i]; k++)
+        for (int k = counts[i] & ~3; k < counts[i] && threadIdx.x % 32 == 0; k++)
             targets[i][k] = sources[i][k];
     }
-    reduction_barrier_expect(barrier, bytes);
-#pragma unroll
-    for (int i = 0; i < 3; i++)
-        if (counts[i] > 3)
-            reduction_copy_bulk(targets[i], sources[i], 4 * (uint32_t)(counts[i] & ~3), barrier);
+    reduction_copy(targets, sources, bytes, barrier);
 }
 
 /* Zeroes the rows after the last one, up to a multiple of 16: products read 16 rows at a time. */
@@ -78,9 +74,12 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
     auto load = [&](int to, int from) {
         load_rows(task, memory + to * size, from, min(end - from, depth), &barriers[to]);
     };
-    if ((threadIdx.x & 31) == 0 && mine < slots) {
-        reduction_barrier_init(&barriers[mine], 1);
-        reduction_barriers_fence();
+    if (mine < slots) {
+        if (threadIdx.x % 32 == 0) {
+            reduction_barrier_init(&barriers[mine], REDUCTION_ARRIVALS);
+            reduction_barriers_fence();
+        }
+        __syncwarp();
         if (block.begin + mine * depth < end)
             load(mine, block.begin + mine * depth);
     }
@@ -92,7 +91,7 @@ __device__ static inline void for_each_slot(const reduction_task &task, const re
         consume(memory + slot * size, min(end - from, depth));
         if (next < end) {
             __syncthreads();
-            if ((int)threadIdx.x == 32 * slot)
+            if (mine == slot)
                 load(slot, next);
             next += depth;
         }

@@ -12,8 +12,9 @@ enum { REDUCTION_WARPS = 8, REDUCTION_THREADS = 32 * REDUCTION_WARPS };
 enum { REDUCTION_WIDE = 32 };
 /* Columns that a block sums, at most. */
 enum { REDUCTION_COLS = 256 };
-/* Slots for rows in shared memory, at most; their floats; and floats beyond them, because products read whole tiles of warps. */
-enum { REDUCTION_SLOTS = 8, REDUCTION_SHARED = 25600, REDUCTION_PADDING = 64 };
+/* Slots for rows in shared memory, at most; their floats; and floats beyond them, because products read whole tiles of warps.
+ * All devices have 99 KB for a block. */
+enum { REDUCTION_SLOTS = 8, REDUCTION_SHARED = 25088, REDUCTION_PADDING = 64 };
 /* Floats of an outer product and its column sums in each lane of a warp. */
 enum { REDUCTION_LANE = REDUCTION_WIDE * REDUCTION_WIDE / 32 + 4 };
 

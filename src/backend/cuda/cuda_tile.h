@@ -40,7 +40,8 @@ static inline int tile_width(int count, int most, int unit)
     return (each + unit - 1) / unit * unit;
 }
 
-/* Bytes of shared memory: the limit of a thread block, and the limit at which two blocks run on a multiprocessor. */
+/* Bytes of shared memory on devices of compute capability 9.0: the limit of a thread block, and the limit at which two blocks run on
+ * a multiprocessor. Other devices have less: lp_cuda_device has theirs. */
 enum { TILE_MAX_SHARED = 227 * 1024, TILE_HALF_SHARED = 113 * 1024 };
 
 /* Position of a lane in the fragments of its warp. */
@@ -111,11 +112,24 @@ TILE_LDMATRIX(tile_ldmatrix_trans, "trans.shared")
 /* Stores four 8 x 8 matrices of bf16 that tile_ldmatrix_trans would load. */
 __device__ static inline void tile_stmatrix_trans(tile_address mine, int offset, const float (&parts)[4])
 {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 900
+    int lane = (int)threadIdx.x & 31, row = 2 * (lane & 3), column = lane >> 2;
+#pragma unroll
+    for (int i = 0; i < 4; i++) {
+        uint32_t bits = __float_as_uint(parts[i]);
+#pragma unroll
+        for (int k = 0; k < 2; k++) {
+            tile_address to = __shfl_sync(0xFFFFFFFFu, mine, 8 * i + row + k) + 4 * (uint32_t)offset + 2 * (uint32_t)column;
+            asm volatile("st.shared.b16 [%0], %1;" ::"r"(to), "h"((uint16_t)(k ? bits >> 16 : bits)) : "memory");
+        }
+    }
+#else
     asm volatile(
         "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1, %2, %3, %4};" ::"r"(mine + 4 * (uint32_t)offset),
         "r"(__float_as_uint(parts[0])), "r"(__float_as_uint(parts[1])), "r"(__float_as_uint(parts[2])),
         "r"(__float_as_uint(parts[3]))
         : "memory");
+#endif
 }
 
 /* Rounds two numbers to bf16 and packs them into one float. */
