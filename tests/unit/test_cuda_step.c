@@ -39,6 +39,7 @@ static const struct setup {
     {"sampled softmax", "recommend", "sampled-softmax", "uniform", "mercer", "separate", 4, 1, 1, 0, false, false},
     {"in-batch", "recommend", "sampled-softmax", "in-batch", "mercer", "shared", 0, 1, 0, 0, false, false},
     {"when", "classify", "softmax", "uniform", "mercer", "shared", 0, 2, 1, 0, true, false},
+    {"points", "recommend", "bpr", "uniform", "none", "shared", 2, 0, 0, 0, false, false},
     {"when, censored", "recommend", "bce", "popularity", "mercer", "shared", 3, 1, 1, 0, true, true},
 };
 enum { SETUPS = sizeof setups / sizeof *setups };
@@ -52,7 +53,10 @@ static lapse_train_options options_of(const struct setup *setup, const char *dev
     options.model.negative_count = setup->negative_count;
     small_set(&options, "encoding", setup->encoding);
     small_set(&options, "item-output", setup->output);
-    small_set_number(&options, "blocks", setup->blocks);
+    if (setup->blocks)
+        small_set_number(&options, "blocks", setup->blocks);
+    else
+        small_set(&options, "model", "transrec");
     options.run.l2 = setup->l2;
     options.model.gap_input = setup->gap_input;
     options.model.when = setup->when;

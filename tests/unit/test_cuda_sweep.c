@@ -212,7 +212,8 @@ static void set_sampling(lapse_train_options *options, lp_random *random, const 
 
 static void set_options(lapse_train_options *options, lp_random *random, const setting *s)
 {
-    static const char *const chosen[] = {"gap-input", "target-time", "projection", "combine", "windows"};
+    static const char *const chosen[] = {"gap-input", "target-time", "projection", "combine",
+                                         "windows",   "cell",        "distance"};
     static const char *const inner[] = {"inverse-cdf", "frequency-scale", "period-init"};
     static const char *const of_blocks[] = {"mercer", "mercer",         "mercer",   "bochner",
                                             "random", "bochner-normal", "position", "sinusoid"};

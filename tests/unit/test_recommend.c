@@ -157,6 +157,35 @@ static void defaults_follow_the_loss(void **state)
     lapse_dataset_close(dataset);
 }
 
+/* The points of transrec leave the surface of the unit ball inwards alone, and its own items are never negatives. */
+static void points_stay_in_the_unit_ball(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    for (int distance = 0; distance < 2; distance++) {
+        lapse_train_options options = small_train_options();
+        small_set(&options, "model", "transrec");
+        small_set(&options, "distance", distance ? "l1" : "l2");
+        options.run.learning_rate = 0.1;
+        lapse_model *model = small_train(dataset, &options, NULL, NULL);
+        const lp_value *items = model->network.items;
+        double least = 1;
+        assert_string_equal(lp_model_property_find(model, "train.negatives_unseen"), "true");
+        for (int r = 0; r < items->rows; r++) {
+            double squares = 0;
+            for (int c = 0; c < items->cols; c++) {
+                double x = (double)model->parameters[items->offset + (size_t)(r * items->cols + c)];
+                squares += x * x;
+            }
+            assert_true(squares < 1 + 1e-5);
+            least = fmin(least, squares);
+        }
+        assert_true(least < 0.999);
+        lapse_model_free(model);
+    }
+    lapse_dataset_close(dataset);
+}
+
 /* ---------------------------------------------------------------------------------------------- optimizer ---- */
 
 /* A graph of one table [6 x 3] and one other parameter. */
@@ -351,6 +380,7 @@ int main(void)
         cmocka_unit_test(gradients),
         cmocka_unit_test(same_places),
         cmocka_unit_test(defaults_follow_the_loss),
+        cmocka_unit_test(points_stay_in_the_unit_ball),
         cmocka_unit_test(rows_as_a_whole_table),
         cmocka_unit_test(threads_change_nothing),
         cmocka_unit_test(resumes_as_if_never_stopped),
