@@ -157,8 +157,9 @@ check "scores of a recommender" same_scores items.lapse
 # shellcheck disable=SC2086
 "$tool" train ${runs[3]} -o one.st --threads 1 $common >/dev/null 2>err
 check "scores of a model of events and times" same_scores classes.lapse
-"$tool" train ${runs[4]} -o one.st --threads 1 $common --shards 2 >/dev/null 2>err
 common="$common --shards 2"
+# shellcheck disable=SC2086
+"$tool" train ${runs[4]} -o one.st --threads 1 $common >/dev/null 2>err
 check "more ranks than shards" same_model 3 "${runs[4]}" 1
 
 # ----------------------------------------------------------------------------------------------- ranks disagree ------
@@ -167,8 +168,8 @@ says()
 {
     local pattern=$1 left=$2 right=$3 variable=${4:-LAPSE_TEST_RUN=$token}
     # shellcheck disable=SC2086
-    timeout 60 $launcher -n 1 "$tool" train $left -o bad.st : -n 1 env "$variable" "$tool" train $right -o bad.st >out 2>err
-    [ $? -ne 0 ] && grep -qE "^(lapse: |)$pattern" err && [ ! -e bad.st ]
+    ! timeout 60 $launcher -n 1 "$tool" train $left -o bad.st : -n 1 env "$variable" "$tool" train $right -o bad.st >out 2>err &&
+        grep -qE "^(lapse: |)$pattern" err && [ ! -e bad.st ]
 }
 quick="--task classify --dims 8 --context 16 --batch 32 --epochs 1 --periods 4"
 check "other seeds" says "lapse: ranks 0 and 1 disagree: --seed is '1' on rank 0 and '2' on rank 1" \
@@ -177,12 +178,15 @@ check "other data" says "lapse: ranks 0 and 1 disagree: data is '.* events, fing
 check "another CPU level" says "lapse: ranks 0 and 1 disagree: cpu-level is '.*LAPSE_CPU_LEVEL" \
     "classes.lapse $quick" "classes.lapse $quick" LAPSE_CPU_LEVEL=portable
 check "data that one rank lacks" says "lapse: rank 1: none.lapse: cannot open" "classes.lapse $quick" "none.lapse $quick"
-one_line()
+# prints LINES ARGUMENT...: three ranks fail, and print so many lines in all.
+prints()
 {
+    local lines=$1
+    shift
     ! on 3 "$tool" "$@" && [ "$(grep -c "^lapse: " err)" -eq "$lines" ]
 }
-lines=1 check "an error of all ranks is printed once" one_line train none.lapse -o bad.st
-lines=2 check "a verb of one process" one_line import shop.csv -o bad.lapse
+check "an error of all ranks is printed once" prints 1 train none.lapse -o bad.st
+check "a verb of one process" prints 2 import shop.csv -o bad.lapse
 
 # -------------------------------------------------------------------------------------------------------- faults -----
 long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 40 --patience 40 --no-eval --checkpoint-every 0.2s"
@@ -205,7 +209,7 @@ ended()
         [ -n "$(processes lapse)" ] || break
         sleep 0.1
     done
-    [ $turn -lt 600 ] && grep -qaE "rank $1 (did not answer|with PID)|BAD TERMINATION" err out
+    [ "$turn" -lt 600 ] && grep -qaE "rank $1 (did not answer|with PID)|BAD TERMINATION" err out
 }
 
 # fault SIGNAL RANK RANKS: hits a rank in the middle of a run, then resumes on another number of ranks.
