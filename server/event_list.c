@@ -50,14 +50,6 @@ static bool make_event(srv_event *event, const char *id, const char *name, const
     return true;
 }
 
-bool srv_events_has(const srv_events *events, const char *id)
-{
-    for (int64_t i = events->count - 1; i >= 0 && *id; i--)
-        if (strcmp(events->items[i].text, id) == 0)
-            return true;
-    return false;
-}
-
 bool srv_events_append(srv_events *events, double time, int64_t position, const char *id, const char *name,
                        const char *fields)
 {

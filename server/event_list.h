@@ -22,9 +22,6 @@ typedef struct srv_events {
 
 void srv_events_clear(srv_events *events);
 
-/* Whether there is an event with this id; "" is not an id. */
-bool srv_events_has(const srv_events *events, const char *id);
-
 /* Inserts an event at its place; false: out of memory. The caller makes sure that its id is new. */
 bool srv_events_insert(srv_events *events, double time, int64_t position, const char *id, const char *event,
                        const char *fields);

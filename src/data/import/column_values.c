@@ -164,31 +164,6 @@ bool lp_column_pair_of(const lp_column_values *a, const lp_column_values *b, int
     return good;
 }
 
-bool lp_column_sorted(const lp_column_values *sequence, const lp_column_values *time, int64_t rows, double *sorted)
-{
-    int64_t up = 0, down = 0;
-    *sorted = 1;
-    if (!sequence->id || !time->time)
-        return true;
-    double *last = lp_alloc((size_t)sequence->distinct + 1, sizeof *last);
-    for (int32_t i = 0; last && i < sequence->distinct; i++)
-        last[i] = NAN;
-    for (int64_t row = 0; last && row < rows; row++) {
-        int32_t id = sequence->id[row];
-        double now = time->time[row];
-        if (id < 0 || isnan(now))
-            continue;
-        up += now > last[id];
-        down += now < last[id];
-        last[id] = now;
-    }
-    bool good = last != NULL;
-    lp_free(last);
-    int64_t most = up > down ? up : down;
-    *sorted = up + down ? (double)most / (double)(up + down) : 1;
-    return good;
-}
-
 bool lp_sample_has_zeros(const lp_sample *sample, int64_t column)
 {
     int64_t zeros = 0;

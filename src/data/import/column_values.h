@@ -43,10 +43,6 @@ typedef struct lp_column_pair {
 /* False when out of memory. */
 bool lp_column_pair_of(const lp_column_values *a, const lp_column_values *b, int64_t rows, lp_column_pair *pair);
 
-/* The part of neighbouring rows with the same value of `sequence` whose times do not fall, or do not rise, whichever is
- * larger; 1 if there are none. False when out of memory. */
-bool lp_column_sorted(const lp_column_values *sequence, const lp_column_values *time, int64_t rows, double *sorted);
-
 /* Whether all values are whole numbers, some of which have ".0" behind them (pandas writes so where a value is missing). */
 bool lp_sample_has_zeros(const lp_sample *sample, int64_t column);
 
