@@ -147,6 +147,8 @@ spent=$(awk 'NR == 2 { for (i = 1; i <= 2; i++) { split($i, part, /[ms]/); all +
 echo "the commands took $((SECONDS - begun)) s, $spent s of processor time"
 check "the commands take some processor time, and at most $limit s" test "$spent" -gt 0 -a "$spent" -le $limit
 
+[ ! -e "$root/.git" ] || check "git ignores what the tour writes" git -C "$root" check-ignore -q tour/shop.csv
+
 # ---- docs, with the installed tool ----
 # A command of `lapse` runs for at most a second. It may end with 0, be stopped while it works, or lack a GPU or one of the data sets
 # that are not here. A command under mpirun runs without it (tests/ranks). Status 2 is an option or a verb that does not exist.
