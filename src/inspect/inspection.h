@@ -21,7 +21,7 @@ typedef struct lp_inspection {
     lp_survey survey;
     int32_t action;                 /* of options->action, in the dataset; -1: all */
     const char *headline, *verdict; /* the finding, as a title and in the first metric; NULL: there are no scores */
-    bool is_beaten;                 /* a baseline is as good or better */
+    bool is_beaten;                 /* a baseline is as good or better, or better in the first metric */
     double *seconds;                /* [epochs] since the start of the run, from its log; NULL: no log */
     int epochs;
 } lp_inspection;

@@ -129,7 +129,7 @@ static void headline(lp_inspection *about, lp_figures *figures, const lapse_comp
         time = worth > 0 ? lp_figures_text(figures, "; elapsed time is worth %ld point%s", worth, worth == 1 ? "" : "s")
                          : "; elapsed time adds less than one point";
     about->headline = lp_figures_text(figures, "%s%s%s", what, beside, time);
-    about->is_beaten = v.best > 0 && v.sign <= 0;
+    about->is_beaten = v.best > 0 && (v.sign <= 0 || judge(c, 0).sign < 0);
     about->verdict = v.best > 0 ? verdict_text(figures, c, 0) : "";
 }
 
