@@ -155,5 +155,7 @@ void cli_options_json(const cli_verb *verb, const void *settings, cli_json *json
 bool cli_help_verb(FILE *file, const cli_verb *verb, bool all);
 void cli_help_verbs(FILE *file);
 bool cli_help_man(FILE *file);
+/* Prints completion for bash. */
+void cli_help_completion(FILE *file);
 
 #endif

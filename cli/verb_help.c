@@ -5,7 +5,7 @@
 
 typedef struct help_settings {
     const char *verb, *extent;
-    bool man;
+    bool man, completion;
 } help_settings;
 
 static int run(void *settings, const cli_call *call)
@@ -13,6 +13,10 @@ static int run(void *settings, const cli_call *call)
     const help_settings *s = settings;
     if (s->man)
         return cli_help_man(stdout) ? CLI_DONE : cli_fail("out of memory");
+    if (s->completion) {
+        cli_help_completion(stdout);
+        return CLI_DONE;
+    }
     if (!s->verb) {
         cli_help_verbs(stdout);
         return CLI_DONE;
@@ -34,11 +38,14 @@ static const cli_argument arguments[] = {
 /* clang-format off */
 static const cli_option options[] = {
     {.name = "man", .type = CLI_FLAG, .offset = offsetof(help_settings, man), .help = "man page in troff format, instead of help"},
+    {.name = "completion", .type = CLI_FLAG, .offset = offsetof(help_settings, completion),
+     .help = "completion for bash (and zsh, after bashcompinit), instead of help"},
     {0},
 };
 /* clang-format on */
 
-static const char *const examples[] = {"lapse help train", "lapse help train all", "lapse help --man | man -l -", NULL};
+static const char *const examples[] = {"lapse help train", "lapse help train all", "lapse help --man | man -l -",
+                                       "source <(lapse help --completion)", NULL};
 
 const cli_verb cli_verb_help = {
     .name = "help",

@@ -3,8 +3,8 @@ set(LAPSE_MISSING "")
 
 find_package(PkgConfig QUIET)
 if(NOT PKG_CONFIG_FOUND)
-  message(FATAL_ERROR "Lapse needs pkg-config, gcc, OpenBLAS, jansson, zlib and xxhash. On Debian and Ubuntu:\n"
-    "  sudo apt-get install -y gcc pkg-config libopenblas-openmp-dev libjansson-dev zlib1g-dev libxxhash-dev")
+  message(FATAL_ERROR "Lapse needs pkg-config, gcc, OpenBLAS, zlib and xxhash. On Debian and Ubuntu:\n"
+    "  sudo apt-get install -y gcc pkg-config libopenblas-openmp-dev zlib1g-dev libxxhash-dev")
 endif()
 
 # need_module(PREFIX module package): defines the imported target PkgConfig::PREFIX.
@@ -15,7 +15,6 @@ macro(need_module prefix module package)
   endif()
 endmacro()
 need_module(OPENBLAS openblas libopenblas-openmp-dev)
-need_module(JANSSON jansson libjansson-dev)
 need_module(XXHASH libxxhash libxxhash-dev)
 
 find_package(ZLIB QUIET)
@@ -32,8 +31,9 @@ if(LAPSE_MISSING)
     "  sudo apt-get install -y ${packages}")
 endif()
 
-# Only the tests require cmocka: without it they are not built.
+# Only the tests require cmocka, and only they and the server jansson: without it they are not built.
 pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
+pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
 
 # The server (server/) needs these; without them `lapse serve` says what to install.
 pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd)

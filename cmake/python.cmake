@@ -32,14 +32,29 @@ else()
 endif()
 add_custom_target(python DEPENDS lapse_python ${interface} ${options})
 
-install(TARGETS lapse_python LIBRARY DESTINATION lapse COMPONENT python)
+# The tool, with the library of the package.
+add_executable(lapse_python_tool ${LAPSE_CLI})
+target_link_libraries(lapse_python_tool PRIVATE lapse_python lapse_flags m)
+target_link_options(lapse_python_tool PRIVATE -Wl,--disable-new-dtags -s)
+target_include_directories(lapse_python_tool PRIVATE include ${CMAKE_SOURCE_DIR})
+set_target_properties(lapse_python_tool PROPERTIES OUTPUT_NAME lapse INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+  INSTALL_RPATH_USE_LINK_PATH OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python)
+add_dependencies(python lapse_python_tool)
+
+install(TARGETS lapse_python lapse_python_tool LIBRARY DESTINATION lapse COMPONENT python RUNTIME DESTINATION lapse COMPONENT python)
 install(FILES ${interface} ${options} DESTINATION lapse COMPONENT python)
 if(TARGET lapse_cuda)
   add_dependencies(python lapse_cuda)
   install(TARGETS lapse_cuda LIBRARY DESTINATION lapse COMPONENT python)
 endif()
 
-# Copies every library that is not part of the C library, under the name by which it is loaded.
+# Copies every library that is not part of the C library, under the name by which it is loaded. LAPSE_BUNDLE names them where
+# they cannot be found by loading, as for another machine.
+set(LAPSE_BUNDLE "" CACHE STRING "The libraries to put into the wheel; empty: those that the library is linked with")
+if(LAPSE_BUNDLE)
+  install(FILES ${LAPSE_BUNDLE} DESTINATION lapse/libraries COMPONENT python)
+  return()
+endif()
 install(CODE "set(library \"$<TARGET_FILE:lapse_python>\")" COMPONENT python)
 install(CODE [[
   file(GET_RUNTIME_DEPENDENCIES LIBRARIES ${library} RESOLVED_DEPENDENCIES_VAR found UNRESOLVED_DEPENDENCIES_VAR missing

@@ -1,4 +1,9 @@
 # tests.cmake: programs that are not installed: unit tests, fuzz targets and their replays, benchmarks.
+if(NOT JANSSON_FOUND)
+  message(STATUS "Tests and fuzz targets are not built: they need jansson (Debian: libjansson-dev)")
+  return()
+endif()
+
 enable_testing()
 
 # The CUDA plugin compiled as C++ for the CPU (tests/emulate), so that it is tested without a GPU. Each file has a wrapper, because

@@ -12,7 +12,7 @@ build|cmake|configuration|tool cmake
 build|ninja-build|build|tool ninja
 build|pkg-config|library lookup|tool pkg-config
 build|libopenblas-openmp-dev|matrix multiplication|module openblas
-build|libjansson-dev|JSON|module jansson
+build|libjansson-dev|the server of lapse serve, and tests|module jansson
 build|zlib1g-dev|gzip|module zlib
 build|libxxhash-dev|checksums|module libxxhash
 build|libmicrohttpd-dev|the server of lapse serve|module libmicrohttpd
@@ -32,6 +32,9 @@ full|python3-numpy|NumPy, for the independent forward pass|numpy
 full|python3-venv|virtual environment for the tests of the Python package|venv
 mutate|python3|the program that changes the source|tool python3
 python|python3-venv|virtual environment|venv
+wheel|binutils|reads the libraries for auditwheel|tool readelf
+deb|dpkg-dev|dependencies of the packages|tool dpkg-shlibdeps
+deb|file|kinds of files, for cpack|tool file
 aarch64|gcc-aarch64-linux-gnu|compiler for 64-bit ARM|tool aarch64-linux-gnu-gcc
 aarch64|qemu-user-static|emulator of 64-bit ARM|tool qemu-aarch64-static
 lint|clang-format|formatting|tool clang-format

@@ -11,7 +11,7 @@ python_venv()
 # that a second build is fast.
 python_wheel()
 {
-    "$1" wheel . --disable-pip-version-check --no-deps --no-build-isolation -w "$2" -C build-dir=build-python "${@:3}"
+    "$1" wheel . --disable-pip-version-check --no-deps --no-build-isolation -w "$2" --config-settings=build-dir=build-python "${@:3}"
 }
 
 # python_environment FOLDER: a virtual environment with the package and with pandas, and how to use it.
@@ -20,7 +20,7 @@ python_environment()
     [ -x "$1/bin/pip" ] || python_venv "$1"
     "$1/bin/pip" install -q --disable-pip-version-check scikit-build-core cffi numpy pandas pyarrow
     rm -rf build-python/wheel
-    python_wheel "$1/bin/pip" build-python/wheel -C cmake.define.LAPSE_CUDA=AUTO >build-python.log 2>&1 || {
+    python_wheel "$1/bin/pip" build-python/wheel --config-settings=cmake.define.LAPSE_CUDA=AUTO >build-python.log 2>&1 || {
         tail -n 40 build-python.log
         return 1
     }

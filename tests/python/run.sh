@@ -54,7 +54,7 @@ if ! python_venv "$work/venv" >"$work/log" 2>&1 ||
     exit
 fi
 # The GPU plugin takes minutes to compile, and the tests do not use it.
-if ! python_wheel "$work/venv/bin/pip" "$work/wheel" -C cmake.define.LAPSE_CUDA=OFF >"$work/log" 2>&1 ||
+if ! python_wheel "$work/venv/bin/pip" "$work/wheel" --config-settings=cmake.define.LAPSE_CUDA=OFF >"$work/log" 2>&1 ||
     ! "$work/venv/bin/pip" install -q "$work"/wheel/lapse-*.whl >>"$work/log" 2>&1; then
     tail -n 40 "$work/log"
     echo "the wheel could not be built or installed"

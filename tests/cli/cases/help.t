@@ -465,11 +465,14 @@ $ lapse help --help
 |
 | Options:
 |   --man                     man page in troff format, instead of help
+|   --completion              completion for bash (and zsh, after bashcompinit),
+|                             instead of help
 |
 | Examples:
 |   lapse help train
 |   lapse help train all
 |   lapse help --man | man -l -
+|   source <(lapse help --completion)
 
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
