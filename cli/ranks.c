@@ -87,7 +87,7 @@ static void fail(void)
     else if (ranks.rank > 0 && !told)
         dprintf(ranks.error, "lapse: %s\n", text);
     if (ranks.rank > 0 && lapse_comm_failure(ranks.comm) != LAPSE_EXCHANGE_LATE)
-        sleep(2); /* rank 0 says why and ends all, unless it works by itself */
+        sleep(10); /* rank 0 says why and ends all, unless it works by itself */
     if (ranks.rank > 0 && lapse_comm_failure(ranks.comm) == LAPSE_EXCHANGE_DONE)
         dprintf(ranks.error, "lapse: %s\n", text);
     fflush(stdout);
