@@ -92,7 +92,9 @@ static void fail(void)
         dprintf(ranks.error, "lapse: %s\n", text);
     fflush(stdout);
     signal(SIGALRM, SIG_DFL);
-    alarm(5); /* the engine may wait for a rank that is gone */
+    fflush(stderr);
+    usleep(300000); /* the launcher forwards what was printed, before it ends all */
+    alarm(5);       /* the engine may wait for a rank that is gone */
     lapse_comm_abort(ranks.comm);
 }
 

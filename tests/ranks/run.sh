@@ -53,7 +53,7 @@ check()
     else
         failed=$((failed + 1))
         echo "FAILED: $what"
-        grep -a lapse: err | head -n 3
+        grep -a lapse: err | tail -n 3
     fi
 }
 
@@ -201,7 +201,7 @@ rank_process()
     done
 }
 
-# Whether no process of lapse is left after at most 60 s, and the sentence names the rank.
+# Whether no process of lapse is left after at most 60 s, and a sentence names the rank: the launcher's may come later.
 ended()
 {
     local turn
@@ -209,7 +209,12 @@ ended()
         [ -n "$(processes lapse)" ] || break
         sleep 0.1
     done
-    [ "$turn" -lt 600 ] && grep -qaE "rank $1 (did not answer|with PID)|BAD TERMINATION" err out
+    [ "$turn" -lt 600 ] || return 1
+    for ((turn = 0; turn < 200; turn++)); do
+        grep -qaE "rank $1 (did not answer|with PID)|BAD TERMINATION" err out && return
+        sleep 0.1
+    done
+    return 1
 }
 
 # fault SIGNAL RANK RANKS: hits a rank in the middle of a run, then resumes on another number of ranks.

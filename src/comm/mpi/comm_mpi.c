@@ -145,8 +145,8 @@ static void find_missing(mpi_comm *comm, const lapse_exchange *exchange, bool la
     }
     if (!late || *exchange->hurry)
         return;
-    tell_all(comm, "", 0.5);
-    double end = MPI_Wtime() + 0.5;
+    tell_all(comm, "", 1);
+    double end = MPI_Wtime() + 2;
     for (int turn = 0; MPI_Wtime() < end; turn++) {
         bool waits;
         if (take_told(comm, &waits))
