@@ -81,7 +81,7 @@ static lapse_status validate(const lp_model_config *config, lapse_error *error)
 {
     if (config->output != LP_OUTPUT_SEPARATE)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the output vectors of caser are twice as wide as those of its input: leave out --item-output shared");
+                       "the output vectors of caser are twice as wide as those of its input: leave out " LP_OPTION("--item-output shared"));
     return lp_target_lag_validate(config, error);
 }
 

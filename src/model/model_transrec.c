@@ -66,7 +66,7 @@ static lapse_status validate(const lp_model_config *config, lapse_error *error)
                        lp_loss_names[config->loss]);
     if (config->output != LP_OUTPUT_SHARED)
         return lp_fail(error, LAPSE_ERROR_USAGE,
-                       "the items of transrec are points, the same before and after a translation: leave out --item-output separate");
+                       "the items of transrec are points, the same before and after a translation: leave out " LP_OPTION("--item-output separate"));
     return lp_target_lag_validate(config, error);
 }
 

@@ -491,7 +491,7 @@ static lapse_status resolve_device(lapse_train_options *options, lapse_error *er
     LP_TRY(lp_backend_open(lp_device_names()[run->device], &backend, error));
     run->device = lp_device_of(backend);
     if (!backend->reduce && options->comm)
-        return lp_fail(error, LAPSE_ERROR_USAGE, "--device %s trains in one process; several ranks train with --device cpu",
+        return lp_fail(error, LAPSE_ERROR_USAGE, LP_OPTION("--device %s") " trains in one process; several ranks train with " LP_OPTION("--device cpu"),
                        backend->name);
     if (!backend->reduce)
         run->shards = 1;

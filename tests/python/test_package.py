@@ -84,7 +84,7 @@ def small_model(**options):
 def test_every_declaration_of_the_header_is_reached():
     header = "".join(open(os.path.join(ROOT, "include", name)).read() for name in ("lapse.h", "lapse_lab.h"))
     code = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
-    functions = set(re.findall(r"\b(lapse_\w+)\s*\(", code))
+    functions = set(re.findall(r"\b(lapse_\w+)\s*\((?!\*)", code))
     functions -= {"lapse_on_progress", "lapse_on_sweep_progress", "lapse_on_tune_progress"}
     assert len(functions) > 60
     for name in functions:
@@ -540,7 +540,7 @@ def test_examples_of_the_documentation_run():
 def test_no_task_needs_more_than_five_lines():
     text = open(os.path.join(ROOT, "docs", "python.md")).read()
     part = text[text.index("## Ten tasks") :]
-    part = part[: part.index("\n## ", 5)]
+    part = part.split("\n## ")[0]
     tasks = re.findall(r"^```python\n(.*?)^```", part, re.M | re.S)
     assert len(tasks) == 10
     for task in tasks:
