@@ -4,14 +4,17 @@
  *
  * After a block lie at least 64 bytes of POISON: as a float or double it is not a number, as an index it is far outside of any array, and
  * as an address it is none. So one element too many spoils a sum, or crashes. What is written there ends the program when the block is
- * freed. Blocks that are not zeroed are full of it, as are freed ones. */
+ * freed. Blocks that are not zeroed are full of it, as are freed ones. A program fails if blocks are left at its end. */
+#define _GNU_SOURCE /* program_invocation_short_name */
 #include "base/memory.h"
 
+#include <errno.h>
 #include <malloc.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #if defined __SANITIZE_ADDRESS__ || !defined __GLIBC__
 #define GUARDED 0 /* the sanitizer does so itself */
@@ -29,7 +32,7 @@ typedef struct ending { /* the last bytes of a block */
 #define POISON 0x7FFF7FFF7FFF7FFFu
 #define MARK 0x6B7A1F05C3D9E842u
 
-static _Atomic int64_t allocations, fail_at;
+static _Atomic int64_t allocations, fail_at, live; /* live: blocks that have not been freed */
 
 void *__real_aligned_alloc(size_t alignment, size_t size);
 void *__real_realloc(void *block, size_t size);
@@ -124,6 +127,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
     char *block = __real_aligned_alloc(alignment, size + REST + sizeof(ending));
     if (block)
         fill(block, 0, size);
+    live += block != NULL;
     return end_block(block, size);
 }
 
@@ -136,7 +140,12 @@ void *__wrap_realloc(void *block, size_t size)
     size_t before = block ? size_of(block) : 0;
     if (block && before != SIZE_MAX)
         check(block, before, ending_of(block));
+    if (block && before != SIZE_MAX) /* so that none is left where the block was */
+        memset(ending_of(block), 0, sizeof(ending));
     char *grown = __real_realloc(block, size + REST + sizeof(ending));
+    if (!grown && block && before != SIZE_MAX)
+        end_block(block, before);
+    live += grown && (!block || before == SIZE_MAX);
     if (grown && before < size)
         fill(grown, before, size);
     return end_block(grown, size);
@@ -150,6 +159,7 @@ static void end_use(void *block)
     check(block, size, ending_of(block));
     memset(ending_of(block), 0, sizeof(ending));
     fill(block, 0, size);
+    live--;
 }
 
 void __wrap_free(void *block)
@@ -183,4 +193,14 @@ void *__wrap_lp_alloc_raw(size_t count, size_t size)
 void *__wrap_lp_alloc_small_pages(size_t count, size_t size)
 {
     return end_at(__real_lp_alloc_small_pages(count, size), count * size);
+}
+
+/* Blocks of a GPU plugin do not come from here. */
+__attribute__((destructor)) static void report(void)
+{
+    if (GUARDED && live > 0 && strncmp(program_invocation_short_name, "test_cuda", 9) != 0) {
+        fprintf(stderr, "%lld blocks were not freed\n", (long long)live);
+        fflush(NULL);
+        _exit(70);
+    }
 }
