@@ -214,6 +214,18 @@ nvcc_build()
     build_configure build-cuda -DLAPSE_CUDA=ON && build_quietly build-cuda cuda
 }
 
+# The kernels with the shared memory of GPUs other than the default, 9.0.
+emulated_devices()
+{
+    local device program
+    for device in 80 86 120; do
+        for program in test_cuda_step test_cuda_sweep; do
+            [ ! -x "build/$program" ] || check "$program, compute capability $device, emulated" \
+                env LAPSE_EMULATE=$device LAPSE_TEST_TIER=quick timeout -k 5 "$limit" "build/$program"
+        done
+    done
+}
+
 other_suites()
 {
     local script name
@@ -247,6 +259,7 @@ full)
     step "known inputs of the fuzz targets" replay build
     step "clang" with_clang
     step "nvcc" with_nvcc
+    step "emulated GPUs" emulated_devices
     step "sanitizers" sanitizers
     step "thread sanitizer" thread_sanitizer
     # About numbers and threads: minutes under valgrind. The sanitizers run them, and others run the same code here.
