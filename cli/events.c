@@ -11,6 +11,7 @@
 #include "console.h"
 #include "lookup.h"
 #include "import_question.h"
+#include "lapse_lab.h"
 
 /* A dataset file begins with these bytes (docs/dataset.md). A safetensors file begins with the header size (8 bytes,
  * little-endian) and the header's opening brace. */
@@ -247,4 +248,39 @@ int cli_events_open(const char *path, cli_columns *columns, const lapse_model *m
     if (result != CLI_DONE)
         return result;
     return lapse_dataset_open(path, dataset, &error) == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}
+
+/* The index of the sequence of this name; -1: there is none. */
+static int64_t sequence_named(const lapse_dataset *dataset, const char *name)
+{
+    for (int64_t i = 0; i < lapse_dataset_sequence_count(dataset); i++)
+        if (strcmp(lapse_dataset_sequence_name(dataset, i), name) == 0)
+            return i;
+    return -1;
+}
+
+int cli_events_only(const cli_list *only, const char *path, lapse_dataset **dataset)
+{
+    if (only->count == 0)
+        return CLI_DONE;
+    int64_t *sequences = calloc((size_t)only->count, sizeof *sequences);
+    if (!sequences)
+        return cli_fail("out of memory");
+    int result = CLI_DONE;
+    for (int i = 0; i < only->count && result == CLI_DONE; i++) {
+        sequences[i] = sequence_named(*dataset, only->items[i]);
+        if (sequences[i] < 0)
+            result = cli_fail("%s has no history '%s'; the first is '%s'", path, only->items[i],
+                              lapse_dataset_sequence_name(*dataset, 0));
+    }
+    lapse_dataset *selected;
+    lapse_error error;
+    if (result == CLI_DONE && lapse_dataset_select(*dataset, sequences, only->count, &selected, &error) != LAPSE_OK)
+        result = cli_error(&error);
+    free(sequences);
+    if (result != CLI_DONE)
+        return result;
+    lapse_dataset_close(*dataset);
+    *dataset = selected;
+    return CLI_DONE;
 }

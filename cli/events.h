@@ -21,6 +21,11 @@ int cli_columns_refuse(const char *path, const cli_columns *columns);
  * columns are printed. Returns CLI_DONE, or the exit status after printing the error. The caller closes *dataset. */
 int cli_events_open(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset);
 
+/* Leaves the sequences of these names, in their order: --only. Returns CLI_DONE, or the exit status after printing the error. */
+int cli_events_only(const cli_list *only, const char *path, lapse_dataset **dataset);
+
+#define CLI_ONLY_HELP "only the history of this name (the user); repeatable"
+
 /* The help of an argument that takes events. */
 #define CLI_EVENTS_HELP \
     "dataset file from `lapse import`, or events in text, plain or gzip, one per row; - is standard input"

@@ -462,7 +462,7 @@ static const struct {
     {"k", "top", NULL},
     {"format", "json", "the formats are the table, --json, and --csv where there is one"},
     {"limit", "top", "pass the output through head -n N"},
-    {"only", NULL, "filter the input: grep -E '^time|USER' FILE | lapse VERB ... -"},
+    {"only", NULL, "lapse predict and lapse forecast have it; elsewhere filter the input: grep -E '^time|USER' FILE | lapse VERB ... -"},
     {"quiet", NULL, "progress and notes go to standard error: add 2>/dev/null"},
 };
 

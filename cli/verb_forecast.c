@@ -16,6 +16,7 @@
 typedef struct forecast_settings {
     const char *model, *history, *horizon, *now, *unknown, *output;
     cli_columns columns;
+    cli_list only;
     lapse_forecast_options forecast;
     int top;
     bool csv, csv_safe, json;
@@ -219,12 +220,14 @@ static int compute(forecast_settings *s, forecast *f)
         return cli_error(&error);
     s->columns.import.threads = s->forecast.threads;
     int result = cli_events_open(s->history, &s->columns, f->model, &f->history);
+    s->forecast.now = result == CLI_DONE ? cli_now_time(&f->now, f->history) : 0; /* the end of all histories */
+    if (result == CLI_DONE)
+        result = cli_events_only(&s->only, s->history, &f->history);
     if (result == CLI_DONE)
         result = cli_known_find(f->model, f->history, s->history, skip);
     if (result != CLI_DONE)
         return result;
     cli_censoring_warn(f->model);
-    s->forecast.now = cli_now_time(&f->now, f->history);
     s->forecast.skip_unknown = skip;
     s->forecast.on_progress = on_progress;
     s->forecast.context = f;
@@ -299,6 +302,7 @@ static const cli_option options[] = {
      .help = CLI_NOW_HELP},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(forecast_settings, top), .placeholder = "K",
      .help = "top-k: event types to print, those with the highest expected counts; 0 prints all"},
+    {.name = "only", .type = CLI_LIST, .offset = offsetof(forecast_settings, only), .placeholder = "NAME", .help = CLI_ONLY_HELP},
     {.name = "seed", .type = CLI_SEED, .offset = offsetof(forecast_settings, forecast.seed), .placeholder = "N",
      .help = "random seed of the futures"},
     {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(forecast_settings, unknown), .placeholder = "ACTION",
@@ -332,7 +336,8 @@ const cli_verb cli_verb_forecast = {
         "horizon. Prints the expected number of events, its 10 % and 90 % quantiles and the probability of at least "
         "one, of all events and of the most frequent types. Ctrl-C stops it and prints the histories that are done, "
         "marked as "
-        "partial. The model must be trained with --when, on data without fields.",
+        "partial. The model must be trained with --when. A drawn event has the fields of the last event of its type in the "
+        "history or, where there is none, of the last event.",
     .examples = examples,
     .arguments = arguments,
     .options = options,

@@ -19,7 +19,7 @@
 typedef struct predict_settings {
     const char *model, *history, *output, *vectors;
     cli_columns columns;
-    cli_list at;
+    cli_list at, only;
     int top, threads;
     const char *unknown;
     bool unseen, csv, csv_safe, json;
@@ -169,6 +169,8 @@ static int compute(predict_settings *s, cli_predictions *p)
     s->columns.import.threads = s->threads;
     int result = cli_events_open(s->history, &s->columns, p->model, &p->history);
     if (result == CLI_DONE)
+        result = cli_events_only(&s->only, s->history, &p->history);
+    if (result == CLI_DONE)
         result = cli_known_find(p->model, p->history, s->history, strcmp(s->unknown, "skip") == 0);
     if (result != CLI_DONE)
         return result;
@@ -267,6 +269,9 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     s->columns.import.threads = s->threads;
     bool skip = strcmp(s->unknown, "skip") == 0;
     int result = cli_events_open(s->history, &s->columns, times.model, &times.history);
+    double from = result == CLI_DONE ? cli_now_time(&now, times.history) : 0; /* the end of all histories */
+    if (result == CLI_DONE)
+        result = cli_events_only(&s->only, s->history, &times.history);
     if (result == CLI_DONE)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
@@ -274,7 +279,7 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE && times.within.count > 0)
         cli_censoring_warn(times.model);
     if (result == CLI_DONE)
-        result = cli_times_compute(&times, cli_now_time(&now, times.history), skip, s->threads);
+        result = cli_times_compute(&times, from, skip, s->threads);
     if (result == CLI_DONE)
         result = cli_times_report(&times);
     if (result == CLI_DONE)
@@ -380,6 +385,7 @@ static const cli_option options[] = {
      .help = "with --when: " CLI_NOW_HELP, .unset = CLI_NOW_DEFAULT},
     {.name = "top", .type = CLI_WHOLE, .offset = offsetof(predict_settings, top), .placeholder = "K",
      .help = "top-k: number of predictions to print, the most probable first; 0 prints all"},
+    {.name = "only", .type = CLI_LIST, .offset = offsetof(predict_settings, only), .placeholder = "NAME", .help = CLI_ONLY_HELP},
     {.name = "unseen", .type = CLI_FLAG, .offset = offsetof(predict_settings, unseen),
      .help = "exclude event types that are already in the history"},
     {.name = "unknown", .type = CLI_CHOICE, .offset = offsetof(predict_settings, unknown), .placeholder = "ACTION",

@@ -571,9 +571,8 @@ typedef struct lapse_when {
     int64_t time_count; /* times that are not before now */
     double *cdf;        /* [time_count], filled: probability that the event has come by then */
     double *density;    /* [time_count], filled: per second */
-    double *alive; /* filled: probability that the history goes on: another event comes within as long a time after now as
-                    * the training data covers */
-    double *mean;  /* filled: the mean of the time of the next event, given that it goes on */
+    double *alive;      /* filled: probability that it comes within as long a time as the training data covers */
+    double *mean;       /* filled: the mean of its time, given that it does */
 } lapse_when;
 
 void lapse_when_default(lapse_when *when);
@@ -636,10 +635,9 @@ typedef struct lapse_forecast_options {
     uint64_t seed;
     bool skip_unknown; /* as in lapse_predict_options */
     int threads;       /* 0: all cores; at most 4096; never changes the result */
-    /* Events of all futures, at most; 0: no limit. Their number is estimated from a few short futures. An estimate above the limit is
-     * an error before the start; a forecast that reaches the limit all the same stops and is partial. */
+    /* Events of all futures, at most; 0: no limit. An estimate above it is an error; a forecast that reaches it is partial. */
     int64_t max_events;
-    int steps; /* equal parts of the horizon whose events are counted, at most 1000; 0: none */
+    int steps; /* equal parts of the horizon whose events are counted; 0: none */
     lapse_on_forecast on_progress; /* NULL: none */
     void *context;                 /* of on_progress */
 } lapse_forecast_options;
@@ -655,13 +653,13 @@ typedef struct lapse_forecasts {
     double *any;           /* [sequences]: probability of at least one event */
     double *type_expected; /* [sequences x types]: expected number of events of each type */
     double *type_any;      /* [sequences x types]: probability of at least one of them */
-    double *step_expected; /* [sequences x steps]: expected number of events in each part of the horizon; NULL: steps is 0 */
+    double *step_expected; /* [sequences x steps]: expected number of events in each part; NULL without steps */
 } lapse_forecasts;
 
 void lapse_forecast_options_default(lapse_forecast_options *options);
 
-/* Fills an uninitialized *forecasts. The model predicts times and event types, and reads no fields of events, which a
- * drawn event does not have. The same options give the same bits on any number of threads, unless the forecast is partial. */
+/* Fills an uninitialized *forecasts. The model predicts times and event types; a drawn event has the fields of the last event of
+ * its type before it, or of the last one. Any number of threads gives the same bits, unless the forecast is partial. */
 lapse_status lapse_forecast(const lapse_model *model, const lapse_dataset *histories,
                             const lapse_forecast_options *options, lapse_forecasts *forecasts, lapse_error *error);
 void lapse_forecasts_clear(lapse_forecasts *forecasts);

@@ -249,6 +249,10 @@ int64_t lapse_vectors_occurrences(const lapse_vectors *vectors, int64_t item); /
 /* The properties of the vectors, as name and text, for index 0, 1, ... until it returns false. */
 bool lapse_vectors_property(const lapse_vectors *vectors, int index, const char **name, const char **value);
 
+/* Some sequences as a dataset of its own, in this order, without properties and split column. Ids stay the same. */
+lapse_status lapse_dataset_select(const lapse_dataset *dataset, const int64_t *sequences, int64_t count,
+                                  lapse_dataset **selected, lapse_error *error);
+
 /* ------------------------------------------------------------------------------------------- scores of times ---- */
 
 /* Coverage of the central intervals of 50 %, 80 % and 95 %. */

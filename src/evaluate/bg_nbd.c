@@ -61,7 +61,8 @@ double lp_bg_nbd_events(const lp_bg_nbd *m, const lp_return_case *one, double ho
 {
     double x = one->frequency, from = m->alpha + one->age / m->unit, t = horizon / m->unit;
     double a = fabs(m->a - 1) < 1e-6 ? 1 + 1e-6 : m->a; /* the limit is finite */
-    double rest = pow(from / (from + t), m->r + x) * hypergeometric(m->r + x, m->b + x, a + m->b + x - 1, t / (from + t));
+    double rest =
+        pow(from / (from + t), m->r + x) * hypergeometric(m->r + x, m->b + x, a + m->b + x - 1, t / (from + t));
     return lp_bg_nbd_alive(m, one) * (a + m->b + x - 1) / (a - 1) * (1 - rest);
 }
 

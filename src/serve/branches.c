@@ -38,16 +38,18 @@ lapse_status lp_branches_init(lp_branches *b, lapse_session *session, int count,
     b->length = lp_alloc(branches, sizeof *b->length);
     b->times = lp_alloc(events, sizeof *b->times);
     b->types = lp_alloc(events, sizeof *b->types);
+    b->sources = lp_alloc(events, sizeof *b->sources);
     b->gaps = lp_alloc(events, sizeof *b->gaps);
     b->query_time = lp_alloc(branches, sizeof *b->query_time);
     b->first = lp_alloc(branches, sizeof *b->first);
     b->row_length = lp_alloc(branches, sizeof *b->row_length);
     b->row_type = lp_alloc(branches, sizeof *b->row_type);
+    b->row_source = lp_alloc(branches, sizeof *b->row_source);
     b->row_event_time = lp_alloc(branches, sizeof *b->row_event_time);
     b->row_time = lp_alloc(branches, sizeof *b->row_time);
     b->row_gap = lp_alloc(branches, sizeof *b->row_gap);
-    if (b->length && b->times && b->types && b->gaps && b->query_time && b->first && b->row_length && b->row_type &&
-        b->row_event_time && b->row_time && b->row_gap)
+    if (b->length && b->times && b->types && b->sources && b->gaps && b->query_time && b->first && b->row_length &&
+        b->row_type && b->row_source && b->row_event_time && b->row_time && b->row_gap)
         return LAPSE_OK;
     lp_branches_clear(b);
     return lp_fail_memory(error, "branches of a history", (events + branches) * sizeof(double));
@@ -60,11 +62,13 @@ void lp_branches_clear(lp_branches *b)
     lp_free(b->length);
     lp_free(b->times);
     lp_free(b->types);
+    lp_free(b->sources);
     lp_free(b->gaps);
     lp_free(b->query_time);
     lp_free(b->first);
     lp_free(b->row_length);
     lp_free(b->row_type);
+    lp_free(b->row_source);
     lp_free(b->row_event_time);
     lp_free(b->row_time);
     lp_free(b->row_gap);
@@ -88,6 +92,29 @@ static double last_time(const lp_branches *b, int branch)
     return at < 0 ? b->session->times[b->session->count - 1] : b->times[at];
 }
 
+/* The event of the session's history whose fields an event of this type has, after those of a branch. */
+static int32_t source_of(const lp_branches *b, int branch, int32_t type)
+{
+    const lapse_session *session = b->session;
+    int64_t first = (int64_t)branch * b->rows.events, last = newest(b, branch), event = session->count - 1;
+    for (int64_t at = last; at >= first && session->model->config.field_count > 0; at--)
+        if (b->types[at] == type)
+            return b->sources[at];
+    while (event >= 0 && session->types[event] != type && session->model->config.field_count > 0)
+        event--;
+    return event >= 0 ? (int32_t)event : last < 0 ? (int32_t)(session->count - 1) : b->sources[last];
+}
+
+/* Appends an event to the session. */
+static lapse_status append(lp_branches *b, double time, int32_t type, int32_t source, lapse_error *error)
+{
+    lp_field_number fields[LP_FIELD_LIMIT];
+    lapse_session *session = b->session;
+    for (int f = 0; f < session->model->config.field_count; f++)
+        memcpy(&fields[f], (const char *)session->fields[f] + (size_t)source * sizeof *fields, sizeof *fields);
+    return lp_session_add(session, time, type, fields, error);
+}
+
 /* Queries a model that runs the whole window: the session has the events of the branch for the time of the query. */
 static lapse_status query_window(lp_branches *b, lp_session_network network, int row, int branch, double *probabilities,
                                  lapse_error *error)
@@ -97,7 +124,8 @@ static lapse_status query_window(lp_branches *b, lp_session_network network, int
     size_t first = (size_t)branch * (size_t)b->rows.events;
     LP_TRY(lp_session_reserve(session, session->count + b->length[branch], error));
     for (int32_t i = 0; i < b->length[branch]; i++)
-        LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
+        LP_TRY(
+            append(b, b->times[first + (size_t)i], b->types[first + (size_t)i], b->sources[first + (size_t)i], error));
     lapse_status status = lp_session_branch(session, network, b->row_time[row], row, probabilities, error);
     lp_session_return(session, mark);
     return status;
@@ -114,6 +142,7 @@ static lapse_status query_rows(lp_branches *b, lp_session_network network, lp_br
         int64_t at = newest(b, branch[i]), last = session->count - 1;
         b->row_length[i] = b->length[branch[i]];
         b->row_event_time[i] = at < 0 ? session->times[last] : b->times[at];
+        b->row_source[i] = at < 0 ? (int32_t)last : b->sources[at];
         b->row_type[i] = at < 0 ? session->types[last] : b->types[at];
         if (gaps)
             b->row_gap[i] = at < 0 ? session->gaps[last] : b->gaps[at];
@@ -123,6 +152,7 @@ static lapse_status query_rows(lp_branches *b, lp_session_network network, lp_br
                              .length = b->row_length,
                              .event_time = b->row_event_time,
                              .type = b->row_type,
+                             .source = b->row_source,
                              .gap = gaps ? b->row_gap : NULL,
                              .time = b->row_time};
     if (network.decoder->program->incremental)
@@ -192,10 +222,12 @@ bool lp_branches_has_space(const lp_branches *b, int branch)
 void lp_branches_add(lp_branches *b, int branch, int32_t type)
 {
     double time = b->query_time[branch], before = last_time(b, branch);
+    int32_t source = source_of(b, branch, type);
     b->length[branch]++;
     int64_t at = newest(b, branch);
     b->times[at] = time;
     b->types[at] = type;
+    b->sources[at] = source;
     b->gaps[at] = lp_model_standardize_gap(&b->session->model->config.gap, time - before);
 }
 
@@ -203,9 +235,11 @@ lapse_status lp_branches_commit(lp_branches *b, int branch, int32_t type, lapse_
 {
     lapse_session *session = b->session;
     size_t first = (size_t)branch * (size_t)b->rows.events;
+    int32_t source = source_of(b, branch, type);
     for (int32_t i = 0; i < b->length[branch]; i++)
-        LP_TRY(lp_session_add(session, b->times[first + (size_t)i], b->types[first + (size_t)i], NULL, error));
-    LP_TRY(lp_session_add(session, b->query_time[branch], type, NULL, error));
+        LP_TRY(
+            append(b, b->times[first + (size_t)i], b->types[first + (size_t)i], b->sources[first + (size_t)i], error));
+    LP_TRY(append(b, b->query_time[branch], type, source, error));
     lp_branches_reset(b, branch);
     lp_session_keep(session, lp_branches_history(session->model));
     return LAPSE_OK;

@@ -2,7 +2,8 @@
  *
  * The session's history is common to all branches. A branch is queried for the type of its next event at a time, and for the law of
  * the time; an event is then appended to it. With an incremental model one query about many branches costs little more than the
- * products of matrices in it (decoder.h); another model runs one window after another.
+ * products of matrices in it (decoder.h); another model runs one window after another. An appended event has the fields of the last
+ * event of its type before it or, where there is none, of the last event.
  */
 #ifndef LP_BRANCHES_H
 #define LP_BRANCHES_H
@@ -15,13 +16,14 @@ typedef struct lp_branches {
     lp_branch_rows times_rows; /* the same of a network of times; empty where the model has none */
     int32_t *length;        /* [branches]: events of each after the history */
     double *times;          /* [branches x rows.events] */
-    int32_t *types;         /* the same, as are gaps */
+    int32_t *types;         /* the same, as are gaps and sources */
+    int32_t *sources;       /* the event of the session's history whose fields it has */
     float *gaps;
     double *query_time; /* [branches]: of the newest query about its type */
     int32_t *first;     /* [branches]: those of one event, of a query */
     const lp_answer *laws; /* of the newest query about laws */
     /* [branches]: the rows of a query */
-    int32_t *row_length, *row_type;
+    int32_t *row_length, *row_type, *row_source;
     double *row_event_time, *row_time;
     float *row_gap;
 } lp_branches;

@@ -383,6 +383,14 @@ lapse_status lp_decoder_query(lp_decoder *decoder, lp_row_cache *cache, const lp
 
 /* ------------------------------------------------------------------------------------------------ branches --- */
 
+/* Row i has the fields of this event. */
+static void feed_fields(lp_decoder *decoder, int i, const lp_history *history, int64_t event)
+{
+    for (int f = 0; f < decoder->program->model->config.field_count; f++)
+        memcpy(&decoder->fields[(size_t)f * (size_t)decoder->program->rows + (size_t)i],
+               (const char *)history->fields[f] + event * FIELD_SIZE, FIELD_SIZE);
+}
+
 static void feed_branches(lp_decoder *decoder, const lp_row_cache *cache, const lp_history *history,
                           const lp_branch_query *query)
 {
@@ -395,8 +403,11 @@ static void feed_branches(lp_decoder *decoder, const lp_row_cache *cache, const 
         decoder->sequence_id[i] = history->sequence;
         if (query->gap)
             lp_gap_row(query->gap[i], decoder->gap + (size_t)i * LP_GAP_COLUMNS);
+        feed_fields(decoder, i, history, query->source[i]);
     }
     feed_arrays(decoder, query->type);
+    for (int f = 0; f < decoder->program->model->config.field_count; f++)
+        decoder->inputs[LP_FEED_COUNT + f] = decoder->fields + (size_t)f * (size_t)decoder->program->rows;
 }
 
 /* Sets the slots of the cached matrices to memory for the rows of a run that are not the next ones of one history. */
@@ -473,9 +484,7 @@ static void feed_newest(lp_decoder *decoder, int i, const lp_row_cache *cache, c
     decoder->sequence_id[i] = history->sequence;
     if (history->gaps)
         lp_gap_row(history->gaps[last], decoder->gap + (size_t)i * LP_GAP_COLUMNS);
-    for (int f = 0; f < config->field_count; f++)
-        memcpy(&decoder->fields[(size_t)f * (size_t)decoder->program->rows + (size_t)i],
-               (const char *)history->fields[f] + last * FIELD_SIZE, FIELD_SIZE);
+    feed_fields(decoder, i, history, last);
 }
 
 static void feed_many(lp_decoder *decoder, int count, lp_row_cache *const *caches, const lp_history *histories,

@@ -101,13 +101,14 @@ typedef struct lp_branch_query {
         *length; /* [count]: events of the branch after the history; 0: its newest event is the history's last */
     const double *event_time; /* [count]: of the newest event */
     const int32_t *type;
-    const float *gap;   /* as in lp_history */
+    const int32_t *source; /* [count]: the event of the history whose fields the newest event has */
+    const float *gap;      /* as in lp_history */
     const double *time; /* [count]: query times */
 } lp_branch_query;
 
 /* Predicts what follows each branch; the answer has a row for each. The row of a branch's newest event stays in `rows` as that of
  * an event whose successor is at the query time: the next query about the branch may be one event longer if its newest event
- * is at this time. Of an incremental model without fields. */
+ * is at this time. Of an incremental model. */
 lapse_status lp_decoder_query_branches(lp_decoder *decoder, lp_row_cache *cache, const lp_history *history,
                                        lp_branch_rows *rows, const lp_branch_query *query, lapse_error *error);
 

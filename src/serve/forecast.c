@@ -283,17 +283,10 @@ static lapse_status check_estimate(lp_forecast_job *j, lapse_error *error)
 
 static lapse_status check(const lp_forecast_job *j, lapse_error *error)
 {
-    const lp_model_config *config = &j->model->config;
     const lapse_forecast_options *options = j->options;
     if (!lp_model_predicts_time(j->model))
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model does not predict the time of the next event: train it with " LP_FLAG("--when"));
-    if (config->field_count > 0)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "the model reads the field '%s' of events, which a drawn event does not have: train a model on a "
-            "dataset without fields",
-            config->fields[0].name);
     if (!(options->horizon > 0) || isinf(options->horizon))
         return lp_fail(error, LAPSE_ERROR_USAGE, "the horizon is %g s; it must be above 0", options->horizon);
     if (options->max_events < 0)

@@ -24,11 +24,8 @@ typedef struct returns {
     double longest; /* horizon */
     lp_return_case *cases, *known, *fit; /* scored; those BG/NBD is fitted to, and logistic regression */
     int64_t count, known_count, fit_count;
-    lapse_dataset cut; /* the cases' histories up to the origin; a view but for the arrays below */
-    uint64_t *start;
-    double *time, *chance, *within; /* chance: [cases]; within: [cases x horizons] */
-    int32_t *type;
-    lp_field fields[LP_FIELD_LIMIT];
+    lapse_dataset *cut;      /* the cases' histories up to the origin */
+    double *chance, *within; /* [cases]; [cases x horizons] */
 } returns;
 
 /* ---------------------------------------------------------------------------------------- the data, cut off ---- */
@@ -57,7 +54,7 @@ static lapse_status find_origin(returns *r, lapse_error *error)
     r->out->now = !isnan(r->options->now)                  ? r->options->now
                   : r->divided && wanted != LP_SPLIT_COUNT ? begin
                                                            : end - r->longest;
-    if (!(r->out->now + r->longest <= end))
+    if (!(r->out->now + 0.99 * r->longest <= end)) /* the last event comes a little before the end of the observation */
         return lp_fail(
             error, LAPSE_ERROR_USAGE,
             "the data ends on %s, less than the longest " LP_OPTION("--within") " after %s: give a shorter one, or "
@@ -74,51 +71,19 @@ static lapse_status find_origin(returns *r, lapse_error *error)
     return LAPSE_OK;
 }
 
-static lapse_status cut_column(const returns *r, const void *column, size_t size, void **out, lapse_error *error)
-{
-    char *to = lp_alloc((size_t)r->cut.event_count, size);
-    if (!to)
-        return lp_fail_memory(error, "the histories", (size_t)r->cut.event_count * size);
-    *out = to;
-    for (int64_t i = 0; i < r->count; i++) {
-        const lp_return_case *one = &r->cases[i];
-        memcpy(to + r->start[i] * size, (const char *)column + r->dataset->start[one->sequence] * size,
-               (size_t)one->seen * size);
-    }
-    return LAPSE_OK;
-}
-
 /* The histories as they were at the origin. */
 static lapse_status cut_histories(returns *r, lapse_error *error)
 {
-    const lapse_dataset *d = r->dataset;
-    r->start = lp_alloc((size_t)r->count + 1, sizeof *r->start);
-    if (!r->start)
-        return lp_fail_memory(error, "the histories", (size_t)r->count * sizeof *r->start);
-    for (int64_t i = 0; i < r->count; i++)
-        r->start[i + 1] = r->start[i] + (uint64_t)r->cases[i].seen;
-    r->cut = *d;
-    r->cut.sequence_count = r->count;
-    r->cut.event_count = (int64_t)r->start[r->count];
-    r->cut.start = r->start;
-    r->cut.split = NULL;
-    r->cut.fields = r->fields;
-    LP_TRY(cut_column(r, d->time, sizeof *d->time, (void **)&r->time, error));
-    LP_TRY(cut_column(r, d->type, sizeof *d->type, (void **)&r->type, error));
-    r->cut.time = r->time;
-    r->cut.type = r->type;
-    for (int f = 0; f < d->field_count; f++) {
-        lp_field *field = &r->fields[f];
-        *field = d->fields[f];
-        memset(field->buffers, 0, sizeof field->buffers);
-        if (field->category)
-            LP_TRY(cut_column(r, field->category, sizeof *field->category, &field->buffers[0], error));
-        else
-            LP_TRY(cut_column(r, field->number, sizeof *field->number, &field->buffers[0], error));
-        field->category = field->category ? field->buffers[0] : NULL;
-        field->number = field->category ? NULL : field->buffers[0];
+    int64_t *sequences = lp_alloc((size_t)r->count, 2 * sizeof *sequences), *seen = sequences + r->count;
+    if (!sequences)
+        return lp_fail_memory(error, "the histories", (size_t)r->count * 2 * sizeof *sequences);
+    for (int64_t i = 0; i < r->count; i++) {
+        sequences[i] = r->cases[i].sequence;
+        seen[i] = r->cases[i].seen;
     }
-    return LAPSE_OK;
+    lapse_status status = lp_dataset_select(r->dataset, sequences, seen, r->count, &r->cut, error);
+    lp_free(sequences);
+    return status;
 }
 
 /* ------------------------------------------------------------------------------------------------- chances ----- */
@@ -137,7 +102,7 @@ static lapse_status ask_model(returns *r, lapse_error *error)
     r->chance = lp_alloc((size_t)r->count, sizeof *r->chance);
     if (!r->within || !r->chance)
         return lp_fail_memory(error, "the chances", numbers * sizeof *r->within);
-    LP_TRY(lapse_when_all(r->model, &r->cut, &options, r->chance, NULL, r->within, NULL,
+    LP_TRY(lapse_when_all(r->model, r->cut, &options, r->chance, NULL, r->within, NULL,
                           error)); /* chance: for the starts */
     for (size_t i = 0; i < numbers; i++)
         if (isnan(r->within[i]))
@@ -190,7 +155,7 @@ static lapse_status count_events(returns *r, const lp_bg_nbd *bg_nbd, lapse_erro
     options.steps = STEPS;
     options.skip_unknown = true;
     options.threads = r->options->threads;
-    LP_TRY(lapse_forecast(r->model, &r->cut, &options, &made, error));
+    LP_TRY(lapse_forecast(r->model, r->cut, &options, &made, error));
     r->out->step_count = STEPS;
     for (int k = 0; k < STEPS; k++) {
         lapse_return_step *step = &r->out->steps[k];
@@ -244,15 +209,11 @@ lapse_status lapse_return_evaluate(const lapse_model *model, const lapse_dataset
     returns r = {.model = model, .dataset = dataset, .options = options, .out = scores};
     *scores = (lapse_return_scores){0};
     lapse_status status = evaluate(&r, error);
-    for (int f = 0; f < dataset->field_count; f++)
-        lp_free(r.fields[f].buffers[0]);
+    lapse_dataset_close(r.cut);
     lp_free(r.split);
     lp_free(r.cases);
     lp_free(r.known);
     lp_free(r.fit);
-    lp_free(r.start);
-    lp_free(r.time);
-    lp_free(r.type);
     lp_free(r.within);
     lp_free(r.chance);
     return status;

@@ -128,11 +128,11 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
 {
     const lp_model_config *config = &session->model->config;
     lp_decoder *decoder = session->decoder;
-    int32_t branch[LP_WITHIN_NODES], length[LP_WITHIN_NODES], type[LP_WITHIN_NODES];
+    int32_t branch[LP_WITHIN_NODES], length[LP_WITHIN_NODES], type[LP_WITHIN_NODES], source[LP_WITHIN_NODES];
     double event_time[LP_WITHIN_NODES];
     float gap[LP_WITHIN_NODES];
     int64_t last = session->count - 1;
-    bool together = decoder->program->incremental && config->field_count == 0 && count <= LP_WITHIN_NODES;
+    bool together = decoder->program->incremental && count <= LP_WITHIN_NODES;
     for (int i = 0; !together && i < count; i++)
         LP_TRY(
             lp_session_probabilities(session, time[i], probabilities + (size_t)i * (size_t)config->event_types, error));
@@ -146,6 +146,7 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
         length[i] = 0;
         event_time[i] = session->times[last];
         type[i] = session->types[last];
+        source[i] = (int32_t)last;
         gap[i] = lp_model_reads_gap(config) ? session->gaps[last] : NAN;
     }
     lp_branch_query query = {.count = count,
@@ -153,6 +154,7 @@ lapse_status lp_session_probabilities_at(lapse_session *session, int count, cons
                              .length = length,
                              .event_time = event_time,
                              .type = type,
+                             .source = source,
                              .gap = lp_model_reads_gap(config) ? gap : NULL,
                              .time = time};
     return lp_session_branches(session, lp_session_events(session), &decoder->at_times, &query, probabilities, error);

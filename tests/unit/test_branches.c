@@ -14,17 +14,33 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { TYPES = 5, CONTEXT = 16, BRANCHES = 15, STEPS = 9, MOST = 2 * CONTEXT };
+enum { TYPES = 5, CONTEXT = 16, BRANCHES = 15, STEPS = 9, MOST = 2 * CONTEXT, FIELDS = 2 };
 
 /* The events of one branch, the history's included. */
 typedef struct line {
     int count;
     double times[MOST];
     int32_t types[MOST];
+    lp_field_number fields[MOST][FIELDS];
 } line;
 
+/* A category of 2 values and a number. */
+static const uint64_t offsets[] = {0, 1, 5};
+static const lp_model_field field_list[FIELDS] = {
+    {"device", LAPSE_FIELD_CATEGORY, 3, 0, 0, {.count = 2, .offset = offsets, .bytes = "\0pad\0"}},
+    {"price", LAPSE_FIELD_NUMBER, 1, 10, 2, {.count = 0}},
+};
+
+/* An event with the fields of the last one of its type or, where there is none, of the last one. */
 static void add(line *l, double time, int32_t type)
 {
+    int source = l->count - 1;
+    while (source > 0 && l->types[source] != type)
+        source--;
+    if (l->count > 0 && l->types[source] != type)
+        source = l->count - 1;
+    if (l->count > 0)
+        memcpy(l->fields[l->count], l->fields[source], sizeof l->fields[0]);
     l->times[l->count] = time;
     l->types[l->count++] = type;
 }
@@ -33,7 +49,7 @@ static void read_line(lapse_session *session, const line *l)
 {
     lapse_session_clear(session);
     for (int i = 0; i < l->count; i++)
-        assert_int_equal(lp_session_add(session, l->times[i], l->types[i], NULL, NULL), LAPSE_OK);
+        assert_int_equal(lp_session_add(session, l->times[i], l->types[i], l->fields[i], NULL), LAPSE_OK);
 }
 
 /* One session for each branch; all of its window is computed anew. */
@@ -71,8 +87,11 @@ static void grow(const lapse_model *model, uint64_t seed, const char *what)
     assert_int_equal(lp_session_hold(plain, NULL), LAPSE_OK);
     assert_int_equal(lp_branches_init(&branches, session, BRANCHES, NULL), LAPSE_OK);
     int events = 1 + (int)lp_random_below(&random, (uint32_t)lp_branches_history(model));
-    for (int i = 0; i < events; i++)
+    for (int i = 0; i < events; i++) {
         add(&history, 1.5e9 + 10 * i + lp_random_uniform(&random), (int32_t)lp_random_below(&random, TYPES));
+        history.fields[i][0].category = (int32_t)lp_random_below(&random, 2);
+        history.fields[i][1].number = (float)lp_random_normal(&random);
+    }
     read_line(session, &history);
     for (int i = 0; i < BRANCHES; i++)
         lines[i] = history;
@@ -107,8 +126,10 @@ static void grow(const lapse_model *model, uint64_t seed, const char *what)
     add(&lines[3], time, 1);
     int64_t kept = lp_branches_history(model);
     line last = {0};
-    for (int i = lines[3].count > kept ? lines[3].count - (int)kept : 0; i < lines[3].count; i++)
+    for (int i = lines[3].count > kept ? lines[3].count - (int)kept : 0; i < lines[3].count; i++) {
         add(&last, lines[3].times[i], lines[3].types[i]);
+        memcpy(last.fields[last.count - 1], lines[3].fields[i], sizeof last.fields[0]);
+    }
     assert_int_equal(session->count, last.count);
     assert_memory_equal(session->times, last.times, (size_t)last.count * sizeof *last.times);
     time += 1;
@@ -149,6 +170,8 @@ static void every_encoding(void **state)
             small_config_number(&config, "projection", variant % 2);
             small_config_number(&config, "combine", variant / 2 % LP_COMBINE_COUNT);
             config.target_time = variant % 5 != 4;
+            config.fields = variant % 3 == 2 ? field_list : NULL;
+            config.field_count = variant % 3 == 2 ? FIELDS : 0;
             if (variant % 4 < 2)
                 small_config_gap(&config);
             char what[80];
@@ -166,6 +189,8 @@ static void whole_windows(void **state)
     for (int i = 0; i < 2; i++) {
         lp_model_config config = small_config_of(lp_model_row_find(names[i]), 8);
         learn_when(&config);
+        config.fields = field_list;
+        config.field_count = i == 0 ? FIELDS : 0;
         lapse_model *model = small_model(&config, 5);
         grow(model, (uint64_t)i, names[i]);
         lapse_model_free(model);

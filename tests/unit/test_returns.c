@@ -1,6 +1,7 @@
 /* test_returns.c: returns of histories after an origin: the cases, the baselines on laws that they can know, scores, and a model's chances,
  * which nothing after the origin may reach. */
 #include "base/random.h"
+#include "data/dataset/names.h"
 #include "evaluate/returns.h"
 #include "support/small_data.h"
 #include "support/small_train.h"
@@ -44,6 +45,30 @@ static void cases_are_those_before_the_origin(void **state)
     assert_true(count == 2 && cases[0].sequence == 1 && cases[0].next == 20);
     lp_free(cases);
     lapse_dataset_close(dataset);
+}
+
+static void some_sequences_are_a_dataset(void **state)
+{
+    (void)state;
+    const double time[] = {10, 20, 50, 60, 90, 5};
+    const int32_t type[] = {0, 1, 0, 1, 0, 1};
+    const int lengths[] = {3, 2, 1};
+    const int64_t chosen[] = {2, 0}, events[] = {1, 2}, wrong = 3;
+    lapse_dataset *dataset = small_dataset(3, lengths, time, type, 2, NULL), *part, *cut;
+    assert_int_equal(lapse_dataset_select(dataset, chosen, 2, &part, NULL), LAPSE_OK);
+    assert_int_equal(lp_dataset_select(dataset, chosen, events, 2, &cut, NULL), LAPSE_OK);
+    assert_int_equal(lapse_dataset_select(dataset, &wrong, 1, &part, NULL), LAPSE_ERROR_USAGE);
+    assert_int_equal(lapse_dataset_select(dataset, chosen, 0, &part, NULL), LAPSE_ERROR_USAGE);
+    lapse_dataset_close(dataset);
+    assert_int_equal(lapse_dataset_event_count(part), 4);
+    assert_int_equal(lapse_dataset_event_count(cut), 3);
+    assert_string_equal(lapse_dataset_sequence_name(part, 0), "s2");
+    assert_string_equal(lapse_dataset_sequence_name(cut, 1), "s0");
+    assert_string_equal(lapse_dataset_event_type_name(part, 1), "b");
+    assert_true(part->time[0] == 5 && part->time[3] == 50 && cut->time[2] == 20 && cut->type[2] == 1);
+    assert_int_equal(lp_names_find(&part->types, "b"), 1);
+    lapse_dataset_close(part);
+    lapse_dataset_close(cut);
 }
 
 /* ----------------------------------------------------------------------------------------------------- BG/NBD ---- */
@@ -110,7 +135,8 @@ static void bg_nbd_fits_its_own_law(void **state)
     check_near("events", events, later, 0.04 * later);
     check_near("returns", chance, returned, 0.04 * returned);
     assert_true(alive > chance && alive < CUSTOMERS);
-    assert_true(lp_bg_nbd_events(&(lp_bg_nbd){1, 1, 1, 1, 1}, &(lp_return_case){.age = 1}, 1) > 0); /* a = 1: its limit */
+    assert_true(lp_bg_nbd_events(&(lp_bg_nbd){1, 1, 1, 1, 1}, &(lp_return_case){.age = 1}, 1) >
+                0); /* a = 1: its limit */
 }
 
 /* ---------------------------------------------------------------------------------------------------- scores ----- */
@@ -218,7 +244,8 @@ static void the_future_does_not_leak(void **state)
         }
     for (int k = 1; k < LAPSE_RETURN_STEPS; k++)
         assert_true(all.steps[k].observed >= all.steps[k - 1].observed &&
-                    all.steps[k].expected >= all.steps[k - 1].expected && all.steps[k].bg_nbd > all.steps[k - 1].bg_nbd);
+                    all.steps[k].expected >= all.steps[k - 1].expected &&
+                    all.steps[k].bg_nbd > all.steps[k - 1].bg_nbd);
     lapse_model_free(model);
     lapse_dataset_close(dataset);
     lapse_dataset_close(other);
@@ -258,7 +285,8 @@ static void refuses(void **state)
             !strstr(error.message, cases[i].text))
             fail_msg("'%s' should be '%s'", error.message, cases[i].text);
         options.now = 1e15;
-        if (cases[i].count > 0 && cases[i].horizons[0] > 0 && cases[i].model == model && strcmp(cases[i].split, "all") == 0) {
+        if (cases[i].count > 0 && cases[i].horizons[0] > 0 && cases[i].model == model &&
+            strcmp(cases[i].split, "all") == 0) {
             assert_int_equal(lapse_return_evaluate(model, dataset, &options, &scores, &error), LAPSE_ERROR_USAGE);
             assert_non_null(strstr(error.message, "give a shorter one, or an earlier --now"));
         }
@@ -272,6 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(cases_are_those_before_the_origin),
+        cmocka_unit_test(some_sequences_are_a_dataset),
         cmocka_unit_test(bg_nbd_fits_its_own_law),
         cmocka_unit_test(logistic_regression_is_calibrated),
         cmocka_unit_test(scores_are_those_of_the_definition),

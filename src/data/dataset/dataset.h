@@ -92,6 +92,10 @@ const char *lp_field_type_name(lapse_field_type type);
 
 /* The text of a property ("column.event", "source", ...), or NULL. */
 const char *lp_dataset_property_find(const lapse_dataset *dataset, const char *name);
+/* lapse_dataset_select of the first events[i] events of each sequence, at least 1; events: NULL is all. */
+lapse_status lp_dataset_select(const lapse_dataset *dataset, const int64_t *sequences, const int64_t *events,
+                               int64_t count, lapse_dataset **selected, lapse_error *error);
+
 /* Whether times are numbers since a start of their own. */
 bool lp_dataset_relative(const lapse_dataset *dataset);
 

@@ -420,6 +420,7 @@ $ lapse predict --help
 |                             (default: end)
 |   --top K                   top-k: number of predictions to print, the most
 |                             probable first; 0 prints all (default: 5)
+|   --only NAME               only the history of this name (the user); repeatable
 |   --unseen                  exclude event types that are already in the history
 |   --unknown ACTION          events that the model does not know: stop with an
 |                             error, or skip them (default: error)

@@ -53,6 +53,16 @@ $ for verb in "predict --when" "forecast --horizon 1h --samples 2"; do for now i
 $ lapse predict m.safetensors history.csv --within 1d --csv | head -1
 | sequence,from,p10,p50,p90,p10_days,p50_days,p90_days,mean_days,alive,within_1d
 
+# Some histories alone, from the end of all.
+$ lapse predict m.safetensors history.csv --within 1d --csv >all.csv; lapse predict m.safetensors history.csv --within 1d --csv --only max | diff - <(grep -v nora all.csv)
+$ lapse forecast m.safetensors history.csv --horizon 1d --samples 2 --top 1 --csv --only nora --only max | cut -d, -f1,2
+| sequence,from
+| nora,2026-02-02T09:15:00Z
+| max,2026-02-02T09:15:00Z
+$ lapse forecast m.safetensors history.csv --horizon 1d --only nobody
+! lapse: history.csv has no history 'nobody'; the first is 'max'
+= 1
+
 # Forecasts as CSV, to a file.
 $ lapse forecast m.safetensors history.csv --horizon 30d --samples 20 --top 1 --csv -o out.csv; cut -d, -f1-3,8,9 out.csv
 | sequence,from,samples,rank,event
@@ -80,7 +90,7 @@ $ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,
 | lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
 $ lapse forecast m.safetensors history.csv --horizon 900y >/dev/null 2>&1
 = 2
-$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 90d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
+$ timeout --preserve-status -s INT 3 lapse forecast m.safetensors history.csv --horizon 20d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
   sed -n '3,$p' part.txt
 | partial: stopped with all futures of 0 of 2 histories
 ! lapse: stopped with all futures of 0 of 2 histories; the result is partial, and says so
