@@ -28,7 +28,10 @@ bool cli_ranks_first(void)
 
 void cli_ranks_begin(void)
 {
-    if (!lapse_comm_launched(&ranks.rank, &ranks.size) || ranks.rank == 0)
+    if (!lapse_comm_launched(&ranks.rank, &ranks.size))
+        return;
+    setvbuf(stderr, NULL, _IOLBF, BUFSIZ); /* the launcher forwards what is written at once as a whole */
+    if (ranks.rank == 0)
         return;
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     ranks.error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);

@@ -188,6 +188,19 @@ prints()
 check "an error of all ranks is printed once" prints 1 train none.lapse -o bad.st
 check "a verb of one process" prints 2 import shop.csv -o bad.lapse
 
+other_plugin()
+{
+    ! LAPSE_MPI_PLUGIN=$(dirname "$tool")/liblapse_mpi_mpich.so on 2 "$tool" train classes.lapse -o bad.st --epochs 1 &&
+        grep -q "but the MPI library sees 1: the launcher is not that of MPICH" err
+}
+no_plugin()
+{
+    ! LAPSE_MPI_PLUGIN=$PWD/none.so on 2 "$tool" train classes.lapse -o bad.st --epochs 1 &&
+        grep -q "started 2 processes .*, but MPI cannot be used: LAPSE_MPI_PLUGIN: the plugin could not be opened" err
+}
+[ ${#launchers[@]} -lt 2 ] || check "a plugin of another MPI library" other_plugin
+check "no plugin" no_plugin
+
 # -------------------------------------------------------------------------------------------------------- faults -----
 long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 40 --patience 40 --no-eval --checkpoint-every 0.2s"
 # shellcheck disable=SC2086
@@ -231,10 +244,11 @@ fault()
     sleep "0.$((RANDOM % 10))"
     victim=$(rank_process "$rank")
     kill "-$signal" "$victim" 2>/dev/null || { echo "no rank $rank" >>err; return 1; }
-    ended "$rank" || return 1
+    ended "$rank" || { echo "lapse: not ended, or rank $rank not named" >>err; return 1; }
     wait
     # shellcheck disable=SC2086
-    on $((ranks - 1)) "$tool" train $long --resume && cmp -s whole.st f.st
+    on $((ranks - 1)) "$tool" train $long --resume || { echo "lapse: not resumed" >>err; return 1; }
+    cmp whole.st f.st >>err
 }
 signals=(STOP KILL)
 for ((i = 0; i < faults; i++)); do

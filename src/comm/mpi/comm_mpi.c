@@ -226,7 +226,9 @@ bool lp_mpi_open(int version, lapse_comm_functions *functions, char *library, si
         return false;
     }
     MPI_Get_library_version(name, &length);
-    snprintf(library, library_size, "%.*s", (int)strcspn(name, ",\n"), name);
+    snprintf(library, library_size, "%.*s", (int)strcspn(name, ",\n"), name); /* "MPICH Version:<tab>4.0.2" */
+    for (char *tab = strchr(library, '\t'); tab; tab = strchr(tab, '\t'))
+        *tab = ' ';
     MPI_Initialized(&ready);
     state = (mpi_comm){.finalizes = !ready};
     if (!ready && failed(MPI_Init_thread(NULL, NULL, MPI_THREAD_SERIALIZED, &level), why, size))
