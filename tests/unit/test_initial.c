@@ -18,11 +18,33 @@
 
 static lp_buffer text;
 
+/* A number of all ops with their inputs and attributes, by FNV-1a: it differs if the network is built otherwise. */
+static uint32_t number_of_ops(const lp_graph *graph)
+{
+    uint32_t number = 2166136261u;
+    for (int i = 0; i < graph->node_count; i++) {
+        const lp_node *node = graph->nodes[i];
+        const lp_attributes *a = &node->attributes;
+        char line[400];
+        int used = snprintf(line, sizeof line, "%s %d %d %d %d %.5g %.5g %.5g %.5g %d %d %d", node->op->name, a->heads,
+                            a->transpose, a->harmonics, a->height, a->rate, a->scale, a->epsilon, a->shift, a->first, a->cols,
+                            (int)node->accumulate);
+        for (int k = 0; k < LP_NODE_INPUTS && used < (int)sizeof line; k++)
+            used += node->inputs[k] ? snprintf(line + used, sizeof line - (size_t)used, " %d:%dx%d@%lld", k, node->inputs[k]->rows,
+                                               node->inputs[k]->cols, (long long)node->inputs[k]->offset)
+                                    : 0;
+        for (const char *at = line; *at; at++)
+            number = (number ^ (unsigned char)*at) * 16777619u;
+    }
+    return number;
+}
+
 static void describe_network(const lp_trainer *trainer, const char *title)
 {
     const lp_graph *graph = &trainer->network.graph;
     assert_true(
-        lp_buffer_print(&text, "%s: %d parameters, %d nodes\n", title, graph->parameter_count, graph->node_count));
+        lp_buffer_print(&text, "%s: %d parameters, %d nodes, ops %08x\n", title, graph->parameter_count, graph->node_count,
+                        number_of_ops(graph)));
     for (int i = 0; i < graph->parameter_count; i++) {
         const lp_parameter *p = &graph->parameters[i];
         const float *values = trainer->trained->parameters + p->value->offset;
