@@ -33,6 +33,13 @@ typedef struct lp_run_branches {
     void *const *cached; /* by the slot: the first cached row */
 } lp_run_branches;
 
+/* Memory for a transposed copy of the basis of a history's events, [columns x stride]. attention_cached makes the columns that are
+ * missing. */
+typedef struct lp_run_transposed {
+    float *data;
+    int stride, filled; /* events 0 .. filled - 1 are there */
+} lp_run_transposed;
+
 /* The cached rows of one history, of a decoding run whose tokens belong to several. */
 typedef struct lp_run_history {
     void *const *rows; /* by the slot of a cached matrix: the first cached row */
@@ -63,6 +70,7 @@ typedef struct lp_run {
     /* [tokens] of a decoding run: each token is the next event of a history of its own, which no other token has. NULL: the tokens are
      * of one history. */
     const lp_run_history *histories;
+    lp_run_transposed *basis; /* of a decoding run about one history; NULL: none */
     bool rows_alone; /* of a decoding run: a row of every value has the bits that it has in a run of this token alone */
 } lp_run;
 

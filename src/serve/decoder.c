@@ -48,6 +48,15 @@ static size_t window_cols(const lp_program *program)
     return cols;
 }
 
+/* Columns of a transposed copy for this many events: an odd number of whole vectors where there are many, so that rows do not map to
+ * the same cache sets. */
+static int transposed_stride(int events)
+{
+    enum { LANES = 16, FEW = 4 };
+    int vectors = (events + LANES - 1) / LANES;
+    return (vectors + (vectors > FEW && vectors % 2 == 0)) * LANES;
+}
+
 /* Rows of these: of one window, or of several where they fit a core's cache. */
 static int64_t window_rows(const lp_program *program, size_t cols)
 {
@@ -85,11 +94,13 @@ static lapse_status make_network(lp_decoder *decoder, lapse_error *error)
     decoder->histories_slots = lp_alloc(together * slots, sizeof *decoder->histories_slots);
     decoder->type = lp_alloc(together, sizeof *decoder->type);
     decoder->fields = lp_alloc(together * (size_t)program->model->config.field_count, sizeof *decoder->fields);
-    if (!decoder->histories || !decoder->histories_slots || !decoder->type || !decoder->fields || !decoder->work ||
-        !decoder->scratch || !decoder->inputs || !decoder->history_rows || !decoder->branch_slots ||
-        !decoder->position || !decoder->position_from_end || !decoder->time || !decoder->query_time ||
-        !decoder->sequence_id || !decoder->gap || !decoder->target_position || !decoder->attention_scores ||
-        !decoder->fresh || !decoder->window)
+    decoder->basis.stride = transposed_stride(program->model->config.context);
+    decoder->basis.data = lp_alloc((size_t)decoder->basis.stride * window, sizeof *decoder->basis.data);
+    if (!decoder->basis.data || !decoder->histories || !decoder->histories_slots || !decoder->type ||
+        !decoder->fields || !decoder->work || !decoder->scratch || !decoder->inputs || !decoder->history_rows ||
+        !decoder->branch_slots || !decoder->position || !decoder->position_from_end || !decoder->time ||
+        !decoder->query_time || !decoder->sequence_id || !decoder->gap || !decoder->target_position ||
+        !decoder->attention_scores || !decoder->fresh || !decoder->window)
         return fail_memory(error, program->plan.work_size + program->plan.scratch_size + cached * sizeof(float));
     memcpy(decoder->inputs, program->inputs, slots * sizeof *decoder->inputs);
     for (size_t i = 0; i < rows; i++)
@@ -115,6 +126,7 @@ void lp_decoder_free(lp_decoder *decoder)
     lp_free(decoder->attention_scores);
     lp_free(decoder->fresh);
     lp_free(decoder->window);
+    lp_free(decoder->basis.data);
     lp_free(decoder->histories);
     lp_free(decoder->histories_slots);
     lp_free(decoder->type);
@@ -249,6 +261,14 @@ static void feed_window(const lp_decoder *decoder, int64_t row, void **slots)
     }
 }
 
+/* The transposed copy of the window's basis, of which the columns before `past` stay. NULL: there is not one basis. */
+static lp_run_transposed *window_basis(lp_decoder *decoder, int past)
+{
+    const lp_program *program = decoder->program;
+    decoder->basis.filled = decoder->basis.filled < past ? decoder->basis.filled : past;
+    return program->cached_count == program->stored_count + 1 ? &decoder->basis : NULL;
+}
+
 /* Runs nodes skip .. stop - 1 (stop 0: to the end) with the cached rows of one parameter sample. */
 static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *run, int sample, int skip, int stop)
 {
@@ -258,6 +278,7 @@ static void run_nodes(lp_decoder *decoder, const lp_row_cache *cache, lp_run *ru
     if (cache->data)
         lp_row_cache_feed(cache, decoder->program, sample, run->rows[LP_ROWS_PAST], decoder->inputs);
     feed_window(decoder, run->rows[LP_ROWS_PAST], decoder->inputs);
+    run->basis = window_basis(decoder, run->rows[LP_ROWS_PAST]);
     run->first_node = skip;
     run->end_node = stop;
     decoder->program->backend->run(decoder->program->backend->context, run);
@@ -293,6 +314,8 @@ static void fill_window(lp_decoder *decoder, const lp_row_cache *cache, const lp
     bool same = decoder->window_stamp == cache->stamp && decoder->window_sample == sample;
     int64_t from = same && decoder->window_final > cache->first ? decoder->window_final : cache->first;
     compute_window(decoder, cache, history, sample, from, from - cache->first);
+    if (!same)
+        decoder->basis.filled = 0;
     decoder->window_stamp = cache->stamp;
     decoder->window_sample = sample;
     decoder->window_final = same && from > cache->final ? from : cache->final;
@@ -460,6 +483,7 @@ lapse_status lp_decoder_query_branches(lp_decoder *decoder, lp_row_cache *cache,
     for (int32_t sample = 0; sample < program->samples; sample++) {
         fill_window(decoder, cache, history, sample);
         feed_branches(decoder, cache, history, query);
+        run.basis = window_basis(decoder, run.rows[LP_ROWS_PAST]);
         decoder->inputs[LP_FEED_FREQUENCY_SAMPLE] = &sample;
         decoder->inputs[LP_FEED_TARGET_POSITION] = decoder->target_position;
         feed_branch_rows(decoder, cache, rows, sample);

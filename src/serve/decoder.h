@@ -62,7 +62,8 @@ typedef struct lp_decoder {
     float *
         window; /* the cached matrices that sessions do not store, [window_rows x columns] each: of the histories of a run; owned */
     int64_t window_rows;
-    uint64_t window_stamp; /* of the history and the parameter sample that it has the rows of; 0: of several */
+    lp_run_transposed basis; /* of the window of a run about one history; its memory is owned */
+    uint64_t window_stamp;   /* of the history and the parameter sample that it has the rows of; 0: of several */
     int window_sample;
     int64_t window_final; /* event after the last one that it has a row of */
     float *fresh; /* [cached matrices][rows of a run]: those of the newest events of a run about branches; owned */

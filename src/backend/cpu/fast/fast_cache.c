@@ -28,7 +28,7 @@ typedef struct tile {
     int wide;   /* columns of `scores` */
     float *scores;                            /* [count * heads x wide]: cached keys, then those of the row's branch */
     float *key_transposed, *basis_transposed; /* [columns x stride]; NULL: few rows read them */
-    int stride;
+    int key_stride, basis_stride;
 } tile;
 
 /* Keys of the token's own branch. */
@@ -50,6 +50,7 @@ static void score(const tile *t, const part *p, bool add)
 {
     const lp_value *keys = t->node->inputs[p->input];
     const float *transposed = p->input == KEY ? t->key_transposed : t->basis_transposed;
+    int stride = p->input == KEY ? t->key_stride : t->basis_stride;
     float scale = (float)t->node->attributes.scale, *to = t->scores + (size_t)p->row * t->wide;
     if (!transposed) {
         const float *rows = lp_run_cached_rows(t->run, keys, t->from);
@@ -57,7 +58,7 @@ static void score(const tile *t, const part *p, bool add)
                         to, p->step * t->wide);
         return;
     }
-    matrix right = {transposed + (size_t)p->column * t->stride, t->stride, false};
+    matrix right = {transposed + (size_t)p->column * stride, stride, false};
     fast_product_rows(p->rows, fast_padded(t->cached), p->cols, scale, p->query, right,
                       (matrix){add ? to : NULL, p->step * t->wide, false}, to, p->step * t->wide);
 }
@@ -189,6 +190,23 @@ static float *transpose(const lp_run *run, const lp_value *value, int keys, int 
     return to + (size_t)value->cols * stride;
 }
 
+/* The transposed basis of one history, which several blocks and queries read. */
+static void use_basis(tile *t)
+{
+    const lp_value *basis = t->node->inputs[BASIS];
+    lp_run_transposed *b = t->run->basis;
+    if (!b || !basis || t->key_transposed)
+        return;
+    LP_ASSERT(fast_padded(t->cached) <= b->stride);
+    const float *rows = lp_run_cached_rows(t->run, basis, t->from);
+    if (b->filled < t->cached)
+        fast_transpose(t->cached - b->filled, basis->cols, rows + (size_t)b->filled * basis->cols, basis->cols,
+                       b->data + b->filled, b->stride);
+    b->filled = t->cached;
+    t->basis_transposed = b->data;
+    t->basis_stride = b->stride;
+}
+
 void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run)
 {
     int tokens = run->rows[LP_ROWS_TOKENS];
@@ -199,12 +217,12 @@ void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run)
     lp_run_append_rows(run, node->inputs[BASIS]);
     if (!run->histories && tokens * t.heads > FEW) {
         int keys = lp_run_cached_keys(run, tokens - 1);
-        t.stride = fast_padded(keys);
+        t.key_stride = t.basis_stride = fast_padded(keys);
         t.key_transposed = memory;
-        memory = transpose(run, node->inputs[KEY], keys, t.stride, memory);
+        memory = transpose(run, node->inputs[KEY], keys, t.key_stride, memory);
         t.basis_transposed = memory;
         if (node->inputs[BASIS])
-            memory = transpose(run, node->inputs[BASIS], keys, t.stride, memory);
+            memory = transpose(run, node->inputs[BASIS], keys, t.basis_stride, memory);
     }
     t.scores = memory;
     int most = run->histories ? 1 : TOKENS; /* that have the same keys */
@@ -213,6 +231,7 @@ void LP_FAST(attention_cached)(const lp_node *node, const lp_run *run)
         t.count = to - t.from;
         t.cached = lp_run_cached_keys(run, to - 1);
         t.wide = fast_padded(t.cached + longest_branch(run, t.from, to));
+        use_basis(&t);
         attend(&t);
     }
 }
