@@ -65,6 +65,10 @@ for machine in "$@"; do
         exit 2
         ;;
     esac
+    if ! { dpkg --print-architecture && dpkg --print-foreign-architectures; } | grep -qx "$architecture"; then
+        echo "wheel.sh: the packages of $architecture are not listed: dpkg --add-architecture $architecture && apt-get update" >&2
+        exit 1
+    fi
     folder=$work/$machine
     mkdir -p "$folder/pc" "$folder/zlib"
     compiler "$folder/cc" "$machine"
