@@ -202,7 +202,7 @@ no_plugin()
 check "no plugin" no_plugin
 
 # -------------------------------------------------------------------------------------------------------- faults -----
-long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 40 --patience 40 --no-eval --checkpoint-every 0.2s"
+long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 150 --patience 150 --no-eval --checkpoint-every 0.2s"
 # shellcheck disable=SC2086
 "$tool" train ${long/-o f.st/-o whole.st} >/dev/null 2>err || exit 2
 
@@ -243,7 +243,7 @@ fault()
     done
     sleep "0.$((RANDOM % 10))"
     victim=$(rank_process "$rank")
-    kill "-$signal" "$victim" 2>/dev/null || { echo "no rank $rank" >>err; return 1; }
+    kill "-$signal" "$victim" 2>/dev/null || { echo "lapse: no rank $rank: the run was over" >>err; return 1; }
     ended "$rank" || { echo "lapse: not ended, or rank $rank not named" >>err; return 1; }
     wait
     # shellcheck disable=SC2086
