@@ -88,6 +88,9 @@ $ lapse import --help
 | Options:
 |   -o, --output DATASET      dataset file to write
 |   --threads N               CPU threads (default: all cores)
+|   --memory SIZE             memory at most, such as 2G: the rest is in a
+|                             temporary file beside the dataset (default: as much
+|                             as it needs)
 |   --json                    JSON output: one object
 |
 | Text input:
