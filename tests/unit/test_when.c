@@ -326,6 +326,11 @@ static void learns_renewal_processes(void **state)
         double silence = 20000, span = 20000, cdf, last = other->time[3], until = last + silence + span;
         lapse_when when = {.now = last + silence, .times = &until, .time_count = 1, .cdf = &cdf};
         assert_int_equal(lapse_session_when(session, &when, NULL), LAPSE_OK);
+        double at[3] = {until - 10, until, until + 10}, below[3], density[3]; /* the density is the slope of the CDF */
+        when = (lapse_when){.now = last + silence, .times = at, .time_count = 3, .cdf = below, .density = density};
+        assert_int_equal(lapse_session_when(session, &when, NULL), LAPSE_OK);
+        check_near("density", density[1] / ((below[2] - below[0]) / 20), 1, 1e-4);
+        assert_true(below[1] == cdf);
         double exact = 1 - renewals[r].survival(silence + span) / renewals[r].survival(silence);
         double outlast = 0.8 * count * renewals[r].survival(silence), sample = sqrt(exact * (1 - exact) / outlast);
         print_message("%s, %d sequences: NLL %.4f above that of the law; after a silence %.4f, exactly %.4f, standard "
