@@ -541,11 +541,12 @@ lapse_status lapse_session_restore(lapse_session *session, const void *buffer, i
 
 /* ------------------------------------------------------------------------------------------ state vectors ---- */
 
-/* The numbers of a state and of an item vector of a network that recommends; 0 for other models. */
+/* The numbers of a state and of an item vector of a network that recommends by their products; 0 for other models, and for
+ * transrec, whose scores are distances. */
 int lapse_model_state_dims(const lapse_model *model);
 
 /* The vectors of all items, [event types x lapse_model_state_dims], in the order of their ids, and what is added to the
- * score of each: score = state . vector + bias, up to rounding; of the model transrec bias - distance(state, vector). NULL: the model has none. Valid as long as the model. */
+ * score of each: score = state . vector + bias, up to rounding. NULL: the model has none. Valid as long as the model. */
 const float *lapse_model_item_vectors(const lapse_model *model);
 const float *lapse_model_item_biases(const lapse_model *model);
 

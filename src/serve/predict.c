@@ -117,7 +117,7 @@ static lapse_status predict(const job *j, worker *w, lapse_session *session, int
                                j->best + q * options->top, &j->counts[q], error);
     size_t dims = (size_t)lp_model_state_dims(&j->model->config);
     float *state = w->states + (size_t)w->cases * dims;
-    LP_TRY(lapse_session_state(session, time, state, error));
+    LP_TRY(lp_session_state(session, time, state, error));
     if (options->states)
         memcpy(options->states + (size_t)q * dims, state, dims * sizeof *state);
     w->query[w->cases++] = q;

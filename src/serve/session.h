@@ -62,6 +62,9 @@ lapse_status lp_session_check(const lapse_session *session, double time, const c
                               lapse_error *error);
 lapse_status lp_session_check_state(const lapse_session *session, double time, lapse_error *error);
 
+/* lapse_session_state of any recommender, also of one whose scores are distances. */
+lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error);
+
 /* The functions up to lp_session_branch are of a session that holds a decoder. */
 
 /* The law of the time of the next event, from the last event on; valid until the next query. The session has events, and its model

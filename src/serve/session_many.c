@@ -263,19 +263,25 @@ lapse_status lapse_session_state_many(const lapse_session_query *queries, int64_
 
 /* ---------------------------------------------------------------------------------------------- vectors ------ */
 
+/* Whether scores are products of states and item vectors. */
+static bool has_products(const lapse_model *model)
+{
+    return lp_model_ranks(&model->config) && lp_model_score_rule(&model->config) == LP_SCORE_PRODUCT;
+}
+
 int lapse_model_state_dims(const lapse_model *model)
 {
-    return lp_model_ranks(&model->config) ? lp_model_state_dims(&model->config) : 0;
+    return has_products(model) ? lp_model_state_dims(&model->config) : 0;
 }
 
 const float *lapse_model_item_vectors(const lapse_model *model)
 {
-    return lp_model_ranks(&model->config) ? model->parameters + model->network.items->offset : NULL;
+    return has_products(model) ? model->parameters + model->network.items->offset : NULL;
 }
 
 const float *lapse_model_item_biases(const lapse_model *model)
 {
-    return lp_model_ranks(&model->config) ? model->parameters + model->network.bias->offset : NULL;
+    return has_products(model) ? model->parameters + model->network.bias->offset : NULL;
 }
 
 /* ------------------------------------------------------------------------------------------ whole history ---- */

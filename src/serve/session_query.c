@@ -65,6 +65,10 @@ lapse_status lp_session_check_state(const lapse_session *session, double time, l
         return lp_fail(error, LAPSE_ERROR_USAGE,
                        "the model '%s' has no states: train a network with " LP_OPTION("--task recommend"),
                        session->model->config.row->name);
+    if (lp_model_score_rule(&session->model->config) != LP_SCORE_PRODUCT)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "the model '%s' has no states whose products with item vectors are scores: its scores are distances",
+                       session->model->config.row->name);
     return lp_session_check(session, time, "event", &target, error);
 }
 
@@ -72,6 +76,13 @@ lapse_status lapse_session_state(lapse_session *session, double time, float *sta
 {
     LP_REQUIRE(error, session, state);
     LP_TRY(lp_session_check_state(session, time, error));
+    return lp_session_state(session, time, state, error);
+}
+
+lapse_status lp_session_state(lapse_session *session, double time, float *state, lapse_error *error)
+{
+    lp_target target;
+    LP_TRY(lp_session_check(session, time, "event", &target, error));
     LP_TRY(lp_session_hold(session, error));
     lapse_status status = read_state(session, time, state, error);
     lp_session_release(session);
