@@ -92,7 +92,8 @@ class Table:
         """Machine and commit, for the line under a table."""
         if not self.result:
             return f"*{NOT_RUN}*"
-        return f"*{self.result['machine']}, commit {self.result['commit']}, {self.result['runs']} runs.*"
+        note = " " + self.result["note"] if self.result.get("note") else ""
+        return f"*{self.result['machine']}, commit {self.result['commit']}, {self.result['runs']} runs.{note}*"
 
 
 def shortened(value, digits):
@@ -178,7 +179,7 @@ def conclusions(t, metric):
                  ("Bochner Normal" + KNOWN, "Bochner Non-para" + KNOWN)):
         if t.pair(a, b):
             lines.append("- " + verdict(t, a, b, label))
-    return lines
+    return sorted(lines, key=lambda line: "Not reproduced" not in line)
 
 
 def same_order(t, metric):
