@@ -103,7 +103,7 @@ def run(lapse, name, folder):
     rows, origin = simulate(law, users), START + CUT * DAY
     known, whole, model = (os.path.join(folder, file) for file in ("known.csv", "whole.csv", "model.safetensors"))
     write(known, [row for row in rows if row[1] <= origin])
-    write(whole, rows)
+    write(whole, [*rows, ("-last", START + (CUT + AFTER) * DAY, rows[0][2])])  # the observation ends there
     columns = ["--user", "user", "--time", "time", "--event", "event"]
     subprocess.run([lapse, "train", known, "-o", model, "--when", "--no-eval", *columns], check=True, capture_output=True)
     scores = json.loads(subprocess.run(

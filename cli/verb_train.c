@@ -14,6 +14,7 @@
 #include "ranks.h"
 #include "lookup.h"
 #include "score_table.h"
+#include "time_table.h"
 #include "verb.h"
 
 typedef struct train_settings {
@@ -40,6 +41,7 @@ typedef struct outcome {
     lapse_rank_scores ranks;
     bool ranked; /* these are the scores */
     cli_comparisons comparisons;
+    lapse_time_scores when; /* count 0: the model does not predict times */
     cli_epoch_times times[2];
     int64_t watched; /* validation events that were scored after each epoch, if they were a sample */
 } outcome;
@@ -219,6 +221,10 @@ static bool print_text(const train_settings *s, const outcome *out)
     fputc('\n', stdout);
     bool good = out->ranked ? cli_ranks_print(stdout, &out->ranks) : cli_targets_print(stdout, &out->targets, false);
     good = cli_comparisons_print(stdout, &out->comparisons) && good;
+    if (out->when.count > 0) {
+        putchar('\n');
+        good = cli_times_print(stdout, &out->when) && good;
+    }
     fflush(stdout);
     cli_comparisons_warn(&out->comparisons);
     return good;
@@ -267,6 +273,8 @@ static void print_json(const train_settings *s, const outcome *out, const lapse_
         cli_json_end(&json, '}');
     }
     cli_comparisons_json(&json, &out->comparisons);
+    if (out->when.count > 0)
+        cli_times_json(&json, &out->when);
     cli_json_end(&json, '}');
 }
 
@@ -289,6 +297,8 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
     out->comparisons.count = compared && status == LAPSE_OK; /* a recommender has one target */
     if (status == LAPSE_OK && !ranks)
         status = cli_comparisons_make(&out->comparisons, model, dataset, &options, error);
+    if (status == LAPSE_OK && lapse_model_predicts_time(model))
+        status = lapse_time_evaluate(model, dataset, &options, &out->when, error);
     for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
         status = lapse_model_record(model, &out->comparisons.list[i], error);
     return status == LAPSE_OK && out->comparisons.count > 0 && cli_ranks_first() ? lapse_model_save(model, s->output, error) : status;

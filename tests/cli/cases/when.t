@@ -3,6 +3,13 @@ $ lapse import events.csv -o events.lapse >/dev/null
 $ lapse train events.lapse -o m.safetensors --when --when-components 3 --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 \
   --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none 2>&1 | grep -c 'time-loss'
 | 3
+$ lapse train events.lapse -o scored.safetensors --when --epochs 1 --dims 4 --context 4 --periods 2 --threads 1 --checkpoint none 2>/dev/null | sed -n '/^next time/,$p' | cut -d' ' -f1
+| next
+|
+| attention
+| exponential
+| log-normal
+| log-normal-type
 $ lapse info m.safetensors --json | grep -c '"when.mean"'
 | 1
 $ lapse eval m.safetensors events.lapse --bootstrap 0 | sed -n '/^next time/,$p' | sed -E 's/ +[0-9.]+( %)?/ N/g'
