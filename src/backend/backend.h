@@ -295,15 +295,6 @@ static inline int lp_run_rows(const lp_run *run, const lp_value *value)
     return value->rows_of == LP_ROWS_FIXED ? value->rows : run->rows[value->rows_of];
 }
 
-/* The number of segments that the rows of a value belong to: all, or the first ones. */
-static inline int lp_run_segments(const lp_run *run, const lp_value *value)
-{
-    int segments = run->segments, rows = lp_run_rows(run, value);
-    while (segments > 0 && run->segment[segments] > rows)
-        segments--;
-    return segments;
-}
-
 /* The segment of a token. */
 LP_INLINE int lp_segment_of(const int32_t *segment, int segments, int token)
 {

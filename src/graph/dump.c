@@ -7,8 +7,7 @@ static bool print_value(const lp_value *value, lp_buffer *out)
 {
     static const char *const storages[] = {"input", "parameter", "gradient", "rows", "work"};
     static const char letters[LP_ROWS_COUNT] = {
-        [LP_ROWS_TOKENS] = 'T',      [LP_ROWS_TARGETS] = 'A',      [LP_ROWS_LABELS] = 'L', [LP_ROWS_ITEMS] = 'I',
-        [LP_ROWS_TIME_TOKENS] = 'W', [LP_ROWS_TIME_TARGETS] = 'V', [LP_ROWS_PAST] = 'P'};
+        [LP_ROWS_TOKENS] = 'T', [LP_ROWS_TARGETS] = 'A', [LP_ROWS_LABELS] = 'L', [LP_ROWS_ITEMS] = 'I', [LP_ROWS_PAST] = 'P'};
     static const char *const types[] = {"", " int32", " double"};
     if (!value)
         return lp_buffer_print(out, " -");

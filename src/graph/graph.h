@@ -28,9 +28,7 @@ typedef enum lp_rows {
     LP_ROWS_TARGETS, /* the target positions: tokens whose next event is predicted */
     LP_ROWS_LABELS,  /* the target positions whose next event is known: all, but those of right-censored gaps */
     LP_ROWS_ITEMS,   /* the shard's batch vocabulary, its distinct items (data/batch/batch_vocabulary.h) */
-    LP_ROWS_TIME_TOKENS, /* the events of the first segments, those that learn the time of the next event (--when-fraction) */
-    LP_ROWS_TIME_TARGETS, /* the target positions among them */
-    LP_ROWS_PAST,         /* events in the KV cache (op attention_cached) */
+    LP_ROWS_PAST,    /* events in the KV cache (op attention_cached) */
     LP_ROWS_COUNT
 } lp_rows;
 
@@ -80,7 +78,6 @@ typedef enum lp_mask_layer { LP_LAYER_FIRST, LP_LAYER_MIDDLE, LP_LAYER_LAST, LP_
 /* Attributes of a node; each op reads some of them. */
 typedef struct lp_attributes {
     int heads;
-    bool of_time_rows; /* attention: of the second set of rows of --when (nn/attention_block.h) */
     bool transpose;
     int harmonics;
     int height;  /* of a convolution or maximum: tokens that it covers */
@@ -211,12 +208,6 @@ void lp_graph_gradient_pass(lp_graph *graph, lp_value *target, lp_value *gradien
  * rows, such as gradients of weights. The rule then adds it to a new gradient: added to in place, it would have to wait for these nodes,
  * which a GPU runs late. Otherwise returns NULL. */
 lp_value *lp_graph_gradient_take(const lp_graph *graph, lp_value *target);
-
-/* Whether the rows are those of whole segments, from the first on. */
-static inline bool lp_rows_in_segments(lp_rows rows_of)
-{
-    return rows_of == LP_ROWS_TOKENS || rows_of == LP_ROWS_TIME_TOKENS;
-}
 
 static inline bool lp_value_same_shape(const lp_value *a, const lp_value *b)
 {

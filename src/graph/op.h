@@ -78,8 +78,6 @@
     X(VERTICAL_CONV, vertical_conv, FAST)                             \
     X(VERTICAL_CONV_GRADIENT, vertical_conv_gradient, FAST)           \
     X(VERTICAL_CONV_PRODUCTS, vertical_conv_products, FAST)           \
-    X(ATTEND_SELF, attend_self, FAST)                                 \
-    X(ATTEND_SELF_GRADIENT, attend_self_gradient, FAST)               \
     X(MIXTURE_LOSS, mixture_loss, FAST)                               \
     X(MIXTURE_LOSS_GRADIENT, mixture_loss_gradient, FAST)             \
     X(ATTENTION_AT, attention_at, FAST)
@@ -193,23 +191,12 @@ lp_value *lp_reflect(lp_graph *graph, lp_value *x, lp_value *u);
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                        lp_value *basis, int heads, double scale, double rate, lp_value **time_out);
 
-/* The log-sum-exp of each row's scores [T x H], given the result of lp_attention. */
-lp_value *lp_attention_log_sum(lp_value *out);
-
 /* The same rows of causal attention, at `positions` alone: row a has the query of the token positions[a], in any order. Keys and values
  * have columns per head, or are shared by all heads. Inference only, without dropout.
  * query [A x H*d]; key and value [T x H*d] or [T x d]; time_query [A x H*E], basis [T x E]; positions [A x 1] int32 -> [A x H*d],
  * *time_out [A x H*E] */
 lp_value *lp_attention_at(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
                           lp_value *basis, lp_value *positions, int heads, double scale, lp_value **time_out);
-
-/* Joins the attention of each row to the rows before it with its attention to a key of its own. out and log_sum are those of
- * the row before (lp_attention with the queries one row earlier), so that row q of a segment has seen the keys before q:
- *     s = scale * query_q . key_q;   w = exp(s) / (exp(s) + exp(log_sum_{q-1})), 1 in the first row of a segment
- *     (1 - w) out_{q-1} + w value_q
- * per head; query, key, value and out [T x H*d], log_sum [T x H]. */
-lp_value *lp_attend_self(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *out,
-                         lp_value *log_sum, int heads, double scale);
 
 /* Makes the producer of `value` write its rows directly into a cache matrix of the caller, after the LP_ROWS_PAST rows of
  * earlier runs. value becomes an input of the graph, whose pointer is the row of the first new token; the cached rows

@@ -9,7 +9,7 @@ static void attention_shape(lp_graph *graph, lp_node *node)
     lp_value *query = node->inputs[QUERY], *key = node->inputs[KEY], *value = node->inputs[VALUE];
     lp_value *time_query = node->inputs[TIME_QUERY], *basis = node->inputs[BASIS];
     int heads = node->attributes.heads;
-    if (!query || !key || !value || !lp_rows_in_segments(query->rows_of) || !lp_value_same_shape(query, key) ||
+    if (!query || !key || !value || query->rows_of != LP_ROWS_TOKENS || !lp_value_same_shape(query, key) ||
         !lp_value_same_shape(query, value) || heads < 1 || query->cols % heads) {
         lp_graph_fail(graph, "attention needs query, key and value of the same shape, divided by the heads");
         return;
@@ -36,8 +36,7 @@ static void attention_gradient(lp_graph *graph, lp_node *node)
                           node->outputs[0],
                           node->outputs[0]->gradient,
                           time_out,
-                          time_out ? time_out->gradient : NULL,
-                          node->outputs[1]->gradient};
+                          time_out ? time_out->gradient : NULL};
     if (!node->outputs[0]->gradient || (time_out && !time_out->gradient))
         lp_graph_fail(graph, "attention: both outputs must be used");
     else
@@ -74,10 +73,8 @@ static lp_value *attention_example(lp_graph *graph, lp_random *random)
     lp_value *time_query = extra ? lp_example_tokens(graph, "time_query", heads * extra) : NULL;
     lp_value *basis = extra ? lp_example_tokens(graph, "basis", extra) : NULL;
     double rate = lp_random_below(random, 2) ? 0.25 : 0;
-    lp_value *time_out, *out = lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
-    if (extra || lp_random_below(random, 2))
-        return out;
-    return lp_attend_self(graph, query, key, value, out, lp_attention_log_sum(out), heads, 0.7);
+    lp_value *time_out;
+    return lp_attention(graph, query, key, value, time_query, basis, heads, 0.7, rate, &time_out);
 }
 
 lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *time_query,
@@ -92,11 +89,6 @@ lp_value *lp_attention(lp_graph *graph, lp_value *query, lp_value *key, lp_value
     return out;
 }
 
-lp_value *lp_attention_log_sum(lp_value *out)
-{
-    return out ? out->producer->outputs[1] : NULL;
-}
-
 /* (query, key, value, time_query?, basis?) -> out [T x H*d], log-sum-exp of each row [T x H], time_out [T x H*E] */
 const lp_op lp_op_attention = {.id = LP_OP_ATTENTION,
                                .name = "attention",
@@ -108,11 +100,11 @@ const lp_op lp_op_attention = {.id = LP_OP_ATTENTION,
                                .scratch = attention_scratch,
                                .example = attention_example};
 
-/* (query, key, value, time_query?, basis?, log-sum-exp, out, dout, time_out?, dtime_out?, dlog-sum-exp?)
+/* (query, key, value, time_query?, basis?, log-sum-exp, out, dout, time_out?, dtime_out?)
  *     -> dquery, dkey, dvalue, dtime_query, dbasis */
 const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
                                         .name = "attention_gradient",
-                                        .input_count = 11,
+                                        .input_count = 10,
                                         .output_count = 5,
                                         .cost = attention_cost,
                                         .scratch = attention_scratch};
@@ -120,8 +112,7 @@ const lp_op lp_op_attention_gradient = {.id = LP_OP_ATTENTION_GRADIENT,
 /* ---------------------------------------------------------------------------------------------- positions ---- */
 
 /* Attention from some rows of a window alone, for an evaluation with few targets in each (leave-one-out has one). The keys are the block's
- * input, so no keys and values are computed, as in a decoder; with the projection mlp and with the time rows of --when they are, for all
- * tokens. Where targets are many, keys and values that are computed once cost less, and the block attends from all tokens. */
+ * input, so no keys and values are computed, as in a decoder; with the projection mlp they are, for all tokens. Where targets are many, keys and values that are computed once cost less, and the block attends from all tokens. */
 enum { POSITIONS = BASIS + 1 };
 
 static void attention_at_shape(lp_graph *graph, lp_node *node)
@@ -198,65 +189,3 @@ const lp_op lp_op_attention_at = {.id = LP_OP_ATTENTION_AT,
                                   .cost = attention_at_cost,
                                   .scratch = attention_at_scratch,
                                   .example = attention_at_example};
-
-/* ------------------------------------------------------------------------------------------------- join ------ */
-
-enum { JOIN_QUERY, JOIN_KEY, JOIN_VALUE, JOIN_OUT, JOIN_LOG_SUM };
-
-static void join_shape(lp_graph *graph, lp_node *node)
-{
-    lp_value *const *in = node->inputs;
-    int heads = node->attributes.heads;
-    bool whole = true;
-    for (int i = JOIN_QUERY; i <= JOIN_OUT; i++)
-        whole = whole && in[i] && lp_rows_in_segments(in[i]->rows_of) && lp_value_same_shape(in[i], in[0]);
-    if (!whole || heads < 1 || in[0]->cols % heads || !in[JOIN_LOG_SUM] || in[JOIN_LOG_SUM]->cols != heads)
-        lp_graph_fail(graph, "attend_self needs query, key, value and output of the same shape, and a log-sum-exp per "
-                             "head");
-    else
-        lp_op_output_like(graph, node, 0, in[0]);
-}
-
-static void join_gradient(lp_graph *graph, lp_node *node)
-{
-    lp_value *const *in = node->inputs;
-    lp_value *inputs[] = {in[0], in[1], in[2], in[3], in[4], node->outputs[0]->gradient};
-    lp_graph_gradient_node(graph, &lp_op_attend_self_gradient, inputs, &node->attributes, node->inputs);
-}
-
-static lp_value *join_example(lp_graph *graph, lp_random *random)
-{
-    int heads = 1 + (int)lp_random_below(random, 3), cols = heads * (1 + (int)lp_random_below(random, 6));
-    lp_value *query = lp_example_tokens(graph, "query", cols), *key = lp_example_tokens(graph, "key", cols);
-    lp_value *value = lp_example_tokens(graph, "value", cols), *out = lp_example_tokens(graph, "out", cols);
-    return lp_attend_self(graph, query, key, value, out, lp_example_tokens(graph, "log_sum", heads), heads, 0.7);
-}
-
-lp_value *lp_attend_self(lp_graph *graph, lp_value *query, lp_value *key, lp_value *value, lp_value *out,
-                         lp_value *log_sum, int heads, double scale)
-{
-    return lp_graph_node(graph, &lp_op_attend_self, (lp_value *[]){query, key, value, out, log_sum},
-                         &(lp_attributes){.heads = heads, .scale = scale});
-}
-
-/* (query, key, value, out of the row before, its log-sum-exp) -> joined */
-const lp_op lp_op_attend_self = {.id = LP_OP_ATTEND_SELF,
-                                 .name = "attend_self",
-                                 .input_count = 5,
-                                 .output_count = 1,
-                                 .shape = join_shape,
-                                 .gradient = join_gradient,
-                                 .cost = lp_op_cost_elementwise,
-                                 .element_flop = 5,
-                                 .example = join_example};
-
-/* (query, key, value, out, log-sum-exp, djoined) -> dquery, dkey, dvalue, dout, dlog-sum-exp: with ds = w (1 - w) djoined_q .
- * (value_q - out_{q-1}), 0 in the first row of a segment,
- *     dquery = scale ds key     dkey = scale ds query     dvalue = w djoined
- *     dout_{q-1} = (1 - w) djoined_q     dlog-sum-exp_{q-1} = -ds, both 0 in the last row of a segment */
-const lp_op lp_op_attend_self_gradient = {.id = LP_OP_ATTEND_SELF_GRADIENT,
-                                          .name = "attend_self_gradient",
-                                          .input_count = 6,
-                                          .output_count = 5,
-                                          .cost = lp_op_cost_elementwise,
-                                          .element_flop = 10};

@@ -10,7 +10,7 @@
 static void shift_rows_shape(lp_graph *graph, lp_node *node)
 {
     const lp_value *x = node->inputs[0];
-    if (!x || x->type != LP_TYPE_REAL || !lp_rows_in_segments(x->rows_of))
+    if (!x || x->type != LP_TYPE_REAL || x->rows_of != LP_ROWS_TOKENS)
         lp_graph_fail(graph, "shift_rows wants a value with a row for each token");
     else
         lp_op_output_like(graph, node, 0, x);

@@ -86,7 +86,6 @@ lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_conf
     bool season = lp_network_reads(network, LP_FEED_TARGET_SEASON);
     return (lp_batch_inputs){.season = season ? &config->season : NULL,
                              .season_floor = config->when_floor,
-                             .time_fraction = 1,
                              .target_gap = lp_network_reads(network, LP_FEED_TARGET_GAP),
                              .sequence_id = lp_network_reads(network, LP_FEED_SEQUENCE),
                              .gap = lp_network_reads(network, LP_FEED_GAP),

@@ -39,7 +39,6 @@ lapse_status lp_runner_init(lp_runner *runner, const lp_backend *backend, lp_net
     lp_extent largest = {.pairs = tokens * (context + 1) / 2, .longest = batch->context};
     largest.rows[LP_ROWS_TOKENS] = tokens;
     largest.rows[LP_ROWS_TARGETS] = largest.rows[LP_ROWS_LABELS] = lp_batch_shard_targets(batch);
-    largest.rows[LP_ROWS_TIME_TOKENS] = largest.rows[LP_ROWS_TIME_TARGETS] = lp_batch_shard_time_tokens(batch);
     largest.rows[LP_ROWS_ITEMS] = batch->item_capacity;
     LP_TRY(lp_backend_plan(backend, &runner->plan, &network->graph, &largest, error));
     runner->threads = runner->backend->max_threads(runner->backend->context, threads);
@@ -122,8 +121,6 @@ lp_run lp_runner_shard(const lp_batch *batch, int shard)
         .rows = {[LP_ROWS_TOKENS] = batch->shard_token[shard + 1] - token,
                  [LP_ROWS_TARGETS] = batch->shard_targets[shard + 1] - batch->shard_targets[shard],
                  [LP_ROWS_LABELS] = batch->shard_labels[shard + 1] - batch->shard_labels[shard],
-                 [LP_ROWS_TIME_TOKENS] = batch->shard_time_tokens[shard],
-                 [LP_ROWS_TIME_TARGETS] = batch->shard_time_targets[shard],
                  [LP_ROWS_ITEMS] = batch->item_capacity ? batch->shard_items[shard] : 0},
         .segments = batch->shard_window[shard + 1] - batch->shard_window[shard],
         .segment = lp_batch_segments(batch, shard),

@@ -36,14 +36,6 @@ static const feed_row rows[LP_FEED_COUNT] = {
                                   BATCH(target_gap_input)},
     [LP_FEED_POSITION_FROM_END] = {"position_from_end", LP_TYPE_INT32, LP_ROWS_TOKENS, 1, BATCH(position_from_end)},
     [LP_FEED_LABEL_ROW] = {"label_row", LP_TYPE_INT32, LP_ROWS_LABELS, 1, BATCH(label_row)},
-    [LP_FEED_TIME_TOKEN] = {"time_token", LP_TYPE_INT32, LP_ROWS_TIME_TOKENS, 1, BATCH(time_token)},
-    [LP_FEED_TIME_TARGET_POSITION] = {"time_target_position", LP_TYPE_INT32, LP_ROWS_TIME_TARGETS, 1,
-                                      BATCH(target_position)},
-    [LP_FEED_TIME_TARGET_GAP] = {"time_target_gap", LP_TYPE_DOUBLE, LP_ROWS_TIME_TARGETS, 1, BATCH(target_gap)},
-    [LP_FEED_TIME_TARGET_SEASON] = {"time_target_season", LP_TYPE_DOUBLE, LP_ROWS_TIME_TARGETS, 2,
-                                    BATCH(target_season)},
-    [LP_FEED_TIME_SHARE] = {"time_share", LP_TYPE_REAL, LP_ROWS_FIXED, 1, BATCH(time_share)},
-    [LP_FEED_NO_LAG] = {"no_lag", LP_TYPE_DOUBLE, LP_ROWS_FIXED, 1, BATCH(no_lag)},
     [LP_FEED_SEED] = {"seed", LP_TYPE_REAL, LP_ROWS_FIXED, 1, 0},
     [LP_FEED_FREQUENCY_SAMPLE] = {"frequency_sample", LP_TYPE_INT32, LP_ROWS_FIXED, 1, 0},
 };
@@ -72,7 +64,6 @@ void lp_feeds_of_batch(const lp_batch *batch, int shard, void *inputs[LP_FEED_LI
     size_t token = (size_t)batch->shard_token[shard], target = (size_t)batch->shard_targets[shard];
     size_t first[LP_ROWS_COUNT] = {[LP_ROWS_TOKENS] = token,
                                    [LP_ROWS_TARGETS] = target,
-                                   [LP_ROWS_TIME_TARGETS] = target,
                                    [LP_ROWS_LABELS] = (size_t)batch->shard_labels[shard],
                                    [LP_ROWS_ITEMS] = (size_t)shard * (size_t)batch->item_capacity};
     for (int i = 0; i < LP_FEED_COUNT; i++) {

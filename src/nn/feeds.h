@@ -31,13 +31,7 @@ typedef enum lp_feed {
     LP_FEED_GAP,           /* [T x 2] real: gap input of the event (lp_gap_row) */
     LP_FEED_TARGET_GAP_INPUT,     /* [A x 2] real: gap input of the target event */
     LP_FEED_POSITION_FROM_END,    /* [T x 1] int32: events after this one in the window */
-    LP_FEED_NO_LAG,               /* [1 x 1] double: 0, the lag of an event to itself */
     LP_FEED_LABEL_ROW,            /* [L x 1] int32: index of the label's target */
-    LP_FEED_TIME_TOKEN,           /* [W x 1] int32: index of a token whose segment learns the time: 0, 1, ... */
-    LP_FEED_TIME_TARGET_POSITION, /* [V x 1] int32: LP_FEED_TARGET_POSITION of these segments */
-    LP_FEED_TIME_TARGET_GAP,      /* [V x 1] double: LP_FEED_TARGET_GAP of these segments */
-    LP_FEED_TIME_TARGET_SEASON,   /* [V x 2] double: LP_FEED_TARGET_SEASON of these segments */
-    LP_FEED_TIME_SHARE,           /* [1 x 1] real: targets of the batch / those of these segments */
     LP_FEED_COUNT /* LP_FEED_COUNT + f: field f of the event, [T x 1] int32 of a category, real of a number */
 } lp_feed;
 

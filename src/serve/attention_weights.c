@@ -4,12 +4,10 @@
 
 #include <math.h>
 
-/* The time rows of --when have attention nodes of their own, which have no part in the prediction of the event. */
 static bool has_probabilities(const lp_node *node)
 {
-    return (node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_AT ||
-            node->op->id == LP_OP_ATTENTION_CACHED) &&
-           !node->attributes.of_time_rows;
+    return node->op->id == LP_OP_ATTENTION || node->op->id == LP_OP_ATTENTION_AT ||
+           node->op->id == LP_OP_ATTENTION_CACHED;
 }
 
 int lp_attention_node(const lp_graph *graph, int block)

@@ -8,7 +8,7 @@
 #include "backend/backend.h"
 
 /* The index of the attention node of a block, from 0; the number of nodes of the graph if it has no such block. Attention
- * without a softmax (additive_attention) has no probabilities and does not count, nor does that of the time rows of --when. */
+ * without a softmax (additive_attention) has no probabilities and does not count. */
 int lp_attention_node(const lp_graph *graph, int block);
 
 /* Adds factor * p(newest event, i) of one head to weights[i], for every event i of the window. The run has run every node

@@ -55,7 +55,7 @@ static const variant variants[] = {
 };
 
 /* The network of a variant, and random leaves: the same ones for both networks, because these declare the same inputs and parameters. */
-static void start(graph_case *this, const variant *v, bool few_targets, lp_task task, lp_value *outputs[2])
+static void start(graph_case *this, const variant *v, bool few_targets, lp_task task, lp_value **output)
 {
     static const struct {
         int count, lengths[4];
@@ -84,25 +84,21 @@ static void start(graph_case *this, const variant *v, bool few_targets, lp_task 
     graph_case_fill(this, &random);
     for (size_t i = 0; i < this->graph.parameter_size; i++)
         this->parameters[i] = (float)(this->parameters[i] / sqrt(v->dims));
-    outputs[0] = network.logits[0] ? network.logits[0] : network.state;
-    outputs[1] = network.mixture;
+    *output = network.logits[0] ? network.logits[0] : network.state;
 }
 
-static void check_same(const graph_case *this, lp_value *const outputs[2], const graph_result *got,
-                       lp_value *const expected[2], const graph_result *wanted, double bound, const char *what)
+static void check_same(const graph_case *this, const lp_value *output, const graph_result *got, const lp_value *expected,
+                       const graph_result *wanted, double bound, const char *what)
 {
-    for (int i = 0; i < 2; i++) {
-        const double *a = outputs[i] ? got->values[outputs[i]->id] : NULL;
-        const double *b = outputs[i] ? wanted->values[expected[i]->id] : NULL;
-        int count = outputs[i] ? graph_case_elements(this, outputs[i]) : 0;
-        double largest = 0.1;
-        for (int k = 0; k < count; k++)
-            largest = fmax(largest, fabs(b[k]));
-        for (int k = 0; k < count; k++)
-            if (!(fabs(a[k] - b[k]) <= bound * largest))
-                fail_msg("%s: element %d of output %d is %.9g, should be %.9g within %.3g", what, k, i, a[k], b[k],
-                         bound * largest);
-    }
+    const double *a = got->values[output->id], *b = wanted->values[expected->id];
+    int count = graph_case_elements(this, output);
+    double largest = 0.1;
+    for (int k = 0; k < count; k++)
+        largest = fmax(largest, fabs(b[k]));
+    for (int k = 0; k < count; k++)
+        if (!(fabs(a[k] - b[k]) <= bound * largest))
+            fail_msg("%s: element %d of the output is %.9g, should be %.9g within %.3g", what, k, a[k], b[k],
+                     bound * largest);
 }
 
 static void check_variant(const variant *v, lp_task task)
@@ -113,14 +109,14 @@ static void check_variant(const variant *v, lp_task task)
     } precisions[] = {{LP_PRECISION_FP32, 1e-5}, {LP_PRECISION_TF32, 1e-2}, {LP_PRECISION_BF16, 1e-1}};
     graph_case all, few;
     graph_result wanted, got;
-    lp_value *outputs[2], *expected[2];
+    lp_value *output, *expected;
     char what[200];
     int length =
         snprintf(what, sizeof what, "%s, %d dims, %d blocks, %d heads", v->model, v->dims, v->blocks, v->heads);
     for (int i = 0; v->options[i]; i++)
         length += snprintf(what + length, sizeof what - (size_t)length, ", %s", v->options[i]);
-    start(&all, v, false, task, expected);
-    start(&few, v, true, task, outputs);
+    start(&all, v, false, task, &expected);
+    start(&few, v, true, task, &output);
     int found = 0;
     for (int i = 0; i < few.graph.node_count; i++)
         found += few.graph.nodes[i]->op->id == LP_OP_ATTENTION_AT;
@@ -133,17 +129,17 @@ static void check_variant(const variant *v, lp_task task)
     assert_memory_equal(few.parameters, all.parameters, all.graph.parameter_size * sizeof(double));
     graph_case_run(&all, sizeof(double), lp_reference_kernels_double, &wanted);
     graph_case_run(&few, sizeof(double), lp_reference_kernels_double, &got);
-    check_same(&few, outputs, &got, expected, &wanted, 1e-11, what);
+    check_same(&few, output, &got, expected, &wanted, 1e-11, what);
     graph_result_clear(&got);
     for (int level = 0; lp_cpu_level_name(level); level++) {
         graph_case_run(&few, sizeof(float), lp_cpu_level_kernels(level), &got);
-        check_same(&few, outputs, &got, expected, &wanted, 1e-5, what);
+        check_same(&few, output, &got, expected, &wanted, 1e-5, what);
         graph_result_clear(&got);
     }
     for (int i = 0; device && i < 3; i += small_effort(1, 2)) {
         few.precision = precisions[i].precision;
         graph_case_run_on(&few, device, 40 * i, 2, &got);
-        check_same(&few, outputs, &got, expected, &wanted, precisions[i].bound, what);
+        check_same(&few, output, &got, expected, &wanted, precisions[i].bound, what);
         graph_result_clear(&got);
     }
     graph_result_clear(&wanted);

@@ -18,8 +18,6 @@ static const lp_extent extent = {.rows = {[LP_ROWS_TOKENS] = 101,
                                           [LP_ROWS_TARGETS] = 67,
                                           [LP_ROWS_LABELS] = 61,
                                           [LP_ROWS_ITEMS] = 41,
-                                          [LP_ROWS_TIME_TOKENS] = 53,
-                                          [LP_ROWS_TIME_TARGETS] = 43,
                                           [LP_ROWS_PAST] = 37},
                                  .pairs = 1009,
                                  .longest = 31};

@@ -329,7 +329,7 @@ static void check_window(const window_case *this, const lp_batch *batch, const l
 static void check_batch(const window_case *this, const lp_batch *batch, const lp_windows *list, int64_t first,
                         int count, bool known)
 {
-    int window = 0, token = 0, time_targets = 0;
+    int window = 0, token = 0;
     row_counts counts = {0};
     CHECK(batch->windows == count && batch->shard_window[0] == 0 && batch->shard_token[0] == 0);
     for (int shard = 0; shard < batch->shard_count; shard++) {
@@ -343,17 +343,9 @@ static void check_batch(const window_case *this, const lp_batch *batch, const lp
             check_window(this, batch, wanted, shard, token, known, &counts);
             token += wanted->count;
         }
-        int learn = (int)ceil(batch->time_fraction * (window - batch->shard_window[shard])), targets = 0;
-        for (int a = batch->shard_targets[shard]; a < counts.targets; a++)
-            targets += batch->target_position[a] < segment[learn];
-        CHECK(batch->shard_time_tokens[shard] == segment[learn] && batch->shard_time_targets[shard] == targets);
-        CHECK(segment[learn] <= lp_batch_shard_time_tokens(batch));
-        time_targets += targets;
         int tokens = batch->shard_token[shard + 1] - batch->shard_token[shard];
         CHECK(tokens >= 0 && tokens <= lp_batch_shard_tokens(batch));
     }
-    CHECK(batch->time_targets == time_targets);
-    CHECK(!time_targets || fabsf(batch->time_share * (float)time_targets - (float)batch->targets) < 1e-3f);
     CHECK(window == count && token == batch->tokens && counts.targets == batch->targets);
     CHECK(counts.labels == batch->labels && batch->shard_labels[batch->shard_count] == counts.labels);
     CHECK(batch->shard_window[batch->shard_count] == count && batch->shard_token[batch->shard_count] == token);
@@ -376,10 +368,7 @@ static void batches(void **state)
         assert_int_equal(lp_windows_training(&list, &this.targets, 1, 0, NULL), LAPSE_OK);
         lp_windows_shuffle(&list, 1, 0);
         assert_int_equal(lp_batch_init(&batch, windows, this.targets.context, shards, 0, NULL), LAPSE_OK);
-        lp_batch_inputs inputs = {.target_gap = true,
-                                  .season = &season,
-                                  .season_floor = 0.5,
-                                  .time_fraction = (1 + lp_random_below(&this.random, 4)) / 4.0};
+        lp_batch_inputs inputs = {.target_gap = true, .season = &season, .season_floor = 0.5};
         assert_int_equal(lp_batch_init_inputs(&batch, inputs, NULL), LAPSE_OK);
         int64_t before = lp_memory_count();
         for (int64_t first = 0; first < list.count; first += windows) {
@@ -438,7 +427,7 @@ static void out_of_memory(void **state)
             assert_string_equal(error.message, "out of memory: a batch needs 0.6 MB");
     }
     lp_memory_fail_at(0);
-    assert_int_equal(n, 23); /* eighteen arrays and three fields */
+    assert_int_equal(n, 21); /* sixteen arrays and three fields */
     lp_batch_clear(&batch);
     lapse_dataset_close(dataset);
 }

@@ -75,7 +75,7 @@ typedef struct attention_task {
     bool aligned;                                /* parts of heads are copied by 2 floats, those of the basis by 4 */
     attention_result results[5];                 /* out, time out; or gradients: query, key, value, time query, basis */
     float *lse;                                  /* attention writes it, its gradient reads it */
-    const float *dlse, *out, *time_out;          /* of the gradient; dlse NULL: the log-sum-exp has none */
+    const float *out, *time_out;                 /* of the gradient */
     lp_cuda_copy time_out_copy;                  /* instead of time_out */
     float2 *row_stats;                           /* [T x H]: lse log2 e, and delta (cuda_attention_gradient.cu) */
     uint32_t *mask;  /* dropout bits [T x H x mask_stride], with one readable word before and after */

@@ -1,7 +1,7 @@
 /* cuda_attention_gradient.cu: gradient of causal attention; no score matrix and no atomics, so results are
  * deterministic.
  *
- * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q - dlse_q:
+ * With p the probabilities, f the dropout factor, and delta_q = dout_q . out_q + dtime_out_q . time_out_q:
  *
  *     dp(q, i) = dout_q . value_i + dtime_out_q . basis_i
  *     ds(q, i) = p (f dp - delta_q)
@@ -90,7 +90,7 @@ __global__ void __launch_bounds__(THREADS, 5) compute_delta(const __grid_constan
     for (int offset = 4; offset > 0; offset >>= 1)
         sum += __shfl_xor_sync(0xFFFFFFFFu, sum, offset);
     if (valid && (threadIdx.x & 7) == 0)
-        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum - (task.dlse ? task.dlse[i] : 0));
+        task.row_stats[i] = make_float2(task.lse[i] * TILE_LOG2_E, sum);
 }
 
 /* ---- pairs of a query and a key ------------------------------------------------------------------------------ */
@@ -409,7 +409,6 @@ void lp_cuda_attention_gradient(const lp_node *node, const lp_cuda_run *run)
         task.results[i] = attention_result_of(node, run, i, i < 4 ? task.heads : 1);
     int tokens = lp_cuda_largest(run, node->inputs[0]);
     task.lse = (float *)LP_INPUT(5);
-    task.dlse = LP_INPUT(10);
     task.out = LP_INPUT(6);
     task.time_out = LP_INPUT(8);
     task.time_out_copy = lp_cuda_copy_from(run, node, 8);

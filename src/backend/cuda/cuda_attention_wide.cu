@@ -30,7 +30,7 @@ typedef struct wide_task {
     const float *query, *key, *value, *time_query, *basis;
     float *lse; /* [T x heads]: attention writes it */
     float *out, *time_out;
-    const float *dout, *dtime_out, *dlse; /* of the gradient */
+    const float *dout, *dtime_out; /* of the gradient */
     float *delta;                         /* [T x heads] */
     float *dquery, *dkey, *dvalue, *dtime_query, *dbasis;
     int adds[5]; /* by output of the gradient */
@@ -134,7 +134,7 @@ __global__ void __launch_bounds__(THREADS) wide_query_gradient(const __grid_cons
     auto row = [&](const float *matrix, int cols) { return row_of(task, matrix, query, head, cols); };
     float delta = lane_dot(row(task.dout, task.cols), row(task.out, task.cols), task.cols) +
                   lane_dot(row(task.dtime_out, task.extra), row(task.time_out, task.extra), task.extra);
-    delta = lp_warp_sum(delta) - (task.dlse ? *row(task.dlse, 1) : 0);
+    delta = lp_warp_sum(delta);
     if (threadIdx.x == 0)
         *row_of(task, task.delta, query, head, 1) = delta;
     for (int i = (int)threadIdx.x / 32; i < keys; i += WARPS) {
@@ -242,7 +242,6 @@ void launch_gradient(const lp_node *node, const lp_cuda_run *run)
     task.dout = LP_INPUT(7);
     task.time_out = (float *)LP_INPUT(8);
     task.dtime_out = LP_INPUT(9);
-    task.dlse = LP_INPUT(10);
     task.dquery = LP_OUTPUT(0);
     task.dkey = LP_OUTPUT(1);
     task.dvalue = LP_OUTPUT(2);

@@ -44,9 +44,6 @@ lapse_status lp_batch_init(lp_batch *batch, int windows, int context, int shards
     batch->shard_token = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_token);
     batch->shard_targets = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_targets);
     batch->shard_labels = array_new(batch, (size_t)shards + 1, sizeof *batch->shard_labels);
-    batch->shard_time_tokens = array_new(batch, (size_t)shards, sizeof *batch->shard_time_tokens);
-    batch->shard_time_targets = array_new(batch, (size_t)shards, sizeof *batch->shard_time_targets);
-    batch->time_fraction = 1;
     if (!batch->failed)
         return LAPSE_OK;
     lp_batch_clear(batch);
@@ -78,12 +75,6 @@ lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared
 lapse_status lp_batch_init_inputs(lp_batch *batch, lp_batch_inputs inputs, lapse_error *error)
 {
     size_t tokens = (size_t)batch->capacity_windows * (size_t)batch->context;
-    batch->from_last_event = inputs.from_last_event;
-    batch->time_fraction = inputs.time_fraction;
-    if (inputs.time_fraction < 1)
-        batch->time_token = array_new(batch, (size_t)lp_batch_shard_tokens(batch), sizeof *batch->time_token);
-    for (int32_t i = 0; batch->time_token && i < lp_batch_shard_tokens(batch); i++)
-        batch->time_token[i] = i;
     if (inputs.target_gap)
         batch->target_gap = array_new(batch, tokens, sizeof *batch->target_gap);
     batch->season = inputs.season;
@@ -114,12 +105,6 @@ static int largest_shard(const lp_batch *batch)
     return (batch->capacity_windows + batch->shard_count - 1) / batch->shard_count;
 }
 
-/* How many of the windows of a shard learn the time: at least one. */
-static int time_windows(const lp_batch *batch, int windows)
-{
-    return (int)ceil(batch->time_fraction * windows);
-}
-
 int lp_batch_shard_tokens(const lp_batch *batch)
 {
     return largest_shard(batch) * batch->context;
@@ -128,11 +113,6 @@ int lp_batch_shard_tokens(const lp_batch *batch)
 int lp_batch_shard_targets(const lp_batch *batch)
 {
     return largest_shard(batch) * batch->window_targets;
-}
-
-int lp_batch_shard_time_tokens(const lp_batch *batch)
-{
-    return time_windows(batch, largest_shard(batch)) * batch->context;
 }
 
 static void shift_times(const double *time, double last, size_t count, double *out)
@@ -240,7 +220,7 @@ static void add_window(lp_batch *batch, const lp_window *window, shard_start sha
     const double *time = targets->dataset->time + window->first;
     const int32_t *type = columns->type + window->first;
     bool open = lp_target_is_open(targets, window->sequence, window->first + window->count);
-    double last = target_known && !open && !batch->from_last_event ? time[window->count] : time[window->count - 1];
+    double last = target_known && !open ? time[window->count] : time[window->count - 1];
     size_t token = (size_t)batch->tokens, count = (size_t)window->count;
     for (int f = 0; f < columns->field_count; f++)
         memcpy((char *)batch->field[f] + token * FIELD_SIZE,
@@ -312,14 +292,13 @@ static void check_shard(const lp_batch *batch, int shard)
     LP_ASSERT(tokens <= lp_batch_shard_tokens(batch) && targets <= lp_batch_shard_targets(batch));
     LP_ASSERT(ascends(batch->target_position + target, targets, tokens));
     LP_ASSERT(ascends(batch->label_row + label, labels, targets));
-    LP_ASSERT(batch->shard_time_tokens[shard] <= tokens && batch->shard_time_targets[shard] <= targets);
     LP_ASSERT(times_ascend(batch, shard));
 }
 
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
                    bool target_known, const lp_event_columns *columns)
 {
-    batch->tokens = batch->windows = batch->targets = batch->labels = batch->time_targets = 0;
+    batch->tokens = batch->windows = batch->targets = batch->labels = 0;
     int shards = batch->shard_count;
     for (int shard = 0; shard < shards; shard++) {
         int begin = shard_begin(count, shard, shards), end = shard_begin(count, shard + 1, shards);
@@ -327,8 +306,6 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
         batch->shard_token[shard] = batch->tokens;
         batch->shard_targets[shard] = batch->targets;
         batch->shard_labels[shard] = batch->labels;
-        batch->shard_time_tokens[shard] = batch->shard_time_targets[shard] = 0;
-        int learn = time_windows(batch, end - begin);
         shard_start start = {batch->tokens, batch->targets};
         int32_t *segment = batch->segment + begin + shard;
         *segment++ = 0;
@@ -337,12 +314,7 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
                 prefetch_window(&list->windows[first + w + AHEAD], targets, columns);
             add_window(batch, &list->windows[first + w], start, targets, target_known, columns);
             *segment++ = batch->tokens - start.token;
-            if (w - begin + 1 == learn) {
-                batch->shard_time_tokens[shard] = batch->tokens - start.token;
-                batch->shard_time_targets[shard] = batch->targets - start.target;
-            }
         }
-        batch->time_targets += batch->shard_time_targets[shard];
     }
     batch->shard_window[shards] = count;
     batch->shard_token[shards] = batch->tokens;
@@ -350,5 +322,4 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
     batch->shard_labels[shards] = batch->labels;
     for (int shard = 0; shard < shards; shard++)
         check_shard(batch, shard);
-    batch->time_share = batch->time_targets ? (float)batch->targets / (float)batch->time_targets : 0;
 }

@@ -46,14 +46,6 @@ typedef struct lp_batch {
     int *shard_token;     /* [shards + 1] */
     int *shard_targets;   /* [shards + 1] */
     int *shard_labels;    /* [shards + 1] */
-    double time_fraction; /* part of a shard's windows, its first ones, that learn the time of the next event; 1: all */
-    int time_targets;     /* of these windows */
-    int *shard_time_tokens;  /* [shards] */
-    int *shard_time_targets; /* [shards] */
-    int32_t *time_token;     /* [tokens of a shard]: 0, 1, ...; NULL where the fraction is 1 */
-    float time_share;        /* targets / time_targets */
-    double no_lag;           /* 0: the lag of an event to itself */
-    bool from_last_event;    /* times are relative to the window's last event, not to its last query time */
     const lp_season *season; /* of target_season, with the floor of its gaps in seconds */
     double season_floor;
 
@@ -90,10 +82,9 @@ void lp_batch_clear(lp_batch *batch);
  * `types` items. Call once, after init. */
 lapse_status lp_batch_init_vocabulary(lp_batch *batch, int negatives, int shared, int64_t types, lapse_error *error);
 
-/* The largest shard in tokens, in targets, and in tokens of the windows that learn the time. */
+/* The largest shard in tokens, and in targets. */
 int lp_batch_shard_tokens(const lp_batch *batch);
 int lp_batch_shard_targets(const lp_batch *batch);
-int lp_batch_shard_time_tokens(const lp_batch *batch);
 
 /* Fills the batch with `count` windows of the list from `first` on. */
 void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int count, const lp_targets *targets,
@@ -102,8 +93,6 @@ void lp_batch_fill(lp_batch *batch, const lp_windows *list, int64_t first, int c
 /* The inputs that only some networks read. */
 typedef struct lp_batch_inputs {
     bool target_gap, sequence_id, gap, target_gap_input, position_from_end;
-    bool from_last_event; /* of networks that must not know the target time */
-    double time_fraction; /* of networks that learn the time from a part of the windows; otherwise 1 */
     const lp_season
         *season; /* of networks that read target_season, with the shortest gap that counts; otherwise NULL */
     double season_floor;
@@ -120,8 +109,6 @@ static inline lp_batch_inputs lp_batch_inputs_of(const lp_batch *batch)
                              .gap = batch->gap != NULL,
                              .target_gap_input = batch->target_gap_input != NULL,
                              .position_from_end = batch->position_from_end != NULL,
-                             .from_last_event = batch->from_last_event,
-                             .time_fraction = batch->time_fraction,
                              .season = batch->season,
                              .season_floor = batch->season_floor};
 }

@@ -176,7 +176,7 @@ static void forward(const lp_node *node, const lp_run *run, const part *p)
 
 void LP_FAST(attention)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
+    for (int s = 0, segments = run->segments; s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
             prepare_scratch(&p);
@@ -222,10 +222,9 @@ void LP_FAST(attention_at)(const lp_node *node, const lp_run *run)
 /* ---------------------------------------------------------------------------------------------- gradient ----- */
 
 /* Replaces a row of scores by probabilities after dropout, and the gradients of the probabilities by those of the scores,
- * with zeros from count to wide. dlog_sum: gradient of the row's log-sum-exp. */
+ * with zeros from count to wide. */
 static void softmax_row_gradient(float *restrict row, float *restrict drow, int count, int wide,
-                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float dlog_sum,
-                                 float scale)
+                                 const uint16_t *restrict bits, uint32_t threshold, float log_sum, float scale)
 {
     float survival = (float)(65536.0 / (65536.0 - threshold));
     int length = fast_padded(count);
@@ -240,7 +239,7 @@ static void softmax_row_gradient(float *restrict row, float *restrict drow, int 
         }
         fast_multiply_add(&sum, fast_load(row + i), fast_load(drow + i));
     }
-    float delta = fast_lanes_sum(&sum) - dlog_sum;
+    float delta = fast_lanes_sum(&sum);
 #pragma omp simd
     for (int i = 0; i < length; i++) {
         drow[i] = scale * row[i] * (drow[i] - delta);
@@ -256,7 +255,6 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
     uint32_t threshold = lp_dropout_threshold(node->attributes.rate);
     matrix dout = slice(node, run, 7, p), dtime_out = slice(node, run, 9, p);
     const float *log_sum = INPUT(5) + (size_t)p->first * p->heads + p->number;
-    const float *dlog_sum = node->inputs[10] ? INPUT(10) + (size_t)p->first * p->heads + p->number : NULL;
     float *dscores = p->dscores + (size_t)from * p->stride;
     const uint16_t *bits = p->bits;
     int stride, count = to - from;
@@ -273,7 +271,7 @@ static void backward_block(const lp_node *node, const lp_run *run, const part *p
         int keys_end = key_block_end(p, q / ROWS * ROWS),
             wide = to > keys_end ? to : keys_end; /* read by backward_keys */
         softmax_row_gradient(p->scores + (size_t)q * p->stride, p->dscores + (size_t)q * p->stride, q + 1, wide, bits,
-                             threshold, log_sum[at], dlog_sum ? dlog_sum[at] : 0, p->scale);
+                             threshold, log_sum[at], p->scale);
         bits += threshold ? fast_padded(q + 1) : 0;
     }
     matrix rows = {dscores, p->stride, false};
@@ -313,7 +311,7 @@ static void backward_keys(const lp_node *node, const lp_run *run, const part *p,
 
 void LP_FAST(attention_gradient)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
+    for (int s = 0, segments = run->segments; s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             part p = part_of(node, run, s, number);
             prepare_scratch(&p);

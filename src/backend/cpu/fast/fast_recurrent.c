@@ -37,7 +37,7 @@ static void shift_rows(const lp_run *run, int segments, const float *x, int cols
 
 void LP_FAST(shift_rows)(const lp_node *node, const lp_run *run)
 {
-    shift_rows(run, lp_run_segments(run, node->inputs[0]), INPUT(0), node->outputs[0]->cols,
+    shift_rows(run, run->segments, INPUT(0), node->outputs[0]->cols,
                (int)node->attributes.shift, ADDED(0), OUTPUT(0));
 }
 

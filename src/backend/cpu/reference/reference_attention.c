@@ -2,7 +2,6 @@
 #include "backend/cpu/reference/reference.h"
 
 #define lp_lanes_sum(x) (x)
-#include "formula/attend_self.h"
 
 #include <string.h>
 
@@ -85,7 +84,7 @@ static void forward_query(const lp_node *node, const lp_run *run, const head *h,
 
 void LP_REFERENCE(attention)(const lp_node *node, const lp_run *run)
 {
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
+    for (int s = 0, segments = run->segments; s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
@@ -117,8 +116,6 @@ static void backward_query(const lp_node *node, const lp_run *run, const head *h
     real delta = dot(dout + mine, out + mine, h->cols);
     if (basis)
         delta += dot(dtime_out + mine_extra, time_out + mine_extra, h->extra);
-    if (node->inputs[10])
-        delta -= INPUT(10)[(size_t)q * h->heads + h->number];
     for (int i = first; i <= q; i++) {
         size_t other = (size_t)i * h->stride + h->number * h->cols, other_extra = (size_t)i * h->extra;
         real p = (real)exp((double)(score(node, run, h, q, i) - log_sum)), f = factor(node, run, h, q, i - first);
@@ -148,54 +145,10 @@ void LP_REFERENCE(attention_gradient)(const lp_node *node, const lp_run *run)
     for (int i = 0; i < node->op->output_count; i++)
         if (node->outputs[i] && !(node->accumulate >> i & 1))
             memset(lp_run_data(run, node->outputs[i]), 0, lp_run_size(run, node->outputs[i]) * sizeof(real));
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
+    for (int s = 0, segments = run->segments; s < segments; s++)
         for (int number = 0; number < node->attributes.heads; number++) {
             head h = head_of(node, number);
             for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
                 backward_query(node, run, &h, run->segment[s], q);
         }
-}
-
-/* ------------------------------------------------------------------------------------------------- join ------ */
-
-static void join_rows(const lp_node *node, const lp_run *run, const lp_self_join *join)
-{
-    for (int s = 0, segments = lp_run_segments(run, node->inputs[0]); s < segments; s++)
-        for (int q = run->segment[s]; q < run->segment[s + 1]; q++)
-            for (int number = 0; number < join->heads; number++)
-                lp_attend_self_row(join, (int64_t)q * join->heads + number, q == run->segment[s],
-                                   q + 1 == run->segment[s + 1], 0, 1);
-}
-
-static lp_self_join join_of(const lp_node *node, const lp_run *run)
-{
-    int heads = node->attributes.heads;
-    return (lp_self_join){.heads = heads,
-                          .cols = node->inputs[0]->cols / heads,
-                          .scale = (real)node->attributes.scale,
-                          .query = INPUT(0),
-                          .key = INPUT(1),
-                          .value = INPUT(2),
-                          .out = INPUT(3),
-                          .log_sum = INPUT(4)};
-}
-
-void LP_REFERENCE(attend_self)(const lp_node *node, const lp_run *run)
-{
-    lp_self_join join = join_of(node, run);
-    join.joined = OUTPUT(0);
-    join_rows(node, run, &join);
-}
-
-void LP_REFERENCE(attend_self_gradient)(const lp_node *node, const lp_run *run)
-{
-    lp_self_join join = join_of(node, run);
-    join.dy = INPUT(5);
-    join.dquery = OUTPUT(0);
-    join.dkey = OUTPUT(1);
-    join.dvalue = OUTPUT(2);
-    join.dout = OUTPUT(3);
-    join.dlog_sum = OUTPUT(4);
-    join.accumulate = (uint32_t)node->accumulate;
-    join_rows(node, run, &join);
 }

@@ -7,7 +7,7 @@ typedef real (*element)(const lp_token_window *w, int i);
 static void run_window(const lp_node *node, const lp_run *run, const lp_value *like, element of)
 {
     lp_token_window w = lp_window_of(node, like);
-    int width = node->outputs[0]->cols, segments = lp_run_segments(run, node->outputs[0]);
+    int width = node->outputs[0]->cols, segments = run->segments;
     real *y = OUTPUT(0); /* [T x width] */
     for (int i = 0; i < 3; i++)
         w.in[i] = INPUT(i);
