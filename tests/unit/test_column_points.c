@@ -34,13 +34,11 @@ static void record_column(const guesser *g, int64_t i)
     }
     lp_buffer_print(&record, " ids %d", looks_like_ids(g, i));
     for (int64_t j = 0; j < g->table.count; j++) {
-        double points = 0, sorted = 0;
+        double points = 0;
         bool same = false;
         if (j != i)
             assert_true(pair_points(g, i, j, &points) && equivalent(g, i, j, &same));
-        if (g->table.columns[j].time)
-            assert_true(lp_column_sorted(v, &g->table.columns[j], g->table.rows, &sorted));
-        lp_buffer_print(&record, " %.4f,%.4f,%d%d%d", points, sorted, same, comes_before(g, i, j), is_day_of(g, i, j));
+        lp_buffer_print(&record, " %.4f,%d%d%d", points, same, comes_before(g, i, j), is_day_of(g, i, j));
     }
     lp_buffer_print(&record, "\n");
 }
