@@ -33,13 +33,18 @@ endif()
 # Compute capabilities for which the plugin has machine code. It also has PTX of 8.0 and 9.0, which the driver compiles for other
 # devices when the plugin is first used there.
 set(LAPSE_CUDA_ARCHITECTURES 90 CACHE STRING "compute capabilities with machine code of their own, such as 80;90;100;120")
-set(LAPSE_CUDA_PTX 80 90)
+set(LAPSE_CUDA_PTX 80 90 CACHE STRING "compute capabilities with PTX")
 foreach(architecture ${LAPSE_CUDA_ARCHITECTURES})
   if(NOT architecture MATCHES "^[0-9]+$" OR architecture LESS 80)
     message(FATAL_ERROR "LAPSE_CUDA_ARCHITECTURES has ${architecture}, but the plugin needs compute capability 8.0 or later: 80;90;100;120")
   endif()
 endforeach()
 set(CMAKE_CUDA_ARCHITECTURES OFF)
+# The latest: without code for 9.0, a launch must not depend on instructions that the code lacks (LP_LAUNCH_PDL).
+set(latest ${LAPSE_CUDA_ARCHITECTURES} ${LAPSE_CUDA_PTX})
+list(SORT latest COMPARE NATURAL ORDER DESCENDING)
+list(GET latest 0 latest)
+set_property(SOURCE src/backend/cuda/cuda_device.cu APPEND PROPERTY COMPILE_DEFINITIONS LP_CUDA_CODE=${latest})
 # Files with products by warpgroups (cuda_product_wide.h) are compiled for 9.0 with the instructions that only it has, and without
 # them for other devices.
 set(LAPSE_CUDA_WIDE src/backend/cuda/cuda_linear.cu src/backend/cuda/cuda_outer.cu src/backend/cuda/cuda_softmax_loss.cu)

@@ -22,6 +22,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
     list(APPEND wrappers ${CMAKE_CURRENT_BINARY_DIR}/emulated/${name}.cpp)
   endforeach()
   set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_backend.cpp APPEND PROPERTY COMPILE_DEFINITIONS ${LAPSE_INTERFACE})
+  set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_device.cpp APPEND PROPERTY COMPILE_DEFINITIONS LP_CUDA_CODE=90)
   add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/assert.c src/base/error.c
     src/base/spill.c src/base/text.c src/base/wording.c
     src/base/memory.c src/base/threads.c)

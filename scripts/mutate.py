@@ -13,7 +13,7 @@
 --build-only   ends after the build
 --built        takes the build of an earlier call, also on a machine without a compiler
 
-The files of src and cli are changed, but not GPU kernels, in a copy. mutate_source.py says what changes. One build
+The files of src and cli are changed, but not plugins (GPU kernels, MPI), in a copy. mutate_source.py says what changes. One build
 has all of them, and an environment variable chooses one. Each test runs once without a change; so it is known how long it takes and
 which places it enters. Then each change is judged by the tests that enter its place, the shortest first, until one fails: unit tests,
 commands, the Python package and failure injection as `./run test quick` runs them, but no emulated GPU kernels.
@@ -62,7 +62,7 @@ def sources():
     """The C files that are changed: {path: text}."""
     files = git("ls-files", "--cached", "--others", "--exclude-standard", "src", "cli").split("\n")
     return {f: open(os.path.join(ROOT, f)).read() for f in sorted(files)
-            if f.endswith(".c") and "/cuda/" not in f and os.path.exists(os.path.join(ROOT, f))}
+            if f.endswith(".c") and "/cuda/" not in f and "/mpi/" not in f and os.path.exists(os.path.join(ROOT, f))}
 
 
 def copy_tree(skipped):

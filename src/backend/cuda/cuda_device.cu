@@ -33,7 +33,7 @@ cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *nam
     config.dynamicSmemBytes = shared_bytes;
     config.stream = device->streams[device->current];
     config.attrs = &attribute;
-    config.numAttrs = pdl && device->capability >= 90;
+    config.numAttrs = pdl && device->capability >= 90 && LP_CUDA_CODE >= 90;
     if (shared_bytes > 48 * 1024) {
         lp_cuda_check(
             device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes), name);
