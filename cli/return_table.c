@@ -16,8 +16,10 @@ static void add_score(cli_table *table, const lapse_return_score *score)
 {
     cli_table_add(table, "%s", score->name);
     cli_table_add(table, "%.4f", score->brier);
-    cli_table_add(table, score->brier_low < score->brier_high ? "%.4f to %.4f" : "", score->brier_low,
-                  score->brier_high);
+    if (score->brier_low < score->brier_high)
+        cli_table_add(table, "%.4f to %.4f", score->brier_low, score->brier_high);
+    else
+        cli_table_add(table, "%s", "");
     cli_table_add(table, "%.4f", score->log_loss);
     cli_table_add(table, "%s", cli_percent(score->mean, 1).text);
 }

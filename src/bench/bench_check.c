@@ -269,19 +269,20 @@ static void round_to(double *data, size_t count, double unit)
     }
 }
 
-/* Products round their operands: the weights, and inputs of the network. Hidden units may then lie on the other side of relu's 0. */
+/* Products round their operands: weights, tables, and inputs of the network. Hidden units may then lie on the other side of relu's 0. */
 static void round_operands(reference *r, const lp_trainer *trainer, double unit)
 {
     const lp_graph *graph = &trainer->network.graph;
     lp_run run = lp_runner_shard(&trainer->batch, 0);
+    for (int i = 0; i < graph->parameter_count; i++) {
+        const lp_value *value = graph->parameters[i].value;
+        if (value->rows > 1 && value->cols > 1)
+            round_to(r->parameters + value->offset, (size_t)value->rows * (size_t)value->cols, unit);
+    }
     for (int i = 0; i < graph->node_count; i++) {
-        for (int k = 0; k < 2 && graph->nodes[i]->op->id == LP_OP_LINEAR; k++) {
-            const lp_value *value = graph->nodes[i]->inputs[k];
-            if (value->storage == LP_STORAGE_PARAMETER)
-                round_to(r->parameters + value->offset, (size_t)value->rows * (size_t)value->cols, unit);
-            else if (value->storage == LP_STORAGE_INPUT)
-                round_to(r->inputs[value->slot], (size_t)lp_run_rows(&run, value) * (size_t)value->cols, unit);
-        }
+        const lp_value *value = graph->nodes[i]->inputs[0];
+        if (graph->nodes[i]->op->id == LP_OP_LINEAR && value->storage == LP_STORAGE_INPUT)
+            round_to(r->inputs[value->slot], (size_t)lp_run_rows(&run, value) * (size_t)value->cols, unit);
     }
 }
 
@@ -320,7 +321,7 @@ static lapse_status rounding_changes(reference *r, const lp_trainer *trainer, co
 /* The maximum over all parameters of the root mean square of the error, relative to that of the gradient; *name is the
  * parameter's. A mean, because a single token whose hidden unit is rounded to the other side of relu's 0 changes single
  * elements by much. The scale is at least a fraction of the median parameter's: the gradient of a key bias is a sum of
- * terms that cancel, and consists of rounding errors. It is also larger where rounding changes the gradient by more. The
+ * terms that cancel, and consists of rounding errors; all do where every target is the only item. It is also larger where rounding changes the gradient by more. The
  * gradient of the periods adds the errors of all phases times their distance in time (docs/cuda.md): on tensor cores its error may be
  * five times as large, and is divided by that. Infinite where a gradient is not finite. */
 static double compare(const reference *r, const lp_trainer *trainer, const result *got, double allowed,
@@ -335,7 +336,7 @@ static double compare(const reference *r, const lp_trainer *trainer, const resul
             got->sizes[count++] = root_mean_square(&one, false);
     }
     qsort(got->sizes, (size_t)count, sizeof *got->sizes, by_size);
-    double least = fmax(0.1 * got->sizes[count / 2], 1e-30);
+    double least = fmax(0.1 * got->sizes[count / 2], 1e-5 * fabs((double)lp_trainer_loss_gradient(trainer)));
     for (int i = 0; i < all; i++) {
         if (of_sampler(trainer, i))
             continue;

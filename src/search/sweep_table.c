@@ -225,6 +225,7 @@ lapse_status lp_sweep_test(lapse_sweep *sweep, lapse_error *error)
 lapse_status lapse_sweep_test(const lapse_sweep *sweep, int row, int other, int metric, lapse_mean *difference, double *p,
                               lapse_error *error)
 {
+    LP_REQUIRE(error, sweep, difference, p);
     int one = chosen_cell(sweep, row), two = chosen_cell(sweep, other);
     lp_paired paired;
     if (one < 0 || two < 0 || metric < 0 || metric >= metric_count(sweep))

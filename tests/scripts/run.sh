@@ -50,7 +50,7 @@ expect "modules: a clean tree" " (0)" "$got ($?)"
 got=$("$root/scripts/check_modules.sh" "$root")
 expect "modules: this tree" " (0)" "$got ($?)"
 
-modules="base formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search"
+modules="base comm formula data/dataset data/import data/batch data/check graph backend backend/cpu backend/cuda nn model evaluate train search"
 modules+=" simulate serve inspect bench"
 violation "a later module" src/data/import/new.c '#include "nn/block.h"' \
     'src/data/import/new.c:1: module data/import must not include "nn/block.h": nn is a later module [include]'
@@ -163,7 +163,7 @@ expect "count: the exit status of success" 0 $?
 
 # --------------------------------------------------------------------------------------------------- run ------
 
-expect "run: lists its tasks" "build demo test bench paper lint fuzz mutate python clean" \
+expect "run: lists its tasks" "build demo test bench paper lint fuzz mutate python wheel deb clean" \
     "$(./run | sed -n 's/^  \([a-z]*\) .*/\1/p' | uniq | xargs)"
 got=$(./run nonsense 2>&1 | head -n 1)
 expect "run: an unknown task" "run: unknown task 'nonsense'" "$got"

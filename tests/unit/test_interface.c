@@ -55,6 +55,12 @@ CALL(time_parse, (P(0), P(1), error))
 CALL(time_parse_zone, (P(0), NULL, P(1), error))
 CALL(duration_parse, (P(0), P(1), error))
 CALL(file_write, (P(0), P(1), 1, error))
+CALL(memory_bound_begin, (P(0), 1 << 30, error))
+CALL(comm_new, (P(0), P(1), error))
+CALL(comm_open, (P(0), error))
+CALL(dataset_select, (P(0), P(1), 1, P(2), error))
+CALL(return_evaluate, (P(0), P(1), P(2), P(3), error))
+CALL(sweep_test, (P(0), 0, 1, 0, P(1), P(2), error))
 CALL(train_options_like, (P(0), P(1), P(2), error))
 CALL(compare, (P(0), P(1), P(2), P(3), error))
 CALL(model_record, (P(0), P(1), error))
@@ -136,6 +142,12 @@ static const struct {
     ROW(time_parse_zone, "text [timezone] time"),
     ROW(duration_parse, "text seconds"),
     ROW(file_write, "path data"),
+    ROW(memory_bound_begin, "folder"),
+    ROW(comm_new, "functions comm"),
+    ROW(comm_open, "comm"),
+    ROW(dataset_select, "dataset sequences selected"),
+    ROW(return_evaluate, "model dataset options scores"),
+    ROW(sweep_test, "sweep difference p"),
     ROW(train_options_like, "options model dataset"),
     ROW(compare, "model dataset options comparison"),
     ROW(model_record, "model comparison"),

@@ -488,9 +488,9 @@ static void checkpoints_with_other_categories(void **state)
                          LAPSE_OK);
     const char *path = small_path("checkpoint");
     lapse_model *own = trainer.model;
-    trainer.model = fewer.model;
+    trainer.model = trainer.trained = fewer.model;
     assert_int_equal(lp_checkpoint_save(&trainer, path, NULL), LAPSE_OK);
-    trainer.model = own;
+    trainer.model = trainer.trained = own;
     bool found;
     lapse_error error = {0};
     assert_int_equal(lp_checkpoint_load(&trainer, path, &found, &error), LAPSE_ERROR_FORMAT);

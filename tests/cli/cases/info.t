@@ -152,6 +152,7 @@ $ lapse info data.bin >/dev/full
 $ lapse train data.bin -o net.bin --epochs 3 --dims 8 --batch 4 --seed 3 --threads 1 >/dev/null 2>&1; lapse info net.bin --all --history | sed -n '/^score.epoch/,$p' \
   | sed -E 's/^(commit +).*/\1C/; /\|/s/[0-9]+\.[0-9]+/NNNNNN/; /\|/s/[.o*]+/o/; s/(attention.*) +-?[0-9.]+ +[0-9.]+ %/\1 N N %/; /^ +[0-9]/s/[0-9]\.[0-9]{4}/N/g' | sed '/|/d'
 | score.epoch           3
+| run.status            complete
 | version               0.1.0
 | commit                C
 |
