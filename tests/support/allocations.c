@@ -124,7 +124,7 @@ void *__wrap_aligned_alloc(size_t alignment, size_t size)
         return NULL;
     if (!GUARDED || size > SIZE_MAX / 2)
         return __real_aligned_alloc(alignment, size);
-    char *block = __real_aligned_alloc(alignment, size + REST + sizeof(ending));
+    char *block = __real_aligned_alloc(alignment, (size + REST + sizeof(ending) + alignment - 1) / alignment * alignment);
     if (block)
         fill(block, 0, size);
     live += block != NULL;
