@@ -263,7 +263,7 @@ full)
     step "sanitizers" sanitizers
     step "thread sanitizer" thread_sanitizer
     # About numbers and threads: minutes under valgrind. The sanitizers run them, and others run the same code here.
-    left_out="test_branches test_concurrent test_cpu_level test_inspect test_model test_models test_ops test_recommend test_recurrent test_rmtpp"
+    left_out="test_branches test_concurrent test_cpu_level test_forecast test_inspect test_model test_models test_ops test_recommend test_recurrent test_rmtpp"
     left_out+=" test_select test_session_many test_simulate test_sweep test_train_fields test_train_limits test_when test_zone"
     step "valgrind" under_valgrind
     ;;
