@@ -191,7 +191,7 @@ $ lapse info model.bin | sed -E 's/^(made by +).*/\1V/'
 | settings  --all lists every one by its key
 $ lapse info net.bin --all | grep -E '^run'
 | run.status            complete
-$ timeout --preserve-status -s INT 2 lapse train data.bin -o cut.bin --epochs 100000 --patience 100000 --dims 8 --batch 4 --threads 1 >/dev/null 2>&1; \
+$ timeout --foreground --preserve-status -s INT 2 lapse train data.bin -o cut.bin --epochs 100000 --patience 100000 --dims 8 --batch 4 --threads 1 >/dev/null 2>&1; \
   lapse info cut.bin --all | grep -E '^run'
 | run.status            stopped
 $ lapse info net.bin --all | grep -E '^(dataset|source|version)' | sed -E 's/^(dataset.fingerprint +).*/\1F/'

@@ -97,11 +97,11 @@ $ lapse forecast m.safetensors history.csv --horizon 900y 2>&1 | sed -E 's/[0-9,
 | lapse: the forecast would draw about N events, ...; the limit is 100,000,000. Give a shorter --horizon, fewer --samples, or a higher --max-events
 $ lapse forecast m.safetensors history.csv --horizon 900y >/dev/null 2>&1
 = 2
-$ timeout --preserve-status -s INT 5 lapse forecast m.safetensors history.csv --horizon 20d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
+$ timeout --foreground --preserve-status -s INT 2 lapse forecast m.safetensors history.csv --horizon 20d --samples 1000000 --max-events 0 --threads 1 --top 1 >part.txt; \
   sed -n '3,$p' part.txt
 | partial: stopped with all futures of 0 of 2 histories
 ! lapse: stopped with all futures of 0 of 2 histories; the result is partial, and says so
-$ timeout --preserve-status -s INT 5 lapse forecast m.safetensors history.csv --horizon 9000d --samples 1000000 --max-events 0 --threads 1
+$ timeout --foreground --preserve-status -s INT 2 lapse forecast m.safetensors history.csv --horizon 9000d --samples 1000000 --max-events 0 --threads 1
 ! lapse: stopped with all futures of 0 of 2 histories; there is no result
 = 130
 
