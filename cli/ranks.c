@@ -103,8 +103,11 @@ static void fail(void)
 
 int cli_ranks_end(int status)
 {
-    if (ranks.comm && status != CLI_DONE && status != CLI_INTERRUPTED)
+    bool failed = status != CLI_DONE && status != CLI_INTERRUPTED;
+    if (failed && ranks.comm)
         fail();
+    else if (failed && ranks.size > 1) /* the launcher ends all when the first fails: rank 0 says why, and what it said is forwarded */
+        usleep(ranks.rank > 0 ? 2000000 : 300000);
     lapse_comm_free(ranks.comm);
     ranks.comm = NULL;
     return status;
