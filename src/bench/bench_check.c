@@ -151,6 +151,8 @@ static void add_linear_noise(const lp_run *run, const lp_node *node, lp_random *
  * compute in floats. */
 static void add_noise(const lp_run *run, const lp_node *node, double unit, lp_random *random)
 {
+    if (node->op->id == LP_OP_MAX_ROWS) /* rounds nothing; the gradient finds the row by its equal value */
+        return;
     if (node->op->id == LP_OP_LAYER_NORM_GRADIENT)
         add_norm_noise(run, node, random);
     if (node->op->id == LP_OP_LINEAR)
