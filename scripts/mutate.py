@@ -49,6 +49,17 @@ def git(*arguments):
     return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
 
 
+def tracked(*folders):
+    """The files of the working tree that git does not ignore; where there is no repository, all that are in no folder build*."""
+    if os.path.exists(os.path.join(ROOT, ".git")):
+        return git("ls-files", "--cached", "--others", "--exclude-standard", *folders).split("\n")
+    names = []
+    for folder, inside, files in os.walk(ROOT):
+        inside[:] = [name for name in inside if not name.startswith("build") and name not in (".git", "__pycache__")]
+        names += [os.path.relpath(os.path.join(folder, name), ROOT) for name in files]
+    return [name for name in names if not folders or name.split(os.sep)[0] in folders]
+
+
 def write(path, content):
     """Writes a file if its content differs, so that only what changed is built again."""
     if os.path.exists(path) and open(path, "rb").read() == content:
@@ -60,7 +71,7 @@ def write(path, content):
 
 def sources():
     """The C files that are changed: {path: text}."""
-    files = git("ls-files", "--cached", "--others", "--exclude-standard", "src", "cli").split("\n")
+    files = tracked("src", "cli")
     return {f: open(os.path.join(ROOT, f)).read() for f in sorted(files)
             if f.endswith(".c") and "/cuda/" not in f and "/mpi/" not in f and os.path.exists(os.path.join(ROOT, f))}
 
@@ -68,7 +79,7 @@ def sources():
 def copy_tree(skipped):
     """The working tree, without the sources in `skipped`."""
     wanted = set()
-    for name in git("ls-files", "--cached", "--others", "--exclude-standard").split("\n"):
+    for name in tracked():
         path = os.path.join(ROOT, name)
         if not name or not os.path.isfile(path):
             continue

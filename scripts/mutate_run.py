@@ -92,6 +92,7 @@ def trace_test(test, tree, build):
         test.seconds = time.monotonic() - begin
         reached = open(trace.name, "rb").read()
     test.reached = {i for i, byte in enumerate(reached) if byte}
+    test.differing = {i for i, byte in enumerate(reached) if byte > 1}
     return bool(test.passed) if test.passed is not None else status == 0
 
 
@@ -108,9 +109,9 @@ def trace_all(tests, tree, build, jobs, say):
 
 def judge(number, tests, tree, build):
     """The first test that sees a change, and how many entered the place."""
-    entering = [t for t in tests if number in t.reached]
+    entering = [t for t in tests if number in t.differing]
     for test in entering:
-        status, passed = run_test(test, tree, build, 20 + 8 * test.seconds, number)
+        status, passed = run_test(test, tree, build, 10 + 4 * test.seconds, number)
         if sees(test, status, passed):
             return test.name + (" (timeout)" if status is None else ""), len(entering)
     return None, len(entering)

@@ -233,7 +233,8 @@ def schemata(source, chosen):
     before, after, replaced = {}, {}, {}
     # The outermost opens first and closes last.
     for number, s in sorted(chosen.items(), key=lambda item: item[1].first - item[1].last):
-        on = f"(lp_mutant_reached[{number}] = 1, lp_mutant == {number})"
+        mark, chosen_now = f"lp_mutant_reached[{number}] = 3", f"lp_mutant == {number}"
+        on = f"({mark}, {chosen_now})"
         opening, closing = "", ""
         if s.kind == "constant":
             opening, closing = "(", f" {'+' if s.step > 0 else '-'} {on})"
@@ -247,7 +248,9 @@ def schemata(source, chosen):
             a, b, op = f"lp_a{number}", f"lp_b{number}", tokens[s.op].text
             opening = f"({{ __auto_type {a} = ("
             replaced[s.op] = f") + 0; __auto_type {b} = ("
-            closing = f") + 0; {on} ? {a} {s.becomes} {b} : {a} {op} {b}; }})"
+            differs = f"({a} {s.becomes} {b}) != ({a} {op} {b})"
+            closing = f") + 0; lp_mutant_reached[{number}] |= {differs} ? 3 : 1; " \
+                      f"{chosen_now} ? {a} {s.becomes} {b} : {a} {op} {b}; }})"
         before.setdefault(s.first, []).append(opening)
         after.setdefault(s.last, []).insert(0, closing)
     out, at = [HEAD + "\n#line 1\n"], 0
