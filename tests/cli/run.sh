@@ -14,7 +14,7 @@
 #
 # Seconds and speeds differ from run to run and are replaced by N on both sides. Every command is one test. A case NAME_cuda.t uses the
 # emulated GPU plugin next to the tool. It is skipped if there is no plugin, and under valgrind and sanitizers, which do not support the
-# plugin's stacks. A case NAME_terminal.t uses script(1). It is skipped where there is no pseudo-terminal, as in a chroot without devpts.
+# plugin's stacks. A case NAME_portable.t uses the kernels of any CPU: every digit is the same everywhere. A case NAME_terminal.t uses script(1). It is skipped where there is no pseudo-terminal, as in a chroot without devpts.
 set -u
 export LC_ALL=C
 
@@ -143,6 +143,7 @@ for case_file in "$@"; do
             skip "$case_file" "there is no pseudo-terminal"
         fi
         ;;
+    *_portable.t) LAPSE_CPU_LEVEL=portable OPENBLAS_CORETYPE=Prescott run_case "$case_file" ;;
     *) run_case "$case_file" ;;
     esac
 done

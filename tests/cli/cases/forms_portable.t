@@ -1,6 +1,5 @@
-# Whole results of verbs, as text, JSON and CSV. Fractions of networks differ in the last digits between machines: they are N. Counts and
-# whatever comes from counts alone are exact.
-$ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price --min-events 2 --json | sed -E 's/: -?[0-9]+\.[0-9e+-]+/: N/'
+# Whole results of verbs, as text, JSON and CSV.
+$ lapse import fields.csv -o fields.lapse --event item --action action --field device --number price --min-events 2 --json
 | {
 |   "input": "fields.csv",
 |   "output": "fields.lapse",
@@ -170,59 +169,59 @@ $ lapse train fields.lapse -o two.safetensors --predict both --epochs 1 --dims 4
 | {"epoch": 1, "loss": N, "valid": {"event": {"log_loss": N, "accuracy": N}, "action": {"log_loss": N, "accuracy": N}}, "score": N, "best": true, "seconds": N}
 | {"epoch": 2, "loss": N, "valid": {"event": {"log_loss": N, "accuracy": N}, "action": {"log_loss": N, "accuracy": N}}, "score": N, "best": true, "seconds": N}
 | {"epoch": 3, "loss": N, "valid": {"event": {"log_loss": N, "accuracy": N}, "action": {"log_loss": N, "accuracy": N}}, "score": N, "best": true, "seconds": N}
-$ lapse info two.safetensors --history --json | sed -n '/"history"/,$p' | sed -E 's/: -?[0-9]+\.[0-9e+-]+/: N/'
+$ lapse info two.safetensors --history --json | sed -n '/"history"/,$p'
 |   "history": [
 |     {
 |       "epoch": 1,
-|       "loss": N,
+|       "loss": 1.29654202,
 |       "valid": {
 |         "event": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.929728392,
+|           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.853260591,
+|           "accuracy": 0.25
 |         }
 |       },
-|       "score": N,
+|       "score": 1.78298898,
 |       "best": false
 |     },
 |     {
 |       "epoch": 2,
-|       "loss": N,
+|       "loss": 1.34244948,
 |       "valid": {
 |         "event": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.925076895,
+|           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.847470692,
+|           "accuracy": 0.25
 |         }
 |       },
-|       "score": N,
+|       "score": 1.77254759,
 |       "best": false
 |     },
 |     {
 |       "epoch": 3,
-|       "loss": N,
+|       "loss": 1.25913262,
 |       "valid": {
 |         "event": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.92160065,
+|           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": N,
-|           "accuracy": N
+|           "log_loss": 0.839754475,
+|           "accuracy": 0.25
 |         }
 |       },
-|       "score": N,
+|       "score": 1.76135512,
 |       "best": true
 |     }
 |   ]
 | }
-$ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --json | sed -E 's/: -?[0-9]+\.[0-9e+-]+/: N/; s/"(tea|cake|milk|view|buy)"/NAME/'
+$ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --json 
 | {
 |   "model": "two.safetensors",
 |   "history": "fields_history.csv",
@@ -237,22 +236,22 @@ $ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --j
 |           "timestamp": "2026-01-08T11:00:00Z",
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "tea",
+|               "probability": 0.759385804
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cake",
+|               "probability": 0.240614196
 |             }
 |           ],
 |           "top_actions": [
 |             {
-|               "action": NAME,
-|               "probability": N
+|               "action": "view",
+|               "probability": 0.608563094
 |             },
 |             {
-|               "action": NAME,
-|               "probability": N
+|               "action": "buy",
+|               "probability": 0.391436906
 |             }
 |           ]
 |         },
@@ -262,22 +261,22 @@ $ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --j
 |           "timestamp": "2026-01-10T10:00:00Z",
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "tea",
+|               "probability": 0.788811363
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cake",
+|               "probability": 0.211188637
 |             }
 |           ],
 |           "top_actions": [
 |             {
-|               "action": NAME,
-|               "probability": N
+|               "action": "view",
+|               "probability": 0.634079489
 |             },
 |             {
-|               "action": NAME,
-|               "probability": N
+|               "action": "buy",
+|               "probability": 0.365920511
 |             }
 |           ]
 |         }
@@ -519,191 +518,191 @@ $ lapse info net.safetensors --vectors items.csv; cut -d , -f 1 items.csv
 
 # The time of the next event, and futures.
 $ lapse train events.lapse -o when.safetensors --when --epochs 1 --dims 4 --context 16 --batch 4 --seed 3 --threads 1 --no-eval --checkpoint none >/dev/null 2>&1
-$ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 0 --bootstrap 9 --json | sed -E 's/: -?[0-9.e+-]+/: N/'
+$ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 0 --bootstrap 9 --json
 | {
 |   "model": "when.safetensors",
 |   "data": "events.lapse",
 |   "split": "all",
 |   "now": "2026-01-03T13:18:00Z",
-|   "cases": N,
+|   "cases": 12,
 |   "within": [
 |     {
 |       "seconds": N,
-|       "returned": N,
+|       "returned": 1,
 |       "scores": [
 |         {
 |           "name": "attention",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.872973636,
+|           "brier_low": 0.808100255,
+|           "brier_high": 0.956239781,
+|           "log_loss": 3.48992958,
+|           "mean": 0.976258566
 |         },
 |         {
 |           "name": "constant",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.0833333333,
+|           "brier_low": 0.0277777778,
+|           "brier_high": 0.127777778,
+|           "log_loss": 0.316441383,
+|           "mean": 0.166666667
 |         },
 |         {
 |           "name": "logistic",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.0826749831,
+|           "brier_low": 3.56354278e-06,
+|           "brier_high": 0.148812347,
+|           "log_loss": 0.462196304,
+|           "mean": 0.00207488845
 |         },
 |         {
 |           "name": "bg/nbd",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.0835394142,
+|           "brier_low": 6.97483041e-05,
+|           "brier_high": 0.150121392,
+|           "log_loss": 1.13524924,
+|           "mean": 0.00608734122
 |         }
 |       ],
 |       "groups": [
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.955099099,
+|           "observed": 0
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.974184631,
+|           "observed": 0
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 3,
+|           "predicted": 0.98072472,
+|           "observed": 0
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.981628803,
+|           "observed": 0.5
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 3,
+|           "predicted": 0.98370119,
+|           "observed": 0
 |         }
 |       ]
 |     },
 |     {
 |       "seconds": N,
-|       "returned": N,
+|       "returned": 3,
 |       "scores": [
 |         {
 |           "name": "attention",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.749068951,
+|           "brier_low": 0.582348507,
+|           "brier_high": 0.832386825,
+|           "log_loss": 5.66362943,
+|           "mean": 0.99941702
 |         },
 |         {
 |           "name": "constant",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.361111111,
+|           "brier_low": 0.305555556,
+|           "brier_high": 0.388888889,
+|           "log_loss": 0.925325494,
+|           "mean": 0.666666667
 |         },
 |         {
 |           "name": "logistic",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.185995888,
+|           "brier_low": 0.115626125,
+|           "brier_high": 0.316662832,
+|           "log_loss": 0.549591425,
+|           "mean": 0.109202539
 |         },
 |         {
 |           "name": "bg/nbd",
-|           "brier": N,
-|           "brier_low": N,
-|           "brier_high": N,
-|           "log_loss": N,
-|           "mean": N
+|           "brier": 0.250209319,
+|           "brier_low": 0.166666428,
+|           "brier_high": 0.416786867,
+|           "log_loss": 3.15549079,
+|           "mean": 0.00617286218
 |         }
 |       ],
 |       "groups": [
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.998720688,
+|           "observed": 0
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.999399396,
+|           "observed": 0
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 3,
+|           "predicted": 0.999495749,
+|           "observed": 0.333333333
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 2,
+|           "predicted": 0.999576274,
+|           "observed": 1
 |         },
 |         {
-|           "cases": N,
-|           "predicted": N,
-|           "observed": N
+|           "cases": 3,
+|           "predicted": 0.999708093,
+|           "observed": 0
 |         }
 |       ]
 |     }
 |   ],
 |   "events": []
 | }
-$ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d,7d --top 2 --json | sed -E 's/: -?[0-9.e+-]+/: N/; s/"(buy|view|cart|rate)"/NAME/; s/"2026[^"]*"/TIME/'
+$ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d,7d --top 2 --json 
 | {
 |   "model": "when.safetensors",
 |   "history": "history.csv",
 |   "sequences": [
 |     {
 |       "sequence": "max",
-|       "from": TIME,
-|       "p10": TIME,
-|       "p50": TIME,
-|       "p90": TIME,
-|       "p10_days": N,
-|       "p50_days": N,
-|       "p90_days": N,
-|       "mean_days": N,
-|       "alive": N,
+|       "from": "2026-02-03T00:00:00Z",
+|       "p10": "2026-02-03T00:44:20.493Z",
+|       "p50": "2026-02-03T04:45:56.507Z",
+|       "p90": "2026-02-03T15:19:58.818Z",
+|       "p10_days": 0.0307927,
+|       "p50_days": 0.198571,
+|       "p90_days": 0.638875,
+|       "mean_days": 0.280518,
+|       "alive": 0.999999863,
 |       "within": [
 |         {
 |           "within": "2d",
 |           "seconds": N,
-|           "probability": N,
+|           "probability": 0.999337901,
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "rate",
+|               "probability": 0.388038257
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cart",
+|               "probability": 0.337254327
 |             }
 |           ]
 |         },
 |         {
 |           "within": "7d",
 |           "seconds": N,
-|           "probability": N,
+|           "probability": 1,
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "rate",
+|               "probability": 0.388712847
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cart",
+|               "probability": 0.337195762
 |             }
 |           ]
 |         }
@@ -711,43 +710,43 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |     },
 |     {
 |       "sequence": "nora",
-|       "from": TIME,
-|       "p10": TIME,
-|       "p50": TIME,
-|       "p90": TIME,
-|       "p10_days": N,
-|       "p50_days": N,
-|       "p90_days": N,
-|       "mean_days": N,
-|       "alive": N,
+|       "from": "2026-02-03T00:00:00Z",
+|       "p10": "2026-02-03T00:41:50.650Z",
+|       "p50": "2026-02-03T04:31:09.493Z",
+|       "p90": "2026-02-03T14:25:09.085Z",
+|       "p10_days": 0.0290584,
+|       "p50_days": 0.188304,
+|       "p90_days": 0.6008,
+|       "mean_days": 0.264184,
+|       "alive": 0.999999956,
 |       "within": [
 |         {
 |           "within": "2d",
 |           "seconds": N,
-|           "probability": N,
+|           "probability": 0.9996475,
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cart",
+|               "probability": 0.38646909
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "view",
+|               "probability": 0.293275007
 |             }
 |           ]
 |         },
 |         {
 |           "within": "7d",
 |           "seconds": N,
-|           "probability": N,
+|           "probability": 1,
 |           "top": [
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "cart",
+|               "probability": 0.387455062
 |             },
 |             {
-|               "event": NAME,
-|               "probability": N
+|               "event": "view",
+|               "probability": 0.292796707
 |             }
 |           ]
 |         }
@@ -755,63 +754,63 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |     }
 |   ]
 | }
-$ lapse forecast when.safetensors history.csv --horizon 1h --now 2026-02-02T08:30:00Z --samples 8 --threads 1 --json | sed -E 's/: -?[0-9]+(\.[0-9e+-]+)?(,?)$/: N\2/; s/"(buy|view|cart|rate)"/NAME/; s/"2026[^"]*"/TIME/'
+$ lapse forecast when.safetensors history.csv --horizon 1h --now 2026-02-02T08:30:00Z --samples 8 --threads 1 --json 
 | {
 |   "model": "when.safetensors",
 |   "history": "history.csv",
-|   "horizon_seconds": N,
-|   "seed": N,
+|   "horizon_seconds": 3600,
+|   "seed": 1,
 |   "partial": false,
 |   "sequences": [
 |     {
 |       "sequence": "max",
-|       "from": TIME,
-|       "samples": N,
-|       "events": N,
-|       "p10": N,
-|       "p90": N,
-|       "any": N,
+|       "from": "2026-02-02T08:30:00Z",
+|       "samples": 8,
+|       "events": 0.25,
+|       "p10": 0,
+|       "p90": 0,
+|       "any": 0.125,
 |       "types": [
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "cart",
+|           "events": 0.125,
+|           "any": 0.125
 |         },
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "buy",
+|           "events": 0.125,
+|           "any": 0.125
 |         },
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "view",
+|           "events": 0,
+|           "any": 0
 |         }
 |       ]
 |     },
 |     {
 |       "sequence": "nora",
-|       "from": TIME,
-|       "samples": N,
-|       "events": N,
-|       "p10": N,
-|       "p90": N,
-|       "any": N,
+|       "from": "2026-02-02T09:15:00Z",
+|       "samples": 8,
+|       "events": 0.5,
+|       "p10": 0,
+|       "p90": 1,
+|       "any": 0.5,
 |       "types": [
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "rate",
+|           "events": 0.375,
+|           "any": 0.375
 |         },
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "cart",
+|           "events": 0.125,
+|           "any": 0.125
 |         },
 |         {
-|           "event": NAME,
-|           "events": N,
-|           "any": N
+|           "event": "view",
+|           "events": 0,
+|           "any": 0
 |         }
 |       ]
 |     }
