@@ -44,9 +44,9 @@ $ ./numbers.sh <numbers.txt
 | 1000887206 shop --model timejoint --buckets 9 --duration-weight 0.4
 | 2688461946 shop --model timejoint --duration-weight 0
 | 2745480181 shop --model rnn-attention
-| shop --model rnn-attention --cell gru --layers 2: lapse: the model 'rnn-attention' has no option --cell
+| shop --model timejoint --cell gru --layers 2: lapse: the model 'timejoint' has no option --cell
 | 3646110880 shop --model markov --order 1
-| shop --model markov --order 3 --predict both: lapse: the model 'markov' predicts events only; to predict the action, import the data with --event 'action'
+| 3132345101 shop --model markov --order 3
 | 2393221395 shop --model majority
 | 318633103 items --task recommend
 | 2092487832 items --task recommend --loss softmax --dims 32 --item-output separate
