@@ -58,7 +58,7 @@ static srv_arrival *add(srv_arrivals *a, json_t *json)
             return NULL;
     }
     a->json[a->count] = json;
-    a->items[a->count] = (srv_arrival){.index = -1};
+    a->items[a->count] = (srv_arrival){0};
     return &a->items[a->count++];
 }
 
@@ -151,7 +151,7 @@ void srv_events_parse(srv_request *r)
 
 /* -------------------------------------------------------------------------------------------- committing ----- */
 
-static void respond(srv_request *r, const srv_new_event *events, int64_t position)
+void srv_events_respond(srv_request *r)
 {
     const srv_arrivals *a = r->extra;
     int64_t counts[3] = {0};
@@ -160,7 +160,7 @@ static void respond(srv_request *r, const srv_new_event *events, int64_t positio
     srv_text_open(&r->out, '[');
     for (int64_t i = 0; i < a->count; i++) {
         const srv_arrival *item = &a->items[i];
-        int status = item->problem ? 2 : events[item->index].duplicate ? 1 : 0;
+        int status = item->problem ? 2 : item->duplicate ? 1 : 0;
         counts[status]++;
         srv_text_open(&r->out, '{');
         srv_text_member(&r->out, "status", statuses[status]);
@@ -175,7 +175,7 @@ static void respond(srv_request *r, const srv_new_event *events, int64_t positio
     srv_text_member_whole(&r->out, "stored", counts[0]);
     srv_text_member_whole(&r->out, "duplicates", counts[1]);
     srv_text_member_whole(&r->out, "errors", counts[2]);
-    srv_text_member_whole(&r->out, "position", position);
+    srv_text_member_whole(&r->out, "position", a->position);
     srv_text_close(&r->out, '}');
     r->status = 200;
 }
@@ -188,25 +188,28 @@ void srv_events_commit(srv_server *server, srv_request *const *requests, int cou
     srv_new_event *events = calloc((size_t)total + 1, sizeof *events);
     total = 0;
     for (int i = 0; events && i < count; i++) {
-        srv_arrivals *a = requests[i]->extra;
+        const srv_arrivals *a = requests[i]->extra;
         for (int64_t j = 0; j < a->count; j++) {
             const srv_event_parts *p = &a->items[j].parts;
-            if (a->items[j].problem)
-                continue;
-            a->items[j].index = total;
-            events[total++] = (srv_new_event){.history = p->history, .id = p->id, .event = p->event,
-                                              .fields = p->fields, .answer = p->answer, .time = p->time};
+            if (!a->items[j].problem)
+                events[total++] = (srv_new_event){.history = p->history, .id = p->id, .event = p->event,
+                                                  .fields = p->fields, .answer = p->answer, .time = p->time};
         }
     }
     bool good = events && srv_store_write(&server->store, events, total, srv_now(), &position);
     if (good && !server->store.engine->shared) /* otherwise the next query polls */
         srv_cache_push(&server->cache, events, total, position);
-    for (int i = 0; i < count; i++)
-        if (good)
-            respond(requests[i], events, position);
-        else
+    total = 0;
+    for (int i = 0; i < count; i++) {
+        srv_arrivals *a = requests[i]->extra;
+        if (!good)
             srv_fail(requests[i], 503, NULL, "%s", events ? server->store.message : "out of memory");
-    for (int64_t i = 0; events && i < total; i++)
-        free(events[i].root);
+        a->position = position;
+        for (int64_t j = 0; events && j < a->count; j++)
+            if (!a->items[j].problem) {
+                a->items[j].duplicate = events[total].duplicate;
+                free(events[total++].root);
+            }
+    }
     free(events);
 }

@@ -69,6 +69,8 @@ void srv_fail_error(srv_request *r, const char *field, const lapse_error *error)
 
 static enum MHD_Result send_response(srv_request *r, struct MHD_Connection *connection)
 {
+    if (r->status == 0)
+        r->route->respond(r);
     if (r->out.failed) {
         r->out.failed = false;
         srv_fail(r, 503, NULL, "out of memory");

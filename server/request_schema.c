@@ -58,14 +58,44 @@ static void name_types(unsigned types, char *out, size_t size)
             used += (size_t)snprintf(out + used, size - used, "%s%s", used ? " or " : "", type_names[i].words);
 }
 
-static bool check_members(const json_t *object, const srv_member *members, const char *path, srv_problem *problem);
+/* Where a value is in the body; its text is made for a problem alone. */
+typedef struct place {
+    const struct place *above;
+    const char *name; /* NULL: an element */
+    size_t index;
+} place;
 
-static bool check_string(const json_t *value, const srv_member *m, const char *path, srv_problem *problem)
+static const char *name_place(const place *at, char *out, size_t size)
+{
+    size_t used = at->above ? strlen(name_place(at->above, out, size)) : 0;
+    if (at->name)
+        snprintf(out + used, size - used, "%s%.60s", used ? "." : "", at->name);
+    else if (at->above)
+        snprintf(out + used, size - used, "[%zu]", at->index);
+    else
+        out[0] = 0;
+    return out;
+}
+
+static bool refuse(srv_problem *problem, const place *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool refuse(srv_problem *problem, const place *at, const char *format, ...)
+{
+    char path[160], detail[400];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(detail, sizeof detail, format, arguments);
+    va_end(arguments);
+    name_place(at, path, sizeof path);
+    return srv_refuse(problem, 400, path, "%s%s", path, detail);
+}
+
+static bool check_members(const json_t *object, const srv_member *members, const place *at, srv_problem *problem);
+
+static bool check_string(const json_t *value, const srv_member *m, const place *at, srv_problem *problem)
 {
     size_t most = m->most && !(m->types & SRV_ARRAY) ? (size_t)m->most : SRV_STRING_MAX;
     if (json_string_length(value) > most)
-        return srv_refuse(problem, 400, path, "%s has %zu bytes, at most %zu are allowed", path,
-                          json_string_length(value), most);
+        return refuse(problem, at, " has %zu bytes, at most %zu are allowed", json_string_length(value), most);
     if (!m->choices)
         return true;
     char list[256] = "";
@@ -75,72 +105,61 @@ static bool check_string(const json_t *value, const srv_member *m, const char *p
         size_t used = strlen(list);
         snprintf(list + used, sizeof list - used, "%s%s", i ? ", " : "", m->choices[i]);
     }
-    return srv_refuse(problem, 400, path, "%s must be one of %s", path, list);
+    return refuse(problem, at, " must be one of %s", list);
 }
 
-static bool check_value(const json_t *value, const srv_member *m, unsigned types, const char *path,
-                        srv_problem *problem)
+static bool check_value(const json_t *value, const srv_member *m, unsigned types, const place *at, srv_problem *problem)
 {
     if (types && !(type_of(value) & types)) {
         char words[160];
         name_types(types, words, sizeof words);
-        return srv_refuse(problem, 400, path, "%s must be %s", path, words);
+        return refuse(problem, at, " must be %s", words);
     }
     if (json_is_string(value))
-        return check_string(value, m, path, problem);
+        return check_string(value, m, at, problem);
     if (json_is_number(value) && (m->low != 0 || m->high != 0)) {
         double number = json_number_value(value);
         if (!(number >= m->low && number <= m->high))
-            return srv_refuse(problem, 400, path, "%s must be from %.15g to %.15g", path, m->low, m->high);
+            return refuse(problem, at, " must be from %.15g to %.15g", m->low, m->high);
     }
     if (json_is_object(value) && m->members)
-        return check_members(value, m->members, path, problem);
+        return check_members(value, m->members, at, problem);
     if (!json_is_array(value))
         return true;
     if (m->most && json_array_size(value) > (size_t)m->most)
-        return srv_refuse(problem, 400, path, "%s has %zu elements, at most %lld are allowed", path,
-                          json_array_size(value), (long long)m->most);
+        return refuse(problem, at, " has %zu elements, at most %lld are allowed", json_array_size(value), (long long)m->most);
     size_t i;
     json_t *element;
-    json_array_foreach (value, i, element) {
-        char inner[160];
-        if (m->element && (type_of(element) & m->element) && json_is_string(element) && !m->choices &&
-            json_string_length(element) <= SRV_STRING_MAX)
-            continue;
-        snprintf(inner, sizeof inner, "%.120s[%zu]", path, i);
-        if (!check_value(element, m, m->element, inner, problem))
+    json_array_foreach (value, i, element)
+        if (!check_value(element, m, m->element, &(place){at, NULL, i}, problem))
             return false;
-    }
     return true;
 }
 
-static bool check_members(const json_t *object, const srv_member *members, const char *path, srv_problem *problem)
+static bool check_members(const json_t *object, const srv_member *members, const place *at, srv_problem *problem)
 {
     const char *name;
     json_t *value;
-    char inner[160];
     size_t found = 0, required = 0;
     json_object_foreach ((json_t *)object, name, value) {
         const srv_member *m = members;
+        const place inner = {at, name, 0};
         while (m->name && strcmp(m->name, name) != 0)
             m++;
-        snprintf(inner, sizeof inner, "%.100s%s%.50s", path, *path ? "." : "", name);
-        if (!m->name)
-            return srv_refuse(problem, 400, inner, "unknown member '%.60s'", name);
-        if (!check_value(value, m, m->types, inner, problem))
+        if (!m->name) {
+            refuse(problem, &inner, "%s", "");
+            snprintf(problem->detail, sizeof problem->detail, "unknown member '%.60s'", name);
+            return false;
+        }
+        if (!check_value(value, m, m->types, &inner, problem))
             return false;
         found += m->required;
     }
     for (const srv_member *m = members; m->name; m++)
         required += m->required;
-    if (found == required)
-        return true;
-    for (const srv_member *m = members; m->name; m++) {
-        if (!m->required || json_object_get(object, m->name))
-            continue;
-        snprintf(inner, sizeof inner, "%.100s%s%.50s", path, *path ? "." : "", m->name);
-        return srv_refuse(problem, 400, inner, "%s is missing", inner);
-    }
+    for (const srv_member *m = members; m->name && found < required; m++)
+        if (m->required && !json_object_get(object, m->name))
+            return refuse(problem, &(place){at, m->name, 0}, " is missing");
     return true;
 }
 
@@ -148,7 +167,7 @@ bool srv_schema_check(const json_t *object, const srv_member *members, srv_probl
 {
     if (!json_is_object(object))
         return srv_refuse(problem, 400, NULL, "the body must be a JSON object");
-    return check_members(object, members, "", problem);
+    return check_members(object, members, &(place){0}, problem);
 }
 
 /* ------------------------------------------------------------------------------------------ JSON Schema ------ */

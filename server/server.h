@@ -35,13 +35,14 @@ typedef struct srv_route {
     const char *method, *path; /* {name} matches one segment */
     srv_right right;           /* that it needs */
     srv_stage stage;
-    void (*handle)(srv_request *request); /* NULL: by the stage itself */
     const char *summary;
+    void (*handle)(srv_request *request); /* NULL: by the stage itself */
     const srv_member *body;     /* of the request; NULL: none */
     const srv_member *response; /* NULL: not JSON */
     size_t limit;               /* bytes of the body */
     void (*answer)(struct srv_worker *worker, srv_request *request); /* of SRV_ANSWER; NULL: questions about histories */
     void (*parse)(srv_request *request); /* reads the body; NULL: a JSON object */
+    void (*respond)(srv_request *request); /* writes the response, by the thread that sends it; NULL: the stage does */
 } srv_route;
 
 extern const srv_route srv_routes[]; /* ends with a row without a path */

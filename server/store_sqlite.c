@@ -15,6 +15,7 @@ enum { STATEMENTS = 64, NAME_SLOTS = 1 << 16 };
 typedef struct known_name {
     char *name, *root; /* owned; root: of a history, the name of the one that it was merged into */
     int64_t id;
+    int64_t uses; /* of an event type: not yet in the database */
 } known_name;
 
 struct srv_connection {
@@ -88,7 +89,7 @@ static bool open_database(const char *place, srv_connection **out, char message[
     }
     sqlite3_busy_timeout(c->database, 10000);
     static const char *const settings[] = {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
-                                           "PRAGMA wal_autocheckpoint = 8000", "PRAGMA cache_size = -32768",
+                                           "PRAGMA wal_autocheckpoint = 25000", "PRAGMA cache_size = -65536",
                                            "PRAGMA temp_store = MEMORY", "PRAGMA secure_delete = ON"};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (sqlite3_exec(c->database, settings[i], NULL, NULL, NULL) != SQLITE_OK) {
@@ -163,6 +164,7 @@ static bool run(srv_connection *c, const char *sql, const srv_value *values, int
             if (strcmp(sql, "ROLLBACK") == 0) {
                 free(c->events[i].name);
                 c->events[i].name = NULL;
+                c->events[i].uses = 0;
             }
         }
     return good;
@@ -214,7 +216,7 @@ static const known_name *find_history(srv_connection *c, const char *name, char 
         }
     free(slot->name);
     free(slot->root);
-    *slot = (known_name){strdup(name), row.name, row.id};
+    *slot = (known_name){strdup(name), row.name, row.id, 0};
     return slot->name && slot->root ? slot : NULL;
 }
 
@@ -223,51 +225,99 @@ static void read_id(void *context, const srv_value *columns)
     *(int64_t *)context = columns[0].whole;
 }
 
-static int64_t find_name(srv_connection *c, const char *name, char message[512])
+/* Uses of an event type are written once for all of its events. */
+static bool write_uses(srv_connection *c, known_name *slot, char message[512])
+{
+    srv_value values[] = {SRV_W(slot->uses), SRV_W(slot->id)};
+    if (slot->uses == 0)
+        return true;
+    slot->uses = 0;
+    return run(c, "UPDATE names SET uses = uses + $1 WHERE name_id = $2", values, 2, NULL, NULL, message);
+}
+
+static known_name *find_name(srv_connection *c, const char *name, char message[512])
 {
     known_name *slot = slot_of(c->events, name);
     if (slot->name && strcmp(slot->name, name) == 0)
-        return slot->id;
+        return slot;
     int64_t id = 0;
     srv_value value = SRV_T(name);
-    if (!run(c, "SELECT name_id FROM names WHERE name = $1", &value, 1, read_id, &id, message))
-        return -1;
+    if (!write_uses(c, slot, message) || !run(c, "SELECT name_id FROM names WHERE name = $1", &value, 1, read_id, &id, message))
+        return NULL;
     if (!id) {
         if (!run(c, "INSERT INTO names(name) VALUES($1)", &value, 1, NULL, NULL, message))
-            return -1;
+            return NULL;
         id = sqlite3_last_insert_rowid(c->database);
     }
     free(slot->name);
-    *slot = (known_name){strdup(name), NULL, id};
-    return id;
+    *slot = (known_name){strdup(name), NULL, id, 0};
+    return slot->name ? slot : NULL;
 }
 
+/* An event on its way into the table. */
+typedef struct new_row {
+    srv_new_event *event;
+    int64_t history, name;
+} new_row;
+
+/* By the key of the table; equal keys in the order of arrival. */
+static int compare_rows(const void *a, const void *b)
+{
+    const new_row *x = a, *y = b;
+    if (x->history != y->history)
+        return x->history < y->history ? -1 : 1;
+    int order = strcmp(x->event->id, y->event->id);
+    return order ? order : (x->event->position > y->event->position) - (x->event->position < y->event->position);
+}
+
+static bool insert_row(srv_connection *c, const new_row *row, char message[512])
+{
+    static const char sql[] = "INSERT INTO events(history, id, position, time, event, fields, answer) VALUES($1, $2, $3, $4, "
+                              "$5, $6, $7) ON CONFLICT DO NOTHING";
+    srv_new_event *e = row->event;
+    char none[24];
+    bool whole = e->time == (double)(int64_t)e->time; /* fewer bytes */
+    if (!*e->id)
+        snprintf(none, sizeof none, "\t%lld", (long long)e->position);
+    srv_value values[] = {SRV_W(row->history), SRV_T(*e->id ? e->id : none), SRV_W(e->position),
+                          whole ? SRV_W((int64_t)e->time) : SRV_R(e->time), SRV_W(row->name), SRV_T(e->fields), SRV_T(e->answer)};
+    if (!run(c, sql, values, 7, NULL, NULL, message))
+        return false;
+    e->duplicate = sqlite3_changes(c->database) == 0;
+    return true;
+}
+
+/* Rows are inserted in the order of the table, so that a page is visited once. */
 static bool insert(srv_connection *c, srv_new_event *events, int64_t count, int64_t first, char message[512])
 {
-    int64_t position = first;
-    for (int64_t i = 0; i < count; i++) {
+    new_row *rows = malloc(((size_t)count + 1) * sizeof *rows);
+    bool good = rows || snprintf(message, 512, "out of memory") < 0;
+    for (int64_t i = 0; i < count && good; i++) {
         srv_new_event *e = &events[i];
         const known_name *history = find_history(c, e->history, message);
-        int64_t name = history ? find_name(c, e->event, message) : -1;
-        char none[24];
-        snprintf(none, sizeof none, "\t%lld", (long long)position);
-        if (name < 0)
-            return false;
-        srv_value values[] = {SRV_W(history->id), SRV_T(*e->id ? e->id : none), SRV_W(position), SRV_R(e->time),
-                              SRV_W(name), SRV_T(e->fields), SRV_T(e->answer)};
-        if (e->time == (double)(int64_t)e->time) /* fewer bytes */
-            values[3] = SRV_W((int64_t)e->time);
-        if (!run(c, "INSERT INTO events(history, id, position, time, event, fields, answer) VALUES($1, $2, $3, $4, $5, "
-                    "$6, $7) ON CONFLICT DO NOTHING", values, 7, NULL, NULL, message))
-            return false;
-        e->duplicate = sqlite3_changes(c->database) == 0;
-        if (!e->duplicate && !run(c, "UPDATE names SET uses = uses + 1 WHERE name_id = $1",
-                                  (srv_value[]){SRV_W(name)}, 1, NULL, NULL, message))
-            return false;
-        e->position = e->duplicate ? 0 : position++;
+        known_name *name = history ? find_name(c, e->event, message) : NULL;
+        good = name != NULL;
+        if (!good)
+            break;
+        e->position = first + i;
         e->root = strcmp(e->history, history->root) == 0 ? NULL : strdup(history->root);
+        rows[i] = (new_row){e, history->id, name->id};
+        name->uses++;
     }
-    return true;
+    if (good)
+        qsort(rows, (size_t)count, sizeof *rows, compare_rows);
+    for (int64_t i = 0; i < count && good; i++)
+        good = insert_row(c, &rows[i], message);
+    for (int64_t i = 0; i < count && good; i++) {
+        known_name *name = events[i].duplicate ? find_name(c, events[i].event, message) : NULL;
+        good = name || !events[i].duplicate;
+        if (name)
+            name->uses--;
+    }
+    for (int64_t i = 0; i < count && good; i++)
+        good = write_uses(c, slot_of(c->events, events[i].event), message);
+    free(rows);
+    return good;
 }
 
 static bool backup(srv_connection *c, const char *path, char message[512])

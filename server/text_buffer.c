@@ -1,6 +1,7 @@
 /* text_buffer.c: see text_buffer.h. */
 #include "text_buffer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -80,23 +81,49 @@ void srv_text_quote(srv_text *text, const char *string)
     srv_text_bytes(text, "\"", 1);
 }
 
+/* Whole, with a point before its last `places` digits, without zeros at the end. */
+static void add_decimal(srv_text *text, uint64_t whole, int places)
+{
+    char digits[32], *end = digits + sizeof digits, *at = end;
+    for (; places > 0 && whole % 10 == 0; places--)
+        whole /= 10;
+    for (int i = 0; whole || i <= places; i++, whole /= 10) {
+        if (i == places && i > 0)
+            *--at = '.';
+        *--at = (char)('0' + whole % 10);
+    }
+    srv_text_bytes(text, at, (size_t)(end - at));
+}
+
 void srv_text_number(srv_text *text, double value)
 {
+    /* Exact: 5^27 is below 2^63. */
+    static const long double powers[] = {1e0L,  1e1L,  1e2L,  1e3L,  1e4L,  1e5L,  1e6L,  1e7L,  1e8L,  1e9L,  1e10L, 1e11L, 1e12L, 1e13L,
+                                         1e14L, 1e15L, 1e16L, 1e17L, 1e18L, 1e19L, 1e20L, 1e21L, 1e22L, 1e23L, 1e24L, 1e25L, 1e26L, 1e27L};
     char digits[32];
+    long double size = fabsl(value);
     if (!isfinite(value)) {
         srv_text_add(text, "null");
-        return;
-    }
-    if (value == floor(value) && fabs(value) < 1e15) {
+    } else if (value == floor(value) && size < 1e15L) {
         srv_text_whole(text, (int64_t)value);
-        return;
+    } else if (LDBL_MANT_DIG < 64 || size < 1e-9L || size >= 1e15L) {
+        snprintf(digits, sizeof digits, "%.17g", value);
+        srv_text_add(text, digits);
+    } else {
+        int places = 14, exponent; /* places: digits after the point when there are 15 in all */
+        for (; places > 0 && size >= powers[15 - places]; places--)
+            continue;
+        for (; size * powers[places - 14 > 0 ? places - 14 : 0] < 1; places++)
+            continue;
+        frexp(value, &exponent);
+        long double near = ldexpl(0.99L, exponent - 54); /* nearer to the value than to any other double */
+        uint64_t whole = (uint64_t)(size * powers[places] + 0.5L);
+        for (int more = 0; more < 2 && fabsl((long double)whole / powers[places] - size) >= near; more++)
+            whole = (uint64_t)(size * powers[++places] + 0.5L); /* the 17 digits of the last round always are */
+        if (value < 0)
+            srv_text_bytes(text, "-", 1);
+        add_decimal(text, whole, places);
     }
-    for (int precision = 9; precision <= 17; precision += precision == 9 ? 6 : 1) {
-        snprintf(digits, sizeof digits, "%.*g", precision, value);
-        if (strtod(digits, NULL) == value)
-            break;
-    }
-    srv_text_add(text, digits);
 }
 
 void srv_text_whole(srv_text *text, int64_t value)
