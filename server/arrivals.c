@@ -18,7 +18,11 @@ static const srv_member status_members[] = {
 };
 
 const srv_member srv_events_response[] = {
-    {.name = "events", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = status_members, .required = true,
+    {.name = "events",
+     .types = SRV_ARRAY,
+     .element = SRV_OBJECT,
+     .members = status_members,
+     .required = true,
      .help = "one for each event, in the order of the request"},
     {.name = "stored", .types = SRV_WHOLE, .required = true},
     {.name = "duplicates", .types = SRV_WHOLE, .required = true},
@@ -192,8 +196,12 @@ void srv_events_commit(srv_server *server, srv_request *const *requests, int cou
         for (int64_t j = 0; j < a->count; j++) {
             const srv_event_parts *p = &a->items[j].parts;
             if (!a->items[j].problem)
-                events[total++] = (srv_new_event){.history = p->history, .id = p->id, .event = p->event,
-                                                  .fields = p->fields, .answer = p->answer, .time = p->time};
+                events[total++] = (srv_new_event){.history = p->history,
+                                                  .id = p->id,
+                                                  .event = p->event,
+                                                  .fields = p->fields,
+                                                  .answer = p->answer,
+                                                  .time = p->time};
         }
     }
     bool good = events && srv_store_write(&server->store, events, total, srv_now(), &position);

@@ -184,7 +184,8 @@ bool srv_popular_update(srv_store *store, bool *written, int64_t *position)
     json_t *names = json_array();
     char *before = NULL;
     *written = false;
-    bool good = srv_store_run(store, "SELECT name FROM names WHERE uses > 0 ORDER BY uses DESC, name LIMIT $1",
+    bool good = (!store->engine->count || srv_store_run(store, store->engine->count, NULL, 0, NULL, NULL)) &&
+                srv_store_run(store, "SELECT name FROM names WHERE uses > 0 ORDER BY uses DESC, name LIMIT $1",
                               (srv_value[]){SRV_W(POPULAR)}, 1, append_name, names) &&
                 srv_store_run(store, "SELECT names FROM popular ORDER BY position DESC LIMIT 1", NULL, 0, read_text,
                               &before);

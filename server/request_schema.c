@@ -77,7 +77,8 @@ static const char *name_place(const place *at, char *out, size_t size)
     return out;
 }
 
-static bool refuse(srv_problem *problem, const place *at, const char *format, ...) __attribute__((format(printf, 3, 4)));
+static bool refuse(srv_problem *problem, const place *at, const char *format, ...)
+    __attribute__((format(printf, 3, 4)));
 static bool refuse(srv_problem *problem, const place *at, const char *format, ...)
 {
     char path[160], detail[400];
@@ -127,12 +128,12 @@ static bool check_value(const json_t *value, const srv_member *m, unsigned types
     if (!json_is_array(value))
         return true;
     if (m->most && json_array_size(value) > (size_t)m->most)
-        return refuse(problem, at, " has %zu elements, at most %lld are allowed", json_array_size(value), (long long)m->most);
+        return refuse(problem, at, " has %zu elements, at most %lld are allowed", json_array_size(value),
+                      (long long)m->most);
     size_t i;
     json_t *element;
-    json_array_foreach (value, i, element)
-        if (!check_value(element, m, m->element, &(place){at, NULL, i}, problem))
-            return false;
+    json_array_foreach(value, i,
+                       element) if (!check_value(element, m, m->element, &(place){at, NULL, i}, problem)) return false;
     return true;
 }
 
@@ -141,7 +142,8 @@ static bool check_members(const json_t *object, const srv_member *members, const
     const char *name;
     json_t *value;
     size_t found = 0, required = 0;
-    json_object_foreach ((json_t *)object, name, value) {
+    json_object_foreach((json_t *)object, name, value)
+    {
         const srv_member *m = members;
         const place inner = {at, name, 0};
         while (m->name && strcmp(m->name, name) != 0)

@@ -139,6 +139,8 @@ bool srv_store_commit(srv_store *store, int64_t position, double arrived, const 
 bool srv_store_write(srv_store *store, srv_new_event *events, int64_t count, double arrived, int64_t *position)
 {
     int64_t first;
+    if (store->engine->write)
+        return store->engine->write(store->connection, events, count, arrived, position, store->message);
     if (!srv_store_begin(store, &first))
         return false;
     if (!store->engine->insert(store->connection, events, count, first, store->message)) {
@@ -223,12 +225,13 @@ bool srv_store_read(srv_store *store, const char *name, int64_t position, srv_ev
         return good;
     r.parts[r.part_count++] = root.id;
     for (int i = 0; good && i < r.part_count; i++)
-        good = srv_store_run(store, "SELECT history FROM histories WHERE into_history = $1 AND into_position <= $2",
-                             (srv_value[]){SRV_W(r.parts[i]), SRV_W(position)}, 2, read_part, &r) &&
-               srv_store_run(store,
-                             "SELECT e.time, e.position, e.id, n.name, e.fields FROM events e JOIN names n ON n.name_id "
-                             "= e.event WHERE e.history = $1 AND e.position <= $2",
-                             (srv_value[]){SRV_W(r.parts[i]), SRV_W(position)}, 2, read_event, &r);
+        good =
+            srv_store_run(store, "SELECT history FROM histories WHERE into_history = $1 AND into_position <= $2",
+                          (srv_value[]){SRV_W(r.parts[i]), SRV_W(position)}, 2, read_part, &r) &&
+            srv_store_run(store,
+                          "SELECT e.time, e.position, e.id, n.name, e.fields FROM events e JOIN names n ON n.name_id "
+                          "= e.event WHERE e.history = $1 AND e.position <= $2",
+                          (srv_value[]){SRV_W(r.parts[i]), SRV_W(position)}, 2, read_event, &r);
     if (r.failed)
         snprintf(store->message, sizeof store->message, "out of memory");
     srv_events_sort(events, r.part_count > 1);

@@ -46,14 +46,19 @@ typedef struct srv_engine {
     void (*close)(srv_connection *connection);
     bool (*run)(srv_connection *connection, const char *sql, const srv_value *values, int count, srv_row row,
                 void *context, char message[512]);
-    /* Inserts events of one transaction whose first position is given: fills duplicate, position and root. */
+    /* The whole transaction of srv_store_write; or, NULL, inserts the events of one whose first position is given. Fills duplicate
+     * and position; insert: root, too. */
+    bool (*write)(srv_connection *connection, srv_new_event *events, int64_t count, double arrived, int64_t *position,
+                  char message[512]);
     bool (*insert)(srv_connection *connection, srv_new_event *events, int64_t count, int64_t first, char message[512]);
-    bool (*backup)(srv_connection *connection, const char *path, char message[512]); /* NULL: the database has its own */
-    const char *const *schema; /* statements that create it, NULL-terminated */
-    const char *begin; /* of a transaction that writes */
-    const char *lock;          /* reads the position, and keeps other servers from writing until the commit */
-    const char *after_erase; /* removes what was erased from the log of the database; NULL: nothing to do */
-    bool shared;               /* several servers may use it at once */
+    bool (*backup)(srv_connection *connection, const char *path,
+                   char message[512]); /* NULL: the database has its own */
+    const char *const *schema;         /* statements that create it, NULL-terminated */
+    const char *begin;                 /* of a transaction that writes */
+    const char *lock;                  /* reads the position, and keeps other servers from writing until the commit */
+    const char *after_erase;           /* removes what was erased from the log of the database; NULL: nothing to do */
+    const char *count;                 /* adds new events to names.uses; NULL: insert does */
+    bool shared;                       /* several servers may use it at once */
 } srv_engine;
 
 extern const srv_engine srv_engine_sqlite, srv_engine_postgres;
@@ -83,7 +88,7 @@ bool srv_store_write(srv_store *store, srv_new_event *events, int64_t count, dou
 
 typedef struct srv_stored {
     bool found;
-    char *root; /* owned: its name, unless it was merged into another; NULL: not found */
+    char *root;      /* owned: its name, unless it was merged into another; NULL: not found */
     int64_t trimmed; /* events before this position may be missing */
 } srv_stored;
 

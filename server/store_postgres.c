@@ -1,5 +1,6 @@
 /* store_postgres.c: several servers on one set of histories. Writers take turns by the lock of a row, so that positions become
- * visible in their order; the events of a transaction are one statement. */
+ * visible in their order. The events of many requests are one call of a function of the database, which is one transaction and
+ * one round trip. */
 #include <libpq-fe.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,13 +20,16 @@ struct srv_connection {
 static const char *const schema[] = {
     "SELECT pg_advisory_lock(7310829)",
     "CREATE TABLE IF NOT EXISTS meta(name TEXT PRIMARY KEY, value BIGINT)",
-    "CREATE TABLE IF NOT EXISTS histories(history BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT COLLATE \"C\" "
+    "CREATE TABLE IF NOT EXISTS histories(history BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT COLLATE "
+    "\"C\" "
     "NOT NULL UNIQUE, into_history BIGINT, into_position BIGINT, trimmed BIGINT NOT NULL DEFAULT 0)",
     "CREATE INDEX IF NOT EXISTS merged ON histories(into_history) WHERE into_history IS NOT NULL",
-    "CREATE TABLE IF NOT EXISTS names(name_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT COLLATE \"C\" NOT "
+    "CREATE TABLE IF NOT EXISTS names(name_id BIGINT GENERATED ALWAYS AS IDENTITY PRIMARY KEY, name TEXT COLLATE \"C\" "
+    "NOT "
     "NULL UNIQUE, uses BIGINT NOT NULL DEFAULT 0)",
     "CREATE TABLE IF NOT EXISTS popular(position BIGINT PRIMARY KEY, names TEXT NOT NULL)",
-    "CREATE TABLE IF NOT EXISTS events(history BIGINT NOT NULL, id TEXT COLLATE \"C\" NOT NULL, position BIGINT NOT NULL, "
+    "CREATE TABLE IF NOT EXISTS events(history BIGINT NOT NULL, id TEXT COLLATE \"C\" NOT NULL, position BIGINT NOT "
+    "NULL, "
     "time DOUBLE PRECISION NOT NULL, event BIGINT NOT NULL, fields TEXT, answer TEXT, PRIMARY KEY(history, id))",
     "CREATE INDEX IF NOT EXISTS events_position ON events(position)",
     "CREATE TABLE IF NOT EXISTS commits(arrived BIGINT PRIMARY KEY, position BIGINT NOT NULL)",
@@ -35,6 +39,36 @@ static const char *const schema[] = {
     "CREATE TABLE IF NOT EXISTS model_states(time BIGINT PRIMARY KEY, state TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS model_files(fingerprint TEXT PRIMARY KEY, path TEXT NOT NULL)",
     "CREATE TABLE IF NOT EXISTS backups(path TEXT PRIMARY KEY)",
+    "INSERT INTO meta(name, value) VALUES('counted', 0) ON CONFLICT DO NOTHING",
+    /* Lookups are subqueries, so that each is an index scan whatever the size of the tables. Events of a history that was merged
+     * belong to the other one; a chain of merges has at most four steps here. Returns the first and the last position of the
+     * transaction, then the positions of the events that were new. */
+    "CREATE OR REPLACE FUNCTION lapse_write(h text[], i text[], t float8[], e text[], f text[], a text[], milliseconds "
+    "bigint) "
+    "RETURNS SETOF bigint LANGUAGE plpgsql AS $$ DECLARE first bigint; newest bigint; stored bigint[]; BEGIN "
+    "SELECT value + 1 INTO first FROM meta m WHERE m.name = 'position' FOR UPDATE; "
+    "INSERT INTO histories(name) SELECT DISTINCT x FROM unnest(h) x WHERE (SELECT o.history FROM histories o WHERE "
+    "o.name = x) IS "
+    "NULL ON CONFLICT DO NOTHING; "
+    "INSERT INTO names(name) SELECT DISTINCT x FROM unnest(e) x WHERE (SELECT o.name_id FROM names o WHERE o.name = x) "
+    "IS NULL ON "
+    "CONFLICT DO NOTHING; "
+    "WITH added AS (INSERT INTO events AS v(history, id, position, time, event, fields, answer) SELECT (SELECT "
+    "coalesce(d.history, "
+    "c.history, b.history, o.history) FROM histories o LEFT JOIN histories b ON b.history = o.into_history LEFT JOIN "
+    "histories c "
+    "ON c.history = b.into_history LEFT JOIN histories d ON d.history = c.into_history WHERE o.name = u.h), "
+    "CASE WHEN u.i = '' THEN E'\\t' || (first + u.n - 1) ELSE u.i END, first + u.n - 1, u.t, (SELECT o.name_id FROM "
+    "names o WHERE "
+    "o.name = u.e), u.f, u.a FROM unnest(h, i, t, e, f, a) WITH ORDINALITY AS u(h, i, t, e, f, a, n) ORDER BY u.n "
+    "ON CONFLICT DO NOTHING RETURNING v.position) SELECT array_agg(g.position), max(g.position) INTO stored, newest "
+    "FROM added g; "
+    "newest := coalesce(newest, first - 1); "
+    "UPDATE meta SET value = newest WHERE name = 'position'; "
+    "INSERT INTO commits AS c(arrived, position) VALUES(greatest(milliseconds, (SELECT max(o.arrived) FROM commits "
+    "o)), newest) "
+    "ON CONFLICT(arrived) DO UPDATE SET position = excluded.position; "
+    "RETURN NEXT first; RETURN NEXT newest; RETURN QUERY SELECT unnest(stored); END $$",
     "SELECT pg_advisory_unlock(7310829)",
     NULL,
 };
@@ -166,70 +200,68 @@ static void add_element(srv_text *array, const char *text)
         return;
     }
     srv_text_bytes(array, "\"", 1);
-    for (; *text; text++) {
-        if (*text == '"' || *text == '\\')
-            srv_text_bytes(array, "\\", 1);
-        srv_text_bytes(array, text, 1);
+    for (;;) {
+        size_t plain = strcspn(text, "\"\\");
+        srv_text_bytes(array, text, plain);
+        text += plain;
+        if (!*text)
+            break;
+        srv_text_bytes(array, (char[]){'\\', *text++}, 2);
     }
     srv_text_bytes(array, "\"", 1);
 }
 
-typedef struct stored {
+typedef struct written {
     srv_new_event *events;
-    int64_t first;
-} stored;
+    int64_t first, last; /* -1: not read so far */
+} written;
 
-static void mark_stored(void *context, const srv_value *columns)
+static void read_written(void *context, const srv_value *columns)
 {
-    stored *s = context;
-    srv_new_event *e = &s->events[columns[0].whole - s->first];
-    e->duplicate = false;
-    e->position = columns[0].whole;
+    written *w = context;
+    int64_t position = columns[0].whole;
+    if (w->first < 0) {
+        w->first = position;
+    } else if (w->last < 0) {
+        w->last = position;
+    } else {
+        w->events[position - w->first].duplicate = false;
+        w->events[position - w->first].position = position;
+    }
 }
 
-/* Events of a history that was merged belong to the other one; a chain of merges has at most four steps here. */
-static bool insert(srv_connection *c, srv_new_event *events, int64_t count, int64_t first, char message[512])
+/* It is never sent twice: nobody knows whether one that was interrupted has been executed. So a connection that was closed in the
+ * meantime is replaced first. */
+static bool write_events(srv_connection *c, srv_new_event *events, int64_t count, double arrived, int64_t *position,
+                         char message[512])
 {
-    static const char histories[] =
-        "INSERT INTO histories(name) SELECT DISTINCT x FROM unnest($1::text[]) x WHERE NOT EXISTS (SELECT FROM histories h "
-        "WHERE h.name = x) ON CONFLICT DO NOTHING";
-    static const char names[] =
-        "INSERT INTO names(name) SELECT DISTINCT x FROM unnest($1::text[]) x WHERE NOT EXISTS (SELECT FROM names n WHERE "
-        "n.name = x) ON CONFLICT DO NOTHING";
-    static const char sql[] =
-        "WITH added AS (INSERT INTO events(history, id, position, time, event, fields, answer) "
-        "SELECT coalesce(d.history, c.history, b.history, a.history), CASE WHEN e.id = '' THEN E'\\t' || ($7::bigint + e.n - 1) "
-        "ELSE e.id END, $7::bigint + e.n - 1, e.time, n.name_id, e.fields, e.answer "
-        "FROM unnest($1::text[], $2::text[], $3::float8[], $4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS e(history, id, "
-        "time, event, fields, answer, n) JOIN histories a ON a.name = e.history LEFT JOIN histories b ON b.history = "
-        "a.into_history LEFT JOIN histories c ON c.history = b.into_history LEFT JOIN histories d ON d.history = c.into_history "
-        "JOIN names n ON n.name = e.event ORDER BY e.n ON CONFLICT DO NOTHING RETURNING event, position), "
-        "used AS (UPDATE names SET uses = uses + u.k FROM (SELECT event, count(*) k FROM added GROUP BY event) u "
-        "WHERE name_id = u.event) SELECT position FROM added";
     srv_text arrays[6] = {{0}};
     srv_value values[7] = {{0}};
-    stored context = {events, first};
+    written w = {events, -1, -1};
     for (int64_t i = 0; i < count; i++) {
         char time[32];
         snprintf(time, sizeof time, "%.17g", events[i].time);
-        const char *parts[] = {events[i].history, events[i].id, time, events[i].event, events[i].fields, events[i].answer};
+        const char *parts[] = {events[i].history, events[i].id,     time,
+                               events[i].event,   events[i].fields, events[i].answer};
         for (int j = 0; j < 6; j++)
             add_element(&arrays[j], parts[j]);
         events[i].duplicate = true;
     }
     bool good = true;
     for (int j = 0; j < 6; j++) {
-        srv_text_add(&arrays[j], "}");
+        srv_text_add(&arrays[j], arrays[j].size ? "}" : "{}");
         const char *text = srv_text_string(&arrays[j]);
         good = good && text;
         values[j] = SRV_T(text);
     }
-    values[6] = SRV_W(first);
-    if (!good)
+    values[6] = SRV_W((int64_t)(arrived * 1e3));
+    if (!PQconsumeInput(c->database) || PQstatus(c->database) != CONNECTION_OK)
+        reconnect(c);
+    if (good)
+        good = run_once(c, "SELECT lapse_write($1, $2, $3, $4, $5, $6, $7)", values, 7, read_written, &w, message);
+    else
         snprintf(message, 512, "out of memory");
-    good = good && (count == 0 || (run(c, histories, &values[0], 1, NULL, NULL, message) &&
-                                   run(c, names, &values[3], 1, NULL, NULL, message) &&
-                                   run(c, sql, values, 7, mark_stored, &context, message)));
+    *position = w.last;
     for (int j = 0; j < 6; j++)
         srv_text_clear(&arrays[j]);
     return good;
@@ -239,9 +271,15 @@ const srv_engine srv_engine_postgres = {
     .open = open_database,
     .close = close_database,
     .run = run,
-    .insert = insert,
+    .write = write_events,
     .schema = schema,
     .begin = "BEGIN",
     .lock = "SELECT value FROM meta WHERE name = 'position' FOR UPDATE",
+    .count = "WITH c AS (SELECT value FROM meta WHERE name = 'counted' FOR UPDATE), p AS (SELECT value FROM meta WHERE "
+             "name = "
+             "'position'), u AS (SELECT event, count(*) k FROM events WHERE position > (SELECT value FROM c) AND "
+             "position <= (SELECT "
+             "value FROM p) GROUP BY event), n AS (UPDATE names SET uses = uses + k FROM u WHERE name_id = u.event) "
+             "UPDATE meta SET value = greatest(value, (SELECT value FROM p)) WHERE name = 'counted'",
     .shared = true,
 };

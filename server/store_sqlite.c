@@ -88,9 +88,9 @@ static bool open_database(const char *place, srv_connection **out, char message[
         return false;
     }
     sqlite3_busy_timeout(c->database, 10000);
-    static const char *const settings[] = {"PRAGMA journal_mode = WAL", "PRAGMA synchronous = FULL",
+    static const char *const settings[] = {"PRAGMA journal_mode = WAL",         "PRAGMA synchronous = FULL",
                                            "PRAGMA wal_autocheckpoint = 25000", "PRAGMA cache_size = -65536",
-                                           "PRAGMA temp_store = MEMORY", "PRAGMA secure_delete = ON"};
+                                           "PRAGMA temp_store = MEMORY",        "PRAGMA secure_delete = ON"};
     for (size_t i = 0; i < sizeof settings / sizeof *settings; i++)
         if (sqlite3_exec(c->database, settings[i], NULL, NULL, NULL) != SQLITE_OK) {
             snprintf(message, 512, "%.400s: %s", place, sqlite3_errmsg(c->database));
@@ -242,7 +242,8 @@ static known_name *find_name(srv_connection *c, const char *name, char message[5
         return slot;
     int64_t id = 0;
     srv_value value = SRV_T(name);
-    if (!write_uses(c, slot, message) || !run(c, "SELECT name_id FROM names WHERE name = $1", &value, 1, read_id, &id, message))
+    if (!write_uses(c, slot, message) ||
+        !run(c, "SELECT name_id FROM names WHERE name = $1", &value, 1, read_id, &id, message))
         return NULL;
     if (!id) {
         if (!run(c, "INSERT INTO names(name) VALUES($1)", &value, 1, NULL, NULL, message))
@@ -272,15 +273,18 @@ static int compare_rows(const void *a, const void *b)
 
 static bool insert_row(srv_connection *c, const new_row *row, char message[512])
 {
-    static const char sql[] = "INSERT INTO events(history, id, position, time, event, fields, answer) VALUES($1, $2, $3, $4, "
-                              "$5, $6, $7) ON CONFLICT DO NOTHING";
+    static const char sql[] =
+        "INSERT INTO events(history, id, position, time, event, fields, answer) VALUES($1, $2, $3, $4, "
+        "$5, $6, $7) ON CONFLICT DO NOTHING";
     srv_new_event *e = row->event;
     char none[24];
     bool whole = e->time == (double)(int64_t)e->time; /* fewer bytes */
     if (!*e->id)
         snprintf(none, sizeof none, "\t%lld", (long long)e->position);
-    srv_value values[] = {SRV_W(row->history), SRV_T(*e->id ? e->id : none), SRV_W(e->position),
-                          whole ? SRV_W((int64_t)e->time) : SRV_R(e->time), SRV_W(row->name), SRV_T(e->fields), SRV_T(e->answer)};
+    srv_value values[] = {SRV_W(row->history), SRV_T(*e->id ? e->id : none),
+                          SRV_W(e->position),  whole ? SRV_W((int64_t)e->time) : SRV_R(e->time),
+                          SRV_W(row->name),    SRV_T(e->fields),
+                          SRV_T(e->answer)};
     if (!run(c, sql, values, 7, NULL, NULL, message))
         return false;
     e->duplicate = sqlite3_changes(c->database) == 0;
