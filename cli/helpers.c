@@ -1,13 +1,14 @@
 /* helpers.c: see helpers.h. */
 #include "helpers.h"
 
+#include "process.h"
+
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -26,13 +27,14 @@ int cli_helpers_default(int runs)
 /* Results and messages are those of the process that started it. */
 static bool spawn(char *const *arguments, pid_t *process)
 {
+    char path[4096];
     posix_spawn_file_actions_t actions;
-    if (posix_spawn_file_actions_init(&actions) != 0)
+    if (!cli_process_path(path, sizeof path) || posix_spawn_file_actions_init(&actions) != 0)
         return false;
     bool good = posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0) == 0 &&
                 posix_spawn_file_actions_addopen(&actions, STDOUT_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
                 posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0) == 0 &&
-                posix_spawn(process, "/proc/self/exe", &actions, NULL, arguments, environ) == 0;
+                posix_spawn(process, path, &actions, NULL, arguments, environ) == 0;
     posix_spawn_file_actions_destroy(&actions);
     return good;
 }
@@ -64,12 +66,4 @@ void cli_helpers_stop(cli_helpers *helpers)
         waitpid(helpers->processes[i], NULL, 0);
     free(helpers->processes);
     *helpers = (cli_helpers){0};
-}
-
-void cli_helper_follow(void)
-{
-    pid_t parent = getppid();
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (getppid() != parent)
-        _exit(EXIT_FAILURE);
 }

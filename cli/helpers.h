@@ -18,7 +18,4 @@ cli_helpers cli_helpers_start(const cli_call *call, int count, const char *folde
 /* Ends them and waits. */
 void cli_helpers_stop(cli_helpers *helpers);
 
-/* In a helper: ends it when the process that started it ends. */
-void cli_helper_follow(void);
-
 #endif

@@ -1,12 +1,12 @@
 /* ranks.c: what a process does as one of several ranks. */
-#define _GNU_SOURCE /* memfd_create */
 #include "ranks.h"
+
+#include "process.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <unistd.h>
 
 static struct {
@@ -35,7 +35,7 @@ void cli_ranks_begin(void)
         return;
     int null = open("/dev/null", O_WRONLY | O_CLOEXEC);
     ranks.error = fcntl(STDERR_FILENO, F_DUPFD_CLOEXEC, 3);
-    ranks.messages = memfd_create("messages", MFD_CLOEXEC);
+    ranks.messages = cli_process_scratch("messages");
     if (null >= 0)
         dup2(null, STDOUT_FILENO);
     if (ranks.messages >= 0)
@@ -67,7 +67,8 @@ static void last_message(char *text, size_t size)
 {
     char all[4096];
     fflush(stderr);
-    off_t end = lseek(ranks.messages, 0, SEEK_END), from = end > (off_t)sizeof all - 1 ? end - (off_t)sizeof all + 1 : 0;
+    off_t end = lseek(ranks.messages, 0, SEEK_END),
+          from = end > (off_t)sizeof all - 1 ? end - (off_t)sizeof all + 1 : 0;
     ssize_t length = end > 0 ? pread(ranks.messages, all, (size_t)(end - from), from) : 0;
     all[length > 0 ? length : 0] = '\0';
     char *line = all;
@@ -106,7 +107,9 @@ int cli_ranks_end(int status)
     bool failed = status != CLI_DONE && status != CLI_INTERRUPTED;
     if (failed && ranks.comm)
         fail();
-    else if (failed && ranks.size > 1) /* the launcher ends all when the first fails: rank 0 says why, and what it said is forwarded */
+    else if (failed &&
+             ranks.size >
+                 1) /* the launcher ends all when the first fails: rank 0 says why, and what it said is forwarded */
         usleep(ranks.rank > 0 ? 2000000 : 300000);
     lapse_comm_free(ranks.comm);
     ranks.comm = NULL;

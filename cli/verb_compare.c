@@ -7,6 +7,7 @@
 #include "csv_cell.h"
 #include "events.h"
 #include "helpers.h"
+#include "process.h"
 #include "ranks.h"
 #include "compare_table.h"
 #include "verb.h"
@@ -190,7 +191,7 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     char data[4096];
     if (s->helper)
-        cli_helper_follow();
+        cli_process_follow_parent();
     int result = cli_ranks() ? share_runs(s, call) : CLI_DONE;
     if (result != CLI_DONE)
         return result;

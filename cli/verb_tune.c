@@ -9,6 +9,7 @@
 #include "bar.h"
 #include "events.h"
 #include "helpers.h"
+#include "process.h"
 #include "verb.h"
 #include "lapse_lab.h"
 
@@ -162,7 +163,7 @@ static int run(void *settings, const cli_call *call)
     lapse_error error;
     char folder[4096] = "";
     if (s->helper)
-        cli_helper_follow();
+        cli_process_follow_parent();
     int result = check_output(s, call->verb);
     if (result == CLI_DONE)
         result = cli_events_open(s->data, &s->columns, NULL, &dataset);

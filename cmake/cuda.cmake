@@ -81,7 +81,7 @@ endif()
 if(LAPSE_CUDA_SOURCES)
   # The plugin has its own hidden copy of the library code that it needs, and exports one symbol.
   add_library(lapse_cuda MODULE ${LAPSE_CUDA_SOURCES} src/base/assert.c src/base/error.c
-    src/base/memory.c src/base/spill.c src/base/text.c src/base/threads.c src/base/wording.c)
+    src/base/memory.c src/base/spill.c src/base/system_linux.c src/base/text.c src/base/threads.c src/base/wording.c)
   set_target_properties(lapse_cuda PROPERTIES C_VISIBILITY_PRESET hidden CUDA_VISIBILITY_PRESET hidden
     CUDA_RUNTIME_LIBRARY Static)
   target_compile_options(lapse_cuda PRIVATE "$<$<COMPILE_LANGUAGE:CUDA>:${LAPSE_CUDA_CODE}>")

@@ -33,7 +33,7 @@ endforeach()
 
 # find_package(lapse) of CMake: the targets lapse::lapse and lapse::static.
 include(CMakePackageConfigHelpers)
-set(library liblapse.so)
+set(library ${CMAKE_SHARED_LIBRARY_PREFIX}lapse${CMAKE_SHARED_LIBRARY_SUFFIX})
 if(NOT TARGET lapse_shared)
   set(library "")
 endif()
@@ -53,7 +53,7 @@ if(TARGET lapse_tool)
   install(FILES ${CMAKE_BINARY_DIR}/lapse.1 DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT runtime)
   install(FILES ${CMAKE_BINARY_DIR}/lapse.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions RENAME lapse
     COMPONENT runtime)
-  if(MICROHTTPD_FOUND AND SQLITE_FOUND AND JANSSON_FOUND AND LAPSE_SERVER)
+  if(LAPSE_WITH_SERVER)
     # The unit names the tool where it is installed.
     file(READ examples/lapse.service unit)
     string(REPLACE "/usr/local/bin/" "${CMAKE_INSTALL_FULL_BINDIR}/" unit "${unit}")

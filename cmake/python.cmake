@@ -14,9 +14,12 @@ add_custom_command(OUTPUT ${interface} VERBATIM COMMENT "Writing the Python desc
 # Without a version in its name: a wheel has no symbolic links. RPATH, unlike RUNPATH, also finds the dependencies of dependencies.
 add_library(lapse_python SHARED ${LAPSE_OBJECT_FILES})
 target_link_libraries(lapse_python PRIVATE ${LAPSE_LIBRARIES})
-target_link_options(lapse_python PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/lapse.map -Wl,--no-undefined
-  -Wl,--disable-new-dtags -s)
-set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+set(stripped -s)
+if(NOT APPLE)
+  list(APPEND stripped -Wl,--disable-new-dtags)
+endif()
+target_link_options(lapse_python PRIVATE ${LAPSE_EXPORTS} ${stripped})
+set_target_properties(lapse_python PROPERTIES OUTPUT_NAME lapse LINKER_LANGUAGE C INSTALL_RPATH "${LAPSE_ORIGIN};${LAPSE_ORIGIN}/libraries"
   INSTALL_RPATH_USE_LINK_PATH OFF LIBRARY_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python
   LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/lapse.map)
 
@@ -35,9 +38,9 @@ add_custom_target(python DEPENDS lapse_python ${interface} ${options})
 # The tool, with the library of the package.
 add_executable(lapse_python_tool ${LAPSE_CLI})
 target_link_libraries(lapse_python_tool PRIVATE lapse_python lapse_flags m)
-target_link_options(lapse_python_tool PRIVATE -Wl,--disable-new-dtags -s)
+target_link_options(lapse_python_tool PRIVATE ${stripped})
 target_include_directories(lapse_python_tool PRIVATE include ${CMAKE_SOURCE_DIR})
-set_target_properties(lapse_python_tool PROPERTIES OUTPUT_NAME lapse INSTALL_RPATH "$ORIGIN;$ORIGIN/libraries"
+set_target_properties(lapse_python_tool PROPERTIES OUTPUT_NAME lapse INSTALL_RPATH "${LAPSE_ORIGIN};${LAPSE_ORIGIN}/libraries"
   INSTALL_RPATH_USE_LINK_PATH OFF RUNTIME_OUTPUT_DIRECTORY ${CMAKE_CURRENT_BINARY_DIR}/python)
 add_dependencies(python lapse_python_tool)
 

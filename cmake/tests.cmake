@@ -24,7 +24,7 @@ if(CMAKE_CXX_COMPILER AND CMOCKA_FOUND AND NOT LAPSE_FUZZ AND NOT LAPSE_SANITIZE
   set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_backend.cpp APPEND PROPERTY COMPILE_DEFINITIONS ${LAPSE_INTERFACE})
   set_property(SOURCE ${CMAKE_CURRENT_BINARY_DIR}/emulated/cuda_device.cpp APPEND PROPERTY COMPILE_DEFINITIONS LP_CUDA_CODE=90)
   add_library(lapse_cuda_emulated MODULE ${wrappers} tests/emulate/emulate.cpp src/base/assert.c src/base/error.c
-    src/base/spill.c src/base/text.c src/base/wording.c
+    src/base/spill.c src/base/system_linux.c src/base/text.c src/base/wording.c
     src/base/memory.c src/base/threads.c)
   set_target_properties(lapse_cuda_emulated PROPERTIES C_VISIBILITY_PRESET hidden CXX_VISIBILITY_PRESET hidden)
   # The reduction kernels without the rest of the plugin, for group sizes that occur in no graph.
@@ -78,7 +78,7 @@ if(CMOCKA_FOUND AND NOT LAPSE_FUZZ)
       target_link_options(${name} PRIVATE -Wl,--wrap=cli_clock -Wl,--wrap=cli_width)
     endif()
     if(name STREQUAL "test_file")
-      target_link_options(${name} PRIVATE -Wl,--wrap=openat)
+      target_link_options(${name} PRIVATE -Wl,--wrap=lp_system_open_unnamed)
     endif()
     if(name STREQUAL "test_cuda_reduction")
       target_link_libraries(${name} PRIVATE lapse_reduction_emulated)

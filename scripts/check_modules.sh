@@ -15,12 +15,13 @@ modules=$(echo $modules)
 folders=" $(tr ' ' '\n' <<<"$modules" | sed 's|/.*||' | sort -u | tr '\n' ' ')"
 max_lines=700 # per file
 
-# Banned functions. `loud` and `memory` apply to the library only.
+# Banned functions. `loud` and `memory` apply to the library only, `linux` to the library and the tool: files *_linux.c have them.
 unsafe="gets strcpy strcat sprintf vsprintf atoi atol atof alloca strtok"
 random="rand srand random srandom drand48"
 loud="exit _exit abort printf puts putchar perror vprintf"
 memory="malloc calloc realloc free strdup strndup aligned_alloc posix_memalign asprintf vasprintf"
-banned=$(tr ' ' '|' <<<"$unsafe $random $loud $memory")
+linux="memrchr getrandom sched_getaffinity prctl memfd_create fallocate le64toh pthread_condattr_setclock linkat gettid"
+banned=$(tr ' ' '|' <<<"$unsafe $random $loud $memory $linux")
 
 include='include *["<]([^">]*)[">]'
 excused=scripts/modules_excused.txt
@@ -153,6 +154,8 @@ check_code()
         calls call "$file" "it is unsafe" $unsafe
         calls call "$file" "use base/random.h" $random
     }
+    # shellcheck disable=SC2086
+    [[ $file != @(src|cli)/* || $file == *_linux.c ]] || calls linux "$file" "only Linux has it: use system.h or process.h" $linux
     if [[ $file == src/* ]]; then
         # shellcheck disable=SC2086
         calls call "$file" "the library returns errors, and never prints or exits" $loud

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import difflib
 import os
+import sys
 from typing import Any, Iterable, Optional, Union
 
 from ._interface import ffi
 
-lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), "liblapse.so"))
+_file = "liblapse.dylib" if sys.platform == "darwin" else "liblapse.so"
+lib = ffi.dlopen(os.path.join(os.path.dirname(os.path.abspath(__file__)), _file))
 NULL = ffi.NULL
 lib.lapse_wording_set(lib.LAPSE_WORDING_PYTHON)  # sentences have event="item", where the tool says --event item
 

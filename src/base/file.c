@@ -1,10 +1,8 @@
 /* file.c: memory-mapped reading; writing to a temporary file, fsync and rename. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* O_TMPFILE */
-#endif
 #include "base/file.h"
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "lapse_lab.h"
 
 #include <errno.h>
@@ -15,7 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -86,7 +83,8 @@ lp_file_version lp_file_version_of(const char *path)
     struct stat found;
     if (stat(path, &found) != 0)
         return (lp_file_version){0};
-    return (lp_file_version){found.st_dev, found.st_ino, found.st_mtim.tv_sec, found.st_mtim.tv_nsec};
+    struct timespec modified = lp_system_modified(&found);
+    return (lp_file_version){(uint64_t)found.st_dev, found.st_ino, modified.tv_sec, modified.tv_nsec};
 }
 
 bool lp_file_version_equal(lp_file_version a, lp_file_version b)
@@ -123,16 +121,6 @@ static bool is_written_directly(const char *path)
 
 enum { TEMPORARY_ATTEMPTS = 100, TEMPORARY_STEM = 200, TEMPORARY_SUFFIX = sizeof ".0123456789abcdef.tmp" };
 
-static uint64_t random_name(void)
-{
-    uint64_t value;
-    if (getrandom(&value, sizeof value, GRND_NONBLOCK) == (ssize_t)sizeof value)
-        return value;
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (uint64_t)now.tv_nsec << 32 ^ (uint64_t)now.tv_sec << 20 ^ (uint64_t)getpid();
-}
-
 /* Writes a new random name beside path to `temporary`. */
 static void name_temporary(const char *path, char *temporary, size_t size)
 {
@@ -140,53 +128,29 @@ static void name_temporary(const char *path, char *temporary, size_t size)
     size_t folder = slash ? (size_t)(slash + 1 - path) : 0, name = strlen(path) - folder;
     /* A shortened name leaves space for the suffix within NAME_MAX. */
     int stem = (int)(folder + (name < TEMPORARY_STEM ? name : TEMPORARY_STEM));
-    snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)random_name());
+    snprintf(temporary, size, "%.*s.%016llx.tmp", stem, path, (unsigned long long)lp_system_random());
 }
 
-/* The folder of path; -1 with errno set. */
-static int open_folder(const char *path)
+/* The folder of a path; NULL with errno set. */
+static const char *folder_of(const char *path, char *folder /* PATH_MAX */)
 {
-    char folder[PATH_MAX];
     const char *slash = strrchr(path, '/');
     int size = slash ? (int)(slash + 1 - path) : 0;
-    if (size >= PATH_MAX)
-        return -1;
-    snprintf(folder, sizeof folder, "%.*s", size, path);
-    return open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-}
-
-/* The path by which linkat names an unnamed file. */
-typedef struct handle_path {
-    char text[64];
-} handle_path;
-
-static handle_path path_of_handle(int handle)
-{
-    handle_path path;
-    snprintf(path.text, sizeof path.text, "/proc/self/fd/%d", handle);
-    return path;
-}
-
-/* A file without a name, which vanishes if the process is killed; -1 where the file system or /proc does not support it. */
-static int open_unnamed(const char *path)
-{
-    int folder = open_folder(path);
-    if (folder < 0)
-        return -1;
-    int handle = openat(folder, ".", O_WRONLY | O_TMPFILE | O_CLOEXEC, 0666);
-    close(folder);
-    if (handle >= 0 && access(path_of_handle(handle).text, F_OK) != 0) {
-        close(handle);
-        handle = -1;
+    if (size >= PATH_MAX) {
+        errno = ENAMETOOLONG;
+        return NULL;
     }
-    return handle;
+    snprintf(folder, PATH_MAX, "%.*s", size, path);
+    return slash ? folder : ".";
 }
 
 /* Opens the temporary file: without a name (*temporary is ""), or with a new one. O_EXCL: no existing file or link is opened,
  * and no two writers share a file, so no lock is needed. Returns -1 with errno set. */
 static int open_temporary(const char *path, char *temporary, size_t size)
 {
-    int handle = open_unnamed(path);
+    char text[PATH_MAX];
+    const char *folder = folder_of(path, text);
+    int handle = folder ? lp_system_open_unnamed(folder, 0666) : -1;
     for (int attempt = 0; handle < 0 && attempt < TEMPORARY_ATTEMPTS; attempt++) {
         name_temporary(path, temporary, size);
         handle = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -202,7 +166,7 @@ static bool link_temporary(lp_writer *writer)
     size_t size = strlen(writer->path) + TEMPORARY_SUFFIX;
     for (int attempt = 0; !*writer->temporary && attempt < TEMPORARY_ATTEMPTS; attempt++) {
         name_temporary(writer->path, writer->temporary, size);
-        if (linkat(AT_FDCWD, path_of_handle(writer->handle).text, AT_FDCWD, writer->temporary, AT_SYMLINK_FOLLOW) == 0)
+        if (lp_system_link(writer->handle, writer->temporary))
             break;
         *writer->temporary = 0;
         if (errno != EEXIST)
@@ -299,7 +263,9 @@ lapse_status lp_writer_pad(lp_writer *writer, size_t alignment, lapse_error *err
 /* Syncs the folder of path, so that a rename survives a power failure. */
 static void sync_folder(const char *path)
 {
-    int handle = open_folder(path);
+    char text[PATH_MAX];
+    const char *folder = folder_of(path, text);
+    int handle = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
     if (handle >= 0) {
         fsync(handle);
         close(handle);

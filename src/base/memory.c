@@ -27,9 +27,11 @@ void *lp_alloc_raw(size_t count, size_t size)
         return spilled;
     size_t align = bytes < LARGE ? LP_ALIGN : LARGE_PAGE, rounded = bytes ? (bytes + align - 1) / align * align : align;
     void *block = aligned_alloc(align, rounded);
+#ifdef MADV_HUGEPAGE
     /* Whole huge pages only: a last one that is used in part would waste memory. */
     if (block && bytes >= LARGE)
         madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+#endif
     return block;
 }
 

@@ -1,12 +1,11 @@
 /* plugin_file.c: finds a plugin beside the library and opens it. */
 #include "base/plugin_file.h"
 
+#include "base/system.h"
+
 #include <dlfcn.h>
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdbool.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,27 +16,6 @@
 #endif
 
 enum { PATH_SIZE = PATH_MAX };
-
-/* The absolute path of the file that this code was loaded from, the shared library or a program that is linked with the static one: what
- * dladdr knows of it may be relative, and to a folder that is no longer the current one. */
-static bool own_path(char *path)
-{
-    FILE *maps = fopen("/proc/self/maps", "re");
-    char line[PATH_SIZE + 128];
-    bool found = false;
-    while (maps && !found && fgets(line, sizeof line, maps)) {
-        uintptr_t begin, end;
-        int at = 0;
-        if (sscanf(line, "%" SCNxPTR "-%" SCNxPTR " %*s %*s %*s %*s %n", &begin, &end, &at) < 2 ||
-            (uintptr_t)own_path < begin || (uintptr_t)own_path >= end)
-            continue;
-        line[strcspn(line, "\n")] = '\0';
-        found = at > 0 && line[at] == '/' && snprintf(path, PATH_SIZE, "%s", line + at) < PATH_SIZE;
-    }
-    if (maps)
-        fclose(maps);
-    return found;
-}
 
 /* Opens the plugin in a folder. Where there is one that cannot be opened, `why` says so. */
 static void *open_in(const char *folder, const char *subfolder, const char *file, char *why, size_t size)
@@ -57,7 +35,7 @@ static void *open_in(const char *folder, const char *subfolder, const char *file
 static void *open_beside(const char *file, char *why, size_t size)
 {
     char folder[PATH_SIZE];
-    if (!own_path(folder))
+    if (!lp_system_own_path(folder, sizeof folder))
         return NULL;
     *strrchr(folder, '/') = '\0';
     void *handle = open_in(folder, "", file, why, size);
@@ -74,8 +52,9 @@ void *lp_plugin_open(const char *file, const char *variable, const char *built, 
     if (!wanted || !*wanted) {
         void *handle = open_beside(file, why, size);
         if (!handle && !*why)
-            snprintf(why, size, "the plugin %s was not found beside the library. %s: install them, then build Lapse again",
-                     file, built);
+            snprintf(why, size,
+                     "the plugin %s was not found beside the library. %s: install them, then build Lapse again", file,
+                     built);
         return handle;
     }
     char path[PATH_MAX];

@@ -1,8 +1,10 @@
 /* spill.c: blocks in an unlinked file, and the thread that unmaps their pages. */
 #ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* O_TMPFILE, fallocate */
+#define _GNU_SOURCE /* mkostemp */
 #endif
 #include "base/spill.h"
+
+#include "base/system.h"
 #include "lapse_lab.h"
 
 #include <errno.h>
@@ -38,25 +40,12 @@ static struct {
     _Atomic int live; /* blocks: so that lp_free need not look where there are none */
 } spill = {.phase = PTHREAD_MUTEX_INITIALIZER, .lock = PTHREAD_MUTEX_INITIALIZER, .file = -1};
 
-/* Pages of the process that are in memory, in bytes. */
-static int64_t resident(void)
-{
-    char text[128];
-    int file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
-    if (file >= 0)
-        close(file);
-    text[length > 0 ? length : 0] = '\0';
-    const char *second = strchr(text, ' ');
-    return second ? strtoll(second, NULL, 10) * sysconf(_SC_PAGESIZE) : 0;
-}
-
 static void *watch(void *unused)
 {
     (void)unused;
     const struct timespec pause = {0, INTERVAL};
     while (atomic_load(&spill.on)) {
-        if (resident() > spill.memory - spill.memory / 4) {
+        if (lp_system_resident() > spill.memory - spill.memory / 4) {
             pthread_mutex_lock(&spill.lock);
             for (int i = 0; i < spill.count; i++)
                 madvise(spill.blocks[i].data, spill.blocks[i].mapped, MADV_DONTNEED);
@@ -71,8 +60,8 @@ static void *watch(void *unused)
 static int open_file(const char *folder)
 {
     char path[4096];
-    int file = open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-    if (file >= 0 || (errno != EOPNOTSUPP && errno != EISDIR))
+    int file = lp_system_open_unnamed(folder, 0600);
+    if (file >= 0 || errno != EOPNOTSUPP)
         return file;
     snprintf(path, sizeof path, "%s/lapse-XXXXXX", folder);
     file = mkostemp(path, O_CLOEXEC);
@@ -172,8 +161,7 @@ bool lp_spill_free(void *data)
         block freed = spill.blocks[i];
         spill.blocks[i] = spill.blocks[--spill.count];
         munmap(freed.data, freed.mapped);
-        int given = fallocate(spill.file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, freed.offset, (off_t)freed.mapped);
-        (void)given; /* the space is given back when the file is closed */
+        lp_system_punch(spill.file, freed.offset, (off_t)freed.mapped);
         atomic_fetch_sub(&spill.live, 1);
         close_unused();
     }

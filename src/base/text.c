@@ -9,6 +9,9 @@
 #include "lapse_lab.h"
 
 #include <locale.h>
+#if __has_include(<xlocale.h>)
+#include <xlocale.h>
+#endif
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -5,16 +5,13 @@
  * use, grows to the largest number of threads requested, and lives as long as the process. A second caller while the pool is
  * busy runs its tasks itself, one by one, until the pool is free for the others. After a fork the child starts its own pool.
  */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* sched_getaffinity */
-#endif
 #include "base/threads.h"
 
 #include "base/assert.h"
 #include "base/memory.h"
+#include "base/system.h"
 
 #include <pthread.h>
-#include <sched.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -239,9 +236,7 @@ void lp_worker_wait(lp_worker *worker)
 
 int lp_threads_available(void)
 {
-    cpu_set_t cores;
-    int count = sched_getaffinity(0, sizeof cores, &cores) == 0 ? CPU_COUNT(&cores) : 1;
-    return count > 0 ? count : 1;
+    return lp_system_cores();
 }
 
 lapse_status lp_threads_resolve(int requested, int *threads, lapse_error *error)

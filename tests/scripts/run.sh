@@ -80,6 +80,8 @@ done
 for name in malloc free realloc strdup; do
     violation "$name" src/base/new.c "{$name(x);}" "src/base/new.c:1: call of $name: use base/memory.h [memory]"
 done
+violation "a call that only Linux has" cli/new.c 'x = memfd_create("a", 0);' \
+    'cli/new.c:1: call of memfd_create: only Linux has it: use system.h or process.h [linux]'
 violation "two files of one name" cli/block.c 'int x;' 'cli/block.c: another file has the name block.c [name]
 src/nn/block.c: another file has the name block.c [name]'
 violation "a long file" src/nn/new.h "$(printf '\\n%.0s' {1..800})" \

@@ -32,14 +32,14 @@ void lp_writer_name_always(bool always)
     always_named = always;
 }
 
-/* openat, of a file system without unnamed files where all are named (-Wl,--wrap, cmake/tests.cmake). */
-int __real_openat(int handle, const char *path, int flags, ...);
-int __wrap_openat(int handle, const char *path, int flags, ...);
+/* That of a file system without unnamed files where all are named (-Wl,--wrap, cmake/tests.cmake). */
+int __real_lp_system_open_unnamed(const char *path, mode_t mode);
+int __wrap_lp_system_open_unnamed(const char *path, mode_t mode);
 
-int __wrap_openat(int handle, const char *path, int flags, ...)
+int __wrap_lp_system_open_unnamed(const char *path, mode_t mode)
 {
     if (!always_named)
-        return __real_openat(handle, path, flags, 0666);
+        return __real_lp_system_open_unnamed(path, mode);
     errno = EOPNOTSUPP;
     return -1;
 }

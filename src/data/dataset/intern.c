@@ -4,11 +4,11 @@
 #include "data/dataset/intern.h"
 
 #include "base/assert.h"
+#include "base/system.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
-#include <endian.h>
 #include <string.h>
 
 enum { FIRST_SLOTS = 256, FIRST_NAMES = 64, LINE = 4 /* slots of a cache line */ };
@@ -30,7 +30,7 @@ static inline uint64_t short_key(const char *name, size_t size)
             (uint64_t)byte[0] | (uint64_t)byte[size / 2] << 8 * (size / 2) | (uint64_t)byte[size - 1] << 8 * (size - 1);
 #else
     memcpy(&key, name, size);
-    key = le64toh(key);
+    key = lp_little_endian(key);
 #endif
     return key;
 }

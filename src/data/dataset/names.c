@@ -3,12 +3,12 @@
 #include "data/dataset/names.h"
 
 #include "base/assert.h"
+#include "base/system.h"
 
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <string.h>
-#include <sys/random.h>
 
 /* Up to this many names a linear search is faster. */
 enum { FEW_NAMES = 8 };
@@ -63,14 +63,6 @@ typedef struct unique_slot {
     uint32_t index; /* of the name, + 1; 0: the slot is free */
 } unique_slot;
 
-/* Names of a file may be chosen to collide under a known seed, which would make the table quadratic. */
-static uint64_t random_seed(const void *address)
-{
-    uint64_t seed;
-    bool drawn = getrandom(&seed, sizeof seed, GRND_NONBLOCK) == (ssize_t)sizeof seed;
-    return drawn ? seed : (uint64_t)(uintptr_t)address;
-}
-
 lapse_status lp_names_unique(const lp_names *names, int64_t *first, int64_t *second)
 {
     if (names->count > MAX_UNIQUE)
@@ -79,7 +71,8 @@ lapse_status lp_names_unique(const lp_names *names, int64_t *first, int64_t *sec
     unique_slot *slots = lp_alloc(count, sizeof *slots);
     if (!slots)
         return LAPSE_ERROR_MEMORY;
-    uint64_t seed = random_seed(slots);
+    /* Names of a file may be chosen to collide under a known seed, which would make the table quadratic. */
+    uint64_t seed = lp_system_random();
     lapse_status status = LAPSE_OK;
     for (int64_t i = 0; status == LAPSE_OK && i < names->count; i++) {
         const char *name = lp_names_get(names, i);

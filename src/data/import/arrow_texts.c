@@ -2,7 +2,8 @@
  * by the string table of the worker. What does not fit a column is not tried again for some batches. */
 #include "data/import/arrow_texts.h"
 
-#include <endian.h>
+#include "base/system.h"
+
 #include <string.h>
 
 enum {
@@ -71,7 +72,7 @@ static inline uint64_t first_bytes(uint64_t word, int64_t bytes)
         0,        0,        0,        0,        0,        0,        0,        0,        0,
         FIRST(1), FIRST(2), FIRST(3), FIRST(4), FIRST(5), FIRST(6), FIRST(7), FIRST(8), /* 1 to 8 */
         FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8), FIRST(8)};
-    return le64toh(word) & masks[bytes + 8];
+    return lp_little_endian(word) & masks[bytes + 8];
 }
 
 /* The words of a text that is long, or close to the end of what can be read. */
@@ -82,8 +83,8 @@ static void take_rare(const char *begin, size_t size, uint64_t word[2])
         bytes[1] = 0;
         memcpy(bytes, begin, size);
     }
-    word[0] = le64toh(bytes[0]);
-    word[1] = le64toh(bytes[1]);
+    word[0] = lp_little_endian(bytes[0]);
+    word[1] = lp_little_endian(bytes[1]);
 }
 
 /* Takes the texts of rows row[0 .. few-1]. The type is that of the column: where it is a constant, the loop is short. */
@@ -333,7 +334,7 @@ static inline void take_numbers(const lp_arrow_values *values, const int32_t *ro
     if (take_spans(values, row, first, few, at)) {
         for (int t = 0; t < few; t++) {
             memcpy(&word, text + at[t], sizeof word);
-            number[t] = decimal(le64toh(word), (uint64_t)(at[t + 1] - at[t]));
+            number[t] = decimal(lp_little_endian(word), (uint64_t)(at[t + 1] - at[t]));
         }
         return;
     }
@@ -342,7 +343,7 @@ static inline void take_numbers(const lp_arrow_values *values, const int32_t *ro
         number[t] = NO_TEXT;
         if (size - 1 < LP_INTERN_SHORT && (views || limit - begin >= LP_INTERN_SHORT)) {
             memcpy(&word, begin, sizeof word);
-            number[t] = decimal(le64toh(word), size);
+            number[t] = decimal(lp_little_endian(word), size);
         }
     }
 }

@@ -1,11 +1,9 @@
 /* chunks.c: divides a text into chunks of whole records. Only taking a chunk is serialized: copying bytes (or
  * decompressing gzip) and finding the last whole record, a small part of the cost of reading the rows. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memrchr */
-#endif
 #include "data/import/chunks.h"
 
 #include "base/memory.h"
+#include "base/system.h"
 #include "data/import/csv.h"
 #include "data/import/file_kind.h"
 
@@ -134,7 +132,7 @@ static lp_csv_cut cut_whole(const lp_chunks *chunks, const char *text, size_t si
 {
     if (!chunks->lines)
         return lp_csv_cut_text(text, size, chunks->delimiter);
-    const char *last = memrchr(text, '\n', size);
+    const char *last = lp_system_find_last(text, '\n', size);
     return (lp_csv_cut){last ? (size_t)(last - text) + 1 : 0, SIZE_MAX};
 }
 

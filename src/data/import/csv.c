@@ -1,12 +1,10 @@
 /* csv.c: a CSV scanner. It marks the delimiters, line ends and quotes of 64 bytes in one bit mask and iterates over
  * its bits, so that plain fields cost a few instructions at any length. Records with a quoted field take a slower
  * path. */
-#ifndef _GNU_SOURCE
-#define _GNU_SOURCE /* memrchr */
-#endif
 #include "data/import/csv.h"
 
 #include "base/memory.h"
+#include "base/system.h"
 
 #include <string.h>
 #ifdef __SSE2__
@@ -20,7 +18,7 @@
 /* Offset after the last line end in from .. to, or `otherwise`. */
 static size_t last_line_end(const char *text, size_t from, size_t to, size_t otherwise)
 {
-    const char *found = to > from ? memrchr(text + from, '\n', to - from) : NULL;
+    const char *found = to > from ? lp_system_find_last(text + from, '\n', to - from) : NULL;
     return found ? (size_t)(found - text) + 1 : otherwise;
 }
 
