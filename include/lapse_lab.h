@@ -260,7 +260,8 @@ lapse_status lapse_dataset_select(const lapse_dataset *dataset, const int64_t *s
 
 /* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
 typedef struct lapse_time_score {
-    const char *name;                      /* of the model, or "exponential", "log-normal", "log-normal-type", "law" */
+    const char *name;                      /* of the model, or of a baseline: "exponential", "log-normal", "log-normal-type",
+                                            * "gap-histogram"; or "law" */
     double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
     double mae;                            /* mean absolute error of the median */
     double crps;                           /* mean continuous ranked probability score */
@@ -268,7 +269,7 @@ typedef struct lapse_time_score {
     double pit_distance; /* largest distance of the distribution of the probability integral transform from uniform */
 } lapse_time_score;
 
-#define LAPSE_TIME_SCORE_LIMIT 4
+#define LAPSE_TIME_SCORE_LIMIT 5
 
 typedef struct lapse_time_scores {
     const char *split; /* as in lapse_scores */

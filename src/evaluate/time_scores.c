@@ -123,53 +123,164 @@ typedef struct gap_sums {
     double count, gap, log_gap, square;
 } gap_sums;
 
+/* A histogram of log(gap) over equal bins between the smallest and the largest of the training split, and one for each bin of the gap
+ * before. */
+enum { BINS = 80 };
+typedef struct gap_histogram {
+    double low, width;        /* of a bin, > 0 */
+    double mean[BINS];        /* centers of the bins */
+    double deviation[BINS];   /* half a width: the histogram is smoothed by a normal kernel */
+    double all[BINS];         /* log-weights where there is no gap before */
+    double after[BINS][BINS]; /* log-weights by the bin of the gap before */
+} gap_histogram;
+
+/* Gaps that the deviation of a type's own log-normal needs at least; gaps that the histogram of all counts as in that of a gap before. */
+enum { MIN_GAPS = 20, ADDED_GAPS = 5 };
+
+typedef struct scoring {
+    const lp_time_baseline *baseline;
+    const lapse_dataset *dataset;
+    const gap_sums *sums; /* row 0: all types; row 1 + k: type k */
+    const gap_histogram *histogram;
+    double floor;
+    const lp_time_case *cases;
+    int64_t count;
+    lp_time_case *scored;
+} scoring;
+
 struct lp_time_baseline {
     const char *name;
-    bool by_type; /* statistics of the last event's type, where it has MIN_GAPS of them */
-    bool exponential;
+    lp_time_case (*score)(const scoring *s, const lp_time_case *one);
 };
 
-/* Gaps that the deviation of a type's own log-normal needs at least. */
-enum { MIN_GAPS = 20 };
+static lp_time_case score_law(const scoring *s, const lp_time_case *one, lp_next_time law)
+{
+    return lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, true);
+}
 
-static const lp_time_baseline exponential = {"exponential", false, true}, log_normal = {"log-normal", false, false},
-                              by_type = {"log-normal-type", true, false};
-const lp_time_baseline *const lp_time_baselines[] = {&exponential, &log_normal, &by_type, NULL};
+static lp_time_case score_exponential(const scoring *s, const lp_time_case *one)
+{
+    return score_law(s, one, lp_next_time_gompertz(0, 0, s->sums->gap / s->sums->count));
+}
+
+static lp_time_case score_by_sums(const scoring *s, const lp_time_case *one, const gap_sums *sums)
+{
+    double weight = 0, mean = sums->log_gap / sums->count;
+    double deviation = fmax(sqrt(fmax(sums->square / sums->count - mean * mean, 0)), 1e-6);
+    return score_law(s, one, lp_next_time_mixture(1, &weight, &mean, &deviation));
+}
+
+static lp_time_case score_log_normal(const scoring *s, const lp_time_case *one)
+{
+    return score_by_sums(s, one, s->sums);
+}
+
+/* Statistics of the last event's type, where it has MIN_GAPS of them. */
+static lp_time_case score_by_type(const scoring *s, const lp_time_case *one)
+{
+    const gap_sums *own = &s->sums[1 + s->dataset->type[one->event - 1]];
+    return score_by_sums(s, one, own->count >= MIN_GAPS ? own : s->sums);
+}
+
+/* The gap before the last event, in log seconds; NaN: there is none. */
+static double log_gap_before(const lapse_dataset *dataset, int64_t sequence, int64_t event, double floor)
+{
+    if ((uint64_t)event < dataset->start[sequence] + 2)
+        return NAN;
+    return log(fmax(dataset->time[event - 1] - dataset->time[event - 2], floor));
+}
+
+static int bin_of(const gap_histogram *histogram, double log_gap)
+{
+    return (int)fmin(fmax((log_gap - histogram->low) / histogram->width, 0), BINS - 1);
+}
+
+static lp_time_case score_histogram(const scoring *s, const lp_time_case *one)
+{
+    const gap_histogram *h = s->histogram;
+    double before = log_gap_before(s->dataset, one->sequence, one->event, s->floor);
+    const double *weight = isnan(before) ? h->all : h->after[bin_of(h, before)];
+    return score_law(s, one, lp_next_time_mixture(BINS, weight, h->mean, h->deviation));
+}
+
+static const lp_time_baseline exponential = {"exponential", score_exponential},
+                              log_normal = {"log-normal", score_log_normal},
+                              by_type = {"log-normal-type", score_by_type},
+                              histogram = {"gap-histogram", score_histogram};
+const lp_time_baseline *const lp_time_baselines[] = {&exponential, &log_normal, &by_type, &histogram, NULL};
 
 const char *lp_time_baseline_name(const lp_time_baseline *baseline)
 {
     return baseline->name;
 }
 
-static void add_gap(gap_sums *sums, double gap)
-{
-    double x = log(gap);
-    *sums = (gap_sums){sums->count + 1, sums->gap + gap, sums->log_gap + x, sums->square + x * x};
-}
-
-/* Row 0: all types; row 1 + k: type k. */
-static gap_sums *gap_statistics(const lapse_dataset *dataset, const uint8_t *split, double floor)
-{
-    gap_sums *sums = lp_alloc((size_t)dataset->types.count + 1, sizeof *sums);
-    for (int64_t s = 0; sums && s < dataset->sequence_count; s++)
-        for (uint64_t i = dataset->start[s] + 1; i < dataset->start[s + 1]; i++)
-            if (split[i] == LP_SPLIT_TRAIN) {
-                double gap = fmax(dataset->time[i] - dataset->time[i - 1], floor);
-                add_gap(&sums[0], gap);
-                add_gap(&sums[1 + dataset->type[i - 1]], gap);
-            }
-    return sums;
-}
-
-typedef struct scoring {
-    const lp_time_baseline *baseline;
+typedef struct statistics {
     const lapse_dataset *dataset;
-    const gap_sums *sums;
+    const uint8_t *split;
     double floor;
-    const lp_time_case *cases;
-    int64_t count;
-    lp_time_case *scored;
-} scoring;
+    gap_sums *sums;
+    gap_histogram *histogram;
+} statistics;
+
+/* Calls on_gap with every gap of the training split and that before it, in log seconds; NaN: there is none. */
+static void walk_gaps(const statistics *s,
+                      void (*on_gap)(const statistics *, uint64_t event, double log_gap, double before))
+{
+    const lapse_dataset *dataset = s->dataset;
+    for (int64_t q = 0; q < dataset->sequence_count; q++)
+        for (uint64_t i = dataset->start[q] + 1; i < dataset->start[q + 1]; i++)
+            if (s->split[i] == LP_SPLIT_TRAIN)
+                on_gap(s, i, log(fmax(dataset->time[i] - dataset->time[i - 1], s->floor)),
+                       log_gap_before(dataset, q, (int64_t)i, s->floor));
+}
+
+static void add_gap(gap_sums *sums, double x)
+{
+    *sums = (gap_sums){sums->count + 1, sums->gap + exp(x), sums->log_gap + x, sums->square + x * x};
+}
+
+static void add_to_sums(const statistics *s, uint64_t event, double log_gap, double before)
+{
+    (void)before;
+    gap_histogram *h = s->histogram;
+    add_gap(&s->sums[0], log_gap);
+    add_gap(&s->sums[1 + s->dataset->type[event - 1]], log_gap);
+    h->low = fmin(h->low, log_gap);
+    h->width = fmax(h->width, log_gap); /* the largest, as yet */
+}
+
+static void count_bin(const statistics *s, uint64_t event, double log_gap, double before)
+{
+    (void)event;
+    gap_histogram *h = s->histogram;
+    h->all[bin_of(h, log_gap)]++;
+    if (!isnan(before))
+        h->after[bin_of(h, before)][bin_of(h, log_gap)]++;
+}
+
+static void fit(const statistics *s)
+{
+    gap_histogram *h = s->histogram;
+    h->low = INFINITY;
+    h->width = -INFINITY;
+    walk_gaps(s, add_to_sums);
+    h->width = fmax((h->width - h->low) / BINS, 1e-3);
+    walk_gaps(s, count_bin);
+    for (int b = 0; b < BINS; b++) {
+        h->mean[b] = h->low + h->width * (b + 0.5);
+        h->deviation[b] = h->width / 2;
+        h->all[b] = (h->all[b] + 1) / (s->sums->count + BINS);
+    }
+    for (int a = 0; a < BINS; a++) {
+        double total = ADDED_GAPS;
+        for (int b = 0; b < BINS; b++)
+            total += h->after[a][b];
+        for (int b = 0; b < BINS; b++)
+            h->after[a][b] = log((h->after[a][b] + ADDED_GAPS * h->all[b]) / total);
+    }
+    for (int b = 0; b < BINS; b++)
+        h->all[b] = log(h->all[b]);
+}
 
 enum { TASKS = 64 };
 
@@ -178,27 +289,24 @@ static void score_task(void *context, int task, int worker)
     (void)worker;
     const scoring *s = context;
     int64_t end = s->count * (task + 1) / TASKS;
-    for (int64_t i = s->count * task / TASKS; i < end; i++) {
-        const lp_time_case *one = &s->cases[i];
-        const gap_sums *own = &s->sums[1 + s->dataset->type[one->event - 1]];
-        const gap_sums *sums = s->baseline->by_type && own->count >= MIN_GAPS ? own : &s->sums[0];
-        double weight = 0, mean = sums->log_gap / sums->count;
-        double deviation = fmax(sqrt(fmax(sums->square / sums->count - mean * mean, 0)), 1e-6);
-        lp_next_time law = s->baseline->exponential ? lp_next_time_gompertz(0, 0, sums->gap / sums->count)
-                                                    : lp_next_time_mixture(1, &weight, &mean, &deviation);
-        s->scored[i] = lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, true);
-    }
+    for (int64_t i = s->count * task / TASKS; i < end; i++)
+        s->scored[i] = s->baseline->score(s, &s->cases[i]);
 }
 
 lapse_status lp_time_baseline_score(const lp_time_baseline *baseline, const lapse_dataset *dataset,
                                     const uint8_t *split, double floor, const lp_time_case *cases, int64_t count,
                                     int threads, lp_time_case *scored, lapse_error *error)
 {
-    gap_sums *sums = gap_statistics(dataset, split, floor);
-    if (!sums)
-        return lp_fail_memory(error, "the baselines", (size_t)dataset->types.count * sizeof *sums);
-    scoring s = {baseline, dataset, sums, floor, cases, count, scored};
-    lp_threads_run(threads, TASKS, score_task, &s);
-    lp_free(sums);
-    return LAPSE_OK;
+    size_t size = ((size_t)dataset->types.count + 1) * sizeof(gap_sums);
+    statistics found = {dataset, split, floor, lp_alloc(size, 1), lp_alloc(1, sizeof(gap_histogram))};
+    lapse_status status = LAPSE_OK;
+    if (found.sums && found.histogram) {
+        fit(&found);
+        scoring s = {baseline, dataset, found.sums, found.histogram, floor, cases, count, scored};
+        lp_threads_run(threads, TASKS, score_task, &s);
+    } else
+        status = lp_fail_memory(error, "the baselines", size + sizeof(gap_histogram));
+    lp_free(found.sums);
+    lp_free(found.histogram);
+    return status;
 }

@@ -28,10 +28,10 @@ lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t 
 lapse_status lp_time_score_make(const lp_time_case *cases, int64_t count, double unit, int bootstrap,
                                 lapse_time_score *score, lapse_error *error);
 
-/* A law that does not depend on the history, but for the type of the last event. */
+/* A law that depends on no more of the history than the last event's type, or the gap before it. */
 typedef struct lp_time_baseline lp_time_baseline;
 
-/* The baselines: exponential, log-normal, log-normal-type; NULL-terminated. */
+/* The baselines: exponential, log-normal, log-normal-type, gap-histogram; NULL-terminated. */
 extern const lp_time_baseline *const lp_time_baselines[];
 const char *lp_time_baseline_name(const lp_time_baseline *baseline);
 

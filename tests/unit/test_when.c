@@ -555,7 +555,7 @@ static void scores_are_whole(void **state)
     lapse_evaluate_options_default(&evaluate);
     evaluate.bootstrap = 50;
     assert_int_equal(lapse_time_evaluate(model, dataset, &evaluate, &scores, NULL), LAPSE_OK);
-    assert_int_equal(scores.count, 4);
+    assert_int_equal(scores.count, 5);
     assert_string_equal(scores.unit_name, "minute");
     for (int i = 0; i < scores.count; i++) {
         const lapse_time_score *s = &scores.scores[i];
@@ -572,6 +572,49 @@ static void scores_are_whole(void **state)
     lapse_dataset_close(dataset);
 }
 
+enum { ALTERNATING = 200 };
+
+/* Gaps that are short after long ones and long after short ones: the histogram knows the gap before, the log-normal does not. */
+static void histogram_sees_the_gap_before(void **state)
+{
+    (void)state;
+    static double time[ALTERNATING * EVENTS];
+    static int32_t type[ALTERNATING * EVENTS];
+    static uint8_t split[ALTERNATING * EVENTS];
+    static lp_time_case cases[ALTERNATING * EVENTS], scored[ALTERNATING * EVENTS];
+    int lengths[ALTERNATING];
+    lp_random random = lp_random_start(3, LP_PURPOSE_TEST, 1);
+    int64_t count = 0;
+    for (int s = 0; s < ALTERNATING; s++) {
+        lengths[s] = EVENTS;
+        for (int k = 0; k < EVENTS; k++) {
+            int i = s * EVENTS + k;
+            double gap = ((s + k) % 2 ? 60 : 86400) * exp(0.2 * lp_random_normal(&random));
+            time[i] = k ? time[i - 1] + gap : 1e9;
+            split[i] = s % 2 ? LP_SPLIT_TEST : LP_SPLIT_TRAIN;
+            if (s % 2 && k > 1)
+                cases[count++] = (lp_time_case){.sequence = s, .event = i, .gap = gap};
+        }
+    }
+    lapse_dataset *dataset = small_dataset(ALTERNATING, lengths, time, type, 1, NULL);
+    double nll[8], exact = 0;
+    int baselines = 0;
+    for (; lp_time_baselines[baselines]; baselines++) {
+        nll[baselines] = 0;
+        assert_int_equal(
+            lp_time_baseline_score(lp_time_baselines[baselines], dataset, split, 1, cases, count, 2, scored, NULL),
+            LAPSE_OK);
+        for (int64_t c = 0; c < count; c++)
+            nll[baselines] += scored[c].nll / (double)count;
+    }
+    for (int64_t c = 0; c < count; c++)
+        exact += (log(cases[c].gap) + 0.5 + log(0.2 * sqrt(2 * M_PI))) / (double)count;
+    assert_string_equal(lp_time_baseline_name(lp_time_baselines[baselines - 1]), "gap-histogram");
+    check_near("gap-histogram", nll[baselines - 1], exact, 0.1);
+    assert_true(nll[baselines - 1] + 1 < nll[1]);
+    lapse_dataset_close(dataset);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -585,6 +628,7 @@ int main(void)
         cmocka_unit_test(refuses_bad_input),
         cmocka_unit_test(ties),
         cmocka_unit_test(scores_are_whole),
+        cmocka_unit_test(histogram_sees_the_gap_before),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

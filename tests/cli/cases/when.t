@@ -10,6 +10,7 @@ $ lapse train events.lapse -o scored.safetensors --when --epochs 1 --dims 4 --co
 | exponential
 | log-normal
 | log-normal-type
+| gap-histogram
 $ lapse info m.safetensors --json | grep -c '"when.mean"'
 | 1
 $ lapse eval m.safetensors events.lapse --bootstrap 0 | sed -n '/^next time/,$p' | sed -E 's/ +[0-9.]+( %)?/ N/g'
@@ -19,6 +20,7 @@ $ lapse eval m.safetensors events.lapse --bootstrap 0 | sed -n '/^next time/,$p'
 | exponential N N N N N N N
 | log-normal N N N N N N N
 | log-normal-type N N N N N N N
+| gap-histogram N N N N N N N
 $ lapse eval m.safetensors events.lapse --bootstrap 0 --json | sed -n '/"time"/,/"scores"/p' | sed -E 's/: [0-9.e-]+/: N/'
 |   "time": {
 |     "unit": "minute",
