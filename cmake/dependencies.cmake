@@ -36,7 +36,7 @@ pkg_check_modules(CMOCKA QUIET IMPORTED_TARGET cmocka)
 pkg_check_modules(JANSSON QUIET IMPORTED_TARGET jansson)
 
 # The server (server/) needs these; without them `lapse serve` says what to install.
-pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd)
+pkg_check_modules(MICROHTTPD QUIET IMPORTED_TARGET libmicrohttpd gnutls)
 pkg_check_modules(SQLITE QUIET IMPORTED_TARGET sqlite3)
 pkg_check_modules(POSTGRES QUIET IMPORTED_TARGET libpq)
 set(LAPSE_WITH_SERVER OFF)

@@ -15,6 +15,7 @@
 
 #include "metrics.h"
 #include "routes.h"
+#include "tls.h"
 
 enum {
     CONNECTION_LIMIT = 12000,
@@ -84,6 +85,8 @@ static enum MHD_Result send_response(srv_request *r, struct MHD_Connection *conn
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     if (r->policy[0])
         MHD_add_response_header(response, "Content-Security-Policy", r->policy);
+    if (r->allow[0])
+        MHD_add_response_header(response, "Allow", r->allow);
     if (r->status == 401)
         MHD_add_response_header(response, "WWW-Authenticate", "Bearer");
     if (r->status == 503)
@@ -275,27 +278,14 @@ static bool is_loopback(const char *address)
     return strncmp(address, "127.", 4) == 0 || strncmp(address, "[::1]", 5) == 0;
 }
 
-/* A file for the TLS library, which wants its text. */
-static bool read_file(const char *path, srv_text *text)
-{
-    char data[4096];
-    size_t got;
-    FILE *file = fopen(path, "rb");
-    while (file && (got = fread(data, 1, sizeof data, file)) > 0)
-        srv_text_bytes(text, data, got);
-    if (!file)
-        fprintf(stderr, "lapse: %s: %s\n", path, strerror(errno));
-    else
-        fclose(file);
-    return file && srv_text_string(text);
-}
-
 static bool check_exposure(const srv_options *o, const char *address)
 {
     if (is_loopback(address) || (o->token_file && ((o->tls_cert && o->tls_key) || o->insecure)))
         return true;
-    fprintf(stderr, "lapse: --listen %s: an address that other machines reach needs --token-file, and --tls-cert with "
-                    "--tls-key or --insecure\n", address);
+    fprintf(stderr,
+            "lapse: --listen %s: an address that other machines reach needs --token-file, and --tls-cert with "
+            "--tls-key or --insecure\n",
+            address);
     return false;
 }
 
@@ -307,21 +297,18 @@ bool srv_http_start(srv_server *server, srv_http **out, char *address, size_t ad
     http->server = server;
     http->socket = listen_at(server->options.listen, address, address_size);
     const srv_options *o = &server->options;
-    srv_text key = {0}, certificate = {0};
-    bool tls = o->tls_cert && o->tls_key, good = http->socket >= 0 && check_exposure(o, address) &&
-               (!tls || (read_file(o->tls_key, &key) && read_file(o->tls_cert, &certificate)));
-    struct MHD_OptionItem extra[3] = {{tls ? MHD_OPTION_HTTPS_MEM_KEY : MHD_OPTION_END, 0, key.data},
-                                      {MHD_OPTION_HTTPS_MEM_CERT, 0, certificate.data}, {MHD_OPTION_END, 0, NULL}};
+    bool tls = o->tls_cert && o->tls_key,
+         good = http->socket >= 0 && check_exposure(o, address) && (!tls || srv_tls_load(o->tls_cert, o->tls_key));
+    struct MHD_OptionItem extra[2] = {{tls ? MHD_OPTION_HTTPS_CERT_CALLBACK : MHD_OPTION_END, 0, srv_tls_choose()},
+                                      {MHD_OPTION_END, 0, NULL}};
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | (tls ? MHD_USE_TLS : 0u);
     if (good)
-        http->daemon = MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, http->socket,
-                                        MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT,
-                                        (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-                                        (size_t)CONNECTION_MEMORY, MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS,
-                                        MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL, MHD_OPTION_ARRAY, extra,
-                                        MHD_OPTION_END);
-    srv_text_clear(&key);
-    srv_text_clear(&certificate);
+        http->daemon =
+            MHD_start_daemon(flags, 0, NULL, NULL, on_request, server, MHD_OPTION_LISTEN_SOCKET, http->socket,
+                             MHD_OPTION_THREAD_POOL_SIZE, (unsigned)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT,
+                             (unsigned)CONNECTION_LIMIT, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)CONNECTION_MEMORY,
+                             MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_SECONDS, MHD_OPTION_NOTIFY_COMPLETED,
+                             on_completed, NULL, MHD_OPTION_ARRAY, extra, MHD_OPTION_END);
     if (!http->daemon) {
         if (good)
             fprintf(stderr, "lapse: cannot start the HTTP server: %s\n", strerror(errno));
@@ -344,5 +331,6 @@ void srv_http_quiesce(srv_http *http)
 void srv_http_stop(srv_http *http)
 {
     MHD_stop_daemon(http->daemon);
+    srv_tls_clear();
     free(http);
 }

@@ -17,6 +17,7 @@
 #include "importing.h"
 #include "model_routes.h"
 #include "retention.h"
+#include "tls.h"
 
 enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
 
@@ -24,9 +25,9 @@ enum { QUEUE_MOST = 4096, DRAIN_SECONDS = 30 };
 typedef struct threads {
     pthread_t answering[256], committing, loading;
     srv_worker workers[256];
-    int count;    /* answering threads that run */
+    int count;           /* answering threads that run */
     bool commits, loads; /* the committing and the loading thread run */
-    int lock;     /* of the store's file; -1: none */
+    int lock;            /* of the store's file; -1: none */
     char temporary[64];
 } threads;
 
@@ -90,8 +91,7 @@ static bool open_store(srv_server *server, threads *t)
         return fail("--store", message);
     if (!engine->shared && !lock_file(t, place))
         return false;
-    if (!srv_store_open(&server->store, place, true) ||
-        !srv_store_position(&server->store, &server->cache.position) ||
+    if (!srv_store_open(&server->store, place, true) || !srv_store_position(&server->store, &server->cache.position) ||
         !srv_catalogue_read(&server->store, server->cache.position, &server->cache.catalogue))
         return fail("--store", server->store.message);
     return (!server->options.import || srv_import(server, server->options.import)) && srv_retain(server);
@@ -159,11 +159,10 @@ static bool start(srv_server *server, threads *t)
         return false;
     if (!srv_registry_new(&server->registry, server->options.model, server->options.store, &error))
         return fail(server->options.model, error.message);
-    if (!start_threads(server, t) ||
-        !srv_http_start(server, &server->http, address, sizeof address))
+    if (!start_threads(server, t) || !srv_http_start(server, &server->http, address, sizeof address))
         return false;
-    printf("ready in %.0f ms: http%s://%s/\n", (srv_clock() - server->begun) * 1e3,
-           server->options.tls_cert ? "s" : "", address);
+    printf("ready in %.0f ms: http%s://%s/\n", (srv_clock() - server->begun) * 1e3, server->options.tls_cert ? "s" : "",
+           address);
     fflush(stdout);
     return true;
 }
@@ -186,8 +185,11 @@ int srv_run(const srv_options *options)
         signal(SIGPIPE, SIG_IGN);
         if (start(server, t)) {
             while (sigwait(&signals, &number) != 0 || number == SIGHUP)
-                if (number == SIGHUP)
+                if (number == SIGHUP) {
                     srv_models_reload(server);
+                    if (options->tls_cert && options->tls_key)
+                        srv_tls_load(options->tls_cert, options->tls_key);
+                }
             drain(server);
             status = 0;
         }

@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -79,7 +80,7 @@ class Server:
         self.headers = {}
         if wait:
             self.ready = self.process.stdout.readline()
-            found = re.search(r"http://([\d.]+):(\d+)/", self.ready)
+            found = re.search(r"https?://([\d.]+):(\d+)/", self.ready)
             if not found:
                 self.process.kill()
                 raise Failure(f"the server did not start: {self.ready}{self.process.stderr.read()}")
@@ -87,6 +88,8 @@ class Server:
             self.description = self.get("/openapi.json", described=False)[1]
 
     def connect(self):
+        if "https" in self.ready:
+            return http.client.HTTPSConnection(self.host, self.port, timeout=60, context=ssl._create_unverified_context())
         return http.client.HTTPConnection(self.host, self.port, timeout=60)
 
     def raw(self, method, path, body=None, headers=None, connection=None):

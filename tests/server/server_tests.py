@@ -63,7 +63,9 @@ def test_bad_requests():
             equal((status, problem.get("field")), (400, field), str(body)[:100])
             check(words in problem["detail"], f"{body}: {problem}"[:300])
         equal(server.get("/nothing")[0], 404)
-        equal(server.get("/v1/predict")[0], 405)
+        status, headers, _ = server.raw("PUT", "/v1/histories/a")
+        equal((status, headers["Allow"]), (405, "GET, DELETE"))
+        equal(server.get("/v1/attribution?limit=1&limit=1")[0], 400)
         equal(server.post("/v1/predict", "x" * (2 << 20))[0], 413)
         answer = server.good("/v1/predict", {"events": [{"time": 1, "event": "unheard of"}]})["answers"][0]
         check("knows no event" in answer["problem"] and answer["predictions"] == [], str(answer))
@@ -298,6 +300,47 @@ def test_tokens_and_exposure():
 
 
 @test
+def test_certificates_are_read_again():
+    import shutil
+    import ssl
+    if not shutil.which("openssl"):
+        raise Skipped("openssl is not installed")
+    files = [data.path(name) for name in ("cert.pem", "key.pem")]
+
+    def make(common):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", f"/CN={common}", "-out", files[0],
+                        "-keyout", files[1]], check=True, capture_output=True)
+
+    def shown():
+        return ssl.get_server_certificate((server.host, server.port))
+
+    def reload(until):
+        server.process.send_signal(signal.SIGHUP)
+        for _ in range(100):
+            if until():
+                return
+            time.sleep(0.05)
+        raise Failure("SIGHUP had no effect")
+
+    make("first")
+    with Server(TOOL, data.path("shop.safetensors"), "--tls-cert", files[0], "--tls-key", files[1]) as server:
+        equal(shown(), open(files[0]).read(), "the first certificate")
+        equal(append(server, {"history": "a", "time": 1, "event": "view tent"})[0], 200)
+        old = server.connection
+        make("second")
+        reload(lambda: shown() == open(files[0]).read())
+        equal(server.get("/healthz", connection=old)[0], 200, "an open connection goes on")
+        kept = shown()
+        open(files[1], "w").write("no key")
+        server.process.send_signal(signal.SIGHUP)
+        problem = "reloaded"
+        while "reloaded" in problem:
+            problem = server.process.stderr.readline()
+        check("--tls-key" in problem, problem)
+        equal((shown(), server.get("/healthz")[0]), (kept, 200), "a broken file changes nothing")
+
+
+@test
 def test_when_equals_predict():
     data.run("train", "shop.lapse", "-o", "when.safetensors", "--task", "classify", "--when", "--epochs", "1", "--dims", "16",
              "--heads", "1")
@@ -306,7 +349,7 @@ def test_when_equals_predict():
                                   "--now", "2026-01-01"))
     with Server(TOOL, data.path("when.safetensors")) as server:
         append(server, events_of(histories))
-        body = {"history": list(histories), "at": "+0s", "within": ["1d", "7d"]}
+        body = {"history": list(histories), "at": "+0s", "within": ["1d", "7d"], "top": 100}
         status, _, raw = server.raw("POST", "/v1/when", json.dumps(body))
         value = server.good("/v1/when", body)
         for answer in value["answers"]:
@@ -322,6 +365,10 @@ def test_when_equals_predict():
                     numbers.append(part)
 
             collect(want)
+            for within in answer["within"]:
+                types = [t["probability"] for t in within["types"]]
+                check(types == sorted(types, reverse=True) and abs(sum(types) - within["probability"]) < 1e-9, str(within))
+                got += types[:2]
             for probability in got:
                 check(any(abs(n - probability) < 1e-8 for n in numbers), f"{probability} is not in {numbers}")
         again = server.raw("POST", "/v1/replay", json.dumps({"answer": json.loads(raw)["answer"]}))[2]
