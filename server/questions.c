@@ -47,6 +47,7 @@ const srv_member srv_when_members[] = {
     SUBJECT_MEMBERS,
     {.name = "within", .types = SRV_ARRAY, .element = SRV_STRING | SRV_NUMBER, .most = 64,
      .help = "durations after at, such as 7d: the chance of an event in each"},
+    {.name = "top", .types = SRV_WHOLE, .low = 0, .high = 100, .help = "event types of each duration, the most probable first (0)"},
     {0},
 };
 
@@ -124,7 +125,10 @@ bool srv_ask_begin(srv_asked *a)
     a->json = json_loadb(token.body, token.body_size, 0, NULL);
     a->rank = token.route == 1;
     a->when = token.route == 2;
-    if (!srv_schema_check(a->json, a->rank ? srv_rank_members : a->when ? srv_when_members : srv_predict_members,
+    if (!srv_schema_check(a->json,
+                          a->rank   ? srv_rank_members
+                          : a->when ? srv_when_members
+                                    : srv_predict_members,
                           &r->problem))
         return false;
     a->body = token.body;
@@ -157,7 +161,8 @@ static bool read_events(const json_t *array, const char *path, double now, srv_e
     json_t *json;
     if (json_array_size(array) > SRV_EVENTS_MAX)
         return srv_refuse(problem, 400, path, "%s has more than %d events", path, SRV_EVENTS_MAX);
-    json_array_foreach (array, i, json) {
+    json_array_foreach(array, i, json)
+    {
         char field[200];
         srv_event_parts parts;
         snprintf(field, sizeof field, "%.150s[%zu]", path, i);
@@ -203,15 +208,15 @@ static bool inline_subjects(srv_asked *a, const json_t *events)
 
 bool srv_ask_subjects(srv_asked *a)
 {
-    const json_t *history = json_object_get(a->json, "history"),
-                 *events = json_object_get(a->json, "events");
+    const json_t *history = json_object_get(a->json, "history"), *events = json_object_get(a->json, "events");
     srv_problem *problem = &a->request->problem;
     if (history && events)
         return srv_refuse(problem, 400, "events", "a request has history or events, not both");
     if (events)
         return inline_subjects(a, events);
     if (!history)
-        return srv_refuse(problem, 400, "history", "history is missing: the name of a history, or events for a new one");
+        return srv_refuse(problem, 400, "history",
+                          "history is missing: the name of a history, or events for a new one");
     bool many = json_is_array(history);
     size_t count = many ? json_array_size(history) : 1;
     if (count == 0)
@@ -250,7 +255,8 @@ static bool read_ids(const json_t *names, const lapse_model *model, int64_t **id
     if (!names)
         return true;
     *ids = malloc((json_array_size(names) + 1) * sizeof **ids);
-    json_array_foreach (names, i, name) {
+    json_array_foreach(names, i, name)
+    {
         int64_t id = *ids ? lapse_model_event_type_find(model, json_string_value(name)) : -1;
         if (id >= 0)
             (*ids)[(*count)++] = id;
@@ -272,7 +278,8 @@ static bool read_filter(srv_asked *a, srv_view *v)
     f->exclude = v->exclude;
     const char *filter = json_string_value(json_object_get(json, "filter")),
                *boost = json_string_value(json_object_get(json, "boost"));
-    if ((filter || boost || !a->rank) && !srv_catalogue_select(a->catalogue, v->model, filter, boost, &v->selection, problem))
+    if ((filter || boost || !a->rank) &&
+        !srv_catalogue_select(a->catalogue, v->model, filter, boost, &v->selection, problem))
         return false;
     if (v->selection) {
         f->only_set = a->rank ? NULL : v->selection->only;
@@ -331,12 +338,13 @@ bool srv_ask_questions(srv_asked *a)
     a->top = top ? json_integer_value(top) : a->rank ? 0 : SRV_TOP_DEFAULT;
     a->explain = json_is_true(json_object_get(a->json, "explain"));
     a->strict = json_is_true(json_object_get(a->json, "strict"));
-    bool good = (!a->when || srv_when_read(a)) && srv_times_read(json_object_get(a->json, "at"), "at", a->now, &times, &r->problem);
+    bool good = (!a->when || srv_when_read(a)) &&
+                srv_times_read(json_object_get(a->json, "at"), "at", a->now, &times, &r->problem);
     for (int i = 0; good && i < a->subject_count; i++) {
         good = add_view(a, a->subjects[i].model);
-        int64_t classes = good ? lapse_model_target_size(a->subjects[i].model->model,
-                                                         srv_ask_view(a, a->subjects[i].model)->target)
-                               : 0;
+        int64_t classes =
+            good ? lapse_model_target_size(a->subjects[i].model->model, srv_ask_view(a, a->subjects[i].model)->target)
+                 : 0;
         most += times.count * (a->top == 0 || a->top > classes ? classes : a->top);
     }
     if (good && most > PREDICTIONS_MAX)
@@ -460,8 +468,13 @@ static void write_answer(srv_text *out, srv_asked *a, const srv_question *q)
 static void write_token(srv_asked *a)
 {
     srv_text *out = &a->request->out;
-    srv_token token = {.route = a->when ? 2 : a->rank, .position = a->position, .now = a->now, .found = a->found,
-                       .model_count = a->view_count, .body = a->body, .body_size = a->body_size};
+    srv_token token = {.route = a->when ? 2 : a->rank,
+                       .position = a->position,
+                       .now = a->now,
+                       .found = a->found,
+                       .model_count = a->view_count,
+                       .body = a->body,
+                       .body_size = a->body_size};
     for (int i = 0; i < a->view_count; i++)
         token.models[i] = a->views[i].model->fingerprint;
     srv_text_name(out, "answer");

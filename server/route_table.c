@@ -82,6 +82,8 @@ const srv_route srv_routes[] = {
     {"POST", "/v1/events", SRV_WRITE, SRV_COMMIT, "Store events: one, an array, or one per line",
      .body = srv_event_members, .response = srv_events_response, .limit = SRV_EVENTS_BODY, .parse = srv_events_parse,
      .respond = srv_events_respond},
+    {"GET", "/v1/histories", SRV_READ, SRV_COMMIT, "Names of histories", .handle = srv_handle_names,
+     .body = srv_names_members, .response = srv_names_response},
     {"GET", "/v1/histories/{name}", SRV_READ, SRV_COMMIT, "The events of a history", .handle = srv_handle_history,
      .body = srv_page_members, .response = srv_history_response},
     {"DELETE", "/v1/histories/{name}", SRV_ADMIN, SRV_COMMIT, "Erase a history, in backups too",

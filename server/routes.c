@@ -11,9 +11,18 @@ const char *srv_status_title(int status)
         int status;
         const char *title;
     } titles[] = {
-        {200, "OK"}, {400, "Bad Request"}, {401, "Unauthorized"}, {403, "Forbidden"}, {404, "Not Found"},
-        {405, "Method Not Allowed"}, {409, "Conflict"}, {410, "Gone"}, {413, "Content Too Large"},
-        {422, "Unprocessable Content"}, {500, "Internal Server Error"}, {503, "Service Unavailable"},
+        {200, "OK"},
+        {400, "Bad Request"},
+        {401, "Unauthorized"},
+        {403, "Forbidden"},
+        {404, "Not Found"},
+        {405, "Method Not Allowed"},
+        {409, "Conflict"},
+        {410, "Gone"},
+        {413, "Content Too Large"},
+        {422, "Unprocessable Content"},
+        {500, "Internal Server Error"},
+        {503, "Service Unavailable"},
     };
     for (size_t i = 0; i < sizeof titles / sizeof *titles; i++)
         if (titles[i].status == status)
@@ -43,25 +52,31 @@ static bool match(const char *pattern, const char *path, const char *from[SRV_PA
 
 void srv_route_find(srv_request *r, const char *method, const char *path)
 {
-    bool other = false;
+    const char *described = NULL; /* the path of the table; one without {name} comes first */
     for (const srv_route *route = srv_routes; route->path; route++) {
         const char *from[SRV_PATH_NAMES] = {NULL};
         size_t size[SRV_PATH_NAMES] = {0};
         if (!match(route->path, path, from, size))
             continue;
-        if (strcmp(route->method, method) != 0) {
-            other = true;
+        if (!described || strcmp(route->path, path) == 0)
+            described = route->path;
+        if (strcmp(route->method, method) != 0)
             continue;
-        }
         r->route = route;
         for (int i = 0; i < SRV_PATH_NAMES && from[i]; i++)
             r->names[i] = strndup(from[i], size[i]);
         return;
     }
-    if (other)
-        srv_fail(r, 405, NULL, "this path has no method %.20s", method);
-    else
+    if (!described) {
         srv_fail(r, 404, NULL, "there is no such path; /openapi.json lists all");
+        return;
+    }
+    for (const srv_route *route = srv_routes; route->path; route++)
+        if (strcmp(route->path, described) == 0) {
+            size_t used = strlen(r->allow);
+            snprintf(r->allow + used, sizeof r->allow - used, "%s%s", used ? ", " : "", route->method);
+        }
+    srv_fail(r, 405, NULL, "this path has no method %.20s", method);
 }
 
 void srv_route_argument(srv_request *r, const char *name, const char *value)
@@ -78,7 +93,7 @@ void srv_route_argument(srv_request *r, const char *name, const char *value)
         json_decref(json);
         json = (double)(int64_t)number == number ? json_integer((json_int_t)number) : json_real(number);
     }
-    bool known = m && m->name;
+    bool known = m && m->name && !json_object_get(r->json, name);
     if ((json_object_set_new(r->json, name, json) != 0 || !known) && r->status == 0)
         srv_fail(r, 400, name, "unknown or repeated argument, or one that is not UTF-8");
 }
@@ -86,7 +101,8 @@ void srv_route_argument(srv_request *r, const char *name, const char *value)
 void srv_route_parse(srv_request *r)
 {
     if (r->route->limit == 0) {
-        if (r->route->body && !srv_schema_check(r->json ? r->json : (r->json = json_object()), r->route->body, &r->problem))
+        if (r->route->body &&
+            !srv_schema_check(r->json ? r->json : (r->json = json_object()), r->route->body, &r->problem))
             srv_fail_problem(r);
         return;
     }
@@ -138,7 +154,8 @@ static void write_events_content(srv_text *text, const srv_member *members)
 {
     srv_text_add(text, ",\"content\":{\"application/json\":{\"schema\":{\"oneOf\":[");
     srv_schema_write(text, members, false);
-    srv_text_add(text, ",{\"type\":\"array\",\"minItems\":1,\"maxItems\":10000,\"items\":{\"type\":\"object\"}}]}}}");
+    srv_text_add(text,
+                 ",{\"type\":\"array\",\"minItems\":1,\"maxItems\":10000,\"items\":{}}]}}}"); /* each has a status */
 }
 
 static void write_operation(srv_text *text, const srv_route *route)
@@ -186,7 +203,11 @@ static void write_operation(srv_text *text, const srv_route *route)
     srv_text_name(text, "200");
     srv_text_open(text, '{');
     srv_text_member(text, "description", "OK");
-    write_content(text, route->response ? "application/json" : route->path[1] ? "text/plain" : "text/html", route->response, true);
+    write_content(text,
+                  route->response  ? "application/json"
+                  : route->path[1] ? "text/plain"
+                                   : "text/html",
+                  route->response, true);
     srv_text_close(text, '}');
     srv_text_name(text, "default");
     srv_text_open(text, '{');

@@ -62,6 +62,7 @@ struct srv_request {
     srv_problem problem;
     int status;       /* of the response */
     const char *type; /* content type */
+    char allow[32];   /* of a 405: the methods of the path */
     char policy[256]; /* Content-Security-Policy; "": none */
     srv_text out;     /* its body */
     void *extra;      /* of the route; freed by extra_free */

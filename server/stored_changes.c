@@ -17,6 +17,17 @@ const srv_member srv_page_members[] = {
     {0},
 };
 
+const srv_member srv_names_members[] = {
+    {.name = "search", .types = SRV_STRING, .help = "how the names begin"},
+    {.name = "limit", .types = SRV_WHOLE, .low = 1, .high = PAGE_MAX, .help = "names (100)"},
+    {0},
+};
+
+const srv_member srv_names_response[] = {
+    {.name = "names", .types = SRV_ARRAY, .element = SRV_STRING, .required = true, .help = "of histories, sorted by bytes"},
+    {0},
+};
+
 static const srv_member stored_members[] = {
     {.name = "time", .types = SRV_NUMBER, .required = true},
     {.name = "event", .types = SRV_STRING, .required = true},
@@ -105,6 +116,30 @@ static void write_event(srv_text *out, const srv_event *e)
     }
     srv_text_member_whole(out, "position", e->position);
     srv_text_close(out, '}');
+}
+
+static void write_name(void *context, const srv_value *columns)
+{
+    srv_text_comma(context);
+    srv_text_quote(context, columns[0].text);
+}
+
+void srv_handle_names(srv_request *r)
+{
+    static const char sql[] =
+        "SELECT name FROM histories WHERE name >= $1 AND name <= $2 AND into_history IS NULL ORDER BY name LIMIT $3";
+    const char *search = json_string_value(json_object_get(r->json, "search"));
+    srv_text last = {0};
+    srv_text_add(&last, search ? search : "");
+    srv_text_add(&last, "\xF4\x8F\xBF\xBF"); /* after all characters */
+    srv_value values[] = {SRV_T(search ? search : ""), SRV_T(srv_text_string(&last)), SRV_W(whole(r, "limit", PAGE))};
+    r->status = 200;
+    srv_text_add(&r->out, "{\"names\":[");
+    if (!srv_store_run(&r->server->store, sql, values, 3, write_name, &r->out))
+        fail_store(r);
+    else
+        srv_text_add(&r->out, "]}");
+    srv_text_clear(&last);
 }
 
 void srv_handle_history(srv_request *r)
@@ -218,9 +253,8 @@ static bool matches(const char *name, const json_t *item, const char *words)
     json_t *value;
     if (!words || contains(name, words))
         return true;
-    json_object_foreach (json_object_get(item, "fields"), field, value)
-        if (json_is_string(value) && contains(json_string_value(value), words))
-            return true;
+    json_object_foreach(json_object_get(item, "fields"), field,
+                        value) if (json_is_string(value) && contains(json_string_value(value), words)) return true;
     return false;
 }
 
@@ -242,9 +276,8 @@ void srv_handle_items(srv_request *r)
         srv_fail(r, 503, NULL, "out of memory");
         return;
     }
-    json_object_foreach (items, name, item)
-        if ((!after || strcmp(name, after) > 0) && matches(name, item, words))
-            names[count++] = name;
+    json_object_foreach(items, name, item) if ((!after || strcmp(name, after) > 0) && matches(name, item, words))
+        names[count++] = name;
     qsort(names, count, sizeof *names, compare_names);
     r->status = 200;
     srv_text_add(&r->out, "{\"items\":[");
@@ -274,7 +307,8 @@ static json_t *new_item(const json_t *before, const json_t *change, bool patch)
     json_t *all = patch && before ? json_copy(json_object_get(before, "fields")) : json_object();
     const char *field;
     bool good = all != NULL;
-    json_object_foreach (fields, field, value) {
+    json_object_foreach(fields, field, value)
+    {
         good = good && !json_is_array(value) && !json_is_object(value);
         if (json_is_null(value))
             json_object_del(all, field);
@@ -295,7 +329,8 @@ static bool write_items(srv_request *r, json_t *known, const json_t *changes, in
     json_t *change;
     size_t i;
     bool good = true, patch = strcmp(r->route->method, "PATCH") == 0;
-    json_array_foreach (changes, i, change) {
+    json_array_foreach(changes, i, change)
+    {
         const char *name = json_string_value(json_object_get(change, "name"));
         char field[64];
         snprintf(field, sizeof field, "items[%zu]", i);
@@ -304,7 +339,8 @@ static bool write_items(srv_request *r, json_t *known, const json_t *changes, in
         json_t *item = new_item(json_object_get(known, name), change, patch);
         char *text = item ? json_dumps(item, JSON_COMPACT) : NULL;
         if (!text || strlen(text) > ITEM_BYTES) {
-            srv_fail(r, 400, field, "%s: fields are strings, numbers and booleans, in all at most %d bytes", field, ITEM_BYTES);
+            srv_fail(r, 400, field, "%s: fields are strings, numbers and booleans, in all at most %d bytes", field,
+                     ITEM_BYTES);
             good = false;
         } else if (!srv_store_run(&r->server->store, sql, (srv_value[]){SRV_T(name), SRV_W(position), SRV_T(text)}, 3,
                                   NULL, NULL)) {

@@ -8,9 +8,16 @@
 enum { HORIZONS = 64 };
 
 /* clang-format off */
+static const srv_member type_members[] = {
+    {.name = "event", .types = SRV_STRING, .required = true, .help = "event type"},
+    {.name = "probability", .types = SRV_NUMBER, .required = true, .help = "that the next event comes by then and is of this type"},
+    {0},
+};
+
 static const srv_member within_members[] = {
     {.name = "horizon", .types = SRV_NUMBER, .required = true, .help = "seconds after at"},
     {.name = "probability", .types = SRV_NUMBER, .required = true, .help = "that an event happens by then"},
+    {.name = "types", .types = SRV_ARRAY, .element = SRV_OBJECT, .members = type_members, .help = "of top: the most probable ones"},
     {0},
 };
 
@@ -55,9 +62,39 @@ bool srv_when_read(srv_asked *a)
     return a->horizons || srv_refuse(problem, 503, NULL, "out of memory");
 }
 
+/* The most probable types of the next event, if it comes by `until`. */
+static bool write_types(const srv_question *q, double until, int64_t top, srv_text *out, lapse_error *error)
+{
+    const lapse_model *model = q->subject->model->model;
+    int64_t count = lapse_model_event_type_count(model);
+    double *probabilities = malloc((size_t)count * sizeof *probabilities);
+    if (!probabilities) {
+        *error = (lapse_error){.status = LAPSE_ERROR_MEMORY, .message = "out of memory"};
+        return false;
+    }
+    bool good = lapse_session_within(q->subject->session, q->at, until, probabilities, error) == LAPSE_OK;
+    srv_text_name(out, "types");
+    srv_text_open(out, '[');
+    for (int64_t k = 0; good && k < top && k < count; k++) {
+        int64_t best = 0;
+        for (int64_t i = 1; i < count; i++)
+            if (probabilities[i] > probabilities[best])
+                best = i;
+        srv_text_open(out, '{');
+        srv_text_member(out, "event", lapse_model_event_type_name(model, best));
+        srv_text_member_number(out, "probability", probabilities[best]);
+        srv_text_close(out, '}');
+        probabilities[best] = -1;
+    }
+    srv_text_close(out, ']');
+    free(probabilities);
+    return good;
+}
+
 bool srv_when_write(srv_asked *a, const srv_question *q, srv_text *out)
 {
     static const double probabilities[] = {0.1, 0.5, 0.9};
+    const int64_t top = json_integer_value(json_object_get(a->json, "top"));
     double alive, mean, quantiles[3], times[HORIZONS], cdf[HORIZONS];
     lapse_when when;
     lapse_error error;
@@ -90,6 +127,10 @@ bool srv_when_write(srv_asked *a, const srv_question *q, srv_text *out)
         srv_text_open(out, '{');
         srv_text_member_number(out, "horizon", a->horizons[i]);
         srv_text_member_number(out, "probability", cdf[i]);
+        if (top > 0 && !write_types(q, times[i], top, out, &error)) {
+            srv_fail_error(a->request, NULL, &error);
+            return false;
+        }
         srv_text_close(out, '}');
     }
     srv_text_close(out, ']');

@@ -100,6 +100,8 @@ def test_histories_are_read_merged_and_erased():
         equal([e["id"] for e in page["events"]], ["1", "2"])
         equal((page["count"], page["next"], page["events"][0]["fields"]), (5, 3, {"n": 1}))
         equal(server.get("/v1/histories/visitor?limit=x")[0], 400)
+        equal(server.good("/v1/histories?search=vis", None, "GET"), {"names": ["visitor"]})
+        equal(server.good("/v1/histories?limit=1", None, "GET"), {"names": ["customer"]})
         equal(server.get("/v1/histories/visitor?what=1")[0], 400)
         server.good("/v1/histories/merge", {"from": "visitor", "into": "customer"})
         merged = server.good("/v1/histories/visitor", None, "GET")
