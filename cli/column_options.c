@@ -51,7 +51,7 @@ static const cli_option rows[] = {
     {.name = "delimiter", .type = CLI_TEXT, AT(import.delimiter), .placeholder = "CHARACTER",
      .help = "field delimiter of CSV; \"tab\" is a tab", .unset = "detected in the first line", .advanced = true},
     {.name = "text-encoding", .type = CLI_TEXT, AT(import.encoding), .placeholder = "NAME",
-     .help = "encoding: utf-8, utf-16le, utf-16be, windows-1252 or latin-1; also --encoding, except where that is "
+     .help = "encoding: utf-8, utf-16le, utf-16be, windows-1250, windows-1251, windows-1252 or latin-1; also --encoding, except where that is "
      "the time encoding", .unset = "found", .advanced = true},
     {.name = "basket", .type = CLI_FLAG, AT(import.basket),
      .help = "events of one sequence and time have no order, like the items of an order: shuffle them", .advanced = true},

@@ -86,6 +86,22 @@ static int replaced(const char *word)
     return 0;
 }
 
+/* The command line with the options that answer. */
+static void print_command(const char *options)
+{
+    fputs("  lapse", stderr);
+    for (int i = 1; i < command->argc; i++) {
+        int skip = replaced(command->argv[i]);
+        if (skip) {
+            i += skip - 1;
+            continue;
+        }
+        fputc(' ', stderr);
+        print_word(stderr, command->argv[i]);
+    }
+    fprintf(stderr, " %s\n", options);
+}
+
 void cli_question_print(const lapse_import_report *report)
 {
     if (!report->question)
@@ -99,15 +115,10 @@ void cli_question_print(const lapse_import_report *report)
     }
     if (!report->paste[0] || !command)
         return;
-    fputs("\nIf this is right, paste:\n\n  lapse", stderr);
-    for (int i = 1; i < command->argc; i++) {
-        int skip = replaced(command->argv[i]);
-        if (skip) {
-            i += skip - 1;
-            continue;
-        }
-        fputc(' ', stderr);
-        print_word(stderr, command->argv[i]);
-    }
-    fprintf(stderr, " %s\n", report->paste);
+    fputs("\nIf this is right, paste:\n\n", stderr);
+    print_command(report->paste);
+    if (!report->paste_other[0])
+        return;
+    fputs("\nOtherwise:\n\n", stderr);
+    print_command(report->paste_other);
 }

@@ -153,7 +153,7 @@ typedef struct lapse_import_options {
     const char *preferred[3]; /* [lapse_column_role] */
     const char *preferred_split, *preferred_unit;
 
-    const char *encoding; /* "utf-8", "utf-16le", "utf-16be", "windows-1252", "latin-1"; NULL: found */
+    const char *encoding; /* "utf-8", "utf-16le", "utf-16be", "windows-1250", ... "windows-1252", "latin-1"; NULL: found */
     bool basket; /* events of one sequence and time have no order (the items of an order): they are shuffled, the same way
                   * each time */
 } lapse_import_options;
@@ -202,6 +202,7 @@ typedef struct lapse_import_report {
     int64_t summary_rows;  /* the last rows, if they have neither a time nor a name, as totals do: left out */
     char paste[512]; /* the options that would do, quoted for a shell: "--sequence 'Ticket ID' --time at --event status"; "": the
                       * guess is not complete */
+    char paste_other[512]; /* the same for the other answer, where one thing is in doubt that has two; "": none */
 } lapse_import_report;
 
 void lapse_import_options_default(lapse_import_options *options);

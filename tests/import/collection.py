@@ -164,13 +164,13 @@ def write(folder, one):
         text = ("\n".join(json.dumps(o, ensure_ascii=False) for o in objects) + "\n" if form == "jsonl"
                 else json.dumps(objects, ensure_ascii=False, indent=2 if form == "pretty" else None) + "\n")
         if one.get("wrap"):
-            text = json.dumps({one["wrap"]: objects, "total": len(objects)}, ensure_ascii=False)
+            text = json.dumps({**one.get("around", {}), one["wrap"]: objects, "total": len(objects)}, ensure_ascii=False)
         suffix = "jsonl" if form == "jsonl" else "json"
     else:
         lines = list(one.get("before", []))
         if one.get("header", True):
             lines.append(delimiter.join(cell(n, delimiter, one.get("quote")) for n in names))
-        lines += [delimiter.join(cell(v, delimiter, one.get("quote")) for v in values) for values in table]
+        lines += [values[0] if form == "lines" else delimiter.join(cell(v, delimiter, one.get("quote")) for v in values) for values in table]
         lines += one.get("after", [])
         text = end.join(lines) + end
         suffix = {"\t": "tsv"}.get(delimiter, one.get("suffix", "csv"))
@@ -191,6 +191,7 @@ def main():
     if len(sys.argv) != 2:
         sys.exit("usage: collection.py FOLDER")
     import cases  # noqa: F401 - fills CASES
+    import more_cases  # noqa: F401
     os.makedirs(sys.argv[1], exist_ok=True)
     expected = []
     for kind in ("clear", "ambiguous", "hopeless"):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Imports about a hundred files shaped like public data sets and product exports, without options, and counts how many are imported
+# Imports about 230 files shaped like public data sets and product exports, without options, and counts how many are imported
 # as a person would import them, end in a question, are silently wrong, or are refused (collection.py, cases.py, score.py).
 #
 #   tests/import/run.sh build/lapse [--list dev|held]

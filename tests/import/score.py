@@ -15,7 +15,7 @@ import subprocess
 import sys
 
 # Of each half: at least so many clear files right; at most so many wrong (of all kinds) and refused (of the clear and ambiguous).
-BAR = {"dev": {"right": 76, "wrong": 0, "refused": 0}, "held": {"right": 39, "wrong": 0, "refused": 0}}
+BAR = {"dev": {"right": 110, "wrong": 0, "refused": 0}, "held": {"right": 70, "wrong": 0, "refused": 0}}
 
 
 def run(tool, folder, arguments):

@@ -169,7 +169,7 @@ static void equally_good_columns_are_refused(void **state)
         {"userId,user_id,time,item\na,b,1,x\nc,b,2,x\n", "the columns are not certain: the sequence ('userId' or "
                                                          "'user_id'); set --sequence userId --time time --event item"},
         {"196,242,3,881250949\n186,302,3,891717742\n",
-         "the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set "
+         "the first line is data, not a header; not certain: the time ('4'?), the event ('3' or '2'); set "
          "--sequence 1 --time 4 "
          "--event 3 --no-header"},
     };
@@ -205,14 +205,19 @@ static void commands_to_paste(void **state)
 {
     (void)state;
     static const struct {
-        const char *text, *paste;
+        const char *text, *paste, *other;
     } cases[] = {
-        {"User ID,event time,action,item\na,1,view,x\n", "--sequence 'User ID' --time 'event time' --event action"},
-        {"user's id,time,action,item\na,1,view,x\n", "--sequence 'user'\\''s id' --time time --event action"},
+        {"User ID,event time,action,item\na,1,view,x\n", "--sequence 'User ID' --time 'event time' --event action",
+         "--sequence 'User ID' --time 'event time' --event item"},
+        {"user's id,time,action,item\na,1,view,x\n", "--sequence 'user'\\''s id' --time time --event action",
+         "--sequence 'user'\\''s id' --time time --event item"},
         {"user,date,hour,action,item id\na,2024-01-01,07:14,view,x\na,2024-01-02,08:14,buy,x\n",
-         "--sequence user --time date,hour --event action"},
-        {"user;time;action;item\na;1;view;x\n", "--sequence user --time time --event action"},
-        {"196,242,3,881250949\n186,302,3,891717742\n", "--sequence 1 --time 4 --event 3 --no-header"},
+         "--sequence user --time date,hour --event action", "--sequence user --time date,hour --event 'item id'"},
+        {"user;time;action;item\na;1;view;x\n", "--sequence user --time time --event action",
+         "--sequence user --time time --event item"},
+        {"user,time,event\na,1/2/2024,x\na,2/3/2024,y\n", "--sequence user --time time --event event --time-unit dmy",
+         "--sequence user --time time --event event --time-unit mdy"},
+        {"196,242,3,881250949\n186,302,3,891717742\n", "--sequence 1 --time 4 --event 3 --no-header", ""},
     };
     lapse_import_options options = defaults();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -221,8 +226,9 @@ static void commands_to_paste(void **state)
         lapse_error error;
         lapse_status status =
             import_bytes(cases[i].text, strlen(cases[i].text), &options, 4096, &dataset, &report, &error);
-        if (status != LAPSE_ERROR_INPUT || strcmp(report.paste, cases[i].paste) != 0)
-            fail_msg("%s: %d, %s (%s)", cases[i].text, status, report.paste, error.message);
+        if (status != LAPSE_ERROR_INPUT || strcmp(report.paste, cases[i].paste) != 0 ||
+            strcmp(report.paste_other, cases[i].other) != 0)
+            fail_msg("%s: %d, %s, %s (%s)", cases[i].text, status, report.paste, report.paste_other, error.message);
     }
 }
 
@@ -230,14 +236,75 @@ static void commands_to_paste(void **state)
 static void words_of_names(void **state)
 {
     (void)state;
-    static const char *const names[] = {
-        "user", "User ID", "customer_id", "customerID", "CUSTOMER", "visitDate", "order_purchase_timestamp", "shipped_ts",
-        "ts", "update", "candidate", "times", "timeout", "x.time", "lastSeenDatetime", "event", "eventType", "event time",
-        "item", "item_id", "itemName", "product-code", "price", "note", "session", "SessionId", "sid", "uid", "id", "ID",
-        "user.event.time", "date of birth", "year", "hour", "created", "created_at", "CreatedAt", "at", "when", "action",
-        "activity", "case", "case:concept:name", "concept:name", "time:timestamp", "column", "a", "", "_", "__date", "Date_",
-        "unix_time_ms", "t", "category", "brand", "Nutzer", "utilisateur", "fecha", "Datum", "\xE6\x97\xA5\xE6\x9C\x9F",
-        "account number", "device", "patient_no", "genre", "title", "count", "amount", "rating", "address"};
+    static const char *const names[] = {"user",
+                                        "User ID",
+                                        "customer_id",
+                                        "customerID",
+                                        "CUSTOMER",
+                                        "visitDate",
+                                        "order_purchase_timestamp",
+                                        "shipped_ts",
+                                        "ts",
+                                        "update",
+                                        "candidate",
+                                        "times",
+                                        "timeout",
+                                        "x.time",
+                                        "lastSeenDatetime",
+                                        "event",
+                                        "eventType",
+                                        "event time",
+                                        "item",
+                                        "item_id",
+                                        "itemName",
+                                        "product-code",
+                                        "price",
+                                        "note",
+                                        "session",
+                                        "SessionId",
+                                        "sid",
+                                        "uid",
+                                        "id",
+                                        "ID",
+                                        "user.event.time",
+                                        "date of birth",
+                                        "year",
+                                        "hour",
+                                        "created",
+                                        "created_at",
+                                        "CreatedAt",
+                                        "at",
+                                        "when",
+                                        "action",
+                                        "activity",
+                                        "case",
+                                        "case:concept:name",
+                                        "concept:name",
+                                        "time:timestamp",
+                                        "column",
+                                        "a",
+                                        "",
+                                        "_",
+                                        "__date",
+                                        "Date_",
+                                        "unix_time_ms",
+                                        "t",
+                                        "category",
+                                        "brand",
+                                        "Nutzer",
+                                        "utilisateur",
+                                        "fecha",
+                                        "Datum",
+                                        "\xE6\x97\xA5\xE6\x9C\x9F",
+                                        "account number",
+                                        "device",
+                                        "patient_no",
+                                        "genre",
+                                        "title",
+                                        "count",
+                                        "amount",
+                                        "rating",
+                                        "address"};
     lp_buffer text = {0};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         lp_buffer_print(&text, "%s:", names[i]);

@@ -36,9 +36,10 @@ static void encodings_give_the_same_names(void **state)
     options.encoding = "cp1252";
     expect_with(latin, sizeof latin - 1, &options, "Jos\xC3\xA9: 1 caf\xC3\xA9;");
     options.encoding = "ebcdic";
-    refuse_with(
-        latin, sizeof latin - 1, &options, LAPSE_ERROR_USAGE, 0, 0,
-        "encoding is 'ebcdic'; it must be utf-8, utf-16le, utf-16be, windows-1252 or latin-1; iconv converts others");
+    refuse_with(latin, sizeof latin - 1, &options, LAPSE_ERROR_USAGE, 0, 0,
+                "encoding is 'ebcdic'; it must be utf-8, utf-16le, utf-16be, windows-1250, windows-1251, windows-1252 "
+                "or latin-1; "
+                "iconv converts others");
 }
 
 /* "u,time,event" with a character of each size, in UTF-16 with and without a mark, and both orders of bytes. */
@@ -61,6 +62,73 @@ static void utf16_is_found(void **state)
         }
         expect_with(text, size, &options, "a: 1 bcd\xE2\x82\xAC\xF0\x9F\x98\x80, 2 eeeeeeee;");
     }
+}
+
+/* Bytes of Cyrillic letters follow each other; those of Polish stand between Latin ones. */
+static void code_pages_are_found(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char cyrillic[] = "user,time,event\n\xC0\xED\xED\xE0,1,\xE7\xE2\xEE\xED\xEE\xEA\n",
+                      polish[] = "user,time,event\na,1,Op\xB3"
+                                 "ata\n",
+                      danish[] = "user,time,event\na,1,k\xF8"
+                                 "b\n",
+                      chinese[] = "user,time,event\na,1,\xB5\xC7\xC2\xBC\xCA\xD7\xD2\xB3\n";
+    expect_with(cyrillic, sizeof cyrillic - 1, &options,
+                "\xD0\x90\xD0\xBD\xD0\xBD\xD0\xB0: 1 \xD0\xB7\xD0\xB2\xD0\xBE\xD0\xBD\xD0\xBE\xD0\xBA;");
+    expect_with(polish, sizeof polish - 1, &options,
+                "a: 1 Op\xC5\x82"
+                "ata;");
+    expect_with(danish, sizeof danish - 1, &options,
+                "a: 1 k\xC3\xB8"
+                "b;");
+    refuse_with(
+        chinese, sizeof chinese - 1, &options, LAPSE_ERROR_INPUT, 0, 0,
+        "this is neither UTF-8 nor an encoding of one byte for each character; if it is Chinese, paste: iconv -f "
+        "gb18030 -t utf-8 't.csv' | lapse import - -o DATASET (Japanese: cp932, Korean: cp949)");
+}
+
+/* Logs and printed tables, as the rows that they have; errors have the numbers of their lines. */
+static void lines_of_logs(void **state)
+{
+    (void)state;
+    lapse_import_options options = found();
+    static const char access[] =
+        "h1 - - [29/Nov/2017:07:14:36 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"a \\\"b\\\" c\"\n"
+        "h2 - - [29/Nov/2017:07:14:37 +0000] \"GET /b HTTP/1.1\" 200 5 \"-\" \"a\"\n"
+        "h1 - - [29/Nov/2017:07:14:38 +0000] \"GET /b HTTP/1.1\" 404 5 \"-\" \"a\"\n"
+        "h2 - - [29/Nov/2017:07:14:39 +0000] \"GET /a HTTP/1.1\" 200 5 \"-\" \"a\"\n"
+        "h1 - - [%s] \"GET /a HTTP/1.1\" 200 5 \"-\" \"a\"\n",
+                      fields[] = "#Version: 1.0\r\n#Fields: date time c-ip page\r\n2017-11-29 07:14:36 h1 /a\r\n"
+                                 "#Date: again\r\n2017-11-29 07:14:37 h1 /b\r\n",
+                      pairs[] = "time=1 user=a event=\"x y\" n=1\ntime=2 user=a event=z up\ntime=3 user=b event=z\n"
+                                "time=4 user=b event=\"q\\\"r\"\ntime=5 user=b event=z\n",
+                      box[] =
+                          "+------+------+-------+\n| user | time | event |\n+------+------+-------+\n"
+                          "| a    |    1 | x \"y |\n| a    |    2 | z     |\n+------+------+-------+\n2 rows in set\n",
+                      ruled[] =
+                          " user | time | event\n------+------+-------\n a    |    1 | x\n b    |    2 | \n(2 rows)\n";
+    char text[800];
+    int size = snprintf(text, sizeof text, access, "29/Nov/2017:07:14:40 +0000");
+    options.sequence = "host";
+    options.event = "request";
+    expect_with(text, (size_t)size, &options,
+                "h1: 1511939676 GET /a HTTP/1.1, 1511939678 GET /b HTTP/1.1, 1511939680 GET /a HTTP/1.1;"
+                "h2: 1511939677 GET /b HTTP/1.1, 1511939679 GET /a HTTP/1.1;");
+    size = snprintf(text, sizeof text, access, "29/Nov:07");
+    refuse_with(text, (size_t)size, &options, LAPSE_ERROR_INPUT, 5, 4,
+                "'29/Nov:07' is not a date that is known: expected one such as 2026-11-15 12:00:00");
+    options.sequence = "c-ip";
+    options.event = "page";
+    expect_with(fields, sizeof fields - 1, &options, "h1: 1511939676 /a, 1511939677 /b;");
+    options.sequence = options.event = NULL;
+    expect_with(pairs, sizeof pairs - 1, &options, "a: 1 x y, 2 z;b: 3 z, 4 q\"r, 5 z;");
+    expect_with(box, sizeof box - 1, &options, "a: 1 x \"y, 2 z;");
+    refuse_with(ruled, sizeof ruled - 1, &options, LAPSE_ERROR_INPUT, 4, 3, "the name of the event is empty");
+    options.delimiter = "|"; /* then lines are what they are */
+    refuse_with(ruled, sizeof ruled - 1, &options, LAPSE_ERROR_INPUT, 2, 0,
+                "this row has 1 field, but the header has 3");
 }
 
 static void objects_in_other_forms(void **state)
@@ -133,6 +201,7 @@ static void times_of_exports(void **state)
          "29\xE6\x97\xA5",
          LP_DATE_YEAR_FIRST, 1511913600},
         {"20171129", LP_DATE_YEAR_FIRST, 1511913600},
+        {"20171129 07:14", LP_DATE_YEAR_FIRST, 1511939640},
         {"950301", LP_DATE_YEAR_FIRST, 794016000},
         {"171129", LP_DATE_YEAR_FIRST, 1511913600},
         {"171329", LP_DATE_YEAR_FIRST, 0},
@@ -167,15 +236,16 @@ static void numbers_that_are_dates(void **state)
     static const struct {
         const char *text;
         bool date;
-    } cases[] = {{"261115", true},          {"260015", false},         {"260115", true},          {"261215", true},
-                 {"261315", false},         {"261100", false},         {"261101", true},          {"261130", true},
-                 {"261131", false},         {"260229", false},         {"240229", true},          {"20261115", true},
-                 {"20260015", false},       {"20261315", false},       {"20261100", false},       {"20261131", false},
-                 {"18991231", false},       {"19000101", true},        {"21001231", true},        {"21010101", false},
-                 {"20261115120000", true},  {"20261115235959", true},  {"20261115240000", false}, {"20261115126000", false},
-                 {"26111", false},          {"2611150", false},        {"202611151", false},      {"2026111512", false},
-                 {"2026111512000", false},  {"202611151200001", false}, {"2026-115", false},      {"2611:5", false},
-                 {"/61115", false},         {"26111/", false},         {"26111:", false}};
+    } cases[] = {
+        {"261115", true},         {"260015", false},          {"260115", true},          {"261215", true},
+        {"261315", false},        {"261100", false},          {"261101", true},          {"261130", true},
+        {"261131", false},        {"260229", false},          {"240229", true},          {"20261115", true},
+        {"20260015", false},      {"20261315", false},        {"20261100", false},       {"20261131", false},
+        {"18991231", false},      {"19000101", true},         {"21001231", true},        {"21010101", false},
+        {"20261115120000", true}, {"20261115235959", true},   {"20261115240000", false}, {"20261115126000", false},
+        {"26111", false},         {"2611150", false},         {"202611151", false},      {"2026111512", false},
+        {"2026111512000", false}, {"202611151200001", false}, {"2026-115", false},       {"2611:5", false},
+        {"/61115", false},        {"26111/", false},          {"26111:", false}};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
         if (lp_time_is_compact(cases[i].text, cases[i].text + strlen(cases[i].text)) != cases[i].date)
             fail_msg("%s", cases[i].text);
@@ -193,7 +263,13 @@ static void ends_and_marks_of_encodings(void **state)
     expect_with(big, sizeof big - 2, &options, "a: 1 x;"); /* half of a character */
     static const struct {
         const char *byte, *name;
-    } bytes[] = {{"\x80", "\xE2\x82\xAC"}, {"\x9F", "\xC5\xB8"}, {"\xA0""b", "\xC2\xA0""b"}, {"\xFF", "\xC3\xBF"}};
+    } bytes[] = {{"\x80", "\xE2\x82\xAC"},
+                 {"\x9F", "\xC5\xB8"},
+                 {"\xA0"
+                  "b",
+                  "\xC2\xA0"
+                  "b"},
+                 {"\xFF", "\xC3\xBF"}};
     for (size_t i = 0; i < sizeof bytes / sizeof *bytes; i++) {
         char text[64], expected[64];
         snprintf(text, sizeof text, "user,time,event\na,1,x%s\n", bytes[i].byte);
@@ -219,6 +295,11 @@ static void time_in_two_columns(void **state)
     expect_with(text, sizeof text - 1, &options, "a: 1511913600 x, 1511913600 y;");
     options.time = "date, hour";
     expect_with(text, sizeof text - 1, &options, "a: 1511939640 x, 1511982870 y;");
+    static const char digits[] = "user,day,tm,event\na,20171129,714,x\na,20171129,1914,y\n",
+                      seconds[] = "user,day,tm,event\na,20171129,71400,x\na,20171129,191430,y\n";
+    options.time = "day,tm";
+    expect_with(digits, sizeof digits - 1, &options, "a: 1511939640 x, 1511982840 y;");
+    expect_with(seconds, sizeof seconds - 1, &options, "a: 1511939640 x, 1511982870 y;");
 }
 
 /* The order of a basket is neither that of the source nor another one in each import. */
@@ -257,11 +338,18 @@ static void baskets_are_shuffled(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(encodings_give_the_same_names), cmocka_unit_test(utf16_is_found),
-        cmocka_unit_test(objects_in_other_forms),        cmocka_unit_test(lines_around_a_table),
-        cmocka_unit_test(whole_numbers_are_one_name),    cmocka_unit_test(times_of_exports),
-        cmocka_unit_test(numbers_that_are_dates), cmocka_unit_test(ends_and_marks_of_encodings),
-        cmocka_unit_test(time_in_two_columns),           cmocka_unit_test(baskets_are_shuffled),
+        cmocka_unit_test(encodings_give_the_same_names),
+        cmocka_unit_test(utf16_is_found),
+        cmocka_unit_test(objects_in_other_forms),
+        cmocka_unit_test(code_pages_are_found),
+        cmocka_unit_test(lines_of_logs),
+        cmocka_unit_test(lines_around_a_table),
+        cmocka_unit_test(whole_numbers_are_one_name),
+        cmocka_unit_test(times_of_exports),
+        cmocka_unit_test(numbers_that_are_dates),
+        cmocka_unit_test(ends_and_marks_of_encodings),
+        cmocka_unit_test(time_in_two_columns),
+        cmocka_unit_test(baskets_are_shuffled),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

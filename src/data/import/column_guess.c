@@ -60,7 +60,7 @@ static double sequence_values(const guesser *g, const lp_column_values *v, doubl
     double rows_each = part(v->filled, v->distinct), points = 0;
     bool few = g->table.rows < ENOUGH_ROWS;
     if (v->filled == v->distinct && v->filled > 1)
-        points -= few ? 0.5 : 5;
+        points -= few ? 0.5 : g->table.rows < 100 ? 5 : 9; /* the id of a row */
     else
         points += rows_each >= 3 ? 3 : rows_each >= 1.5 ? 2 : -1;
     if (v->distinct == 1)
@@ -96,13 +96,19 @@ static double event_values(const lp_column_values *v, double name)
     else if (different >= 1)
         points -= name >= LP_NAME_USUAL ? 2 : 6;
     else
-        points += v->distinct == 2 ? 0.5 : different <= 0.3 ? 3 : different <= 0.6 ? 1 : -1;
+        points += v->distinct == 2                      ? -0.5
+                  : different > 0.6                     ? -1
+                  : different > 0.3                     ? 1
+                  : v->distinct < 5 && v->filled >= 100 ? 2
+                                                        : 3;
     if (name >= LP_NAME_USUAL && v->distinct > 1 && different < 1)
         points += 5; /* the items of a large catalogue repeat less than their categories do */
     points -= 7 * part(v->fractions, v->filled);
     points -= part(v->numbers - v->fractions, v->filled) * (name >= 3 ? 0 : 1.5);
     points -= part(v->words, v->filled) > 5 && different > 0.5 ? 5 : 0;
     points += part(v->texts, v->filled) >= 0.5 ? 1 : 0;
+    points += part(v->paths, v->filled) >= 0.5 ? 1 : 0;
+    points -= v->replies == v->filled && v->distinct <= 20 ? 4 : 0;
     points += part(v->filled - v->codes, v->filled) >= 0.5 && v->fractions == 0 ? 1 : 0;
     return points;
 }
@@ -124,7 +130,9 @@ static double time_values(const guesser *g, const lp_column_values *v, double na
     if (!number)
         points += 3;
     else if (v->look.unit == LP_TIME_RELATIVE)
-        points -= name > 0 ? 0.5 : 5;
+        points -= name <= 0 || (v->distinct == v->filled && v->last - v->first == (double)(v->filled - 1))
+                      ? 5
+                      : 0.5; /* or 1, 2, 3 */
     else if (v->look.unit == LP_TIME_EXCEL)
         points += 2;
     else
@@ -143,7 +151,8 @@ static double time_points(const guesser *g, const lp_column_values *v, double na
         return name > 0 ? name : out;
     if (!v->time) /* a usual name whose values are not times is an error at its first row */
         return name >= LP_NAME_USUAL && v->look.clock_only * 2 < v->filled + 1 ? name - 6 : out;
-    return name + time_values(g, v, name) - 3 * (1 - part(v->filled, g->table.rows));
+    double points = name + time_values(g, v, name) - 3 * (1 - part(v->filled, g->table.rows));
+    return v->look.unit == LP_TIME_RELATIVE && v->clock_digits ? points - 8 : points; /* 0815: a time of day */
 }
 
 static void keep(candidates *list, candidate next)
@@ -168,7 +177,9 @@ static void rate_columns(guesser *g, lapse_column_role role)
         return;
     }
     for (int64_t i = 0; i < input->columns->count; i++) {
-        double name = input->named ? lp_column_words(input->columns->name[i], role) : i == (int64_t)role ? 1 : 0;
+        double name = input->named         ? lp_column_words(input->columns->name[i], role)
+                      : i == (int64_t)role ? (i == 0 ? 2 : 1)
+                                           : 0;
         if (input->taken[i])
             continue;
         double found = points[role](g, &g->table.columns[i], name) - 6 * input->used[i];
@@ -224,7 +235,7 @@ static void prefer_times(guesser *g)
             if (day)
                 times->best[a].points -= 3;
             else if (comes_before(g, first, second) && !is_day_of(g, second, first))
-                times->best[b].points -= 1.5;
+                times->best[b].points -= 2.5;
         }
     for (int a = 1; a < times->count; a++)
         for (int b = a; b > 0 && times->best[b].points > times->best[b - 1].points; b--) {
@@ -239,14 +250,18 @@ static int64_t find_clock(const guesser *g, int64_t time)
 {
     const lp_guess_input *input = g->input;
     int64_t found = -1;
-    if (!input->clocks || time < 0 || g->table.rows == 0 || !g->table.columns[time].time ||
-        g->table.columns[time].look.clocks > 0 || g->table.columns[time].numbers > 0)
+    if (!input->clocks || time < 0 || g->table.rows == 0 || !g->table.columns[time].time)
+        return -1;
+    const lp_column_values *date = &g->table.columns[time];
+    bool digits = date->look.unit == LP_TIME_COMPACT && date->example_end - date->example == 8; /* 20261115 */
+    if (date->look.clocks > 0 || (date->numbers > 0 && !digits))
         return -1;
     for (int64_t i = 0; i < input->columns->count; i++) {
         const lp_column_values *v = &g->table.columns[i];
         bool near = found < 0 || (i > time && found < time);
-        if (!input->taken[i] && v->filled > 0 && v->look.clock_only * 10 >= v->filled * 9 && near &&
-            (v->texts > 0 || v->numbers < v->filled || lp_column_words(input->columns->name[i], LAPSE_COLUMN_TIME) > 0))
+        bool named = input->named && lp_column_words(input->columns->name[i], LAPSE_COLUMN_TIME) > 0;
+        bool clock = v->look.clock_only * 10 >= v->filled * 9 && (v->texts > 0 || v->numbers < v->filled || named);
+        if (!input->taken[i] && v->filled > 0 && near && (clock || (named && v->clock_digits)))
             found = i;
     }
     return found;
@@ -364,11 +379,15 @@ static bool choose_pair(const guesser *g, lp_column_guess *guess)
                 return false;
             second = total[u][e];
             bool rival = events->best[e].name > 0 && events->best[e].column != user->column;
+            /* buy and sell: of what may be the event */
+            bool both = g->table.columns[event->column].distinct == 2 &&
+                        events->best[e].points > enough[LAPSE_COLUMN_EVENT] + lead;
+            double needed = both ? HUGE_VAL : lead;
             event->runner_up =
-                tied || rival || event->close || best - second < lead ? events->best[e].column : event->runner_up;
+                tied || rival || event->close || best - second < needed ? events->best[e].column : event->runner_up;
             event->tied = tied;
             event->close = event->close || event->tied ||
-                           (!same && best - second < lead && (!event_named || events->best[e].name > 0));
+                           (!same && best - second < needed && (!event_named || both || events->best[e].name > 0));
         }
     return true;
 }

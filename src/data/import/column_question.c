@@ -54,7 +54,8 @@ static void add_column(text *t, const lp_columns *columns, int64_t column)
 }
 
 /* Writes the options that would do; "" if the guess is not complete. */
-static void write_options(const lp_columns *columns, const lp_question *question, char *out, size_t size)
+static void write_options(const lp_columns *columns, const lp_question *question, bool month_first, char *out,
+                          size_t size)
 {
     static const char *const names[] = {"\1--sequence ", " \1--time ", " \1--event "};
     const int64_t first[] = {columns->sequence, columns->time, columns->event_count ? columns->event[0] : -1};
@@ -79,7 +80,32 @@ static void write_options(const lp_columns *columns, const lp_question *question
     if (question->no_header || !question->options->header)
         add(&t, " " LP_FLAG("--no-header"));
     if (question->date_order)
-        add(&t, " " LP_OPTION("--time-unit dmy"));
+        add(&t, month_first ? " " LP_OPTION("--time-unit mdy") : " " LP_OPTION("--time-unit dmy"));
+}
+
+/* The other answer, if one thing is in doubt: the runner-up of a role, or the order of dates. */
+static void write_other(const lp_columns *columns, const lp_question *question, char *out, size_t size)
+{
+    lp_columns other = *columns;
+    int64_t *const column[] = {&other.sequence, &other.time, &(int64_t){-1}};
+    int doubts = question->date_order, doubt = -1;
+    for (int role = 0; role < 3; role++)
+        if (columns->choice[role].close && !(question->date_order && role == LAPSE_COLUMN_TIME)) {
+            doubts++;
+            doubt = role;
+        }
+    out[0] = 0;
+    if (doubts != 1 || (doubt >= 0 && columns->runner_up[doubt] < 0) || columns->event_count > 1)
+        return;
+    for (int role = 0; role < 3; role++)
+        if (doubt >= 0 && role != doubt && columns->runner_up[doubt] == (role < 2 ? *column[role] : columns->event[0]))
+            return;
+    if (doubt >= 0)
+        *column[doubt] = columns->runner_up[doubt];
+    if (doubt == LAPSE_COLUMN_EVENT)
+        other.event = column[LAPSE_COLUMN_EVENT];
+    other.clock = doubt == LAPSE_COLUMN_TIME ? -1 : other.clock;
+    write_options(&other, question, true, out, size);
 }
 
 static void add_doubts(text *t, const lp_columns *columns)
@@ -109,7 +135,9 @@ lapse_status lp_columns_ask(lp_columns *columns, const lp_question *question, la
     char what[320] = "", names[240], doubts[260] = "", options[sizeof columns->paste];
     text t = {what, sizeof what, 0}, d = {doubts, sizeof doubts, 0};
     lp_columns_name(columns);
-    write_options(columns, question, options, sizeof options);
+    write_other(columns, question, options, sizeof options);
+    lp_wording_write(LAPSE_WORDING_COMMAND, options, columns->paste_other, sizeof columns->paste_other);
+    write_options(columns, question, false, options, sizeof options);
     lp_wording_write(LAPSE_WORDING_COMMAND, options, columns->paste, sizeof columns->paste);
     columns->question = true;
     for (int role = 0; role < 3; role++)

@@ -128,6 +128,7 @@ static void note_choice(const struct chooser *chooser, lapse_column_role role, c
     snprintf(choice->reason, sizeof choice->reason, "%s", guess->reason);
     snprintf(choice->sample, sizeof choice->sample, "%s", guess->sample);
     choice->close = guess->close && !choice->given;
+    chooser->columns->runner_up[role] = choice->runner_up[0] ? guess->runner_up : -1;
 }
 
 /* Without a header and names, the roles are the first three columns, as far as the values agree. */
@@ -203,6 +204,7 @@ lapse_status lp_column_roles(struct chooser *chooser)
     question.numbered = !chooser->header;
     if (automatic && columns->time >= 0)
         columns->unit = lp_time_look_at(chooser->sample, columns->time, chooser->sample->row_count).unit;
+    columns->clock_digits = columns->clock >= 0 ? lp_sample_clock_digits(chooser->sample, columns->clock) : 0;
     question.date_order = automatic && columns->unit == LP_TIME_UNCERTAIN && !chooser->options->preferred_unit;
     if (ask || (question.date_order && !chooser->typed))
         return lp_columns_ask(columns, &question, chooser->error);

@@ -27,6 +27,7 @@ static void count_characters(lp_column_values *values, const char *begin, const 
         at_sign = at_sign || *at == '@';
     }
     values->texts += letter;
+    values->paths += end - begin > 0 && (*begin == '/' || (end - begin > 7 && memcmp(begin, "http", 4) == 0));
     values->codes += (digit && blanks <= 1) || at_sign;
 }
 
@@ -46,6 +47,7 @@ static bool add_value(lp_column_values *values, lp_intern *names, int64_t row, c
         values->numbers++;
         values->fractions += number != floor(number);
         values->codes += number == floor(number) && end - begin >= 4; /* shorter ones may be amounts */
+        values->replies += end - begin == 3 && number >= 100 && number < 600 && fmod(number, 100) <= 31;
         values->zeros += is_whole_with_zero(begin, end);
     } else {
         count_characters(values, begin, end);
@@ -101,6 +103,7 @@ static bool describe(lp_column_values *values, const lp_sample *sample, int64_t 
     }
     values->distinct = (int32_t)names.count;
     lp_intern_clear(&names);
+    values->clock_digits = values->filled >= 20 ? lp_sample_clock_digits(sample, column) : 0;
     values->look = lp_time_look_at(sample, column, rows);
     return good && read_times(values, sample, column, rows);
 }
@@ -179,4 +182,31 @@ bool lp_sample_has_zeros(const lp_sample *sample, int64_t column)
                 return false;
     }
     return zeros > 0;
+}
+
+int lp_sample_clock_digits(const lp_sample *sample, int64_t column)
+{
+    int64_t filled = 0, large = 0;
+    bool minutes = true, seconds = true;
+    for (int64_t row = 0; column < sample->column_count && row < sample->row_count; row++) {
+        const char *begin = sample->begin[row * sample->column_count + column];
+        const char *end = sample->end[row * sample->column_count + column];
+        int number = 0;
+        if (begin)
+            lp_text_trim(&begin, &end);
+        if (!begin || begin == end)
+            continue;
+        if (end - begin > 6)
+            return 0;
+        for (const char *at = begin; at < end; at++) {
+            if (*at < '0' || *at > '9')
+                return 0;
+            number = number * 10 + (*at - '0');
+        }
+        filled++;
+        large += number >= 100;
+        minutes = minutes && end - begin <= 4 && number < 2400 && number % 100 < 60;
+        seconds = seconds && number < 240000 && number / 100 % 100 < 60 && number % 100 < 60;
+    }
+    return large * 2 < filled || filled == 0 ? 0 : minutes ? 4 : seconds ? 6 : 0;
 }

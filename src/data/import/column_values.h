@@ -15,6 +15,9 @@ typedef struct lp_column_values {
     int64_t
         codes; /* whole numbers of four digits or more, words with a digit (and one blank at most), and those with an @ */
     int64_t words;                     /* blanks between words of all values */
+    int64_t paths;                     /* values that begin with a slash, or are addresses of pages */
+    int64_t replies;                   /* status codes of HTTP: 200, 404, ... */
+    int clock_digits;                  /* lp_sample_clock_digits; 0 with few values */
     int64_t zeros;                     /* whole numbers with ".0" behind them */
     lp_time_look look;                 /* as times */
     double *time;                      /* owned; [rows], NAN: none; NULL unless most values are times */
@@ -42,6 +45,9 @@ typedef struct lp_column_pair {
 
 /* False when out of memory. */
 bool lp_column_pair_of(const lp_column_values *a, const lp_column_values *b, int64_t rows, lp_column_pair *pair);
+
+/* Whether the values are times of day in digits: 4 for 0815, 6 for 081500, also without leading zeros, or 0 if they are not. */
+int lp_sample_clock_digits(const lp_sample *sample, int64_t column);
 
 /* Whether all values are whole numbers, some of which have ".0" behind them (pandas writes so where a value is missing). */
 bool lp_sample_has_zeros(const lp_sample *sample, int64_t column);

@@ -15,7 +15,8 @@ typedef struct word_list {
 /* A person before a thing, a thing before a visit or an order. The last list that matches decides: a "user session" is a
  * session. */
 static const word_list sequence_words[] = {
-    {4, "device geraet appareil dispositivo machine maschine maquina macchina automate host node sensor probe "
+    {4, "tail. tailnum remote_addr device geraet appareil dispositivo machine maschine maquina macchina automate host "
+        "node sensor probe "
         "vehicle fahrzeug vehicul mmsi vessel ship. imei unit. robot meter zaehler server. ip. mac. plate serial "
         "run. chat station. asset anlage install pod. involvedobject namespace. reader. gateway website phone "
         "telefon 设备 机器"},
@@ -27,7 +28,7 @@ static const word_list sequence_words[] = {
           "user usr. uid. visitor customer kunde kundin kund. klant client cliente klient usuario utente "
           "utilisateur gebruiker anvandar kullanici uzytkownik member mitglied membre miembro membro socio "
           "subscriber abonn account konto kontonummer compte. cuenta conta. patient paciente paziente pacient "
-          "person. person_ player jugador joueur spieler gamer giocatore student schueler eleve alumn learner "
+          "attendee person. person_ player jugador joueur spieler gamer giocatore student schueler eleve alumn learner "
           "reviewer author listener viewer employee mitarbeiter empleado dipendente ospite huesped gast. guest "
           "passenger driver. rider caller owner requester household haushalt card karte versichert distinct actor "
           "email e-mail mail. login. username wallet subject. buyer shopper acheteur comprador profile. contact "
@@ -35,16 +36,18 @@ static const word_list sequence_words[] = {
           "subjectid kundenkarte musteri hasta ogrenci 用户 会员 客户 顾客 利用者 顧客 ユーザ 会員 患者 玩家 学生 "
           "игрок пользовател клиент "
           "покупател абонент пациент студент"},
-    {3, "encounter enc. csn. slip. "
+    {3, "ipaddr ip_addr fingerprint encounter enc. csn. slip. "
         "session sessie visit besuch case. case_ caseid ticket incident issue. vorgang basket cart. order. "
         "orderid bestell commande pedido bestellung dossier process. trace. conversation thread episode stay. "
         "hadm invoice rechnung facture booking reservation trip. ride transaction txn. receipt bon. kassenbon 订单 "
         "заказ"},
     {-6, "time date datum zeit country land. city ville stadt region agent segment price amount browser language "
-         "lang. currency message timezone gender age. birth status type action event. url path"},
+         "lang. currency message timezone gender age. birth day. month. year. hour. minute. second. week. weekday "
+         "status type action event. url path"},
 };
 static const word_list time_words[] = {
-    {4, "aika paivamaara idopont cas. tidspunkt tanggal waktu ngay 일시 날짜 시간 ημερομην תאריך تاريخ วันที่ "
+    {4, "begin beginn anfang debut inizio inicio start. tm. hhmm hhmmss aika paivamaara idopont cas. tidspunkt tanggal "
+        "waktu ngay 일시 날짜 시간 ημερομην תאריך تاريخ วันที่ "
         "geandert geaendert gebucht erstellt modifie cree. creado modificado creato aangemaakt skapad utworzon "
         "time date timestamp datetime tstamp stamp when. zeit datum uhrzeit tag. fecha hora. data. ora. data_ora "
         "data_hora heure horodat jour. quand tarih zaman tidpunkt tid. tijd czas dag. day. created changed "
@@ -53,26 +56,29 @@ static const word_list time_words[] = {
     {2.5, "processed received upload server ingest loaded updated modified collected stored synced imported "
           "exported published collector"},
     {1.5, "end. end_ ended finish stop. closed until expir due. delivery delivered estimated valid ende fin."},
-    {-6, "birth geburt naissance nacimiento dob. timezone runtime lifetime duration dauer duree delta offset "
+    {-6, "birth geburt naissance nacimiento dob. timezone runtime lifetime duration dauer duree delta utc_offset "
          "length zone. overtime sentiment update_count"},
 };
 static const word_list event_words[] = {
-    {4, "method lab_name survey lesson termek esemeny udalost polozka proizvod dogadaj vare. haendelse tuote tapahtuma "
-        "produk "
-        "barang 상품 제품 이벤트 προιον προϊόν منتج "
-        "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand "
-        "etat. estado. stato. stage step. schritt stap etape paso. fase phase item. item_ items product produkt "
-        "produit producto prodotto prodotto urun article artikel articulo articolo sku. asin track song. title. "
-        "titel titre titulo film movie video. book. buch libro livre page. page_ urlpath pagepath url. path "
-        "request. endpoint command category kategor categor warengruppe groep. gruppe icd diagnos wirkstoff drug. "
-        "medic treatment behandlung service. servicio servizio servico leistung component exception error. "
-        "errorid fehler alarm signal. kind. kind_ door. channel folder merchant opening. venue location. standort "
-        "station_name skill. lexeme course kurs. kurs_ lesson quiz. programme program. sendung handelse handlung "
-        "islem acao accion azione actie gebeurtenis evento zdarzen operation. operat vorgang. change. finding "
-        "result. reason. line. test. code. codes procedure campaign game. sku_ lineitem dish. gericht opcode "
-        "verb. interaction behavio click. view. command intent topic. theme genre. 节目 商品 事件 动作 操作 書名 "
-        "商品名 предмет "
-        "событи действи товар категор статус"},
+    {4,
+     "summary betreff asunto oggetto uri. uri_ dest. destination disposition outcome verdict answer antwort respuesta "
+     "risposta method lab_name survey lesson termek esemeny udalost polozka proizvod dogadaj vare. haendelse tuote "
+     "tapahtuma "
+     "produk "
+     "barang 상품 제품 이벤트 προιον προϊόν منتج "
+     "event action activit aktivit actividad attivit activity type. type_ typ. status state. state_ zustand "
+     "etat. estado. stato. stage step. schritt stap etape paso. fase phase item. item_ items product produkt "
+     "produit producto prodotto prodotto urun article artikel articulo articolo sku. asin track song. title. "
+     "titel titre titulo film movie video. book. buch libro livre page. page_ urlpath pagepath url. path "
+     "request. endpoint command category kategor categor warengruppe groep. gruppe icd diagnos wirkstoff drug. "
+     "medic treatment behandlung service. servicio servizio servico leistung component exception error. "
+     "errorid fehler alarm signal. kind. kind_ door. channel folder merchant opening. venue location. standort "
+     "station_name skill. lexeme course kurs. kurs_ lesson quiz. programme program. sendung handelse handlung "
+     "islem acao accion azione actie gebeurtenis evento zdarzen operation. operat vorgang. change. finding "
+     "result. reason. line. test. code. codes procedure campaign game. sku_ lineitem dish. gericht opcode "
+     "verb. interaction behavio click. view. command intent topic. theme genre. 节目 商品 事件 动作 操作 書名 "
+     "商品名 предмет "
+     "событи действи товар категор статус"},
     {2, "name. name. description. beschreib verwendung label. group. department. tag. artist. object. target "
         "targetid subject. component. what. brand. content. symptom reason."},
     {-4, "price preis prezzo precio prix cena preco amount betrag montant importo bedrag quantity menge ilosc "
@@ -81,7 +87,8 @@ static const word_list event_words[] = {
          "body. platform browser version lang. language timezone balance duration dauer duree dur. length age. "
          "gender level latency temp. humidity value. valuenum valueuom bytes. size. weight reference birth season "
          "shuffle public. result_count filiaal branch store. os. origin direction delta count. physician doctor "
-         "zip. ip. ip_ cost. revenue financial fulfillment currency time date datum zeit session sess. app_version "
+         "device plug. zip. ip. ip_ cost. revenue financial fulfillment currency time date datum zeit session sess. "
+         "app_version "
          "variant elo. affected"},
 };
 

@@ -12,9 +12,10 @@
 typedef struct lp_columns {
     int64_t count; /* fields of every row */
     int64_t sequence, time;
-    int64_t clock;  /* the time of day of the dates in `time`; -1: none */
-    int64_t split;  /* -1: none */
-    int64_t *event; /* event_count of them; their values are joined by spaces */
+    int64_t clock;    /* the time of day of the dates in `time`; -1: none */
+    int clock_digits; /* of times of day without separators (0815, 081500), or 0 */
+    int64_t split;    /* -1: none */
+    int64_t *event;   /* event_count of them; their values are joined by spaces */
     int64_t event_count;
     int64_t field[LP_FIELD_LIMIT]; /* field_count of them, in the order of a dataset's fields */
     lapse_field_type field_type[LP_FIELD_LIMIT];
@@ -25,6 +26,8 @@ typedef struct lp_columns {
     lapse_column_choice choice[3]; /* [lapse_column_role] */
     bool question;                 /* the choice failed because it is not certain */
     char paste[512];               /* then the options that make it certain; "": there is no complete guess */
+    char paste_other[512];         /* the other answer, where one thing is in doubt; "": none */
+    int64_t runner_up[3];          /* [lapse_column_role]; -1: none */
 } lp_columns;
 
 /* What columns are chosen from. */

@@ -207,6 +207,7 @@ void lp_import_report_question(const lp_reader_shared *shared, lapse_import_repo
         return;
     memcpy(report->columns, columns->choice, sizeof report->columns);
     memcpy(report->paste, columns->paste, sizeof report->paste);
+    memcpy(report->paste_other, columns->paste_other, sizeof report->paste_other);
     report->ignored_count = lp_columns_ignored(columns, report->ignored, sizeof report->ignored);
     report->time_unit = lp_time_unit_text(columns->unit);
 }
@@ -382,6 +383,8 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
                               lp_chunk_fault_text(LP_CHUNK_LONG_LINE));
         return begin_json(shared, text, whole, error);
     }
+    if (chunks->text.shape.form != LP_LINES_PLAIN)
+        chunks->delimiter = '\t';
     lp_table_layout layout;
     if (!lp_table_layout_find(text, chunks->left, chunks->delimiter, &layout))
         return lp_fail_memory(error, "the first rows", chunks->left);
@@ -389,7 +392,7 @@ static lapse_status begin_text(lp_reader_shared *shared, lapse_error *error)
     chunks->at += layout.skip;
     chunks->left -= layout.skip;
     text += layout.skip;
-    shared->skipped_lines = layout.lines;
+    shared->skipped_lines = layout.lines - (chunks->text.shape.names != NULL); /* its header is not in the file */
     return lp_sample_csv(&shared->sample, text, chunks->left, chunks->delimiter, shared->options->header)
                ? LAPSE_OK
                : lp_fail_memory(error, "the first rows", chunks->left);
@@ -491,9 +494,9 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     if (options->timezone)
         LP_TRY(lp_zone_open(&workers.shared.time.zone, options->timezone, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);
-    lapse_status status =
-        made ? lp_chunks_open(&workers.shared.chunks, source, options->encoding, (size_t)tuning->chunk_size, error)
-             : lp_fail_memory(error, "a dataset", sizeof *made);
+    lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, options->encoding, !options->delimiter,
+                                                (size_t)tuning->chunk_size, error)
+                               : lp_fail_memory(error, "a dataset", sizeof *made);
     workers.shared.chunks.delimiter = delimiter;
     if (status == LAPSE_OK)
         status = read_rows(&workers, threads, tuning, &made_report, error);

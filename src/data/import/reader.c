@@ -179,6 +179,22 @@ static bool event_name(lp_reader *reader, const lp_csv_record *record, const cha
     return true;
 }
 
+/* Appends a time of day, with colons where it is digits alone: 815 or 81500 as 08:15 or 08:15:00. False when out of memory. */
+static bool add_clock(lp_reader *reader, const char *begin, const char *end)
+{
+    int digits = reader->shared->columns.clock_digits;
+    lp_text_trim(&begin, &end);
+    if (digits == 0 || end - begin > digits || begin == end)
+        return lp_buffer_add(&reader->when, begin, (size_t)(end - begin));
+    bool good = true;
+    for (int i = 0; good && i < digits; i++) {
+        const char *at = end - digits + i;
+        good = (i == 0 || i % 2 || lp_buffer_add(&reader->when, ":", 1)) &&
+               lp_buffer_add(&reader->when, at < begin ? "0" : at, 1);
+    }
+    return good;
+}
+
 /* The time: one field, or a date and a time of day joined by a space. False when out of memory. */
 static bool time_text(lp_reader *reader, const lp_csv_record *record, const char **begin, const char **end)
 {
@@ -190,7 +206,7 @@ static bool time_text(lp_reader *reader, const lp_csv_record *record, const char
     const char *clock = record->begin[columns->clock], *clock_end = record->end[columns->clock];
     reader->when.size = 0;
     bool good = lp_buffer_add(&reader->when, *begin, (size_t)(*end - *begin)) && lp_buffer_add(&reader->when, " ", 1) &&
-                lp_buffer_add(&reader->when, clock, (size_t)(clock_end - clock));
+                add_clock(reader, clock, clock_end);
     *begin = reader->when.data;
     *end = *begin + reader->when.size;
     return good;

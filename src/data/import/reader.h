@@ -24,9 +24,10 @@ typedef struct lp_reader_shared {
     lp_time_format time;
     const char
         *time_type; /* "timestamp" or "date" if the source has typed times, in place of the unit; otherwise NULL */
-    const char *name_types[2]; /* "integer", "float", ... of the sequences and the events, if the source has types and they are
+    const char
+        *name_types[2]; /* "integer", "float", ... of the sequences and the events, if the source has types and they are
                                 * not text; otherwise NULL */
-    lp_arena arena; /* owns columns */
+    lp_arena arena;     /* owns columns */
 } lp_reader_shared;
 
 /* Sets the format of times, once the columns are chosen. */

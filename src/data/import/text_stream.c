@@ -1,10 +1,11 @@
 /* text_stream.c: see text_stream.h. The encoding is that of a byte-order mark, UTF-16 if every other byte is 0, UTF-8 if the first
- * RAW_SIZE bytes are, and Windows-1252 otherwise, of which Latin-1 is a part. A text that is UTF-8 with a JSON object in each line
+ * RAW_SIZE bytes are, and otherwise the page that fits (code_page.h). A text that is UTF-8 with a JSON object in each line
  * passes through without a copy. */
 #include "data/import/text_stream.h"
 
 #include "base/memory.h"
 #include "base/text.h"
+#include "data/import/code_page.h"
 #include "data/import/file_kind.h"
 #include "data/import/text_fold.h"
 
@@ -12,16 +13,10 @@
 
 enum { RAW_SIZE = 1 << 18, TEXT_SIZE = 1 << 18 };
 
-const char *const lp_text_encoding_names[] = {"utf-8", "utf-16le", "utf-16be", "windows-1252", "latin-1", NULL};
+const char *const lp_text_encoding_names[] = {"utf-8",        "utf-16le",     "utf-16be", "windows-1250",
+                                              "windows-1251", "windows-1252", "latin-1",  NULL};
 
 /* ----------------------------------------------------------------------------------------------- encodings ---- */
-
-/* The characters 0x80 to 0x9F of Windows-1252. */
-static const unsigned short windows_1252[32] = {
-    0x20AC, 0x81,   0x201A, 0x0192, 0x201E, 0x2026, 0x2020, 0x2021, 0x02C6, 0x2030, 0x0160,
-    0x2039, 0x0152, 0x8D,   0x017D, 0x8F,   0x90,   0x2018, 0x2019, 0x201C, 0x201D, 0x2022,
-    0x2013, 0x2014, 0x02DC, 0x2122, 0x0161, 0x203A, 0x0153, 0x9D,   0x017E, 0x0178,
-};
 
 static size_t write_utf8(char *out, unsigned code)
 {
@@ -52,7 +47,7 @@ static unsigned unit_at(const lp_text_stream *s, size_t at)
 /* Decodes one character of the raw bytes; returns its size in UTF-8, or 0 if more bytes are needed. */
 static size_t decode_one(lp_text_stream *s, char *out)
 {
-    if (s->encoding == LP_WINDOWS_1252 || s->encoding == LP_LATIN_1 || s->encoding == LP_UTF_8) {
+    if (s->encoding >= LP_WINDOWS_1250 || s->encoding == LP_UTF_8) {
         if (s->left == 0)
             return 0;
         unsigned code = (unsigned char)s->raw[s->at++];
@@ -61,8 +56,8 @@ static size_t decode_one(lp_text_stream *s, char *out)
             *out = (char)code;
             return 1;
         }
-        return write_utf8(out, s->encoding == LP_WINDOWS_1252 && code >= 0x80 && code < 0xA0 ? windows_1252[code - 0x80]
-                                                                                             : code);
+        return write_utf8(out,
+                          lp_code_page_character((lp_code_page)(s->encoding - LP_WINDOWS_1250), (unsigned char)code));
     }
     if (s->left < 2) {
         s->left = s->ended ? 0 : s->left; /* half of a character at the end is dropped */
@@ -105,6 +100,7 @@ static bool is_utf8(const char *raw, size_t size, bool ended)
     return lp_text_is_utf8(raw, end);
 }
 
+/* LP_TEXT_ENCODINGS: none of them. */
 static lp_text_encoding find_encoding(lp_text_stream *s)
 {
     const unsigned char *raw = (const unsigned char *)s->raw;
@@ -122,10 +118,7 @@ static lp_text_encoding find_encoding(lp_text_stream *s)
         return LP_UTF_16BE;
     if (memchr(raw, 0, size) || is_utf8(s->raw, size, s->ended))
         return LP_UTF_8;
-    for (size_t i = 0; i < size; i++)
-        if (raw[i] >= 0x80 && raw[i] < 0xA0)
-            return LP_WINDOWS_1252;
-    return LP_LATIN_1;
+    return (lp_text_encoding)(LP_WINDOWS_1250 + lp_code_page_find(raw, size));
 }
 
 static void skip_mark(lp_text_stream *s)
@@ -142,10 +135,10 @@ static lapse_status read_name(lp_text_stream *s, const char *name, lapse_error *
     static const struct {
         const char *name;
         lp_text_encoding encoding;
-    } others[] = {{"utf8", LP_UTF_8},          {"utf-8-sig", LP_UTF_8}, {"ascii", LP_UTF_8},
-                  {"cp1252", LP_WINDOWS_1252}, {"latin1", LP_LATIN_1},  {"iso-8859-1", LP_LATIN_1},
-                  {"iso8859-1", LP_LATIN_1},   {"utf16", LP_UTF_16LE},  {"windows1252", LP_WINDOWS_1252},
-                  {"utf-16", LP_UTF_16LE}};
+    } others[] = {{"utf8", LP_UTF_8},          {"utf-8-sig", LP_UTF_8},          {"ascii", LP_UTF_8},
+                  {"cp1250", LP_WINDOWS_1250}, {"cp1251", LP_WINDOWS_1251},      {"cp1252", LP_WINDOWS_1252},
+                  {"latin1", LP_LATIN_1},      {"iso-8859-1", LP_LATIN_1},       {"iso8859-1", LP_LATIN_1},
+                  {"utf16", LP_UTF_16LE},      {"windows1252", LP_WINDOWS_1252}, {"utf-16", LP_UTF_16LE}};
     char folded[40];
     lp_text_fold(name, name + strlen(name), folded, sizeof folded);
     int index = lp_name_index(folded, lp_text_encoding_names);
@@ -153,10 +146,10 @@ static lapse_status read_name(lp_text_stream *s, const char *name, lapse_error *
         if (strcmp(others[i].name, folded) == 0)
             index = (int)others[i].encoding;
     if (index < 0)
-        return lp_fail(
-            error, LAPSE_ERROR_USAGE,
-            "encoding is '%.40s'; it must be utf-8, utf-16le, utf-16be, windows-1252 or latin-1; iconv converts others",
-            name);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "encoding is '%.40s'; it must be utf-8, utf-16le, utf-16be, windows-1250, windows-1251, "
+                       "windows-1252 or latin-1; iconv converts others",
+                       name);
     s->encoding = (lp_text_encoding)index;
     if (s->encoding == LP_UTF_16LE && s->left >= 2 && memcmp(s->raw, "\xFE\xFF", 2) == 0)
         s->encoding = LP_UTF_16BE;
@@ -289,7 +282,16 @@ static shape find_shape(const char *text, size_t size, bool whole)
 
 /* ------------------------------------------------------------------------------------------------- interface -- */
 
-lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *encoding, lapse_error *error)
+/* The shape of the lines, and the header that they do not have. */
+static lapse_status find_lines(lp_text_stream *s, const char *text, size_t size, lapse_error *error)
+{
+    s->shape = lp_line_shape_find(text, size);
+    if (s->shape.names && !lp_buffer_add(&s->line, s->shape.names, strlen(s->shape.names)))
+        return lp_fail_memory(error, "the beginning of the text", strlen(s->shape.names));
+    return LAPSE_OK;
+}
+
+lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *encoding, bool logs, lapse_error *error)
 {
     *s = (lp_text_stream){.source = source};
     s->raw = lp_alloc_raw(RAW_SIZE, 1);
@@ -300,10 +302,18 @@ lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *enco
         LP_TRY(read_name(s, encoding, error));
     else
         s->encoding = find_encoding(s);
+    if (s->encoding == LP_TEXT_ENCODINGS)
+        return lp_fail_at(
+            error, LAPSE_ERROR_INPUT, source->name, 0, 0,
+            "this is neither UTF-8 nor an encoding of one byte for each character; if it is Chinese, paste: "
+            "iconv -f gb18030 -t utf-8 '%.100s' | lapse import - -o DATASET (Japanese: cp932, Korean: cp949)",
+            source->name);
     skip_mark(s);
     bool utf8 = s->encoding == LP_UTF_8;
     shape found = utf8 ? find_shape(s->raw + s->at, s->left, s->ended) : (shape){0};
-    s->direct = utf8 && !found.objects;
+    if (utf8 && logs && !found.objects)
+        LP_TRY(find_lines(s, s->raw + s->at, s->left, error));
+    s->direct = utf8 && !found.objects && s->shape.form == LP_LINES_PLAIN;
     if (s->direct)
         return LAPSE_OK;
     s->text = lp_alloc_raw(TEXT_SIZE, 1);
@@ -315,6 +325,42 @@ lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *enco
     s->array = found.array;
     s->text_at += found.skip;
     s->text_left -= found.skip;
+    return logs && !s->objects && !utf8 ? find_lines(s, s->text, s->text_left, error) : LAPSE_OK;
+}
+
+/* Puts the next line into s->line in its new form; a line that the text buffer cannot hold is cut. *more: there was one. */
+static lapse_status next_line(lp_text_stream *s, bool *more, lapse_error *error)
+{
+    const char *end = s->text_left ? memchr(s->text + s->text_at, '\n', s->text_left) : NULL;
+    if (!end) {
+        LP_TRY(fill_text(s, error));
+        end = s->text_left ? memchr(s->text, '\n', s->text_left) : NULL;
+    }
+    *more = s->text_left > 0;
+    if (!*more)
+        return LAPSE_OK;
+    const char *begin = s->text + s->text_at, *stop = end ? end : begin + s->text_left;
+    s->line.size = s->line_at = 0;
+    if (!lp_line_shape_write(&s->shape, begin, stop, &s->line))
+        return lp_fail_memory(error, "a line", (size_t)(stop - begin));
+    size_t used = (size_t)(stop - begin) + (end != NULL);
+    s->text_at += used;
+    s->text_left -= used;
+    return LAPSE_OK;
+}
+
+static lapse_status read_lines(lp_text_stream *s, char *into, size_t size, size_t *count, lapse_error *error)
+{
+    for (bool more = true; more && *count < size;) {
+        size_t left = s->line.size - s->line_at, part = left < size - *count ? left : size - *count;
+        if (left == 0) {
+            LP_TRY(next_line(s, &more, error));
+            continue;
+        }
+        memcpy(into + *count, s->line.data + s->line_at, part);
+        *count += part;
+        s->line_at += part;
+    }
     return LAPSE_OK;
 }
 
@@ -338,6 +384,8 @@ lapse_status lp_text_read(lp_text_stream *s, char *into, size_t size, size_t *co
     *count = 0;
     if (s->direct)
         return read_direct(s, into, size, count, error);
+    if (s->shape.form != LP_LINES_PLAIN)
+        return read_lines(s, into, size, count, error);
     while (*count < size) {
         if (s->text_left == 0)
             LP_TRY(fill_text(s, error));
@@ -363,5 +411,6 @@ void lp_text_close(lp_text_stream *s)
 {
     lp_free(s->raw);
     lp_free(s->text);
+    lp_buffer_clear(&s->line);
     *s = (lp_text_stream){0};
 }

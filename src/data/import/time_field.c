@@ -208,6 +208,19 @@ static void merge_dates(int64_t count[LP_TIME_UNITS], int64_t first[LP_TIME_UNIT
     first[order] = earliest;
 }
 
+/* Without blanks, and without what JSON of .NET puts around a number: "/Date(1767225600000+0100)/". */
+static void trim(const char **begin, const char **end)
+{
+    lp_text_trim(begin, end);
+    if (*end - *begin < 9 || memcmp(*begin, "/Date(", 6) != 0 || memcmp(*end - 2, ")/", 2) != 0)
+        return;
+    *begin += 6;
+    *end -= 2;
+    for (const char *at = *begin + 1; at < *end; at++)
+        if (*at == '+' || *at == '-')
+            *end = at; /* a zone, which does not change the time */
+}
+
 lp_time_look lp_time_look_at(const lp_sample *sample, int64_t column, int64_t rows)
 {
     int64_t count[LP_TIME_UNITS] = {0}, first[LP_TIME_UNITS];
@@ -219,7 +232,7 @@ lp_time_look lp_time_look_at(const lp_sample *sample, int64_t column, int64_t ro
         const char *begin = sample->begin[row * sample->column_count + column];
         const char *end = sample->end[row * sample->column_count + column];
         bool clock = false;
-        lp_text_trim(&begin, &end);
+        trim(&begin, &end);
         if (begin == end)
             continue;
         look.filled++;
@@ -315,8 +328,7 @@ static const char *read_number(lp_time_format *format, const char *begin, const 
     double number;
     if (format->unit == LP_TIME_NANOSECONDS && read_integer(begin, end, &integer))
         return lp_time_integer(format, integer, time);
-    return lp_number_parse(begin, end, &number) ? lp_time_number(format, number, time)
-                                                : number_units[format->unit].not_one;
+    return read_serial(begin, end, &number) ? lp_time_number(format, number, time) : number_units[format->unit].not_one;
 }
 
 /* The unit of one value, or LP_TIME_AUTO if it is not a time. */
@@ -363,7 +375,7 @@ static const char *read_text(lp_time_format *format, const char *begin, const ch
 const char *lp_time_read(lp_time_format *format, const char *begin, const char *end, double *time, lp_local *local)
 {
     *local = LP_LOCAL_NONE;
-    lp_text_trim(&begin, &end);
+    trim(&begin, &end);
     if (begin == end)
         return "is not a time: it is empty";
     if (is_number(format->unit))

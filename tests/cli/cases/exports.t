@@ -35,6 +35,10 @@ $ { echo 'user,seen,event'; for u in $(seq 20); do for d in 1 2 3 4; do echo "u$
 ! If this is right, paste:
 !
 !   lapse import open.csv -o open.lapse --sequence user --time seen --event event --time-unit dmy
+!
+! Otherwise:
+!
+!   lapse import open.csv -o open.lapse --sequence user --time seen --event event --time-unit mdy
 = 1
 $ lapse import open.csv -o open.lapse --sequence user --time seen --event event --time-unit dmy --tz Europe/Berlin | grep -v MB/s
 | read       80 rows, 1.9 kB from open.csv

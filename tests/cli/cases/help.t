@@ -120,9 +120,10 @@ $ lapse import --help
 |                             UTC)
 |   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
 |                             detected in the first line)
-|   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1252 or
-|                             latin-1; also --encoding, except where that is the
-|                             time encoding (default: found)
+|   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1250,
+|                             windows-1251, windows-1252 or latin-1; also
+|                             --encoding, except where that is the time encoding
+|                             (default: found)
 |   --basket                  events of one sequence and time have no order, like
 |                             the items of an order: shuffle them
 |   --no-header               no header: the first line is data, and columns are
@@ -491,7 +492,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
 | 99
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 58a59,107
+| 58a59,108
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -513,9 +514,10 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >                             UTC)
 | >   --delimiter CHARACTER     field delimiter of CSV; "tab" is a tab (default:
 | >                             detected in the first line)
-| >   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1252 or
-| >                             latin-1; also --encoding, except where that is the
-| >                             time encoding (default: found)
+| >   --text-encoding NAME      encoding: utf-8, utf-16le, utf-16be, windows-1250,
+| >                             windows-1251, windows-1252 or latin-1; also
+| >                             --encoding, except where that is the time encoding
+| >                             (default: found)
 | >   --basket                  events of one sequence and time have no order, like
 | >                             the items of an order: shuffle them
 | >   --no-header               no header: the first line is data, and columns are
@@ -541,7 +543,7 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 64,65d112
+| 64,65d113
 | < 
 | < `lapse eval --help all` shows every option, 18 more.
 = 1

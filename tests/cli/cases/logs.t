@@ -130,6 +130,10 @@ $ printf 'timestamp,visitorid,event,itemid\n1433221332117,257597,view,355908\n14
 ! If this is right, paste:
 !
 !   lapse import retail.csv -o retail.lapse --sequence visitorid --time timestamp --event event
+!
+! Otherwise:
+!
+!   lapse import retail.csv -o retail.lapse --sequence visitorid --time timestamp --event itemid
 = 1
 $ lapse import retail.csv -o retail.lapse --event event,itemid | grep event
 | event      event,itemid

@@ -12,11 +12,11 @@ $ . ./try.sh; printf 'who,when exactly,what\na,1,x\n' >a.csv; try a.csv
 !   others    who
 = 1
 $ . ./try.sh; printf '196,242,3,881250949\n186,302,3,891717742\n' >a.csv; try a.csv
-! lapse: a.csv:1: the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set --sequence 1 --time 4 --event 3 --no-header
+! lapse: a.csv:1: the first line is data, not a header; not certain: the time ('4'?), the event ('3' or '2'); set --sequence 1 --time 4 --event 3 --no-header
 !
 !   role      column  sample     runner-up  why
 !   sequence  1       186        2          1 value in 1 row
-!   time      4       891717742  2          not certain: unix seconds
+!   time      4       891717742             not certain: unix seconds
 !   event     3       3          2          not certain: 1 value in 1 row
 !   others    2
 !
@@ -36,6 +36,10 @@ $ . ./try.sh; printf 'user,time,action,item\na,1,view,tea\n' >a.csv; try a.csv
 ! If this is right, paste:
 !
 !   lapse import a.csv -o x.lapse --sequence user --time time --event action
+!
+! Otherwise:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time time --event item
 = 1
 $ . ./try.sh; printf 'user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x\n' >a.csv; try a.csv
 ! lapse: a.csv:1: the columns are not certain: the time ('ship_date' or 'return_date'); set --sequence user --time ship_date --event item
@@ -49,6 +53,10 @@ $ . ./try.sh; printf 'user,ship_date,return_date,item\na,2024-01-01,2024-01-02,x
 ! If this is right, paste:
 !
 !   lapse import a.csv -o x.lapse --sequence user --time ship_date --event item
+!
+! Otherwise:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time return_date --event item
 = 1
 $ . ./try.sh; { echo id,time,event; for i in $(seq 30); do echo "$i,$i,view"; done; } >a.csv; try a.csv
 ! lapse: a.csv:1: the columns are not certain: the sequence ('id' or 'event'); set --sequence id --time time --event event
@@ -78,6 +86,10 @@ $ . ./try.sh; printf 'user,time,event\na,03/01/2024,x\na,04/01/2024,y\n' >a.csv;
 ! If this is right, paste:
 !
 !   lapse import a.csv -o x.lapse --sequence user --time time --event event --time-unit dmy
+!
+! Otherwise:
+!
+!   lapse import a.csv -o x.lapse --sequence user --time time --event event --time-unit mdy
 = 1
 $ . ./try.sh; printf 'user,time,event\na,1709294400,x\na,1709294400000,y\n' >a.csv; try a.csv
 ! lapse: a.csv:3:2: '1709294400000' has another magnitude than the other rows, which have seconds: set --time-unit
