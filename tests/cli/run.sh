@@ -30,6 +30,7 @@ fi
 tool=$(realpath "$1")
 shift
 here=$(cd "$(dirname "$0")" && pwd)
+export LAPSE_TESTS=${here%/cli} # for cases that use other tests' files
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir "$work/bin"
@@ -52,13 +53,13 @@ normalise() {
 # Runs $command in the case's folder and stores its transcript in $actual.
 run_command() {
     # A command that hangs is killed with its children, and fails.
-    (cd "$folder" && exec timeout -s KILL 120 bash -c "$command" >"$work/out" 2>"$work/err" </dev/null)
+    (cd "$folder" && exec timeout -s KILL 120 bash -c "$command" >"$private.out" 2>"$private.err" </dev/null)
     local status=$?
     actual=$(
-        normalise <"$work/out" | sed -e 's/^$/|/;t' -e 's/^/| /'
+        normalise <"$private.out" | sed -e 's/^$/|/;t' -e 's/^/| /'
         # A last line without a newline would be joined with the next output.
-        [ -s "$work/out" ] && [ -n "$(tail -c 1 "$work/out" | tr -d '\n')" ] && echo
-        normalise <"$work/err" | sed -e 's/^$/!/;t' -e 's/^/! /'
+        [ -s "$private.out" ] && [ -n "$(tail -c 1 "$private.out" | tr -d '\n')" ] && echo
+        normalise <"$private.err" | sed -e 's/^$/!/;t' -e 's/^/! /'
         [ $status -ne 0 ] && echo "= $status"
     )
 }
@@ -68,7 +69,7 @@ finish_command() {
     [ -n "$command" ] || return 0
     run_command
     if [ -n "$record" ]; then
-        [ -n "$actual" ] && printf '%s\n' "$actual" >>"$work/recorded"
+        [ -n "$actual" ] && printf '%s\n' "$actual" >>"$private.recorded"
     elif [ "$actual" = "$expected" ]; then
         passed=$((passed + 1))
     else
@@ -79,21 +80,23 @@ finish_command() {
     command=
 }
 
+# The transcript, standard output and standard error of a command are $private.*; the counts are left in $private.count.
 run_case() {
     local line more
     name=$(basename "$1" .t)
     folder=$work/$name
+    private=$work/private.$name
     command=
     cp -r "$here/files" "$folder"
-    : >"$work/recorded"
+    : >"$private.recorded"
     while IFS= read -r line <&3 || [ -n "$line" ]; do
         case $line in
         '$ '*)
             finish_command
-            printf '%s\n' "$line" >>"$work/recorded"
+            printf '%s\n' "$line" >>"$private.recorded"
             command=${line#'$ '}
             while [ "${command%\\}" != "$command" ] && IFS= read -r more <&3; do
-                printf '%s\n' "$more" >>"$work/recorded"
+                printf '%s\n' "$more" >>"$private.recorded"
                 command=${command%\\}$more
             done
             expected=
@@ -103,13 +106,22 @@ run_case() {
             ;;
         *)
             finish_command
-            printf '%s\n' "$line" >>"$work/recorded"
+            printf '%s\n' "$line" >>"$private.recorded"
             ;;
         esac
     done 3<"$1"
     finish_command
-    [ -z "$record" ] || cp "$work/recorded" "$1"
+    [ -z "$record" ] || cp "$private.recorded" "$1"
     rm -rf "$folder"
+    echo "$passed $failed" >"$private.count"
+}
+
+# Runs a case beside others, one for each core.
+running=0
+start_case() {
+    [ $running -lt "$(nproc)" ] || { wait -n; running=$((running - 1)); }
+    run_case "$1" >"$work/private.$(basename "$1" .t).log" 2>&1 &
+    running=$((running + 1))
 }
 
 if [ $# -eq 0 ]; then
@@ -133,19 +145,27 @@ for case_file in "$@"; do
         elif [ -n "${LAPSE_TEST_UNDER:-}" ]; then
             skip "$case_file" "the emulated GPU plugin does not run under $LAPSE_TEST_UNDER"
         else
-            LAPSE_CUDA_PLUGIN=$plugin run_case "$case_file"
+            LAPSE_CUDA_PLUGIN=$plugin start_case "$case_file"
         fi
         ;;
     *_terminal.t)
         if [ $terminal = yes ]; then
-            run_case "$case_file"
+            start_case "$case_file"
         else
             skip "$case_file" "there is no pseudo-terminal"
         fi
         ;;
-    *_portable.t) LAPSE_CPU_LEVEL=portable OPENBLAS_CORETYPE=Prescott run_case "$case_file" ;;
-    *) run_case "$case_file" ;;
+    *_portable.t) LAPSE_CPU_LEVEL=portable OPENBLAS_CORETYPE=Prescott start_case "$case_file" ;;
+    *) start_case "$case_file" ;;
     esac
+done
+wait
+for case_file in "$@"; do
+    private=$work/private.$(basename "$case_file" .t)
+    [ -e "$private.log" ] || continue # skipped
+    cat "$private.log"
+    read -r more less <"$private.count" || { echo "FAILED $case_file: it did not end"; more=0 less=1; }
+    passed=$((passed + more)) failed=$((failed + less))
 done
 if [ -n "$record" ]; then
     echo "recorded; read what changed with git diff"
