@@ -23,6 +23,7 @@ the output is `N changes: N caught, N without effect, N survived`. The exit stat
 """
 
 import argparse
+import importlib.util
 import json
 import os
 import random
@@ -90,7 +91,8 @@ def copy_tree(skipped):
         write(os.path.join(TREE, name), content)
         os.chmod(os.path.join(TREE, name), os.stat(path).st_mode)
     wanted.add("src/base/mutant.c")
-    for folder, _, names in os.walk(TREE):
+    for folder, inside, names in os.walk(TREE):
+        inside[:] = [name for name in inside if os.path.join(folder, name) != BUILD]
         for name in names:
             path = os.path.join(folder, name)
             if os.path.relpath(path, TREE) not in wanted:
@@ -147,9 +149,10 @@ def check_syntax(file, text, chosen, commands):
 
 
 def configure():
+    # Built like the product in a folder of the same depth, so that ccache knows the files without a change.
+    os.environ["CCACHE_BASEDIR"] = TREE
     subprocess.run(["cmake", "-S", TREE, "-B", BUILD, "-G", "Ninja", "-DLAPSE_CUDA=OFF", "-DLAPSE_WERROR=OFF",
-                    "-DCMAKE_CXX_COMPILER=NOTFOUND", "-DCMAKE_BUILD_TYPE=None", "-DCMAKE_C_FLAGS=-O1 -w"],
-                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                    "-DCMAKE_CXX_COMPILER=NOTFOUND"], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
     commands = {}
     for entry in json.load(open(os.path.join(BUILD, "compile_commands.json"))):
         out = shlex.split(entry["command"])
@@ -194,9 +197,10 @@ def build(options):
             write(os.path.join(TREE, file), text.encode())
     programs = [name[:-2] for name in os.listdir(os.path.join(TREE, "tests/unit"))
                 if name.endswith(".c") and not name.startswith("test_cuda")]
+    shared = ["lapse_shared"] if importlib.util.find_spec("cffi") else []  # for the Python package
     log = os.path.join(FOLDER, "build.log")
     with open(log, "w") as file:
-        done = subprocess.run(["ninja", "-C", BUILD, "-j", str(options.jobs), "lapse_tool", "lapse_shared", "faults", *programs], stdout=file,
+        done = subprocess.run(["ninja", "-C", BUILD, "-j", str(options.jobs), "lapse_tool", "faults", *programs, *shared], stdout=file,
                               stderr=subprocess.STDOUT)
     if done.returncode != 0:
         sys.exit(f"mutate: the build failed: {log}")
@@ -232,7 +236,7 @@ def main():
         parser.error("--count and --jobs are at least 1")
     global FOLDER, TREE, BUILD, PLAN
     FOLDER = os.path.join(ROOT, options.folder)
-    TREE, BUILD, PLAN = (os.path.join(FOLDER, name) for name in ("tree", "build", "plan.json"))
+    TREE, BUILD, PLAN = (os.path.join(FOLDER, name) for name in ("tree", "tree/build", "plan.json"))
     os.makedirs(FOLDER, exist_ok=True)
     begin = time.monotonic()
     if options.built:
