@@ -224,7 +224,8 @@ def in_parentheses(tokens, i, begin):
     return False
 
 
-HEAD = "extern int lp_mutant; extern unsigned char *lp_mutant_reached; "
+# Declarations, and a line marker that makes the source a system header (3): without warnings.
+HEAD = 'extern int lp_mutant; extern unsigned char *lp_mutant_reached;\n# 1 "%s" 3\n'
 
 
 def schemata(source, chosen):
@@ -253,7 +254,7 @@ def schemata(source, chosen):
                       f"{chosen_now} ? {a} {s.becomes} {b} : {a} {op} {b}; }})"
         before.setdefault(s.first, []).append(opening)
         after.setdefault(s.last, []).insert(0, closing)
-    out, at = [HEAD + "\n#line 1\n"], 0
+    out, at = [HEAD % next((s.file for s in chosen.values()), "")], 0
     for i, token in enumerate(tokens):
         out.append(source[at:token.at])
         out += before.get(i, []) + [replaced.get(i, token.text)] + after.get(i, [])

@@ -204,7 +204,7 @@ def run(number):
                           stdout=subprocess.PIPE, text=True, timeout=10).stdout.strip()
 print("unchanged:", run(0))
 same = [f"{s.line}: {s.before}: {s.after}" for n, s in chosen.items() if run(n) == run(0)]
-print("reached:", sum(open(work + "/trace", "rb").read()), "of", len(chosen), "kinds:", *sorted({s.kind for s in chosen.values()}))
+print("reached:", sum(map(bool, open(work + "/trace", "rb").read())), "of", len(chosen), "kinds:", *sorted({s.kind for s in chosen.values()}))
 print("without effect:", *same, sep="\n")
 print("relation turned:", run(min(n for n, s in chosen.items() if s.kind == "relation")))
 END
