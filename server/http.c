@@ -64,7 +64,9 @@ void srv_fail(srv_request *r, int status, const char *field, const char *format,
 
 void srv_fail_error(srv_request *r, const char *field, const lapse_error *error)
 {
-    int status = error->status == LAPSE_ERROR_MEMORY ? 503 : error->status == LAPSE_ERROR_INTERNAL ? 500 : 400;
+    int status = error->status == LAPSE_ERROR_MEMORY || error->status == LAPSE_ERROR_COMM ? 503
+                 : error->status == LAPSE_ERROR_INTERNAL                                  ? 500
+                                                                                          : 400;
     srv_fail(r, status, field, "%s", error->message);
 }
 

@@ -111,7 +111,7 @@ static bool load(srv_worker *w, srv_cached *entry, int64_t position, lapse_error
     entry->loaded = good;
     if (good)
         return true;
-    *error = (lapse_error){.status = LAPSE_ERROR_INTERNAL};
+    *error = (lapse_error){.status = LAPSE_ERROR_COMM};
     snprintf(error->message, sizeof error->message, "%s", w->store.message);
     return false;
 }
@@ -148,7 +148,7 @@ bool srv_subject_open(srv_worker *w, srv_subject *s, srv_cached *entry, int64_t 
         s->trimmed = stored.trimmed;
         free(stored.root);
         if (!good) {
-            *error = (lapse_error){.status = LAPSE_ERROR_INTERNAL};
+            *error = (lapse_error){.status = LAPSE_ERROR_COMM};
             snprintf(error->message, sizeof error->message, "%s", w->store.message);
             return false;
         }

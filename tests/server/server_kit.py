@@ -1,6 +1,7 @@
 """What the tests of the server share: data and models, a server process, requests whose responses are checked against the
 server's own description."""
 import atexit
+import glob
 import http.client
 import json
 import os
@@ -200,6 +201,41 @@ class Data:
         """(history, at) -> [(event, probability)] of `lapse predict`."""
         answer = json.loads(self.run("predict", model, events, "--json", *arguments))
         return answer
+
+
+class Database:
+    """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
+
+    def __init__(self):
+        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
+        if not found:
+            raise Skipped("PostgreSQL is not installed")
+        self.bin, self.folder = found[-1], tempfile.mkdtemp()
+        self.user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
+        if self.user:
+            subprocess.run(["chown", "postgres", self.folder], check=True)
+        self.run("initdb", "-D", self.folder + "/data", "-U", "lapse", "-A", "trust", "-E", "UTF8", "--no-sync")
+        self.start()
+        self.url = f"postgresql://lapse@/postgres?host={self.folder}"
+
+    def run(self, program, *arguments):
+        done = subprocess.run([*self.user, f"{self.bin}/{program}", *arguments], stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, text=True, cwd=self.folder)
+        check(done.returncode == 0, f"{program}: {done.stderr}")
+
+    def start(self):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-l", self.folder + "/log", "-o",
+                 f"-c listen_addresses='' -c fsync=off -k {self.folder}", "start")  # killed, but the machine is not
+
+    def stop(self):
+        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", "immediate", "stop")
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.stop()
+        shutil.rmtree(self.folder)
 
 
 TOOL = os.path.abspath(sys.argv[1])

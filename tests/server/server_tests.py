@@ -9,7 +9,8 @@ import threading
 import time
 import urllib.parse
 
-import store_tests  # noqa: F401, registers its tests
+import kill_tests  # noqa: F401, registers its tests
+import store_tests  # noqa: F401
 from server_kit import (Failure, Server, Skipped, TESTS, TOOL, append, check, data, equal, events_of, run_tests, same_as_tool, test,
                         train_other)
 
@@ -257,7 +258,7 @@ def test_models_are_swapped_under_load():
         threads = [threading.Thread(target=client) for _ in range(4)]
         for thread in threads:
             thread.start()
-        for i in range(50):
+        for i in range(100):
             if i % 2:
                 server.good("/v1/models", {"name": "a"})
             server.good("/v1/aliases", {"aliases": {"live": "ab"[i % 2]}}, "PUT")

@@ -1,14 +1,11 @@
 """Tests of histories and stores: durability, order, retries, erasure, several servers."""
-import http.client
 import json
 import os
 import signal
 import subprocess
-import tempfile
-import threading
 import time
 
-from server_kit import Server, Skipped, TOOL, append, check, data, equal, events_of, same_as_tool, test
+from server_kit import Database, Server, TOOL, append, check, data, equal, events_of, same_as_tool, test
 
 
 @test
@@ -125,58 +122,6 @@ def test_histories_are_read_merged_and_erased():
 
 
 @test
-def test_kill_loses_nothing_acknowledged():
-    """Clients append while the server is killed again and again; then every acknowledged event is there, once."""
-    store, acknowledged, stopping = data.path("killed.db"), [], threading.Event()
-    names = [e["event"] for e in next(iter(data.histories("shop.csv").values()))]
-    state = {}
-
-    def client(number):
-        sent = 0
-        while not stopping.is_set():
-            event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
-                     "id": f"{number}-{sent}"}
-            try:
-                connection = state["server"].connect()
-                while not stopping.is_set():
-                    connection.request("POST", "/v1/events", json.dumps(event))
-                    response = connection.getresponse()
-                    value = json.loads(response.read())
-                    if response.status == 200 and value["errors"] == 0:
-                        acknowledged.append((event["history"], event["time"], event["event"]))
-                        sent += 1
-                        event = {"history": f"h{number}", "time": 1767225600 + sent * 60, "event": names[sent % len(names)],
-                                 "id": f"{number}-{sent}"}
-            except (OSError, http.client.HTTPException, ValueError):
-                time.sleep(0.01)  # the event is sent again: it may have been stored
-
-    state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
-    threads = [threading.Thread(target=client, args=(i,)) for i in range(8)]
-    for thread in threads:
-        thread.start()
-    for _ in range(4):
-        time.sleep(0.7)
-        state["server"].process.kill()
-        state["server"].process.communicate()
-        state["server"] = Server(TOOL, data.path("shop.safetensors"), "--store", store)
-    time.sleep(0.3)
-    stopping.set()
-    for thread in threads:
-        thread.join()
-    check(len(acknowledged) > 200, f"{len(acknowledged)} events")
-    with state["server"] as server:
-        for number in range(8):
-            mine = [a for a in acknowledged if a[0] == f"h{number}"]
-            events = [{"time": t, "event": e} for _, t, e in mine]
-            got = server.good("/v1/predict", {"history": f"h{number}", "at": "+1h", "top": 0})["answers"][0]
-            want = server.good("/v1/predict", {"events": events, "at": "+1h", "top": 0})["answers"][0]
-            # One further event may have been stored without an answer.
-            if got["events"] == len(mine) + 1:
-                continue
-            equal((got["events"], got["predictions"]), (want["events"], want["predictions"]), f"h{number}")
-
-
-@test
 def test_import_and_backup():
     store, copy = data.path("imported.db"), data.path("copy.db")
     for again in range(2):
@@ -213,43 +158,6 @@ def test_retention():
         equal(server.post("/v1/replay", {"answer": old})[0], 410)
 
 
-class Database:
-    """A PostgreSQL of its own, in a new folder; not root, because it refuses that."""
-
-    def __init__(self):
-        import glob
-        found = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
-        if not found:
-            raise Skipped("PostgreSQL is not installed")
-        self.bin, self.folder = found[-1], tempfile.mkdtemp()
-        self.user = ["setpriv", "--reuid", "postgres", "--regid", "postgres", "--clear-groups"] if os.geteuid() == 0 else []
-        if self.user:
-            subprocess.run(["chown", "postgres", self.folder], check=True)
-        self.run("initdb", "-D", self.folder + "/data", "-U", "lapse", "-A", "trust", "-E", "UTF8", "--no-sync")
-        self.start()
-        self.url = f"postgresql://lapse@/postgres?host={self.folder}"
-
-    def run(self, program, *arguments):
-        done = subprocess.run([*self.user, f"{self.bin}/{program}", *arguments], stdout=subprocess.DEVNULL,
-                              stderr=subprocess.PIPE, text=True, cwd=self.folder)
-        check(done.returncode == 0, f"{program}: {done.stderr}")
-
-    def start(self):
-        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-l", self.folder + "/log", "-o",
-                 f"-c listen_addresses='' -k {self.folder}", "start")
-
-    def stop(self):
-        self.run("pg_ctl", "-D", self.folder + "/data", "-w", "-m", "immediate", "stop")
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        import shutil
-        self.stop()
-        shutil.rmtree(self.folder)
-
-
 @test
 def test_two_servers_share_postgresql():
     import random
@@ -262,9 +170,24 @@ def test_two_servers_share_postgresql():
         alone_answers = alone.good("/v1/predict", ask)["answers"]
     with Database() as database, Server(TOOL, model, "--store", database.url) as one, \
             Server(TOOL, model, "--store", database.url) as two:
+        servers = [one, two]
+        for order in range(20):
+            draw = random.Random(order)
+            arrivals = [dict(e, history=f"{order:02}{e['history']}") for e in events]
+            arrivals += draw.sample(arrivals, len(arrivals) // 3)
+            draw.shuffle(arrivals)
+            for i in range(0, len(arrivals), 60):
+                servers[i // 60 % 2].good("/v1/events", arrivals[i:i + 60])
+            if order % 4 == 0:  # others are read from the store
+                one.good("/v1/predict", dict(ask, history=[f"{order:02}{name}" for name in histories]))
+        asked = json.dumps(alone_answers)
+        for order in range(20):
+            names = [f"{order:02}{name}" for name in histories]
+            for i, server in enumerate(servers):
+                answers = json.dumps(server.good("/v1/predict", dict(ask, history=names))["answers"])
+                equal(answers.replace(f'"{order:02}', '"'), asked, f"order {order}, server {i}")
         arrivals = events + random.Random(1).sample(events, len(events) // 3)
         random.Random(2).shuffle(arrivals)
-        servers = [one, two]
         for i in range(0, len(arrivals), 20):
             servers[i // 20 % 2].good("/v1/events", arrivals[i:i + 20])
             counts = [s.good("/v1/predict", dict(ask, at="+30d", top=1))["answers"] for s in servers]
