@@ -22,10 +22,10 @@ $ ./numbers.sh <numbers.txt
 | 422221020 shop --encoding sinusoid --gap-input on
 | 1596165258 shop --encoding none --target-time unknown --blocks 3
 | 2484722839 shop --target-time unknown --period-init paper
-| 4292778037 shop --when --when-components 3 --when-background none
+| 643886237 shop --when --when-components 3 --when-background none
 |     lapse: the chances are too high for histories that end for good or were cut off: the model was trained with --censoring off. Train it with --censoring on, and --split-by sequence, time or session
-| 1044150218 shop --when --when-background constant --censoring off --when-floor 1m
-| 70689034 shop --when --when-background week --split-by sequence --censoring on
+| 2681238037 shop --when --when-background constant --censoring off --when-floor 1m
+| 1223297786 shop --when --when-background week --split-by sequence --censoring on
 | 2742079809 shop --predict both --field-dims 3
 | 4203500191 shop --predict action --gap-input off
 | 1761720751 shop --target action=buy
@@ -38,9 +38,9 @@ $ ./numbers.sh <numbers.txt
 | 1098748149 shop --split-by leave-one-out
 | 149017088 shop --model lstm --layers 2
 | 2283097144 shop --model lstm --layers 3 --encoding mercer --gap-input on
-| 1224284172 shop --model lstm --when
-| 4039625750 shop --model rmtpp
-| 3378842281 shop --model rmtpp --time-unit 1h --time-weight 0.5 --censoring on
+| 89219313 shop --model lstm --when
+| 4115126047 shop --model rmtpp
+| 2624764557 shop --model rmtpp --time-unit 1h --time-weight 0.5 --censoring on
 | 1000887206 shop --model timejoint --buckets 9 --duration-weight 0.4
 | 2688461946 shop --model timejoint --duration-weight 0
 | 2745480181 shop --model rnn-attention
@@ -58,7 +58,7 @@ $ ./numbers.sh <numbers.txt
 | 4175507232 items --task recommend --loss top1 --negative-count 5
 | 2623969567 items --task recommend --loss top1-max --negative-count 7 --negatives uniform
 |     lapse: the chances are too high for histories that end for good or were cut off: the model was trained with --censoring off. Train it with --censoring on, and --split-by sequence, time or session
-| 3246699750 items --task recommend --when --encoding bochner
+| 1146565127 items --task recommend --when --encoding bochner
 | 3312277602 items --task recommend --model sasrec --context 6
 | 2768194614 items --task recommend --model lstm
 | 2937832892 items --task recommend --model gru4rec

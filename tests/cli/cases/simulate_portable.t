@@ -28,10 +28,10 @@ $ lapse simulate --preset catalogue --items 3000 --sequences 150 --days 200 --se
 | 133822194 159873 items.csv
 | 1021474389 89827 c.csv
 $ lapse simulate --preset sessions --items 600 --sequences 5 --days 30 --seed 14 --law law.csv --catalogue items.csv -o s.csv; cksum items.csv law.csv s.csv
-| wrote      2,797 events to s.csv, their true probabilities to law.csv, the catalogue to items.csv in N s
+| wrote      297 events to s.csv, their true probabilities to law.csv, the catalogue to items.csv in N s
 | 439803203 36997 items.csv
-| 3996810955 44945746 law.csv
-| 2741591981 146180 s.csv
+| 1378643737 4768679 law.csv
+| 2682748309 15379 s.csv
 $ lapse simulate --preset sessions --items 5000 --sequences 100 --seed 15 --catalogue items.csv -o s.csv; cksum items.csv s.csv
 | wrote      7,648 events to s.csv, the catalogue to items.csv in N s
 | 2359943272 310987 items.csv

@@ -1,0 +1,96 @@
+# Checksums of what commands print and write, for the options of every verb: a change of any character shows. What has changed is seen by
+# running a command before and after.
+$ lapse simulate -o shop.csv --sequences 36 --days 60 --seed 3 >/dev/null; lapse simulate --preset catalogue --items 200 --sequences 80 --days 300 --seed 5 -o items.csv --catalogue catalogue.csv >/dev/null
+$ head -60 shop.csv >first.csv; { head -9 shop.csv; echo 'u90,soon,tea,view,x'; echo 'u90,2026-01-07T01:00:00Z,"=1+1",view,x'; echo 'u91,1767800000.5,tea,view,'; echo 'u92,1767900000,=tea,buy,a,b'; } >odd.csv
+$ lapse import shop.csv -o shop.lapse --event action,item --action action --field category >/dev/null; lapse import items.csv -o items.lapse --event item --field category >/dev/null
+$ while read -r name data options; do lapse train $data -o $name.st --threads 1 --epochs 2 --checkpoint none --no-eval $options >/dev/null 2>&1 || echo $name; done <models.txt
+$ ./commands.sh <commands.txt
+| 1283344194 predict m.st first.csv --at +1h
+| 1177373396 predict m.st first.csv --at +1h --at +2d --at 2026-05-01 --top 3
+| 2101788003 predict m.st first.csv --at +1h --csv
+| 2279706025 predict m.st first.csv --at +1h --top 2 --json --threads 3
+| 1870441077 predict m.st first.csv --at +1h --only u2 --only u3
+| 2264280663 predict m.st first.csv --at +1h --unseen --csv --csv-safe
+| 4121494544 status 1 predict m.st first.csv --at +1h --vectors out.csv; cat out.csv
+| 1705849289 predict m.st first.csv --when
+| 1721088821 predict m.st first.csv --when --now 2026-06-01 --within 1d,30d --csv
+| 1706220617 predict m.st first.csv --when --now end --within 12h --top 2 --json
+| 194798032 predict m.st shop.csv --at +3d --csv -o out
+| 4038730601 predict m.st shop.csv --when --within 2d --csv -o out
+| 3176011771 predict m.st first.csv --at +1h --session-gap 1d --min-events 3
+| 1987184003 predict m.st first.csv --at +1h --deduplicate consecutive --basket
+| 1856392936 predict m.st odd.csv --at +1h --unknown skip --bad-rows skip
+| 1144623989 status 1 predict m.st odd.csv --at +1h --unknown error --bad-rows skip
+| 1144623989 status 1 predict m.st odd.csv --at +1h --bad-rows skip --json
+| 643749428 predict l.st first.csv --at +1h --top 16
+| 2119633017 predict k.st first.csv --at +1h --csv
+| 3372437672 predict t.st first.csv --when --within 1d --json
+| 3473154250 predict t.st first.csv --at +1d --csv
+| 887132598 predict r.st items.csv --at +1h --csv
+| 2094950810 predict r.st items.csv --at +1h --unseen --top 20 --csv
+| 2063364342 predict r.st items.csv --at +9d --json --only u7
+| 1367122246 predict g.st items.csv --at +1h --csv
+| 1978170662 predict e.st items.csv --at +1h --csv --top 7
+| 1032057069 predict p.st items.csv --at +1h --csv --unseen
+| 3473385762 predict q.st items.csv --at +1h --top 3
+| 3404755488 forecast m.st first.csv --horizon 2d --samples 20
+| 4191630140 forecast m.st first.csv --horizon 2d --samples 20 --csv --seed 5
+| 4089167771 forecast m.st first.csv --horizon 12h --samples 9 --json --top 3 --threads 3
+| 2104077939 forecast m.st first.csv --horizon 3d --now 2026-06-01 --samples 8 --only u2
+| 2230600476 forecast m.st first.csv --horizon 30d --samples 5 --max-events 200
+| 67143985 forecast t.st first.csv --horizon 2d --samples 6 --csv
+| 3243540155 forecast r.st items.csv --horizon 5d --samples 3
+| 2920091764 eval m.st shop.lapse
+| 93222210 eval m.st shop.lapse --split all --bootstrap 9
+| 1725429001 eval m.st shop.lapse --split valid --classes --bootstrap 0
+| 1100437498 eval m.st shop.lapse --split all --slices --bootstrap 5
+| 4290307966 eval m.st shop.lapse --split all --within 1d,5d --samples 3 --bootstrap 5
+| 3867992239 eval m.st shop.lapse --split all --within 1d --now 2026-02-01 --bootstrap 5 --json
+| 1663746647 eval m.st shop.csv --split all --cases 30 --json
+| 889999538 eval b.st shop.lapse --split all --target action=buy --bootstrap 3
+| 289982837 eval b.st shop.lapse --split all --classes --json
+| 1998541240 eval l.st shop.lapse --split all --bootstrap 4
+| 4179681313 eval t.st shop.lapse --split all --bootstrap 4 --json
+| 1547890904 eval k.st shop.lapse --split train --bootstrap 4
+| 824895528 eval r.st items.lapse --split all --cutoffs 1,5,20 --negatives 20 --negative-seed 4 --bootstrap 5
+| 810479547 eval r.st items.lapse --split all --slices --cases 50 --bootstrap 5
+| 2311608661 eval r.st items.lapse --split valid --json
+| 3960286898 eval e.st items.lapse --split all --slices --json --bootstrap 5
+| 3670169873 eval q.st items.lapse --split all --bootstrap 5
+| 4226325349 kernel m.st
+| 4099340785 kernel m.st --json --points 30
+| 1028018695 kernel m.st --axis log --from 1m --to 20d --points 25 --csv
+| 2578131199 kernel m.st --part phi --top 4
+| 1203664255 kernel m.st --svg out
+| 2007090965 kernel b.st --json --points 20
+| 2972846202 kernel b.st --axis linear --from 1h --to 2d --points 20
+| 1746338240 kernel n.st --svg out --points 50
+| 4121872393 status 2 kernel l.st
+| 973828293 info m.st --all
+| 1092638651 info m.st --json --history
+| 2406065262 info r.st --vectors out.csv; cat out.csv
+| 3363949451 info r.st --json --event-types
+| 3799701670 info shop.lapse --json --event-types
+| 2677054553 info items.csv --event-types
+| 1420951036 check shop.lapse --now 2027-01-01
+| 1668974889 check items.lapse --task recommend --split-by leave-one-out --now 2027-01-01 --json
+| 3368267669 check shop.csv --event action,item --split-by time --now 2026-02-01 --json
+| 2006214489 check odd.csv --event item --bad-rows skip --now 2027-01-01
+| 942741560 bound --tmax 2h --sigma 1/2h --epsilon 0.3 --delta 0.05 --repeats 6 --seed 2 --json
+| 972006096 bound --tmax 30d --sigma 1/1d --epsilon 0.2
+| 4125430980 import shop.csv -o out --event action,item --action action --field category --session-gap 5h --min-events 3 --min-count 4
+| 3203739903 import shop.csv -o out --event item --min-sequence-events 5 --min-users 3 --min-rounds iterated --deduplicate exact --json
+| 3125045762 import shop.csv -o out --event item --timezone Europe/Berlin --basket --threads 3
+| 1285452416 import items.csv -o out --event item --field category --deduplicate consecutive
+| 974484987 import items.csv -o out --sequence 1 --time 2 --event 3 --no-header --bad-rows skip
+| 1092369571 import odd.csv -o out --event item --action action --bad-rows skip --json
+| 3190957715 status 1 import odd.csv -o out --event item
+| 379735339 import odd.csv -o out --event item --time-unit ms --bad-rows skip
+| 1169623241 pretrain items.lapse -o v.st --catalogue catalogue.csv --dims 6 --epochs 2 --seed 3
+| 3208541095 info v.st --json
+| 1014269390 pretrain items.lapse -o v.st --dims 6 --epochs 2 --window 2 --negative-count 3 --popularity-power 0.5 --json
+| 3715925023 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
+| 169303967 train shop.lapse -o w.st --model markov --json
+| 3525100277 train shop.lapse -o w.st --model majority
+| 2880682237 train items.lapse -o w.st --task recommend --model popularity --json
+| 1483258596 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
