@@ -11,7 +11,7 @@ $ ./commands.sh <commands.txt
 | 2279706025 predict m.st first.csv --at +1h --top 2 --json --threads 3
 | 1870441077 predict m.st first.csv --at +1h --only u2 --only u3
 | 2264280663 predict m.st first.csv --at +1h --unseen --csv --csv-safe
-| 4121494544 status 1 predict m.st first.csv --at +1h --vectors out.csv; cat out.csv
+| 927980511 predict r.st items.csv --at +1h --vectors out.csv; cat out.csv; rm -f out.csv
 | 1705849289 predict m.st first.csv --when
 | 1721088821 predict m.st first.csv --when --now 2026-06-01 --within 1d,30d --csv
 | 1706220617 predict m.st first.csv --when --now end --within 12h --top 2 --json
@@ -20,7 +20,7 @@ $ ./commands.sh <commands.txt
 | 3176011771 predict m.st first.csv --at +1h --session-gap 1d --min-events 3
 | 1987184003 predict m.st first.csv --at +1h --deduplicate consecutive --basket
 | 1856392936 predict m.st odd.csv --at +1h --unknown skip --bad-rows skip
-| 1144623989 status 1 predict m.st odd.csv --at +1h --unknown error --bad-rows skip
+| 1144623989 status 1 predict m.st odd.csv --at +1h --unknown error --bad-rows skip --top 1
 | 1144623989 status 1 predict m.st odd.csv --at +1h --bad-rows skip --json
 | 643749428 predict l.st first.csv --at +1h --top 16
 | 2119633017 predict k.st first.csv --at +1h --csv
@@ -68,7 +68,7 @@ $ ./commands.sh <commands.txt
 | 4121872393 status 2 kernel l.st
 | 973828293 info m.st --all
 | 1092638651 info m.st --json --history
-| 2406065262 info r.st --vectors out.csv; cat out.csv
+| 2406065262 info r.st --vectors out.csv; cat out.csv; rm -f out.csv
 | 3363949451 info r.st --json --event-types
 | 3799701670 info shop.lapse --json --event-types
 | 2677054553 info items.csv --event-types
@@ -86,11 +86,11 @@ $ ./commands.sh <commands.txt
 | 1092369571 import odd.csv -o out --event item --action action --bad-rows skip --json
 | 3190957715 status 1 import odd.csv -o out --event item
 | 379735339 import odd.csv -o out --event item --time-unit ms --bad-rows skip
-| 1169623241 pretrain items.lapse -o v.st --catalogue catalogue.csv --dims 6 --epochs 2 --seed 3
+| 1036803170 pretrain items.lapse -o v.st --catalogue catalogue.csv --dims 6 --epochs 2 --seed 3
 | 3208541095 info v.st --json
-| 1014269390 pretrain items.lapse -o v.st --dims 6 --epochs 2 --window 2 --negative-count 3 --popularity-power 0.5 --json
-| 3715925023 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
-| 169303967 train shop.lapse -o w.st --model markov --json
-| 3525100277 train shop.lapse -o w.st --model majority
-| 2880682237 train items.lapse -o w.st --task recommend --model popularity --json
-| 1483258596 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
+| 765823563 pretrain items.lapse -o v.st --dims 6 --epochs 2 --window 2 --negative-count 3 --popularity-power 0.5 --json
+| 344703803 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
+| 1140249386 train shop.lapse -o w.st --model markov --json --threads 1
+| 3203240617 train shop.lapse -o w.st --model majority --threads 1
+| 1919620028 train items.lapse -o w.st --task recommend --model popularity --json --threads 1
+| 1784073098 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
