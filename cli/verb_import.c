@@ -4,13 +4,14 @@
 
 #include "column_options.h"
 #include "import_question.h"
+#include "server/serve.h"
 #include "verb.h"
 
 #include <lapse_lab.h>
 
 typedef struct import_settings {
     cli_columns columns;
-    const char *output, *memory;
+    const char *output, *memory, *store;
     bool json;
 } import_settings;
 
@@ -87,7 +88,7 @@ static void print_report(FILE *file, const import_settings *s, const lapse_impor
     span all = dataset_span(dataset);
     fprintf(file, "read       %s, %s from ", cli_plural(report->rows, "row", "rows").text,
             cli_bytes((double)report->bytes).text);
-    cli_text_print(file, strcmp(import->input, "-") == 0 ? "standard input" : import->input);
+    cli_text_print(file, s->store ? s->store : strcmp(import->input, "-") == 0 ? "standard input" : import->input);
     fputc('\n', file);
     cli_columns_print(file, report);
     if (report->bad_rows > 0)
@@ -144,7 +145,7 @@ static void print_json(const import_settings *s, const lapse_import_report *repo
     cli_json json = {.file = stdout};
     span all = dataset_span(dataset);
     cli_json_object(&json, NULL);
-    cli_json_text(&json, "input", s->columns.import.input);
+    cli_json_text(&json, "input", s->store ? s->store : s->columns.import.input);
     cli_json_text(&json, "output", s->output);
     cli_columns_json(&json, report);
     cli_json_whole(&json, "bytes", report->bytes);
@@ -188,7 +189,9 @@ static int64_t bytes_of(const char *text)
     double number = strtod(text, &end);
     double unit = *end == 'G' ? 1e9 : *end == 'M' ? 1e6 : *end == 'K' ? 1e3 : 1;
     end += unit > 1;
-    return end > text && (!*end || strcmp(end, "B") == 0) && number > 0 && number * unit < 1e18 ? (int64_t)(number * unit) : 0;
+    return end > text && (!*end || strcmp(end, "B") == 0) && number > 0 && number * unit < 1e18
+               ? (int64_t)(number * unit)
+               : 0;
 }
 
 /* --memory: the temporary file is beside the dataset, where there is room for as much. */
@@ -206,6 +209,35 @@ static int bound_memory(const import_settings *s, const cli_call *call)
     if (lapse_memory_bound_begin(slash ? folder : ".", bytes, &error) != LAPSE_OK)
         return cli_error(&error);
     return CLI_DONE;
+}
+
+/* The events of a store become a temporary file, which is the input. */
+static int export_store(import_settings *s, char path[64])
+{
+#ifdef LAPSE_SERVER
+    char message[512];
+    snprintf(path, 64, "%.40s/lapse-XXXXXX", getenv("TMPDIR") ? getenv("TMPDIR") : "/tmp");
+    int handle = mkstemp(path);
+    FILE *file = handle >= 0 ? fdopen(handle, "wb") : NULL;
+    if (!file)
+        return cli_fail("cannot write the temporary file %s", path);
+    bool good = srv_export(s->store, file, message);
+    if (fclose(file) != 0 && good) {
+        snprintf(message, sizeof message, "cannot write the temporary file %s", path);
+        good = false;
+    }
+    lapse_import_options *import = &s->columns.import;
+    import->input = path;
+    import->sequence = "history";
+    import->time = "time";
+    import->time_unit = "s";
+    import->event = "event";
+    return good ? CLI_DONE : cli_fail("--store %s: %s", s->store, message);
+#else
+    (void)s;
+    (void)path;
+    return cli_fail("this lapse was built without the server");
+#endif
 }
 
 static int read_and_write(void *settings, const cli_call *call)
@@ -237,13 +269,20 @@ static int read_and_write(void *settings, const cli_call *call)
 
 static int run(void *settings, const cli_call *call)
 {
-    const import_settings *s = settings;
-    int result = s->memory ? bound_memory(s, call) : CLI_DONE;
-    if (result != CLI_DONE)
-        return result;
-    result = read_and_write(settings, call);
-    if (s->memory)
-        lapse_memory_bound_end();
+    import_settings *s = settings;
+    char path[64] = "";
+    if (!s->store == !s->columns.import.input)
+        return cli_usage(call->verb, "give a file of events, or --store with the store of lapse serve");
+    int result = s->store ? export_store(s, path) : CLI_DONE;
+    if (result == CLI_DONE && s->memory)
+        result = bound_memory(s, call);
+    if (result == CLI_DONE) {
+        result = read_and_write(settings, call);
+        if (s->memory)
+            lapse_memory_bound_end();
+    }
+    if (path[0])
+        remove(path);
     return result;
 }
 
@@ -255,7 +294,7 @@ static void defaults(void *settings)
 
 static const cli_argument arguments[] = {
     {"INPUT", offsetof(import_settings, columns.import.input),
-     "CSV, TSV or JSON file, plain or gzip, one event per row; - is standard input", false, CLI_INPUT_FILE},
+     "CSV, TSV or JSON file, plain or gzip, one event per row; - is standard input", true, CLI_INPUT_FILE},
     {0},
 };
 
@@ -267,6 +306,8 @@ static const cli_option options[] = {
      .placeholder = "N", .help = "CPU threads", .unset = "all cores"},
     {.name = "memory", .type = CLI_TEXT, .offset = offsetof(import_settings, memory), .placeholder = "SIZE",
      .help = "memory at most, such as 2G: the rest is in a temporary file beside the dataset", .unset = "as much as it needs"},
+    {.name = "store", .type = CLI_TEXT, .offset = offsetof(import_settings, store), .placeholder = "STORE",
+     .help = "read the histories of lapse serve, which may run, instead of INPUT: FILE.db or postgresql://...", .unset = "none"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(import_settings, json), .help = "JSON output: one object"},
     {0},
 };
@@ -280,6 +321,7 @@ static const char *const examples[] = {
     "lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin",
     "zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip",
     "lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2",
+    "lapse import --store shop.db -o next.lapse --min-events 2",
     "lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated",
     NULL,
 };
@@ -288,9 +330,12 @@ const cli_verb cli_verb_import = {
     .name = "import",
     .summary = "read events from CSV or JSON into a dataset file",
     .description =
-        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON, one event per row. Columns that are not given are "
-        "found by the values of the first rows and their names, and printed; where that is not certain, it prints a command to "
-        "paste. Sorts events by sequence and time, optionally splits sequences into sessions and drops duplicates, filters rare "
+        "Reads events (sequence, timestamp, event type) from CSV, TSV or JSON, one event per row. Columns that are not "
+        "given are "
+        "found by the values of the first rows and their names, and printed; where that is not certain, it prints a "
+        "command to "
+        "paste. Sorts events by sequence and time, optionally splits sequences into sessions and drops duplicates, "
+        "filters rare "
         "event types and short sequences, and writes a dataset file. The output file is replaced atomically.",
     .examples = examples,
     .note_title = CLI_COLUMN_NOTES,

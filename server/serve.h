@@ -4,6 +4,7 @@
 
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 
 typedef struct srv_options {
     const char *model;  /* path of a model file */
@@ -26,5 +27,8 @@ int srv_run(const srv_options *options);
 
 /* Copies the store of a server, which may run, and records the copy, so that erasures reach it. */
 bool srv_backup(const char *store, const char *path, char message[512]);
+
+/* Writes the events of a store, whose server may run, as JSON Lines: history, time, event, and the members of its fields. */
+bool srv_export(const char *store, FILE *out, char message[512]);
 
 #endif

@@ -129,6 +129,10 @@ def test_import_and_backup():
             histories = data.histories("shop.csv")
             answers = server.good("/v1/predict", {"history": list(histories), "at": "+1h", "top": 5})["answers"]
             same_as_tool(answers, "shop.safetensors", "shop.csv", "--at", "+1h", "--top", "5", "--event", "action,item")
+            data.run("import", "--store", store, "-o", "next.lapse")
+            found = [{q["sequence"]: q["predictions"] for q in data.predicted("shop.safetensors", name, "--at", "+1h", "--top", "5")["sequences"]}
+                     for name in ("next.lapse", "shop.lapse")]
+            equal(found[0], found[1], "the histories as a dataset")
             if again:
                 data.run("store", "backup", store, "-o", copy)
                 first = next(iter(histories))

@@ -73,7 +73,7 @@ $ lapse simulate --help
 |   lapse simulate --preset sessions -o s.csv
 |   lapse simulate --preset sessions -o /dev/null --score m.safetensors --data s.lapse
 $ lapse import --help
-| usage: lapse import INPUT -o DATASET [options]
+| usage: lapse import [INPUT] -o DATASET [options]
 |
 | Reads events (sequence, timestamp, event type) from CSV, TSV or JSON, one event
 | per row. Columns that are not given are found by the values of the first rows
@@ -91,6 +91,9 @@ $ lapse import --help
 |   --memory SIZE             memory at most, such as 2G: the rest is in a
 |                             temporary file beside the dataset (default: as much
 |                             as it needs)
+|   --store STORE             read the histories of lapse serve, which may run,
+|                             instead of INPUT: FILE.db or postgresql://...
+|                             (default: none)
 |   --json                    JSON output: one object
 |
 | Text input:
@@ -181,6 +184,7 @@ $ lapse import --help
 |   lapse import log.jsonl -o log.lapse --sequence user.id --timezone Europe/Berlin
 |   zcat big.tsv.gz | lapse import - -o big.lapse --min-events 5 --bad-rows skip
 |   lapse import clicks.csv -o clicks.lapse --session-gap 30m --deduplicate consecutive --min-events 2
+|   lapse import --store shop.db -o next.lapse --min-events 2
 |   lapse import films.csv -o films.lapse --min-count 5 --min-events 5 --min-rounds iterated
 $ lapse info --help
 | usage: lapse info FILE [options]
