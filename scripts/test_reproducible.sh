@@ -1,24 +1,28 @@
 #!/bin/bash
-# test_reproducible.sh: builds the tool and the libraries twice, in two folders of different length, and compares their bytes.
+# test_reproducible.sh: builds a copy of this tree in another folder, and compares the bytes of the tool and the libraries with those of
+# a build here.
 #
-#   scripts/test_reproducible.sh [cmake option ...]
+#   scripts/test_reproducible.sh [BUILD]      default: build; JOBS is the number of jobs of ninja
 set -eu
 cd "$(dirname "$0")/.."
+. scripts/build.sh
+built=$(realpath "${1:-build}")
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+copy=$work/another/folder
+git clone -q --shared . "$copy"
+git diff --binary HEAD >"$work/changes"
+[ ! -s "$work/changes" ] || git -C "$copy" apply "$work/changes"
+git ls-files -z -o --exclude-standard | xargs -0r cp --parents -t "$copy"
+
 export CCACHE_DISABLE=1
+compiler=$(sed -n 's/^CMAKE_C_COMPILER:[A-Z]*=//p' "$built/CMakeCache.txt")
+cd "$copy"
+build_configure build -DLAPSE_CUDA=OFF -DCMAKE_C_COMPILER="$compiler"
+build_quietly build ${JOBS:+-j "$JOBS"} product
 failed=0
-for folder in one another/folder; do
-    mkdir -p "$work/$folder"
-    git ls-files -z | xargs -0 cp --parents -t "$work/$folder"
-    cmake -S "$work/$folder" -B "$work/$folder/build" -G Ninja -DLAPSE_CUDA=OFF "$@" >"$work/log" || { cat "$work/log"; exit 1; }
-    ninja -C "$work/$folder/build" ${JOBS:+-j "$JOBS"} product >"$work/log" || { tail -n 20 "$work/log"; exit 1; }
-done
 for file in lapse liblapse.a liblapse.so lapse.1 lapse.bash; do
-    if cmp "$work/one/build/$file" "$work/another/folder/build/$file"; then
-        echo "the same bytes: $file"
-    else
-        failed=1
-    fi
+    cmp "$built/$file" "build/$file" || failed=1
 done
+[ $failed -ne 0 ] || echo "the same bytes in two folders"
 exit $failed

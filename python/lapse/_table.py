@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import datetime
 import html
+import itertools
 import uuid
 from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
 
@@ -50,7 +51,7 @@ def _integers(texts: List[str]) -> np.ndarray:
             return numbers.astype(kind)
         except (OverflowError, ValueError):
             pass
-    return np.array([int(text) for text in texts], dtype=object)
+    return np.array(list(map(int, texts)), dtype=object)
 
 
 # What ids were before they became text, by the name in the property `type.event`: the values of texts.
@@ -58,9 +59,9 @@ _TYPES: Dict[str, Callable[[List[str]], np.ndarray]] = {
     "integer": _integers,
     "float": lambda texts: np.array(texts).astype(np.float64),
     "boolean": lambda texts: np.array(texts) == "true",
-    "date": lambda texts: np.array([text[:10] for text in texts], dtype="datetime64[D]"),
-    "timestamp": lambda texts: np.array([text.rstrip("Z") for text in texts], dtype="datetime64[us]"),
-    "uuid": lambda texts: np.array([uuid.UUID(text) for text in texts], dtype=object),
+    "date": lambda texts: np.array(texts, dtype="U10").astype("datetime64[D]"),
+    "timestamp": lambda texts: np.char.rstrip(np.array(texts), "Z").astype("datetime64[us]"),
+    "uuid": lambda texts: np.array(list(map(uuid.UUID, texts)), dtype=object),
 }
 
 
@@ -377,9 +378,9 @@ def _part(column: Column) -> Part:
             # Arrow has no NUL after a text, so each one is a byte shorter.
             offsets = ends - np.arange(len(ends))
             return b"i", [valid, column.codes], [None, offsets, np.frombuffer(data.replace(b"\0", b"") + b"\0", dtype=np.uint8)]
-        coded = [name.encode("utf-8") for name in column.names]
+        coded = list(map(str.encode, column.names))
         offsets = np.zeros(len(coded) + 1, dtype=np.int64)
-        np.cumsum([len(name) for name in coded], out=offsets[1:])
+        np.cumsum(list(map(len, coded)), out=offsets[1:])
         return b"i", [valid, column.codes], [None, offsets, np.frombuffer(b"".join(coded) + b"\0", dtype=np.uint8)]
     if isinstance(column, Times):
         known = column.known()
@@ -397,13 +398,13 @@ def _part(column: Column) -> Part:
 
 def coded_names(column: np.ndarray) -> Names:
     """A column of texts and other objects as texts and their codes; None and NaN are missing."""
-    known: Dict[Any, int] = {}
-    codes = np.empty(len(column), np.int32)
-    for i, value in enumerate(column.tolist()):
-        codes[i] = -1 if value is None or value != value else known.setdefault(value, len(known))
+    values = column.tolist()
+    known = [value for value in dict.fromkeys(values) if value is not None and str(value == value) == "True"]  # nor pandas.NA
+    code = dict(zip(known, range(len(known))))
+    codes = np.fromiter(map(code.get, values, itertools.repeat(-1)), np.int32, len(values))
     kinds = {type(value) for value in known}
     kind = "uuid" if kinds == {uuid.UUID} else "integer" if kinds == {int} else None
-    return Names(codes, [str(value) for value in known], kind)
+    return Names(codes, list(map(str, known)), kind)
 
 
 def _schema(out: Any, format: bytes, name: str, *kept: Any) -> Any:

@@ -226,8 +226,7 @@ class Dataset:
         >>> data.event_types[0] in set(frame["action"] + " " + frame["item"])
         True
         """
-        names = names_of(lib.lapse_dataset_event_type_name, self._handle, lib.lapse_dataset_event_type_count(self._handle))
-        return typed(names, self._kind("event")).tolist()
+        return typed(self._texts("event_type").list(), self._kind("event")).tolist()
 
     def _kind(self, role: str) -> Optional[str]:
         """What the ids of sequences or events were before they became text; None: text."""
@@ -238,11 +237,16 @@ class Dataset:
     def _sequence_column(self, codes: np.ndarray) -> Names:
         """A column of sequences of these numbers."""
         if self._names is None:
-            data, offsets = ffi.new("const char **"), ffi.new("const uint64_t **")
-            lib.lapse_dataset_sequence_names(self._handle, data, offsets)
-            ends = np.frombuffer(ffi.buffer(offsets[0], 8 * (self.sequences + 1)), np.uint64)
-            self._names = Texts(bytes(ffi.buffer(data[0], int(ends[-1]))), ends.copy())
+            self._names = self._texts("sequence")
         return Names(codes, self._names, self._kind("sequence"))
+
+    def _texts(self, what: str) -> Texts:
+        """The names of all sequences or event types."""
+        data, offsets = ffi.new("const char **"), ffi.new("const uint64_t **")
+        getattr(lib, f"lapse_dataset_{what}_names")(self._handle, data, offsets)
+        count = getattr(lib, f"lapse_dataset_{what}_count")(self._handle)
+        ends = np.frombuffer(ffi.buffer(offsets[0], 8 * (count + 1)), np.uint64)
+        return Texts(bytes(ffi.buffer(data[0], int(ends[-1]))), ends.copy())
 
     @property
     def fingerprint(self) -> int:

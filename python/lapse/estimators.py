@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
-from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Union
+from typing import TYPE_CHECKING, Any, Dict, Optional, Sequence, Tuple, Union
 
 import numpy as np
 
@@ -13,7 +13,7 @@ from ._c import lib, text
 from ._table import Names, Table
 from ._values import Column, Times, flag
 from .dataset import Dataset, Events, dataset_of
-from .model import Model
+from .model import QUERY, Model
 from .training import check_option, train
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class _Estimator:
         self._fingerprint = dataset.fingerprint
         counts = dict(zip(dataset.event_types, np.bincount(dataset.types, minlength=len(dataset.event_types)).tolist()))
         self._shares = np.array([counts.get(name, 0) for name in values.tolist()], np.float64)
-        self._seen = {hash(name) for name in dataset._sequence_column(np.arange(dataset.sequences)).names}
+        self._seen = set(map(hash, dataset._texts("sequence").list()))
         self.n_features_in_ = len(getattr(X, "columns", ())) or 3
         return self
 
@@ -104,11 +104,29 @@ class _Estimator:
 
     def _warn_of_known(self, dataset: Dataset) -> None:
         """Scores of histories that the model was trained on are too good: cross-validation must not divide a history."""
-        names = dataset._sequence_column(np.arange(dataset.sequences)).names
-        known = sum(hash(name) in self._seen for name in names)
+        names = dataset._texts("sequence").list()
+        known = sum(map(self._seen.__contains__, map(hash, names)))
         if known and dataset.fingerprint != self._fingerprint:
             warnings.warn(f"{known} of {len(names)} histories were in the training data too: cross-validate with GroupKFold and "
                           "the sequences as groups", stacklevel=3)
+
+    def _rows(self, X: Any, dataset: Dataset, top: int, unseen: bool = False) -> Tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Each row of X predicted at its time from the rows before it: the numbers of the rows, their answers, and how many each has,
+        -1 for the first row of a history."""
+        if isinstance(X, Dataset) or not hasattr(X, "__getitem__"):
+            raise _c.UsageError("per='row' needs a table with columns, such as a DataFrame: a Dataset has another order")
+        roles = dataset.report["columns"]
+        # The same sequences and times, with the number of the row as the event: it tells where each row is in the dataset.
+        places = Table({"sequence": np.asarray(X[roles["sequence"]["column"]]), "time": np.asarray(X[roles["time"]["column"]]),
+                        "row": np.arange(len(X))})
+        order = Dataset.from_arrow(places, sequence="sequence", time="time", event="row")
+        begin = dataset.offsets[:-1].astype(np.int64)
+        counts = np.diff(dataset.offsets.astype(np.int64))
+        queries = np.empty(dataset.events, QUERY)
+        queries["sequence"], queries["time"] = np.repeat(np.arange(dataset.sequences), counts), dataset.times
+        before = np.arange(dataset.events) - np.repeat(begin, counts)
+        return (np.array(order.event_types)[order.types],
+                *self.model_._answers(dataset, queries, top, unseen, False, self._target(), 0, events=before))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "model_")
@@ -155,35 +173,14 @@ class Classifier(_Estimator):
         """
         model, dataset = self._fitted(), self._dataset(X)
         if self.per == "row":
-            return self._rows(X, dataset)
-        size = len(self.classes_)
-        asked, queries, best, counts, _ = model._answers_to(dataset, self.at if at is None else at, 0, False, False, None, 0)
-        out = np.zeros((len(queries), size))
+            row, best, counts = self._rows(X, dataset, 0)
+        else:
+            _, _, best, counts, _ = model._answers_to(dataset, self.at if at is None else at, 0, False, False, None, 0)
+            row = np.arange(len(best))
+        out = np.zeros((len(best), len(self.classes_)))
         np.put_along_axis(out, best["item"], best["probability"], axis=1)
-        return out[:, self._order]
-
-    def _rows(self, X: Any, dataset: Dataset) -> np.ndarray:
-        """Each row of X is predicted at its time from the rows before it."""
-        if isinstance(X, Dataset) or not hasattr(X, "__getitem__"):
-            raise _c.UsageError("per='row' needs a table with columns, such as a DataFrame: a Dataset has another order")
-        roles = dataset.report["columns"]
-        # The same sequences and times, with the number of the row as the event: it tells where each row is in the dataset.
-        places = Table({"sequence": np.asarray(X[roles["sequence"]["column"]]), "time": np.asarray(X[roles["time"]["column"]]),
-                        "row": np.arange(len(X))})
-        order = Dataset.from_arrow(places, sequence="sequence", time="time", event="row")
-        row = np.array(order.event_types)[order.types]
-        model, first = self.model_, self._shares / self._shares.sum()
-        out = np.empty((len(X), len(self.classes_)))
-        names, times, types = dataset.event_types, dataset.times, dataset.types
-        session = model.session()
-        if model.fields:
-            raise _c.UsageError("per='row' is for models without fields")
-        for begin, end in zip(dataset.offsets[:-1].astype(int), dataset.offsets[1:].astype(int)):
-            session.clear()
-            for i in range(begin, end):
-                out[row[i]] = session.predict_proba(float(times[i])) if i > begin else first
-                session.append(float(times[i]), names[types[i]])
-        return out[:, self._order]
+        out[counts < 0] = self._shares / self._shares.sum()
+        return out[np.argsort(row)][:, self._order]
 
     def score(self, X: Events, y: Optional[object] = None) -> float:
         """The accuracy over all events of a table, each predicted from those before it.
@@ -224,7 +221,11 @@ class Recommender(_Estimator):
 
     def _ranked(self, X: Events, at: Optional[Times], member: str, empty: object) -> np.ndarray:
         model, dataset = self._fitted(), self._dataset(X)
-        _, queries, best, counts, _ = model._answers_to(dataset, self.at if at is None else at, self.top, self.unseen, False, None, 0)
+        if self.per == "row":
+            row, best, counts = self._rows(X, dataset, self.top, self.unseen)
+            best, counts = best[np.argsort(row)], counts[np.argsort(row)]
+        else:
+            _, _, best, counts, _ = model._answers_to(dataset, self.at if at is None else at, self.top, self.unseen, False, None, 0)
         filled = np.arange(best.shape[1]) < counts[:, None]
         if member == "item":
             items = np.array(model.event_types, dtype=object)

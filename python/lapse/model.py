@@ -306,6 +306,13 @@ class Model:
             relative, seconds = moment("at", when)
             queries["time"][:, i] = ends + seconds if relative else seconds
         target = target or self.targets[0]
+        best, counts = self._answers(dataset, queries, top, unseen, skip_unknown, target, threads, states)
+        _report_unanswered(counts[:: len(asked)] < 0 if len(asked) else np.zeros(0, bool))
+        return asked, queries.reshape(-1), best, counts, target
+
+    def _answers(self, dataset: Dataset, queries: np.ndarray, top: int, unseen: bool, skip_unknown: bool, target: str, threads: int,
+                 states: Optional[np.ndarray] = None, events: Optional[np.ndarray] = None) -> Tuple[np.ndarray, np.ndarray]:
+        """The answers to queries, and how many each has. events: how many events of its sequence each query is about."""
         size = lib.lapse_model_target_size(self._handle, encode(target))
         keeper = Keeper()
         options = fill(keeper, "lapse_predict_options", dict(target=target, top=_c.top_of(integer("top", top), size), unseen=unseen,
@@ -313,11 +320,10 @@ class Model:
         best, counts = np.zeros((queries.size, options.top), CHOICE), np.zeros(queries.size, np.int64)
         if states is not None:
             options.states = ffi.from_buffer("float[]", states)
-        call(lib.lapse_predict_all, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
-             queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
+        call(lib.lapse_predict_prefixes, self._handle, dataset._handle, ffi.from_buffer("lapse_query[]", queries),
+             _c.NULL if events is None else ffi.from_buffer("int64_t[]", events), queries.size, options, ffi.from_buffer("lapse_recommendation[]", best),
              ffi.from_buffer("int64_t[]", counts))
-        _report_unanswered(counts[:: len(asked)] < 0 if len(asked) else np.zeros(0, bool))
-        return asked, queries.reshape(-1), best, counts, target
+        return best, counts
 
     def predict(self, histories: Events, at: TimesLike = "+1h", top: int = 10, unseen: bool = False,
                 skip_unknown: bool = False, target: Optional[str] = None, threads: int = 0,

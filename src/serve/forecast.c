@@ -53,7 +53,7 @@ void lapse_forecasts_clear(lapse_forecasts *forecasts)
 
 lapse_status lp_forecast_read(const lp_forecast_job *j, int thread, int64_t sequence, lapse_error *error)
 {
-    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
+    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, 0, lp_session_pool_events(&j->pool, sequence), error));
     lp_session_keep(j->pool.sessions[thread], lp_branches_history(j->model));
     return LAPSE_OK;
 }

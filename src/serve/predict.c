@@ -7,6 +7,7 @@
  */
 #include "backend/backend.h"
 #include "base/finite.h"
+#include "lapse_lab.h"
 #include "serve/session_pool.h"
 #include "serve/top_k.h"
 
@@ -27,6 +28,7 @@ typedef struct job {
     const lapse_model *model;
     lp_session_pool pool;
     const lapse_query *queries;
+    const int64_t *events; /* [query_count]: of its sequence that a query is about; NULL: all */
     int64_t query_count;
     const lapse_predict_options *options;
     const char *target;
@@ -51,12 +53,18 @@ static int64_t next_sequence(const job *j, int64_t at)
 
 /* ------------------------------------------------------------------------------------- states by tiles ------- */
 
-/* Leaves the items that the sequence has had out of the scores of a tile. */
-static void leave_out_seen(const job *j, int64_t sequence, int first, int count, float *scores)
+/* The number of events that a query is about. */
+static int64_t events_of(const job *j, int64_t q)
 {
-    const uint64_t *start = j->pool.dataset->start + sequence;
+    return j->events ? j->events[q] : lp_session_pool_events(&j->pool, j->queries[q].sequence);
+}
+
+/* Leaves the items that the history of a query has had out of the scores of a tile. */
+static void leave_out_seen(const job *j, int64_t q, int first, int count, float *scores)
+{
+    uint64_t start = j->pool.dataset->start[j->queries[q].sequence];
     const int32_t *type = j->pool.id_map.columns.type;
-    for (uint64_t i = start[0]; i < start[1]; i++)
+    for (uint64_t i = start; i < start + (uint64_t)events_of(j, q); i++)
         if (type[i] >= first && type[i] < first + count)
             scores[type[i] - first] = NAN;
 }
@@ -88,7 +96,7 @@ static lapse_status score_states(const job *j, worker *w, lapse_error *error)
             double sum = kernels->log_sum(count, scores);
             all[c] = first ? log_add(all[c], sum) : sum;
             if (j->unseen)
-                leave_out_seen(j, j->queries[w->query[c]].sequence, first, count, scores);
+                leave_out_seen(j, w->query[c], first, count, scores);
             lp_top_k_offer(&top[c], scores, count, first);
         }
     }
@@ -132,10 +140,13 @@ static lapse_status predict_range(void *context, int64_t first, int64_t end, int
     first = next_sequence(j, first);
     end = next_sequence(j, end);
     w->cases = 0;
+    int64_t read = 0;
     for (int64_t q = first; q < end; q++) {
         const lapse_query *query = &j->queries[q];
-        if (q == first || query->sequence != query[-1].sequence)
-            LP_TRY(lp_session_pool_read(&j->pool, thread, query->sequence, error));
+        int64_t events = events_of(j, q);
+        bool more = q > first && query->sequence == query[-1].sequence && events >= read;
+        LP_TRY(lp_session_pool_read(&j->pool, thread, query->sequence, more ? read : 0, events, error));
+        read = events;
         LP_TRY(predict(j, w, session, q, error));
     }
     return w->cases ? score_states(j, w, error) : LAPSE_OK;
@@ -162,6 +173,12 @@ static lapse_status check(job *j, const lapse_dataset *histories, lapse_error *e
             return lp_fail(error, LAPSE_ERROR_USAGE,
                            "query %lld is about sequence %lld; sequences are numbered 0 to %lld", (long long)q,
                            (long long)j->queries[q].sequence, (long long)histories->sequence_count - 1);
+    for (int64_t q = 0; j->events && q < j->query_count; q++) {
+        const uint64_t *start = histories->start + j->queries[q].sequence;
+        if (j->events[q] < 0 || (uint64_t)j->events[q] > start[1] - start[0])
+            return lp_fail(error, LAPSE_ERROR_USAGE, "query %lld is about %lld events of a sequence that has %llu",
+                           (long long)q, (long long)j->events[q], (unsigned long long)(start[1] - start[0]));
+    }
     return LAPSE_OK;
 }
 
@@ -194,6 +211,14 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
                                int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
                                int64_t *counts, lapse_error *error)
 {
+    return lapse_predict_prefixes(model, histories, queries, NULL, query_count, options, best, counts, error);
+}
+
+lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories,
+                                    const lapse_query *queries, const int64_t *events, int64_t query_count,
+                                    const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                                    lapse_error *error)
+{
     LP_REQUIRE(error, model, histories, options);
     if (query_count < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the number of queries is %lld", (long long)query_count);
@@ -201,6 +226,7 @@ lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *hi
         LP_REQUIRE(error, queries, best, counts);
     job j = {.model = model,
              .queries = queries,
+             .events = events,
              .query_count = query_count,
              .options = options,
              .best = best,

@@ -82,14 +82,17 @@ static bool is_known(const lapse_model *model, const lp_event_columns *columns, 
     return known;
 }
 
-lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, lapse_error *error)
+lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, int64_t from, int64_t to,
+                                  lapse_error *error)
 {
     const lp_event_columns *columns = &pool->id_map.columns;
     const lapse_dataset *dataset = pool->dataset;
     lapse_session *session = pool->sessions[thread];
-    lapse_session_clear(session);
+    if (from == 0)
+        lapse_session_clear(session);
     session->sequence = columns->sequences_known ? (int32_t)sequence + 1 : 0;
-    for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
+    uint64_t start = dataset->start[sequence];
+    for (uint64_t i = start + (uint64_t)from; i < start + (uint64_t)to; i++)
         if (is_known(session->model, columns, i))
             LP_TRY(lp_session_add_row(session, columns, dataset->time[i], i, error));
     return LAPSE_OK;

@@ -30,7 +30,14 @@ typedef lapse_status (*lp_session_task)(void *context, int64_t first, int64_t en
 lapse_status lp_session_pool_run(const lp_session_pool *pool, int64_t count, lp_session_task task, void *context,
                                  lapse_error *error);
 
-/* Clears the thread's session and appends the events of a sequence that the model knows. */
-lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, lapse_error *error);
+/* Appends the events `from` to `to`-1 of a sequence that the model knows to the thread's session, which is cleared before if from is 0. */
+lapse_status lp_session_pool_read(const lp_session_pool *pool, int thread, int64_t sequence, int64_t from, int64_t to,
+                                  lapse_error *error);
+
+/* The number of events of a sequence. */
+static inline int64_t lp_session_pool_events(const lp_session_pool *pool, int64_t sequence)
+{
+    return (int64_t)(pool->dataset->start[sequence + 1] - pool->dataset->start[sequence]);
+}
 
 #endif

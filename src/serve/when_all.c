@@ -36,7 +36,7 @@ static lapse_status answer(const job *j, int thread, int64_t sequence, lapse_err
 {
     const lapse_when_options *options = j->options;
     lapse_session *session = j->pool.sessions[thread];
-    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, error));
+    LP_TRY(lp_session_pool_read(&j->pool, thread, sequence, 0, lp_session_pool_events(&j->pool, sequence), error));
     double *until = j->until + thread * options->horizon_count;
     int64_t p = options->probability_count, h = options->horizon_count, types = j->model->config.event_types;
     bool typed = options->type_sequences == 0 || sequence < options->type_sequences;

@@ -381,6 +381,21 @@ def test_one_prediction_per_row():
     first = frame.sort_values("time", kind="stable").drop_duplicates("user").index
     accuracy = (rows.predict(frame) == y)[~frame.index.isin(first)].mean()
     assert abs(accuracy - rows.model_.evaluate(rows._dataset(frame), split="all", bootstrap=0)["accuracy"]) < 0.01
+    # The rows of one history, in the order of their times, are the answers of a session; its first row has the shares of the classes.
+    user = frame.user.value_counts().index[0]
+    places, session, classes = np.flatnonzero(frame.user == user), rows.model_.session(), rows.model_.event_types
+    places = places[np.argsort(frame.time.to_numpy()[places], kind="stable")]
+    shares = pandas.Series(y).value_counts(normalize=True)
+    assert np.allclose(proba[places[0]], [shares[name] for name in rows.classes_])
+    for before, place in zip(places, places[1:]):
+        session.append(frame.time.iloc[before], y[before])
+        asked = dict(zip(classes, session.predict_proba(frame.time.iloc[place])))
+        assert np.allclose(proba[place], [asked[name] for name in rows.classes_], atol=1e-6)
+    fields = lapse.Classifier(sequence="user", time="time", event="item", fields=["action"], epochs=1, per="row").fit(frame)
+    assert np.allclose(fields.predict_proba(frame).sum(axis=1), 1)
+    ranks = lapse.Recommender(sequence="user", time="time", event="item", epochs=1, per="row", top=2, dims=8).fit(frame)
+    items = ranks.predict(frame)
+    assert items.shape == (len(frame), 2) and (items[frame.index.isin(first)] == "").all()
 
 
 def test_scorers_of_scikit_learn():

@@ -152,13 +152,25 @@ static void ask_all(lapse_dataset *dataset, lapse_query *questions)
         }
 }
 
+/* Of each history half of the events, then all; of every other one all, then half. */
+static void take_parts(const lapse_dataset *dataset, int64_t *events)
+{
+    for (int i = 0; i < SEQUENCES; i++) {
+        int64_t count = (int64_t)(dataset->start[i + 1] - dataset->start[i]);
+        events[2 * i + i % 2] = count / 2;
+        events[2 * i + 1 - i % 2] = count;
+    }
+}
+
 static void as_one_by_one(void **state)
 {
     (void)state;
     lp_random random = lp_random_start(5, LP_PURPOSE_TEST, 740);
     lapse_dataset *dataset = small_dataset_random(&random, SEQUENCES, 20, TYPES, 5, false);
     lapse_query questions[QUESTIONS];
+    int64_t events[QUESTIONS];
     ask_all(dataset, questions);
+    take_parts(dataset, events);
     for (int variant = 0; variant < 8; variant++) {
         lapse_model *model = make_model(variant);
         lapse_session *session = open_session(model);
@@ -166,22 +178,30 @@ static void as_one_by_one(void **state)
         lapse_predict_options_default(&options);
         options.top = TOP;
         options.unseen = variant / 2 % 2;
+        const int64_t *parts = variant >= 4 ? events : NULL;
         lapse_recommendation alone[QUESTIONS * TOP];
         for (int threads = 1; threads <= 3; threads++) {
             lapse_recommendation best[QUESTIONS * TOP], one[TOP];
             int64_t counts[QUESTIONS], count;
             options.threads = threads;
-            assert_int_equal(lapse_predict_all(model, dataset, questions, QUESTIONS, &options, best, counts, NULL),
-                             LAPSE_OK);
+            assert_int_equal(
+                lapse_predict_prefixes(model, dataset, questions, parts, QUESTIONS, &options, best, counts, NULL),
+                LAPSE_OK);
             if (threads == 1)
                 memcpy(alone, best, sizeof best);
             for (int q = 0; q < QUESTIONS; q++)
-                assert_memory_equal(best + q * TOP, alone + q * TOP, (size_t)counts[q] * sizeof *best);
+                assert_memory_equal(best + q * TOP, alone + q * TOP,
+                                    (size_t)(counts[q] < 0 ? 0 : counts[q]) * sizeof *best);
             for (int q = 0; q < QUESTIONS; q++) {
-                int64_t sequence = questions[q].sequence;
+                const uint64_t *start = dataset->start + questions[q].sequence;
+                uint64_t end = parts ? start[0] + (uint64_t)events[q] : start[1];
                 lapse_session_clear(session);
-                for (uint64_t i = dataset->start[sequence]; i < dataset->start[sequence + 1]; i++)
+                for (uint64_t i = start[0]; i < end; i++)
                     append(session, dataset->time[i], lapse_dataset_event_type_name(dataset, dataset->type[i]));
+                if (end == start[0]) {
+                    assert_int_equal(counts[q], -1);
+                    continue;
+                }
                 assert_int_equal(
                     lapse_session_recommend(session, questions[q].time, TOP, options.unseen, one, &count, NULL),
                     LAPSE_OK);
@@ -303,6 +323,9 @@ static void many_refusals(void **state)
         check_error(lapse_predict_all(model, dataset, early, 2, &options, best, counts, &error), LAPSE_ERROR_INPUT,
                     &error, "the query time, 0.500 s, lies before the last event, at 1.000 s");
     }
+    check_error(
+        lapse_predict_prefixes(model, dataset, good, (const int64_t[]){2, 3}, 2, &options, best, counts, &error),
+        LAPSE_ERROR_USAGE, &error, "query 1 is about 3 events of a sequence that has 2");
     options.target = "action";
     check_error(lapse_predict_all(model, dataset, good, 2, &options, best, counts, &error), LAPSE_ERROR_USAGE, &error,
                 "the model does not predict 'action', but the event");

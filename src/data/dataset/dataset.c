@@ -46,6 +46,12 @@ void lapse_dataset_sequence_names(const lapse_dataset *dataset, const char **byt
     *offsets = dataset->sequences.offset;
 }
 
+void lapse_dataset_event_type_names(const lapse_dataset *dataset, const char **bytes, const uint64_t **offsets)
+{
+    *bytes = dataset->types.bytes;
+    *offsets = dataset->types.offset;
+}
+
 void lapse_dataset_sequence(const lapse_dataset *dataset, int64_t sequence, const double **times, const int32_t **types,
                             int64_t *count)
 {
