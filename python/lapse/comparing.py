@@ -16,7 +16,7 @@ from ._c import NULL, call, encode, ffi, lib, text
 from ._table import Table
 from ._values import Duration, Path, fill, integer, path_text
 from .dataset import Events, dataset_of
-from .model import Model
+from .model import Model, changes_of
 from .training import check_option, set_options
 
 if TYPE_CHECKING:
@@ -298,7 +298,7 @@ def tune(data: Events, budget: Duration = 600, trials: int = 0, parallel: int = 
 
     def step(p: Any, _: Any) -> bool:
         state = {"finished": p.finished, "stopped": p.stopped, "running": p.running, "seconds": p.seconds, "first": p.first,
-                 "best": p.best, "best_trial": p.best_trial, "change": text(p.change)}
+                 "best": p.best, "best_trial": p.best_trial, "change": changes_of(text(p.change) or "")}
         return bar.step(lambda: f"{p.finished} trials finished, {p.stopped} stopped, best {text(p.metric)} {p.best:.4f} "
                                 f"{state['change']}  {p.seconds:.0f} of {p.budget:.0f} s",
                         (lambda: on_progress(state)) if on_progress else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 import warnings
 from typing import TYPE_CHECKING, Any, Dict, Iterator, List, Mapping, Optional, Sequence, Tuple, Union
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from .session import Session
 
 TENSOR_TYPES = (np.float32, np.int32, np.uint8, np.uint64, np.float64)
+# A property tune.trial.N of a model file.
+_TRIAL = re.compile(r"(?P<changes>.*): (?:(?P<metric>\S+) (?P<score>\S+)(?: in epoch (?P<best>\d+) of (?P<epochs>\d+)(?:, (?P<ended>stopped))?)?"
+                    r"|(?P<none>diverged|no epoch))")
 QUERY = np.dtype([("sequence", np.int64), ("time", np.float64)])
 CHOICE = np.dtype([("item", np.int64), ("score", np.float64), ("probability", np.float64)])
 
@@ -46,6 +50,14 @@ def _report_unanswered(without: np.ndarray) -> None:
     if without.any():
         warnings.warn(f"{without.sum():,} of {without.size:,} histories have no event that the model knows: no prediction",
                       stacklevel=3)
+
+
+def changes_of(written: str) -> str:
+    """The changes of a trial, "learning-rate 0.01, dropout 0.2", as arguments: "learning_rate=0.01, dropout=0.2"."""
+    if written in ("", "options as given"):
+        return ""
+    parts = [change.partition(" ") for change in written.split(", ")]
+    return ", ".join(f"{name.replace('-', '_')}={value}" for name, _, value in parts)
 
 
 class Scores(Mapping[str, float]):
@@ -201,6 +213,28 @@ class Model:
     def times_history(self) -> Table:
         """The same of the network of times of a model that was trained with when=True; otherwise no rows."""
         return self._epochs(lib.lapse_model_times_history)
+
+    @property
+    def trials(self) -> Table:
+        """What `tune` tried: the number of each trial, what it changed, its validation score, its best epoch and number of epochs (0
+        where there are none), and whether it was stopped or diverged. Of another model no rows.
+
+        >>> lapse.tune(data, trials=2, model="markov", progress=False).trials.column_names
+        ['trial', 'changes', 'log_loss', 'best_epoch', 'epochs', 'outcome']
+        """
+        found: List[Tuple[int, "re.Match[str]"]] = []
+        for name, value in self.properties.items():
+            match = _TRIAL.fullmatch(value) if name.startswith("tune.trial.") else None
+            if match:
+                found.append((int(name[len("tune.trial."):]), match))
+        found.sort(key=lambda trial: trial[0])
+        metric = next((m["metric"].replace("-", "_") for _, m in found if m["metric"]), "score")
+        whole = lambda part: np.array([int(m[part] or 0) for _, m in found], np.int64)  # noqa: E731
+        return Table({"trial": np.array([number for number, _ in found], np.int64),
+                      "changes": np.array([changes_of(m["changes"]) for _, m in found], dtype=object),
+                      metric: np.array([float(m["score"] or "nan") for _, m in found]),
+                      "best_epoch": whole("best"), "epochs": whole("epochs"),
+                      "outcome": np.array([m["none"] or m["ended"] or "finished" for _, m in found], dtype=object)})
 
     def _epochs(self, history: Any) -> Table:
         epoch, rows = ffi.new("lapse_epoch *"), []

@@ -629,6 +629,9 @@ def test_tuning_returns_the_best_trial():
     scores = [float(re.search(r"log-loss ([0-9.]+)", model.properties[f"tune.trial.{i}"]).group(1)) for i in range(1, 5)]
     assert int(model.properties["tune.best"]) == 1 + scores.index(min(scores))
     assert abs(float(model.properties["score.valid.log_loss"]) - min(scores)) < 1e-4
+    assert model.trials["trial"].tolist() == [1, 2, 3, 4] and model.trials["log_loss"].tolist() == scores
+    assert model.trials["changes"][0] == "" and all(re.match(r"[a-z_0-9]+=\S", text) for text in model.trials["changes"][1:])
+    assert (model.trials["best_epoch"] <= model.trials["epochs"]).all() and set(model.trials["outcome"]) <= {"finished", "stopped"}
     raises(lapse.UsageError, lapse.tune, data, budget=0)
 
 
