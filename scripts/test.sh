@@ -5,7 +5,7 @@
 #
 # quick     unit tests, with fewer seeds and sizes if they are slow, and the suites in quick_suites; about two minutes after the build
 # full      quick, then every other suite (tests/*/run.sh), known inputs of the fuzz targets, sanitizers, valgrind, an installed
-#           tree, clang, nvcc
+#           tree, the bytes of a build in another folder, clang, nvcc
 # sanitize  unit tests, command-line tests, failure injection and known hostile files, built with the address and undefined-behaviour
 #           sanitizers; concurrent sessions, trainers and verbs, built with the thread sanitizer
 # valgrind  unit tests under valgrind; full leaves out the slowest
@@ -218,7 +218,7 @@ nvcc_build()
 emulated_devices()
 {
     local device program
-    for device in 80 86 120; do
+    for device in 80 86 89 100 120; do
         for program in test_cuda_step test_cuda_sweep; do
             [ ! -x "build/$program" ] || check "$program, compute capability $device, emulated" \
                 env LAPSE_EMULATE=$device LAPSE_TEST_TIER=quick timeout -k 5 "$limit" "build/$program"
@@ -255,6 +255,7 @@ quick)
 full)
     quick
     step "installed tree" check "install, build an example against it, run it" scripts/test_install.sh build
+    step "another folder" check "the same bytes from another folder" scripts/test_reproducible.sh build
     step "other suites" other_suites
     step "known inputs of the fuzz targets" replay build
     step "clang" with_clang
