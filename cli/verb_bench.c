@@ -90,6 +90,8 @@ static int print_text(const lapse_bench_report *report)
     if (report->peak > 0)
         printf(": peak %.1f GFLOP/s, copy bandwidth %.1f GB/s", 1e-9 * report->peak, 1e-9 * report->bandwidth);
     printf("\n");
+    if (!host)
+        printf("GPU        %s\n", lapse_device_found());
     printf("checked    one step against the reference kernels in double: largest gradient error %.1e\n", report->error);
     printf("%-10s %.0f histories, %.0f input events, %.0f target events, %.2f GFLOP\n", train ? "step" : "split",
            report->windows, report->tokens, report->events, 1e-9 * report->flop);
@@ -139,6 +141,8 @@ static int print_json(const lapse_bench_report *report)
     cli_json_text(&json, "preset", report->preset);
     cli_json_text(&json, "what", report->what);
     cli_json_text(&json, "device", report->device);
+    if (strcmp(report->device, "cpu") != 0)
+        cli_json_text(&json, "gpu", lapse_device_found());
     cli_json_text(&json, "precision", report->precision);
     cli_json_text(&json, "level", report->level);
     cli_json_whole(&json, "threads", report->threads);

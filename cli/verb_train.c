@@ -78,9 +78,12 @@ static void print_banner(const train_settings *s, const lapse_dataset *dataset, 
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
             cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     cli_options_banner(verb, s);
-    const char *reason = lapse_train_options_reason(s->train.resolved, "censoring");
-    if (*reason)
-        fprintf(stderr, "Censoring %s: %s\n", option_of(s->train.resolved, "censoring").text, reason);
+    static const char *const chosen[][2] = {{"device", "Device   "}, {"censoring", "Censoring"}};
+    for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
+        const char *reason = lapse_train_options_reason(s->train.resolved, chosen[i][0]);
+        if (*reason)
+            fprintf(stderr, "%s %s: %s\n", chosen[i][1], option_of(s->train.resolved, chosen[i][0]).text, reason);
+    }
 }
 
 static void print_argument(const char *text)
@@ -186,7 +189,8 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     out->watched = status == LAPSE_OK ? cli_validation_cases(*model) : 0;
     out->seconds = cli_clock() - start;
     lapse_error left;
-    if (status == LAPSE_OK && !out->interrupted && cli_ranks_first() && lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
+    if (status == LAPSE_OK && !out->interrupted && cli_ranks_first() &&
+        lapse_trainer_delete_checkpoint(trainer, &left) != LAPSE_OK)
         cli_note("the model is saved, but its checkpoint %s is left: %s", left.file, left.message);
     return status;
 }
@@ -301,7 +305,9 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
         status = lapse_time_evaluate(model, dataset, &options, &out->when, error);
     for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
         status = lapse_model_record(model, &out->comparisons.list[i], error);
-    return status == LAPSE_OK && out->comparisons.count > 0 && cli_ranks_first() ? lapse_model_save(model, s->output, error) : status;
+    return status == LAPSE_OK && out->comparisons.count > 0 && cli_ranks_first()
+               ? lapse_model_save(model, s->output, error)
+               : status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, lapse_model *model, const lapse_dataset *dataset,
@@ -480,7 +486,8 @@ const cli_verb cli_verb_train = {
                    "the test split, beside baselines. Options that are not set are chosen from the data. Ctrl-C stops "
                    "after the current "
                    "step and saves "
-                   "the best model so far; --resume continues from there. Under mpirun or srun, all processes train one model, with the same "
+                   "the best model so far; --resume continues from there. Under mpirun or srun, all processes train "
+                   "one model, with the same "
                    "result.",
     .examples = examples,
     .arguments = arguments,

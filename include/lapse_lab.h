@@ -24,6 +24,9 @@ const char *const *lapse_min_rounds_names(void);
 const char *const *lapse_device_names(void);
 const char *const *lapse_precision_names(void);
 
+/* What the first use of a GPU found: the GPU and what of it is used, or why none can be; "" before. */
+const char *lapse_device_found(void);
+
 /* Writes a file as the library writes its own: to a temporary file, synced, then renamed to path. "-" is standard
  * output; an existing device or pipe is written directly. */
 lapse_status lapse_file_write(const char *path, const void *data, size_t size, lapse_error *error);

@@ -12,10 +12,10 @@ extern "C" {
  * which the build defines (cmake/cuda.cmake). */
 #define LP_CUDA_VERSION ((uint32_t)LAPSE_INTERFACE)
 
-/* Opens the first GPU; called once. The backend lives until the process ends. NULL where there is no usable GPU; the reason is then
- * written to `reason`. */
-__attribute__((visibility("default"))) const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t size);
-typedef const lp_backend *(*lp_cuda_open_function)(uint32_t version, char *reason, size_t size);
+/* Opens the first GPU. The backend lives until the process ends. `found` is filled with the GPU and what of it is used, or, where NULL is
+ * returned, with why none can be used. */
+__attribute__((visibility("default"))) const lp_backend *lp_cuda_open(uint32_t version, char *found, size_t size);
+typedef const lp_backend *(*lp_cuda_open_function)(uint32_t version, char *found, size_t size);
 
 #ifdef __cplusplus
 }

@@ -13,12 +13,19 @@ const char *const lp_precision_names[] = {"fp32", "tf32", "bf16", NULL};
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const lp_backend *cuda; /* guarded by lock; NULL until it is open */
+static char cuda_found[400];   /* guarded by lock: what the first try to open it found */
 
-/* NULL where it cannot be opened; the reason is then in `why`. */
+const char *lapse_device_found(void)
+{
+    return cuda_found;
+}
+
+/* Writes the GPU to `why`; NULL where none can be used, with the reason in `why`. */
 static const lp_backend *open_cuda(char *why, size_t size)
 {
-    void *handle = lp_plugin_open("liblapse_cuda.so", "LAPSE_CUDA_PLUGIN",
-                                  "Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH", why, size);
+    void *handle =
+        lp_plugin_open("liblapse_cuda.so", "LAPSE_CUDA_PLUGIN",
+                       "Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH", why, size);
     if (!handle)
         return NULL;
     lp_cuda_open_function open = (lp_cuda_open_function)dlsym(handle, "lp_cuda_open");
@@ -75,6 +82,8 @@ lapse_status lp_backend_open(const char *device, const lp_backend **backend, lap
     pthread_mutex_lock(&lock);
     if (!cuda)
         cuda = open_cuda(why, sizeof why);
+    if (!*cuda_found)
+        memcpy(cuda_found, why, sizeof why);
     const lp_backend *found = cuda;
     pthread_mutex_unlock(&lock);
     if (found)

@@ -18,6 +18,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 /* A catalogue up to this size is trained with the full softmax by default. */
@@ -334,6 +335,8 @@ bool lapse_train_options_apply(const lapse_train_options *options, const char *n
 
 const char *lapse_train_options_reason(const lapse_train_options *options, const char *name)
 {
+    if (strcmp(name, "device") == 0)
+        return options->device_reason;
     return strcmp(name, "censoring") == 0 ? options->censoring_reason : "";
 }
 
@@ -489,10 +492,15 @@ static lapse_status resolve_device(lapse_train_options *options, lapse_error *er
     if (!lp_model_is_network(&options->model))
         run->device = 0;
     LP_TRY(lp_backend_open(lp_device_names()[run->device], &backend, error));
+    bool automatic = run->device == LP_DEVICES;
     run->device = lp_device_of(backend);
+    if (automatic && run->device == 0)
+        snprintf(options->device_reason, sizeof options->device_reason, "no GPU can be used: %s", lapse_device_found());
     if (!backend->reduce && options->comm)
-        return lp_fail(error, LAPSE_ERROR_USAGE, LP_OPTION("--device %s") " trains in one process; several ranks train with " LP_OPTION("--device cpu"),
-                       backend->name);
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            LP_OPTION("--device %s") " trains in one process; several ranks train with " LP_OPTION("--device cpu"),
+            backend->name);
     if (!backend->reduce)
         run->shards = 1;
     if (run->precision == LP_UNSET)

@@ -43,6 +43,7 @@ struct lapse_train_options {
     lapse_comm *comm;                    /* lapse_train_options_set_comm */
     bool given[LP_TRAIN_OPTION_LIMIT];   /* by index of lapse_train_option: set by the caller */
     char censoring_reason[400];          /* why "auto" chose so; "": it was not asked */
+    char device_reason[440];             /* the same, where it is the CPU */
 };
 
 void lp_train_options_default(lapse_train_options *options);

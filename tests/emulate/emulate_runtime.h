@@ -29,7 +29,8 @@ struct cudaLaunchAttribute {
 };
 
 struct cudaDeviceProp {
-    int major, minor;
+    char name[256];
+    int major, minor, multiProcessorCount;
     size_t sharedMemPerBlockOptin, sharedMemPerMultiprocessor, reservedSharedMemPerBlock;
 };
 
@@ -45,7 +46,7 @@ static inline cudaDeviceProp lp_emulate_device(void)
     while (i > 0 && devices[i].capability != (text ? atoi(text) : 90))
         i--;
     int capability = devices[i].capability;
-    return {capability / 10, capability % 10, devices[i].block << 10, devices[i].multiprocessor << 10, 1 << 10};
+    return {"emulated GPU", capability / 10, capability % 10, 1, devices[i].block << 10, devices[i].multiprocessor << 10, 1 << 10};
 }
 
 /* A launch; without a function, a wait for the first `position` items of a stream. */

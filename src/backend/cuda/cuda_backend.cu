@@ -4,6 +4,7 @@
  * calls run one after another, and the device executes their work in that order. A profiler's callback must not call the backend.
  */
 #include "backend/cuda/cuda_adam.h"
+#include "backend/cuda/cuda_linear.h"
 #include "backend/cuda_plugin.h"
 #include "backend/cuda/cuda_stage.h"
 
@@ -87,7 +88,19 @@ static lp_backend backend_of(lp_cuda_context *context)
     return backend;
 }
 
-extern "C" const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t size)
+/* The GPU, and what of it the kernels use. */
+static void describe(const lp_cuda_device *device, char *text, size_t size)
+{
+    snprintf(text, size,
+             "%s, compute capability %d.%d, %d multiprocessors, %d KB of shared memory for a block; copies %s, "
+             "dependent launches %s, "
+             "bf16 %s",
+             device->name, device->capability / 10, device->capability % 10, device->multiprocessors,
+             device->shared >> 10, device->capability >= 90 ? "in bulk" : "of 16 bytes",
+             device->dependent ? "on" : "off", lp_cuda_bf16_supported(device) ? "by warpgroups" : "in tf32");
+}
+
+extern "C" const lp_backend *lp_cuda_open(uint32_t version, char *found, size_t size)
 {
     lp_cuda_context *context = NULL;
     const char *why = "the plugin and the library are of different versions";
@@ -96,10 +109,11 @@ extern "C" const lp_backend *lp_cuda_open(uint32_t version, char *reason, size_t
         why = context ? lp_device_open(&context->device) : "there is not enough memory";
     }
     if (why) {
-        snprintf(reason, size, "%s", why);
+        snprintf(found, size, "%s", why);
         lp_free(context);
         return NULL;
     }
+    describe(&context->device, found, size);
     pthread_mutex_init(&context->lock, NULL);
     context->backend = backend_of(context);
     return &context->backend;

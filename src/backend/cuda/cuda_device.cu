@@ -33,7 +33,7 @@ cudaLaunchConfig_t lp_cuda_launch_config(const lp_cuda_run *run, const char *nam
     config.dynamicSmemBytes = shared_bytes;
     config.stream = device->streams[device->current];
     config.attrs = &attribute;
-    config.numAttrs = pdl && device->capability >= 90 && LP_CUDA_CODE >= 90;
+    config.numAttrs = pdl && device->dependent;
     if (shared_bytes > 48 * 1024) {
         lp_cuda_check(
             device, cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared_bytes), name);
@@ -68,7 +68,10 @@ const char *lp_device_open(lp_cuda_device *device)
     lp_cuda_check(device, cudaEventCreateWithFlags(&device->copied, cudaEventDisableTiming), what);
     for (int i = 0; i < 2; i++)
         lp_cuda_check(device, cudaEventCreate(&device->timer[i]), what);
+    snprintf(device->name, sizeof device->name, "%s", properties.name);
+    device->multiprocessors = properties.multiProcessorCount;
     device->capability = 10 * properties.major + properties.minor;
+    device->dependent = device->capability >= 90 && LP_CUDA_CODE >= 90;
     device->shared = (int)properties.sharedMemPerBlockOptin;
     device->half = (int)(properties.sharedMemPerMultiprocessor / 2 - properties.reservedSharedMemPerBlock);
     if (device->capability < 80)

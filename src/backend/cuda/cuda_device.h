@@ -12,7 +12,10 @@
 struct lp_cuda_device {
     char first_error[300]; /* empty: none */
     int capability;        /* compute capability: 80, 90, ... */
-    int shared, half;      /* bytes of shared memory: of a block at most, and where two blocks run on a multiprocessor */
+    char name[256];
+    int multiprocessors;
+    bool dependent;   /* launches may depend on each other (LP_LAUNCH_PDL) */
+    int shared, half; /* bytes of shared memory: of a block at most, and where two blocks run on a multiprocessor */
     cudaStream_t streams[LP_CUDA_STREAMS], copy_stream;
     int current; /* number of the stream of launches */
     cudaEvent_t copied, timer[2];

@@ -216,8 +216,9 @@ $ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --de
 | lapse: no GPU can be used: LAPSE_CUDA_PLUGIN: the plugin could not be opened (
 $ cp "$(readlink -f "$(command -v lapse)")" alone; ./alone train events.lapse -o gpu.safetensors --device cuda 2>&1 | sed 's/([^)]*directory)/(...)/'
 | lapse: no GPU can be used: the plugin liblapse_cuda.so was not found beside the library. Lapse builds it where nvcc (of the CUDA toolkit) and g++ are on the PATH: install them, then build Lapse again; use --device cpu or auto
-$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu'
+$ LAPSE_CUDA_PLUGIN=/nowhere.so lapse train events.lapse -o gpu.safetensors --device auto --epochs 1 --dims 4 --context 8 --no-eval --checkpoint none --threads 1 2>&1 | grep -o 'device cpu\|^Device .*'
 | device cpu
+| Device    cpu: no GPU can be used: LAPSE_CUDA_PLUGIN: the plugin could not be opened (/nowhere.so: No such file or directory)
 $ lapse train events.lapse -o gpu.safetensors --device tpu 2>&1
 | lapse: --device takes one of cpu, cuda, auto, not 'tpu'
 | lapse: see `lapse train --help`
