@@ -146,10 +146,22 @@ static void announce(cli_bar *bar, const lapse_progress *p)
              span(p->seconds_left_most).text, sure ? "" : ", or earlier by early stopping");
 }
 
+/* Without a terminal: the epoch that ends each quarter of a network's epochs, and the first one of a long run. */
+static bool is_due(cli_bar *bar, const lapse_progress *p)
+{
+    int quarter = (p->times ? 4 : 0) + (p->epochs > 0 ? (int)(4 * (int64_t)p->epoch / p->epochs) : 4);
+    bool long_run = p->epoch == 1 && p->seconds_left_most >= LONG_RUN_SECONDS;
+    bool due = bar->terminal || quarter > bar->quarter || long_run;
+    bar->quarter = quarter > bar->quarter ? quarter : bar->quarter;
+    return due;
+}
+
 void cli_bar_update(cli_bar *bar, const lapse_progress *progress)
 {
     if (!bar->label)
         announce(bar, progress);
+    if (progress->epoch_end && !is_due(bar, progress))
+        return;
     if (progress->epoch_end && (!bar->label || !bar->terminal)) {
         pieces p = describe(bar, progress);
         if (progress->seconds_left_most >= LONG_RUN_SECONDS)

@@ -1,4 +1,5 @@
-/* bar.h: progress of a training run: a line for each epoch, and on a terminal a line below that is redrawn. */
+/* bar.h: progress of a training run: on a terminal a line for each epoch and one below that is redrawn, otherwise a line for each
+ * quarter of the epochs. */
 #ifndef CLI_BAR_H
 #define CLI_BAR_H
 
@@ -12,7 +13,7 @@ typedef struct cli_bar {
     bool open;         /* a line has been drawn and not ended */
     double drawn;      /* time of the last drawing, by cli_clock */
     bool announced;    /* a long run has been announced */
-    int quarter;       /* of cli_bar_fraction: the last one that has a line */
+    int quarter;       /* the last one that has a line; from 4 on of the network of times */
 } cli_bar;
 
 /* A validation metric as text: "accuracy 47.9 %", "log-loss 1.2164". */

@@ -454,6 +454,8 @@ static const struct {
     const char *name, *option, *hint;
 } other_names[] = {
     {"user", "sequence", NULL},
+    {"within", "horizon", NULL},
+    {"horizon", "within", NULL},
     {"item", "event", NULL},
     {"lr", "learning-rate", NULL},
     {"batch-size", "batch", NULL},

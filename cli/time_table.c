@@ -8,12 +8,13 @@ static const char *const coverage_names[LAPSE_COVERAGE_COUNT] = {"50 %", "80 %",
 
 bool cli_times_print(FILE *file, const lapse_time_scores *scores)
 {
-    cli_table table = {.align = "lrrrrrrr"};
+    cli_table table = {.align = "lrrrrrrrr"};
     fprintf(file, "next time    %s: %s; NLL in nats per event, with times in %ss\n", scores->split,
             cli_plural(scores->cases, "event", "events").text, scores->unit_name);
     cli_table_add(&table, "%s", "");
     cli_table_add(&table, "NLL");
     cli_table_add(&table, "MAE of median");
+    cli_table_add(&table, "RMSE of mean");
     cli_table_add(&table, "CRPS");
     for (int c = 0; c < LAPSE_COVERAGE_COUNT; c++)
         cli_table_add(&table, "within %s", coverage_names[c]);
@@ -23,6 +24,7 @@ bool cli_times_print(FILE *file, const lapse_time_scores *scores)
         cli_table_add(&table, "%s", score->name);
         cli_table_add(&table, "%.4f", score->nll);
         cli_table_add(&table, "%.4g", score->mae);
+        cli_table_add(&table, "%.4g", score->rmse);
         cli_table_add(&table, "%.4g", score->crps);
         for (int c = 0; c < LAPSE_COVERAGE_COUNT; c++)
             cli_table_add(&table, "%s", cli_percent(score->coverage[c], 1).text);
@@ -41,6 +43,7 @@ static void score_json(cli_json *json, const lapse_time_score *score)
         cli_json_number(json, "nll_high", score->nll_high, 9);
     }
     cli_json_number(json, "mae", score->mae, 9);
+    cli_json_number(json, "rmse", score->rmse, 9);
     cli_json_number(json, "crps", score->crps, 9);
     for (int c = 0; c < LAPSE_COVERAGE_COUNT; c++)
         cli_json_number(json, keys[c], score->coverage[c], 9);

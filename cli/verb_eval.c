@@ -1,7 +1,9 @@
 /* verb_eval.c: `lapse eval`: metrics of a model on a split of a dataset. The model file stores the split. */
 #include <limits.h>
+#include <math.h>
 #include <stdlib.h>
 
+#include "answers.h"
 #include "events.h"
 #include "known.h"
 #include "rank_table.h"
@@ -114,12 +116,22 @@ static int evaluate_returns(eval_settings *s, const lapse_model *model, const la
                             const cli_call *call)
 {
     cli_horizons horizons;
+    double longest = 0;
     lapse_return_scores scores;
     lapse_error error;
     if (cli_horizons_parse(&horizons, s->within, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--within %s: %s", s->within, error.message);
-    if (s->now && lapse_time_parse_zone(s->now, s->columns.import.timezone, &s->returns.now, &error) != LAPSE_OK)
+    cli_now now;
+    if (s->now && cli_now_parse(&now, s->now, s->columns.import.timezone, &error) != LAPSE_OK)
         return cli_usage(call->verb, "--now %s: %s", s->now, error.message);
+    if (s->now && (now.type == CLI_NOW_CALL || now.type == CLI_NOW_LAST))
+        return cli_usage(call->verb, "--now %s leaves no later events to score against: use end, or a time", s->now);
+    if (s->now) { /* the last time after which everything up to the longest horizon is known */
+        s->returns.now = cli_now_time(&now, dataset);
+        for (int h = 0; now.type == CLI_NOW_END && h < horizons.count; h++)
+            longest = fmax(longest, horizons.seconds[h]);
+        s->returns.now -= longest;
+    }
     s->returns.horizons = horizons.seconds;
     s->returns.horizon_count = horizons.count;
     s->returns.split = s->evaluate.split;
@@ -156,7 +168,7 @@ static int run(void *settings, const cli_call *call)
     if (result == CLI_DONE && s->within)
         result = evaluate_returns(s, model, dataset, call);
     else if (result == CLI_DONE && lapse_model_predicts_time(model) &&
-        lapse_time_evaluate(model, dataset, &s->evaluate, &times, &error) != LAPSE_OK)
+             lapse_time_evaluate(model, dataset, &s->evaluate, &times, &error) != LAPSE_OK)
         result = cli_error(&error);
     if (result == CLI_DONE && !s->within)
         result = cli_is_recommender(model) ? evaluate_ranks(s, model, dataset, &times, call)
@@ -214,8 +226,9 @@ static const cli_option options[] = {
      "number of events, beside a constant, a logistic regression on recency, frequency and age, and BG/NBD; instead of the "
      "scores of the next event", .unset = "none"},
     {.name = "now", .type = CLI_TEXT, .offset = offsetof(eval_settings, now), .placeholder = "TIME",
-     .help = "--within: time up to which histories are known; what they did later is held out",
-     .unset = "the longest --within before the end of the data; where the split divides sequences at a time, that time"},
+     .help = "--within: time up to which histories are known; what they did later is held out: a time, or end, the longest "
+             "--within before the end of the data",
+     .unset = "end; where the split divides sequences at a time, that time"},
     {.name = "samples", .type = CLI_COUNT, .offset = offsetof(eval_settings, returns.samples), .placeholder = "N",
      .help = "--within: futures of each history, for the expected number of events"},
     {.name = "bootstrap", .type = CLI_WHOLE, .offset = offsetof(eval_settings, evaluate.bootstrap), .placeholder = "N",

@@ -274,6 +274,7 @@ typedef struct lapse_time_score {
                                             * "gap-histogram"; or "law" */
     double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
     double mae;                            /* mean absolute error of the median */
+    double rmse;                           /* root of the mean square error of the mean */
     double crps;                           /* mean continuous ranked probability score */
     double coverage[LAPSE_COVERAGE_COUNT]; /* fraction of events in the central intervals */
     double pit_distance; /* largest distance of the distribution of the probability integral transform from uniform */

@@ -43,6 +43,13 @@ def epoch_row(epoch: Any) -> Dict[str, Any]:
     return row
 
 
+def _now_of(dataset: Dataset, now: Optional[Time]) -> float:
+    """The time that `now` means, in unix seconds; NaN: each history's last event."""
+    if isinstance(now, str) and now == "end":
+        return float(dataset.times.max())
+    return fixed_time("now", None if isinstance(now, str) and now == "last" else now)
+
+
 def _report_unanswered(without: np.ndarray) -> None:
     """Warns of histories without an event that the model knows, which have no row; an error if there are no others."""
     if without.size and without.all():
@@ -418,8 +425,8 @@ class Model:
     def evaluate_times(self, data: Events, split: str = "test", bootstrap: int = 0, threads: int = 0) -> Table:
         """Scores of the predicted times of the next event, of the model (trained with when=True) and of baselines.
 
-        Columns: name, unit, nll (nats per event, for times in this unit), mae, crps, coverage_50, coverage_80,
-        coverage_95, pit_distance.
+        Columns: name, unit, nll (nats per event, for times in this unit), mae, rmse, crps, coverage_50, coverage_80,
+        coverage_95, pit_distance. mae is the error of the median, rmse that of the mean.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> len(timed.evaluate_times(data)["nll"]) > 1
@@ -431,10 +438,40 @@ class Model:
         rows = [scores.scores[i] for i in range(scores.count)]
         table = {"name": Names(np.arange(len(rows)), [text(row.name) for row in rows]),
                  "unit": Names(np.zeros(len(rows), np.int64), [text(scores.unit_name)])}
-        table.update({name: np.array([getattr(row, name) for row in rows]) for name in ("nll", "mae", "crps")})
+        table.update({name: np.array([getattr(row, name) for row in rows]) for name in ("nll", "mae", "rmse", "crps")})
         for i, level in enumerate((50, 80, 95)):
             table[f"coverage_{level}"] = np.array([row.coverage[i] for row in rows])
         table["pit_distance"] = np.array([row.pit_distance for row in rows])
+        return Table(table)
+
+    def evaluate_returns(self, data: Events, within: Union[Duration, Sequence[Duration]] = "7d", now: Optional[Time] = None,
+                         split: str = "test", bootstrap: int = 0, threads: int = 0) -> Table:
+        """Scores of the chances that histories go on within each duration after `now`, on what they did later (model with
+        when=True), beside a constant, a logistic regression and BG/NBD.
+
+        Histories are known up to `now`: "end" is the longest duration of `within` before the end of the data, and so is None,
+        unless the split divides sequences at a time: then it is that time. Columns: within, name, cases, returned (histories
+        that came back), brier, brier_low, brier_high (with bootstrap), log_loss, mean_chance.
+
+        >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
+        >>> len(timed.evaluate_returns(data, within=["1h", "1d"], split="all")["name"])
+        8
+        """
+        dataset, keeper, scores = self._histories(data), Keeper(), ffi.new("lapse_return_scores *")
+        options = fill(keeper, "lapse_return_options", dict(split=split, bootstrap=bootstrap, threads=threads, samples=0))
+        within = time_list("within", within)
+        horizons = np.array([duration("within", length) for length in within], np.float64)
+        options.horizons, options.horizon_count = ffi.from_buffer("double[]", horizons), len(horizons)
+        options.now = _now_of(dataset, now) - (max(horizons, default=0.0) if now == "end" else 0.0)
+        call(lib.lapse_return_evaluate, self._handle, dataset._handle, options, scores)
+        rows = [(i, scores.horizons[i], scores.horizons[i].scores[k]) for i in range(len(horizons)) for k in range(4)]
+        table: Dict[str, Any] = {"within": Names(np.array([i for i, _, _ in rows]), [str(length) for length in within]),
+                                 "name": Names(np.arange(len(rows)), [text(row.name) for _, _, row in rows]),
+                                 "cases": np.full(len(rows), scores.cases),
+                                 "returned": np.array([horizon.returned for _, horizon, _ in rows])}
+        for column in ("brier", "brier_low", "brier_high", "log_loss"):
+            table[column] = np.array([getattr(row, column) for _, _, row in rows])
+        table["mean_chance"] = np.array([row.mean for _, _, row in rows])
         return Table(table)
 
     def when(self, histories: Events, within: Union[Duration, Sequence[Duration]] = (), now: Optional[Time] = None,
@@ -445,7 +482,8 @@ class Model:
         Columns: sequence, start (the time that answers count from: now, or the last event), a time for each of the
         `probabilities` ("q0.5" is the median; missing where the event never comes), the mean of the time if the history
         goes on, the probability that it does ("alive"), and for each duration of `within` the probability that the next
-        event comes within that time after the start ("within 7d"). Nothing has happened since the last event up to `now`.
+        event comes within that time after the start ("within 7d"). Nothing has happened since the last event up to `now`:
+        a time, "now", "end" (of the newest event in `histories`), "last" or None (each history's last event).
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
         >>> timed.when(data, within=["7d"]).column_names
@@ -457,7 +495,7 @@ class Model:
         within = time_list("within", within)
         horizons = np.array([duration("within", length) for length in within], np.float64)
         lib.lapse_when_options_default(options)
-        options.now = fixed_time("now", now)
+        options.now = _now_of(dataset, now)
         options.probabilities, options.probability_count = ffi.from_buffer("double[]", levels), len(levels)
         options.horizons, options.horizon_count = ffi.from_buffer("double[]", horizons), len(horizons)
         options.skip_unknown = flag("skip_unknown", skip_unknown)
@@ -482,7 +520,7 @@ class Model:
         """The events of every history until a horizon, from futures drawn event by event (model with when=True).
 
         Columns: sequence, event, expected (number of events of this type), any (probability of at least one); a row for
-        each history and event type. A forecast that needs more than `max_events` drawn events by its estimate is an error
+        each history and event type. `now` is as in `when`. A forecast that needs more than `max_events` drawn events by its estimate is an error
         (0: no limit); one that reaches them all the same warns, and has no rows of the histories that are left.
 
         >>> timed = lapse.train(data, when=True, epochs=1, progress=False)
@@ -493,7 +531,7 @@ class Model:
         made = ffi.new("lapse_forecasts *")
         options = fill(Keeper(), "lapse_forecast_options", dict(
             horizon=horizon, samples=samples, seed=seed, skip_unknown=skip_unknown, threads=threads, max_events=max_events))
-        options.now = fixed_time("now", now)
+        options.now = _now_of(dataset, now)
         interrupts: List[BaseException] = []
         callback = ffi.callback("lapse_on_forecast", lambda progress, context: not interrupts, error=False,
                                 onerror=lambda kind, error, trace: interrupts.append(error))

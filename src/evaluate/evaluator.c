@@ -364,7 +364,7 @@ static void score_times(void *context, int window, int worker)
             time->batch[a] = (lp_time_case){.nll = -lp_next_time_log_survival(&law, targets->end - times[event - 1])};
         else
             time->batch[a] = lp_time_case_of(&law, batch->sequence[window], event, times[event] - times[event - 1],
-                                             time->floor, time->whole);
+                                             time->floor, time->whole ? evaluator->model->config.when_span : 0);
     }
 }
 

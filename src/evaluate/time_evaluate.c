@@ -28,7 +28,7 @@ static lapse_status score_baselines(const lp_evaluator *evaluator, const uint8_t
         lapse_time_score *score = &scores->scores[scores->count];
         status =
             lp_time_baseline_score(lp_time_baselines[b], evaluator->targets.dataset, split, scores->floor,
-                                   evaluator->time.cases, evaluator->case_count, evaluator->threads, scored, error);
+                                   evaluator->model->config.when_span, evaluator->time.cases, evaluator->case_count, evaluator->threads, scored, error);
         if (status == LAPSE_OK)
             status = lp_time_score_make(scored, evaluator->case_count, scores->unit, bootstrap, score, error);
         score->name = lp_time_baseline_name(lp_time_baselines[b]);

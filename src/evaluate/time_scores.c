@@ -17,16 +17,17 @@ double lp_time_pit(const lp_next_time *law, double gap, double floor)
 }
 
 lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t event, double gap, double floor,
-                             bool whole)
+                             double span)
 {
     double t = fmax(gap, floor);
     lp_time_case one = {.sequence = sequence, .event = event, .gap = gap, .nll = -lp_next_time_log_density(law, t)};
-    if (!whole)
+    if (!(span > 0))
         return one;
     double comes = 1 - lp_next_time_never(law);
     one.pit = lp_time_pit(law, gap, floor);
     LP_ASSERT(!(one.pit < 0 || one.pit > 1));
     one.median = lp_next_time_quantile(law, 0.5 * comes);
+    one.mean = lp_next_time_mean(law, span);
     one.crps = lp_next_time_crps(law, t);
     return one;
 }
@@ -91,7 +92,7 @@ lapse_status lp_time_score_make(const lp_time_case *cases, int64_t count, double
                                 lapse_time_score *score, lapse_error *error)
 {
     static const double levels[LAPSE_COVERAGE_COUNT] = {0.5, 0.8, 0.95};
-    double nll = 0, error_sum = 0, crps = 0;
+    double nll = 0, error_sum = 0, squares = 0, crps = 0;
     double *pit = lp_alloc((size_t)count, sizeof *pit);
     if (!pit)
         return lp_fail_memory(error, "the scores", (size_t)count * sizeof *pit);
@@ -100,6 +101,7 @@ lapse_status lp_time_score_make(const lp_time_case *cases, int64_t count, double
         const lp_time_case *one = &cases[i];
         nll += one->nll;
         error_sum += fabs(one->median - one->gap);
+        squares += (one->mean - one->gap) * (one->mean - one->gap);
         crps += one->crps;
         pit[i] = one->pit;
         for (int c = 0; c < LAPSE_COVERAGE_COUNT; c++)
@@ -107,6 +109,7 @@ lapse_status lp_time_score_make(const lp_time_case *cases, int64_t count, double
     }
     score->nll = nll / (double)count - log(unit);
     score->mae = error_sum / (double)count / unit;
+    score->rmse = sqrt(squares / (double)count) / unit;
     score->crps = crps / (double)count / unit;
     for (int c = 0; c < LAPSE_COVERAGE_COUNT; c++)
         score->coverage[c] = (double)covered[c] / (double)count;
@@ -142,7 +145,7 @@ typedef struct scoring {
     const lapse_dataset *dataset;
     const gap_sums *sums; /* row 0: all types; row 1 + k: type k */
     const gap_histogram *histogram;
-    double floor;
+    double floor, span;
     const lp_time_case *cases;
     int64_t count;
     lp_time_case *scored;
@@ -155,7 +158,7 @@ struct lp_time_baseline {
 
 static lp_time_case score_law(const scoring *s, const lp_time_case *one, lp_next_time law)
 {
-    return lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, true);
+    return lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, s->span);
 }
 
 static lp_time_case score_exponential(const scoring *s, const lp_time_case *one)
@@ -294,15 +297,15 @@ static void score_task(void *context, int task, int worker)
 }
 
 lapse_status lp_time_baseline_score(const lp_time_baseline *baseline, const lapse_dataset *dataset,
-                                    const uint8_t *split, double floor, const lp_time_case *cases, int64_t count,
-                                    int threads, lp_time_case *scored, lapse_error *error)
+                                    const uint8_t *split, double floor, double span, const lp_time_case *cases,
+                                    int64_t count, int threads, lp_time_case *scored, lapse_error *error)
 {
     size_t size = ((size_t)dataset->types.count + 1) * sizeof(gap_sums);
     statistics found = {dataset, split, floor, lp_alloc(size, 1), lp_alloc(1, sizeof(gap_histogram))};
     lapse_status status = LAPSE_OK;
     if (found.sums && found.histogram) {
         fit(&found);
-        scoring s = {baseline, dataset, found.sums, found.histogram, floor, cases, count, scored};
+        scoring s = {baseline, dataset, found.sums, found.histogram, floor, span, cases, count, scored};
         lp_threads_run(threads, TASKS, score_task, &s);
     } else
         status = lp_fail_memory(error, "the baselines", size + sizeof(gap_histogram));

@@ -13,16 +13,16 @@ typedef struct lp_time_case {
     double gap;              /* seconds since the event before it */
     double nll;              /* negative log of the density per second */
     double pit;              /* cdf at the gap, given that the event comes */
-    double median;           /* seconds */
+    double median, mean;     /* seconds; the mean if it comes within the span */
     double crps;             /* seconds */
 } lp_time_case;
 
 /* The probability integral transform: the cdf at a gap, which counts as the floor where it is below, given that the event comes. */
 double lp_time_pit(const lp_next_time *law, double gap, double floor);
 
-/* Scores a law from the last event on; a gap below the floor counts as the floor. whole: all members, otherwise nll alone. */
+/* Scores a law from the last event on; a gap below the floor counts as the floor. span: seconds for the mean; 0: nll alone. */
 lp_time_case lp_time_case_of(const lp_next_time *law, int64_t sequence, int64_t event, double gap, double floor,
-                             bool whole);
+                             double span);
 
 /* Fills *score from cases, of which those of one sequence are consecutive; times in units of `unit` seconds. */
 lapse_status lp_time_score_make(const lp_time_case *cases, int64_t count, double unit, int bootstrap,
@@ -37,8 +37,8 @@ const char *lp_time_baseline_name(const lp_time_baseline *baseline);
 
 /* Fits a baseline to the training split and scores it on the events of the cases, into `scored`. */
 lapse_status lp_time_baseline_score(const lp_time_baseline *baseline, const lapse_dataset *dataset,
-                                    const uint8_t *split, double floor, const lp_time_case *cases, int64_t count,
-                                    int threads, lp_time_case *scored, lapse_error *error);
+                                    const uint8_t *split, double floor, double span, const lp_time_case *cases,
+                                    int64_t count, int threads, lp_time_case *scored, lapse_error *error);
 
 /* The unit that times of these cases are told in: the longest of second, minute, hour and day that is not longer than the geometric mean
  * of their gaps. */

@@ -29,7 +29,7 @@ typedef struct scoring {
     const lapse_simulation *simulation;
     const lapse_dataset *dataset;
     const int64_t *event; /* of each of the dataset's events: the same event of the simulation */
-    double floor;
+    double floor, span;
     lp_time_case *cases;
     int64_t count;
 } scoring;
@@ -44,7 +44,7 @@ static void score_task(void *context, int task, int worker)
         int64_t user = lp_law_user(s->simulation, s->dataset, one->sequence);
         position at = {s->simulation, user, s->event[one->event] - s->simulation->start[user]};
         lp_next_time law = lp_next_time_function(next_time, &at);
-        *one = lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, true);
+        *one = lp_time_case_of(&law, one->sequence, one->event, one->gap, s->floor, s->span);
     }
 }
 
@@ -105,6 +105,17 @@ static lapse_status time_evaluate(lp_evaluator *evaluator, scoring *s, int boots
     return status;
 }
 
+/* Seconds from the first event to the last one. */
+static double span_of(const lapse_dataset *dataset)
+{
+    double first = INFINITY, last = -INFINITY;
+    for (int64_t i = 0; i < dataset->event_count; i++) {
+        first = fmin(first, dataset->time[i]);
+        last = fmax(last, dataset->time[i]);
+    }
+    return last - first;
+}
+
 lapse_status lapse_simulation_time_evaluate(const lapse_simulation *simulation, const lapse_model *model,
                                             const lapse_dataset *dataset, const lapse_evaluate_options *options,
                                             lapse_time_scores *scores, lapse_error *error)
@@ -126,10 +137,10 @@ lapse_status lapse_simulation_time_evaluate(const lapse_simulation *simulation, 
     LP_TRY(lp_evaluator_split(model, dataset, options->split, events, &split, &wanted, error));
     const lapse_model *times = lp_model_of_times(model);
     lp_evaluator evaluator = {0};
-    lapse_status status =
-        lp_evaluator_init(&evaluator, lp_backend_find("cpu"), times ? times : model, dataset, split, wanted,
-                                            threads, error);
-    scoring s = {.simulation = simulation, .dataset = dataset, .floor = model->config.when_floor};
+    lapse_status status = lp_evaluator_init(&evaluator, lp_backend_find("cpu"), times ? times : model, dataset, split,
+                                            wanted, threads, error);
+    scoring s = {
+        .simulation = simulation, .dataset = dataset, .floor = model->config.when_floor, .span = span_of(dataset)};
     if (status == LAPSE_OK && !model->config.when && wanted != LP_SPLIT_COUNT)
         status = lp_when_floor(dataset, split, &s.floor, error);
     if (status == LAPSE_OK)

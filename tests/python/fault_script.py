@@ -68,6 +68,7 @@ CALLS = {
     "forecast": lambda: model.forecast(data, horizon="1d", samples=5)["expected"].tolist(),
     "evaluate": lambda: dict(model.evaluate(data, bootstrap=10)),
     "evaluate_times": lambda: model.evaluate_times(data)["nll"].tolist(),
+    "evaluate_returns": lambda: model.evaluate_returns(data, within="1h", split="all")["brier"].tolist(),
     "session": session,
     "kernel": lambda: model.kernel(["1h", "1d"]).tolist(),
 }

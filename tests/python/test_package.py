@@ -467,7 +467,13 @@ def test_models_tell_when_the_next_event_comes():
     made = model.forecast(shop(), horizon="3d", samples=20, threads=1)
     again = model.forecast(shop(), horizon="3d", samples=20, threads=2)
     assert (np.asarray(made["expected"]) == np.asarray(again["expected"])).all()
-    assert np.asarray(model.evaluate_times(shop())["nll"]).shape == (4,)
+    assert np.asarray(model.evaluate_times(shop())["nll"]).shape == (5,)
+    assert (np.asarray(model.evaluate_times(shop())["rmse"]) > 0).all()
+    scores = model.evaluate_returns(shop(), within=["1h", "1d"], now="end", split="all")
+    assert np.asarray(scores["brier"]).shape == (8,) and list(scores["within"]) == ["1h"] * 4 + ["1d"] * 4
+    assert (np.asarray(scores["returned"])[:4] <= np.asarray(scores["returned"])[4:]).all()
+    ends = model.when(shop(), now="end")["start"]
+    assert len(set(np.asarray(ends).tolist())) == 1 and (model.when(shop(), now="last")["start"] == table["start"]).all()
     raises(lapse.UsageError, small_model().when, shop())
 
 

@@ -602,7 +602,7 @@ static void histogram_sees_the_gap_before(void **state)
     for (; lp_time_baselines[baselines]; baselines++) {
         nll[baselines] = 0;
         assert_int_equal(
-            lp_time_baseline_score(lp_time_baselines[baselines], dataset, split, 1, cases, count, 2, scored, NULL),
+            lp_time_baseline_score(lp_time_baselines[baselines], dataset, split, 1, 1e6, cases, count, 2, scored, NULL),
             LAPSE_OK);
         for (int64_t c = 0; c < count; c++)
             nll[baselines] += scored[c].nll / (double)count;

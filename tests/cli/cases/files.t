@@ -37,7 +37,7 @@ $ ln -s nowhere dangling; lapse train d.lapse -o m3.st --checkpoint dangling $(c
 
 # A checkpoint of an earlier run is replaced, with a note; it stays if this run saves none.
 $ lapse train d.lapse -o s.st --epochs 1000000 --patience 1000000 --dims 4 --threads 1 2>log & \
-  for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; cp s.st.checkpoint kept; ls s.st*
+  for i in $(seq 600); do grep -qs 'epoch 1/' log && break; sleep 0.05; done; kill -INT $!; wait $!; cp s.st.checkpoint kept; ls s.st*
 | s.st
 | s.st.checkpoint
 $ lapse train d.lapse -o s.st $(cat small) 2>&1 >/dev/null | grep '^lapse:'; cmp s.st.checkpoint kept

@@ -368,9 +368,10 @@ $ lapse eval -h
 |                             and BG/NBD; instead of the scores of the next event
 |                             (default: none)
 |   --now TIME                --within: time up to which histories are known; what
-|                             they did later is held out (default: the longest
-|                             --within before the end of the data; where the split
-|                             divides sequences at a time, that time)
+|                             they did later is held out: a time, or end, the
+|                             longest --within before the end of the data
+|                             (default: end; where the split divides sequences at
+|                             a time, that time)
 |   --samples N               --within: futures of each history, for the expected
 |                             number of events (default: 20)
 |   --bootstrap N             bootstrap resamples of the sequences for the 95 %
@@ -496,7 +497,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
 | 99
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 58a59,108
+| 59a60,109
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -547,7 +548,7 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 64,65d113
+| 65,66d114
 | < 
 | < `lapse eval --help all` shows every option, 18 more.
 = 1

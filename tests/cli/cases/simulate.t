@@ -137,8 +137,8 @@ $ lapse simulate --sequences 60 --seed 2 -o shop60.csv >/dev/null; lapse import 
 $ lapse train shop60.lapse -o when.safetensors --task classify --when --when-components 2 --epochs 1 --dims 4 --context 8 --periods 2 --harmonics 1 --no-eval --checkpoint none >/dev/null 2>&1
 $ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 2>/dev/null | sed -n '/^next time/,$p' | sed -E 's/[-+]?[0-9]+\.[0-9]+( %)?/N/g'
 | next time    test: 241 events; NLL in nats per event, with times in hours
-|         NLL  MAE of median   CRPS  within 50 %  within 80 %  within 95 %  PIT distance
-| law  N          N  N       N       N       N        N
+|         NLL  MAE of median  RMSE of mean   CRPS  within 50 %  within 80 %  within 95 %  PIT distance
+| law  N          N         N  N       N       N       N        N
 |
 | forecast     events within 7d of the last event: N by the law, N by the model (N); means over 5 futures of 60 sequences
 $ lapse simulate --sequences 60 --seed 2 -o /dev/null --score when.safetensors --data shop60.lapse --horizon 7d --samples 5 --json 2>/dev/null | sed -n '/"forecast"/,/}/p' | sed -E 's/(_events": )[0-9.]+/\1N/'

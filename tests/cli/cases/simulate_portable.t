@@ -73,6 +73,7 @@ $ lapse simulate --preset shop --sequences 30 --days 60 --seed 3 -o /dev/null --
 |         "nll_low": 5.30265474,
 |         "nll_high": 11.558373,
 |         "mae": 3004.07823,
+|         "rmse": 7552.49381,
 |         "crps": 2322.01275,
 |         "coverage_50": 0.563636364,
 |         "coverage_80": 0.890909091,
@@ -91,8 +92,8 @@ $ lapse simulate --preset shop --sequences 30 --days 60 --seed 3 -o /dev/null --
 | macro-F1     0.6745
 |
 | next time    test: 55 events; NLL in nats per event, with times in minutes
-|         NLL  MAE of median  CRPS  within 50 %  within 80 %  within 95 %  PIT distance
-| law  5.9043           3004  2322       56.4 %       89.1 %       94.5 %        0.1569
+|         NLL  MAE of median  RMSE of mean  CRPS  within 50 %  within 80 %  within 95 %  PIT distance
+| law  5.9043           3004          7552  2322       56.4 %       89.1 %       94.5 %        0.1569
 |
 | forecast     events within 7d of the last event: 4.8276 by the law, 12.2586 by the model (+153.93 %); means over 20 futures of 29 sequences
 ! wrote      491 events to /dev/null in N s
@@ -125,6 +126,7 @@ $ lapse simulate --preset shop --sequences 30 --days 60 --seed 3 -o /dev/null --
 |         "nll_low": 5.30265474,
 |         "nll_high": 11.558373,
 |         "mae": 3004.07823,
+|         "rmse": 7552.49381,
 |         "crps": 2322.01275,
 |         "coverage_50": 0.563636364,
 |         "coverage_80": 0.890909091,

@@ -158,7 +158,7 @@ $ for encoding in bochner-invcdf bochner-normal random none; do lapse train even
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
-  for i in $(seq 600); do grep -qs 'epoch 2/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
+  for i in $(seq 600); do grep -qs 'epoch 1/' log && break; sleep 0.05; done; kill -INT $!; wait $!; echo "exit $?"; \
   grep '^lapse:' log | sed -E 's/epoch [0-9]+/epoch N/g; s/log-loss [0-9.]+/log-loss N/'; ls stopped*; \
   lapse info stopped.safetensors | head -1
 | exit 130
@@ -168,7 +168,7 @@ $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 10
 | stopped.safetensors.checkpoint
 | file      stopped.safetensors (model)
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 --checkpoint none 2>log2 & \
-  for i in $(seq 600); do grep -qs 'epoch 2/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
+  for i in $(seq 600); do grep -qs 'epoch 1/' log2 && break; sleep 0.05; done; kill -TERM $!; wait $!; echo "exit $?"; \
   tail -1 log2
 | exit 130
 | lapse: it cannot be resumed, because checkpoints are disabled
@@ -282,7 +282,7 @@ $ lapse train events.lapse -o m.safetensors --epochs 3 --dims 8 --batch 4 --no-e
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --batch 4 --no-eval --log log.jsonl 2>/dev/null >&2; wc -l <log.jsonl
 | 2
 $ lapse train events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log & \
-  for i in $(seq 600); do grep -qs 'epoch 3/' log && break; sleep 0.05; done; kill -INT $!; wait $!; \
+  for i in $(seq 600); do grep -qs '"epoch": 3,' log.jsonl && break; sleep 0.05; done; kill -INT $!; wait $!; \
   printf '{"epoch": 9999' >>log.jsonl; lapse train --resume events.lapse -o stopped.safetensors --epochs 100000 --patience 100000 --dims 8 --log log.jsonl 2>log2 & \
   n=$(wc -l <log.jsonl); for i in $(seq 600); do [ $(wc -l <log.jsonl) -gt $((n + 2)) ] && break; sleep 0.05; done; kill -INT $!; wait $!; \
   sed -E 's/^\{"epoch": ([0-9]+),.*\}$/\1/' log.jsonl | awk '$1 != NR' | wc -l; rm stopped* log log2

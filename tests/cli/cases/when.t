@@ -15,12 +15,12 @@ $ lapse info m.safetensors --json | grep -c '"when.mean"'
 | 1
 $ lapse eval m.safetensors events.lapse --bootstrap 0 | sed -n '/^next time/,$p' | sed -E 's/ +[0-9.]+( %)?/ N/g'
 | next time    test: N events; NLL in nats per event, with times in minutes
-|                     NLL  MAE of median   CRPS  within N  within N  within N  PIT distance
-| attention N N N N N N N
-| exponential N N N N N N N
-| log-normal N N N N N N N
-| log-normal-type N N N N N N N
-| gap-histogram N N N N N N N
+|                     NLL  MAE of median  RMSE of mean   CRPS  within N  within N  within N  PIT distance
+| attention N N N N N N N N
+| exponential N N N N N N N N
+| log-normal N N N N N N N N
+| log-normal-type N N N N N N N N
+| gap-histogram N N N N N N N N
 $ lapse eval m.safetensors events.lapse --bootstrap 0 --json | sed -n '/"time"/,/"scores"/p' | sed -E 's/: [0-9.e-]+/: N/'
 |   "time": {
 |     "unit": "minute",
@@ -231,10 +231,31 @@ $ lapse train events.lapse -o n.safetensors --select joint-loss
 # A run that is killed goes on where it was, in either network.
 $ options="--when --dims 8 --context 16 --periods 4 --harmonics 2 --batch 2 --epochs 30 --patience 30 --seed 3 --threads 1 --no-eval --checkpoint-every 0s"; \
   lapse train events.lapse -o whole.safetensors $options >/dev/null 2>&1; \
-  for line in '^epoch 3/' '^times: epoch 3/'; do \
+  for line in '^epoch 8/' '^times: epoch 8/'; do \
     lapse train events.lapse -o part.safetensors $options >/dev/null 2>log & \
     for i in $(seq 1000); do grep -qs "$line" log && break; sleep 0.01; done; kill -KILL $!; wait $! 2>/dev/null; \
     ls part.safetensors.checkpoint; lapse train events.lapse -o part.safetensors --resume $options >/dev/null 2>&1; \
     cmp whole.safetensors part.safetensors && rm part.safetensors; done
 | part.safetensors.checkpoint
 | part.safetensors.checkpoint
+# One meaning of --now and of the two names of a horizon.
+$ for now in end 2026-01-02; do lapse eval m.safetensors events.lapse --within 1d --now $now --split all --samples 0 --bootstrap 0 | head -1; done
+| returns      all: 12 histories as of 2026-01-04T13:18:00Z; what they did later is held out
+| returns      all: 12 histories as of 2026-01-02T00:00:00Z; what they did later is held out
+$ lapse eval m.safetensors events.lapse --within 1d --now last
+! lapse: --now last leaves no later events to score against: use end, or a time
+! lapse: see `lapse eval --help`
+= 2
+$ lapse forecast m.safetensors history.csv --within 1d --samples 2 --top 1 --csv | cmp - <(lapse forecast m.safetensors history.csv --horizon 1d --samples 2 --top 1 --csv)
+$ lapse predict m.safetensors history.csv --when --horizon 1d --csv | head -1
+| sequence,from,p10,p50,p90,p10_days,p50_days,p90_days,mean_days,alive,within_1d
+# Without a terminal there is a line for each quarter of the epochs.
+$ lapse train events.lapse -o q.safetensors --when --epochs 9 --dims 4 --context 4 --periods 2 --threads 1 --checkpoint none --no-eval 2>&1 >/dev/null | grep -o '.*epoch [0-9]*/9'
+| epoch 3/9
+| epoch 5/9
+| epoch 7/9
+| epoch 9/9
+| times: epoch 3/9
+| times: epoch 5/9
+| times: epoch 7/9
+| times: epoch 9/9
