@@ -93,19 +93,10 @@ $ lapse train events.lapse -o left.safetensors --split-by coin
 ! lapse: --split-by takes one of column, sequence, leave-one-out, time, session, not 'coin'
 ! lapse: see `lapse train --help`
 = 2
-$ rm left.safetensors*; ls
-| bad.csv
-| events.csv
+$ rm left.safetensors*; ls | grep -v '\.csv$\|\.json$\|\.txt$\|\.sh$'
 | events.lapse
-| fields.csv
-| fields_history.csv
-| history.csv
 | majority.safetensors
 | markov.safetensors
-| plan.json
-| renamed.csv
-| repeats.csv
-| strange.csv
 
 # Attention: the form of the output. Numbers that depend on the machine's arithmetic are replaced by N.
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
