@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import re
 import tempfile
@@ -13,8 +14,8 @@ import numpy as np
 from . import _c
 from ._c import NULL, Keeper, call, cards, encode, ffi, lib, text
 from ._table import Names, Table, Times, typed
-from ._values import (Duration, Id, Path, Time, duration, fill, fixed_time, flag, id_text, integer, moment, number, path_text, set_integer,
-                      time_list)
+from ._values import (Duration, Id, Path, Time, duration, fill, fixed_time, flag, id_text, integer, members, moment, number, path_text,
+                      set_integer, time_list)
 from ._values import Times as TimesLike
 from .dataset import FIELD_TYPES, Dataset, Events, _view, dataset_of, names_of
 
@@ -326,6 +327,10 @@ class Model:
         if isinstance(data, Dataset) or (isinstance(data, (str, os.PathLike)) and str(os.fspath(data)).endswith(".lapse")):
             return dataset_of(data)
         known, given = self.properties, dict(columns or {})
+        for name in set(given) - {*members("lapse_import_options"), "fields"}:
+            similar = difflib.get_close_matches(name, ("at", "top", "unseen", "target", "threads", "within", "now", "horizon", "samples"), 1)
+            if similar:
+                raise _c.UsageError(f"there is no argument '{name}': did you mean {similar[0]}?", option=name)
         for role in ("sequence", "time", "event"):
             given[role] = given.get(role) or known.get(f"column.{role}")
         if isinstance(given["event"], str):

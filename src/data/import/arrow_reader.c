@@ -175,7 +175,7 @@ static bool check_names(lp_arrow_reader *reader, int64_t index, int used, const 
         else if (reader->check[i] == LP_ARROW_EMPTY)
             bad_row(reader, batch, i, column, "the name of the %s is empty", role);
         else
-            bad_row(reader, batch, i, column, "the %s is not valid UTF-8 text", role);
+            bad_row(reader, batch, i, column, "the %s is not UTF-8 text, or contains a NUL character", role);
     }
     return true;
 }
