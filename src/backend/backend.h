@@ -9,6 +9,7 @@
 #define LP_BACKEND_H
 
 #include "backend/adam.h"
+#include "backend/rank_counts.h"
 #include "graph/plan.h"
 
 #include <string.h>
@@ -190,6 +191,8 @@ typedef struct lp_backend {
     /* Fills the levels of every node of a graph; false: out of memory. NULL: nodes run in their order. */
     bool (*schedule)(void *context, const lp_graph *graph, lp_schedule_level *levels);
     int reuse_delay; /* levels before freed bytes of the work buffer are reused: lp_plan_make_at */
+    /* Counts what the ranks of cases follow from. NULL on host backends, which rank by the kernels that follow. */
+    void (*count_ranks)(void *context, const lp_rank_job *job);
     /* Ranking kernels. NULL: the backend has none (lp_backend_ranking). */
     const lp_ranking_kernels *(*ranking)(void *context);
     bool host; /* device memory is host memory, and every call is synchronous */

@@ -218,14 +218,6 @@ void lp_worker_start(lp_worker *worker, void (*work)(void *context), void *conte
     pthread_mutex_unlock(&worker->lock);
 }
 
-bool lp_worker_busy(lp_worker *worker)
-{
-    pthread_mutex_lock(&worker->lock);
-    bool busy = worker->work != NULL;
-    pthread_mutex_unlock(&worker->lock);
-    return busy;
-}
-
 void lp_worker_wait(lp_worker *worker)
 {
     pthread_mutex_lock(&worker->lock);

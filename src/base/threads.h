@@ -20,8 +20,6 @@ lp_worker *lp_worker_new(void);
 void lp_worker_free(lp_worker *worker);
 /* Starts work; the worker must be idle. */
 void lp_worker_start(lp_worker *worker, void (*work)(void *context), void *context);
-/* Whether work is under way. */
-bool lp_worker_busy(lp_worker *worker);
 /* Returns when the worker is idle. */
 void lp_worker_wait(lp_worker *worker);
 

@@ -14,8 +14,8 @@
  * wait less for each other. A device needs larger batches: DEVICE_TOKENS tokens, at most DEVICE_WINDOWS windows. */
 enum { BATCH_WINDOWS = 64, RANKED_WINDOWS = 256, SHARD_WINDOWS = 4, DEVICE_TOKENS = 1 << 16, DEVICE_WINDOWS = 1024 };
 
-/* A device is waited for after so many batches, if it can copy their states to pinned memory, of at most so many bytes. */
-enum { SYNC_BATCHES = 4, MAX_PINNED = 1 << 28 };
+/* A device copies states to pinned memory, of at most so many bytes, and is waited for after the last batch. */
+enum { MAX_PINNED = 1 << 28 };
 
 /* A window has few targets if the mean over all windows is at most this (nn/attention_block.h). */
 enum { FEW_TARGETS = 8 };
@@ -38,20 +38,14 @@ static int samples(const lp_evaluator *evaluator)
 static lapse_status make_states(lp_evaluator *evaluator, lapse_error *error)
 {
     const lp_model_config *config = &evaluator->model->config;
-    size_t dims = (size_t)lp_model_state_dims(config), cases = (size_t)evaluator->windows.targets, items = (size_t)config->event_types;
+    size_t dims = (size_t)lp_model_state_dims(config), cases = (size_t)evaluator->windows.targets;
     const lp_backend *backend = evaluator->backend;
     size_t size = cases * dims * sizeof *evaluator->states;
     evaluator->direct = !backend->host && lp_network_samples(&evaluator->model->network) == 1 &&
                         !lp_network_time(&evaluator->model->network) && size <= MAX_PINNED;
     evaluator->states = evaluator->direct ? backend->pinned_new(backend->context, size)
                                           : lp_alloc(cases * dims, sizeof *evaluator->states);
-    if (!backend->host)
-        evaluator->table = backend->pinned_new(backend->context, items * (dims + 1) * sizeof *evaluator->table);
-    if (!evaluator->states || (!backend->host && !evaluator->table))
-        return lp_fail_memory(error, "evaluation", (cases + items) * dims * sizeof(float));
-    if (evaluator->direct)
-        evaluator->ranker = lp_worker_new();
-    return LAPSE_OK;
+    return evaluator->states ? LAPSE_OK : lp_fail_memory(error, "evaluation", size);
 }
 
 /* Chooses the cases to rank. If they are a sample, the targets are restricted to it. */
@@ -66,6 +60,10 @@ static lapse_status make_ranking(lp_evaluator *evaluator, const lp_ranking_setup
     setup.split = targets->split;
     setup.wanted = targets->wanted;
     setup.threads = evaluator->threads;
+    if (!evaluator->backend->host && lp_model_is_network(&evaluator->model->config)) {
+        setup.device = evaluator->backend;
+        setup.dims = lp_model_state_dims(&evaluator->model->config);
+    }
     LP_TRY(lp_ranking_init(ranking, &setup, error));
     if (ranking->case_count == ranking->case_total)
         return LAPSE_OK;
@@ -256,7 +254,6 @@ lapse_status lp_evaluator_init_censored(lp_evaluator *evaluator, const lp_backen
 void lp_evaluator_clear(lp_evaluator *evaluator)
 {
     lp_prefetch_clear(&evaluator->prefetch);
-    lp_worker_free(evaluator->ranker);
     lp_id_map_clear(&evaluator->id_map);
     lp_windows_clear(&evaluator->windows);
     lp_batch_clear(&evaluator->batch);
@@ -269,8 +266,6 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     else
         lp_free(evaluator->states);
     lp_free(evaluator->sampled);
-    if (evaluator->table)
-        evaluator->backend->pinned_free(evaluator->backend->context, evaluator->table);
     if (evaluator->parameters)
         evaluator->backend->buffer_free(evaluator->backend->context, evaluator->parameters);
     lp_ranking_clear(&evaluator->ranking);
@@ -540,84 +535,30 @@ static void fill_batch(lp_evaluator *evaluator, int64_t first)
     lp_prefetch_start(&evaluator->prefetch, position_of(evaluator, first + position.count));
 }
 
-static const float *on_host(lp_evaluator *evaluator, const lp_value *value, const float *parameters, float *copy)
-{
-    if (evaluator->backend->host)
-        return parameters + value->offset;
-    evaluator->backend->copy_to_host(evaluator->backend->context, copy, parameters + value->offset,
-                                     (size_t)value->rows * (size_t)value->cols * sizeof *copy);
-    return copy;
-}
-
-/* Copies the item table and its biases to host memory, if they are not there. */
-static void take_items(lp_evaluator *evaluator, const float *parameters)
-{
-    const lp_network *network = &evaluator->network;
-    int dims = lp_model_state_dims(&evaluator->model->config);
-    float *bias_copy = evaluator->table ? evaluator->table + (size_t)network->items->rows * (size_t)dims : NULL;
-    evaluator->rank_states = (lp_rank_states){dims, evaluator->threads, evaluator->states,
-                                              on_host(evaluator, network->items, parameters, evaluator->table),
-                                              on_host(evaluator, network->bias, parameters, bias_copy),
-                                              lp_model_score_rule(&evaluator->model->config)};
-}
-
-static void rank_cases(void *context)
-{
-    lp_evaluator *evaluator = context;
-    lp_ranking_states(&evaluator->ranking, &evaluator->rank_states, evaluator->rank_first, evaluator->rank_end);
-}
-
-/* Returns when the ranker is idle; its next cases are those up to the newest. */
-static void next_cases(lp_evaluator *evaluator)
-{
-    if (evaluator->ranker)
-        lp_worker_wait(evaluator->ranker);
-    evaluator->rank_first = evaluator->rank_end;
-    evaluator->rank_end = evaluator->case_count;
-}
-
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
 {
-    next_cases(evaluator);
-    if (evaluator->rank_first == 0)
-        take_items(evaluator, parameters);
-    evaluator->rank_states.threads = evaluator->threads;
-    if (evaluator->comm) {
-        evaluator->rank_first = evaluator->own_first;
-        evaluator->rank_end = evaluator->own_end;
-        evaluator->rank_states.state -= evaluator->own_first * evaluator->model->config.dims;
-    }
-    rank_cases(evaluator);
-    if (evaluator->comm)
-        lp_evaluator_gather(evaluator, evaluator->ranking.results, sizeof *evaluator->ranking.results);
-    evaluator->rank_end = evaluator->case_count;
-}
-
-/* Waits for the states of all batches so far. The ranker gets them if it is idle, so the device never waits for it. */
-static void take_direct(lp_evaluator *evaluator)
-{
-    evaluator->backend->sync(evaluator->backend->context);
-    if (!evaluator->ranker || lp_worker_busy(evaluator->ranker))
+    const lp_network *network = &evaluator->network;
+    lp_rank_states states = {lp_model_state_dims(&evaluator->model->config), evaluator->states,
+                             parameters + network->items->offset, parameters + network->bias->offset,
+                             lp_model_score_rule(&evaluator->model->config)};
+    if (!evaluator->comm) {
+        lp_ranking_states(&evaluator->ranking, &states, 0, evaluator->case_count);
         return;
-    next_cases(evaluator);
-    lp_worker_start(evaluator->ranker, rank_cases, evaluator);
+    }
+    states.state -= evaluator->own_first * states.dims;
+    lp_ranking_states(&evaluator->ranking, &states, evaluator->own_first, evaluator->own_end);
+    lp_evaluator_gather(evaluator, evaluator->ranking.results, sizeof *evaluator->ranking.results);
 }
 
-/* A run whose launches are timed waits for each batch. The ranker leaves a thread to this function, which feeds the device, and one to
- * the prefetching. */
+/* A run whose launches are timed waits for each batch. */
 void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
 {
     bool direct = evaluator->direct && !evaluator->times;
-    int batches = 0, rank = lp_comm_rank(evaluator->comm);
+    int rank = lp_comm_rank(evaluator->comm);
     evaluator->case_count = 0;
-    next_cases(evaluator);
     int64_t capacity = evaluator->batch.capacity_windows, all = lp_evaluator_batches(evaluator);
     int64_t number = lp_comm_begin(evaluator->comm, all, rank), end = lp_comm_begin(evaluator->comm, all, rank + 1);
     end = end * capacity < evaluator->windows.count ? end * capacity : evaluator->windows.count;
-    if (direct) {
-        take_items(evaluator, parameters);
-        evaluator->rank_states.threads = evaluator->threads > 3 ? evaluator->threads - 2 : 1;
-    }
     const lp_batch *batch = &evaluator->batch;
     int64_t state_dims = lp_model_state_dims(&evaluator->model->config);
     lp_pass pass = {.batch = batch,
@@ -641,9 +582,9 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
             lp_threads_run(evaluator->threads, batch->windows, score_times, evaluator);
         evaluator->batch_open_nll[number] = 0;
         collect(evaluator, &evaluator->batch_open_nll[number++]);
-        if (direct && (++batches % SYNC_BATCHES == 0 || first + batch->windows == evaluator->windows.count))
-            take_direct(evaluator);
     }
+    if (direct)
+        evaluator->backend->sync(evaluator->backend->context);
     lp_evaluator_join(evaluator);
 }
 

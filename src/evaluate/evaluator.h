@@ -45,15 +45,11 @@ typedef struct lp_evaluator {
     lp_runner runner;     /* likewise */
     const lp_backend *backend;
     int threads;
-    double *scratch;              /* [shards x event types]: probabilities of a baseline; owned */
-    float *states;                /* [windows.targets x dims]: of a recommender, in the order of events; owned */
-    bool direct;                  /* a device copies to the states without waiting: they are pinned */
-    float *table;                 /* host copy of a device's item table and biases; owned */
-    lp_ranking ranking;           /* of a recommender */
-    lp_worker *ranker;            /* ranks the cases of a batch while a device computes the next one; NULL: none */
-    lp_rank_states rank_states;   /* of the current run, in host memory */
-    int64_t rank_first, rank_end; /* cases that the ranker ranks; all before them have their ranks */
-    uint8_t *sampled; /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
+    double *scratch;    /* [shards x event types]: probabilities of a baseline; owned */
+    float *states;      /* [windows.targets x dims]: of a recommender, in the order of events; owned */
+    bool direct;        /* a device copies to the states without waiting: they are pinned */
+    lp_ranking ranking; /* of a recommender */
+    uint8_t *sampled;   /* split in which only the sampled cases are LP_SPLIT_TEST; NULL: all are ranked; owned */
     lp_predictions predictions[LP_TARGET_COUNT];
     lp_time_predictions time;
     int sample; /* frequency sample of the current pass */
@@ -102,7 +98,7 @@ static inline int64_t lp_evaluator_batches(const lp_evaluator *evaluator)
 void lp_evaluator_join(lp_evaluator *evaluator);
 void lp_evaluator_gather(lp_evaluator *evaluator, void *cases, size_t size);
 
-/* Ranks the cases of a recommender that the last run, with the same parameters, has not ranked yet. */
+/* Ranks the cases of a recommender by the states of the last run, which had the same parameters. */
 void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters);
 
 /* The backend that evaluates a model on the device of this name; NULL: "cpu". Baselines always use the CPU. */

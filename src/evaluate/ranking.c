@@ -3,7 +3,6 @@
  * scores in the current tile: no score is computed twice, and ties are exact. */
 #include "evaluate/ranking.h"
 
-#include "backend/backend.h"
 #include "base/assert.h"
 #include "base/random.h"
 #include "base/threads.h"
@@ -14,23 +13,21 @@
 
 enum { MAX_BLOCK = 256, MIN_BLOCK = 16, TILE = 192 };
 
-/* Counts of a case over the tiles so far. "At least": the score is not below the target's. */
+/* Counts of a case over the tiles so far. */
 typedef struct tally {
     const lp_rank_case *rank_case;
     int32_t target;
     float target_score;
     const lp_sequence_item *item, *end; /* next item of the sequence's list, and the list's end */
-    int32_t seen;                       /* items of the sequence before the event, except the target */
-    int32_t seen_at_least;
-    const int32_t *negatives[2]; /* uniform, popularity */
-    int negative_count[2], next[2];
-    int32_t at_least[LP_PROTOCOL_COUNT];
+    const int32_t *negatives[LP_RANK_POOLS];
+    int negative_count[LP_RANK_POOLS], next[LP_RANK_POOLS];
+    lp_rank_counts counts;
 } tally;
 
 typedef struct lp_rank_worker {
     tally *tallies;     /* [block] */
     uint64_t *excluded; /* bitset of items */
-    int32_t *negatives; /* [block x 2 x negatives] */
+    int32_t *negatives; /* [block x LP_RANK_POOLS x negatives] */
     float *scores;      /* [block x TILE], or [items] for rows */
     double *row;        /* [items]: scores of a row */
 } lp_rank_worker;
@@ -134,7 +131,7 @@ static lapse_status make_workers(lp_ranking *ranking, lapse_error *error)
         lp_rank_worker *worker = &ranking->workers[w];
         worker->tallies = lp_alloc(block, sizeof *worker->tallies);
         worker->excluded = lp_alloc(items / 64 + 1, sizeof *worker->excluded);
-        worker->negatives = lp_alloc(block * 2 * (size_t)setup->negatives, sizeof *worker->negatives);
+        worker->negatives = lp_alloc(block * LP_RANK_POOLS * (size_t)setup->negatives, sizeof *worker->negatives);
         worker->scores = lp_alloc(scores, sizeof *worker->scores);
         worker->row = lp_alloc(items, sizeof *worker->row);
         good = worker->tallies && worker->excluded && worker->negatives && worker->scores && worker->row;
@@ -217,6 +214,82 @@ static lapse_status list_items(lp_ranking *ranking, lapse_error *error)
     return good ? LAPSE_OK : lp_fail_memory(error, "the items of sequences", (size_t)total * sizeof(lp_sequence_item));
 }
 
+/* ------------------------------------------------------------------------------------------------- device ---- */
+
+enum { DEVICE_CASES = 1 << 16 }; /* of one job */
+
+/* What a device knows of the cases (rank_counts.h). Arrays by case of a job are in its memory, and those that it has no use for between
+ * jobs in host memory too. */
+typedef struct lp_rank_device {
+    int capacity; /* cases of a job */
+    float *state, *target_score;
+    lp_rank_case *cases; /* all */
+    int32_t *target;     /* all */
+    int64_t *list_start;
+    lp_sequence_item *list_items;
+    int32_t *negative, *host_negative;
+    lp_rank_counts *counts, *host_counts;
+} lp_rank_device;
+
+static void device_clear(lp_ranking *ranking)
+{
+    const lp_backend *backend = ranking->setup.device;
+    lp_rank_device *device = ranking->device;
+    if (!device)
+        return;
+    void *const buffers[] = {device->state,      device->target_score, device->cases,    device->target,
+                             device->list_start, device->list_items,   device->negative, device->counts};
+    for (size_t i = 0; i < sizeof buffers / sizeof *buffers; i++)
+        if (buffers[i])
+            backend->buffer_free(backend->context, buffers[i]);
+    lp_free(device->host_negative);
+    lp_free(device->host_counts);
+    lp_free(device);
+}
+
+/* A buffer of the device with these bytes; NULL: zeros. */
+static void *device_copy(const lp_backend *backend, const void *data, size_t size)
+{
+    void *buffer = backend->buffer_new(backend->context, size);
+    if (buffer && data)
+        backend->copy_to_device(backend->context, buffer, data, size);
+    return buffer;
+}
+
+static lapse_status device_init(lp_ranking *ranking, lapse_error *error)
+{
+    const lp_ranking_setup *setup = &ranking->setup;
+    const lp_backend *backend = setup->device;
+    size_t cases = (size_t)ranking->case_count, capacity = cases < DEVICE_CASES ? cases : DEVICE_CASES;
+    size_t lists = cases ? (size_t)ranking->cases[cases - 1].list + 1 : 0;
+    size_t items = (size_t)ranking->list_start[lists], negatives = capacity * LP_RANK_POOLS * (size_t)setup->negatives;
+    size_t states = capacity * (size_t)setup->dims * sizeof(float);
+    lp_rank_device *device = ranking->device = lp_alloc(1, sizeof *device);
+    int32_t *target = lp_alloc(cases, sizeof *target);
+    bool good = device && target;
+    for (size_t c = 0; good && c < cases; c++)
+        target[c] = setup->type[ranking->cases[c].event];
+    if (good) {
+        *device = (lp_rank_device){
+            .capacity = (int)capacity,
+            .state = device_copy(backend, NULL, states),
+            .target_score = device_copy(backend, NULL, capacity * sizeof *device->target_score),
+            .cases = device_copy(backend, ranking->cases, cases * sizeof *device->cases),
+            .target = device_copy(backend, target, cases * sizeof *target),
+            .list_start = device_copy(backend, ranking->list_start, (lists + 1) * sizeof *device->list_start),
+            .list_items = device_copy(backend, ranking->list_items, items * sizeof *device->list_items),
+            .negative = device_copy(backend, NULL, negatives * sizeof *device->negative),
+            .counts = device_copy(backend, NULL, capacity * sizeof *device->counts),
+            .host_negative = lp_alloc(negatives, sizeof *device->host_negative),
+            .host_counts = lp_alloc(capacity, sizeof *device->host_counts)};
+        good = device->state && device->target_score && device->cases && device->target && device->list_start &&
+               device->list_items && device->negative && device->counts && device->host_negative && device->host_counts;
+        backend->sync(backend->context); /* the copies have been read */
+    }
+    lp_free(target);
+    return good ? LAPSE_OK : lp_fail_memory(error, "ranking on the device", states + items * sizeof(lp_sequence_item));
+}
+
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error)
 {
     *ranking = (lp_ranking){.setup = *setup};
@@ -229,6 +302,8 @@ lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup,
         status = lp_rank_pool_init(&ranking->pools[0], setup->items, NULL, setup->seed, error);
     if (status == LAPSE_OK && setup->negatives > 0)
         status = lp_rank_pool_init(&ranking->pools[1], setup->items, setup->counts, setup->seed, error);
+    if (status == LAPSE_OK && setup->device)
+        status = device_init(ranking, error);
     if (status != LAPSE_OK)
         lp_ranking_clear(ranking);
     return status;
@@ -236,6 +311,7 @@ lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup,
 
 void lp_ranking_clear(lp_ranking *ranking)
 {
+    device_clear(ranking);
     for (int w = 0; ranking->workers && w < ranking->setup.threads; w++) {
         lp_free(ranking->workers[w].tallies);
         lp_free(ranking->workers[w].excluded);
@@ -244,8 +320,8 @@ void lp_ranking_clear(lp_ranking *ranking)
         lp_free(ranking->workers[w].row);
     }
     lp_free(ranking->workers);
-    lp_rank_pool_clear(&ranking->pools[0]);
-    lp_rank_pool_clear(&ranking->pools[1]);
+    for (int p = 0; p < LP_RANK_POOLS; p++)
+        lp_rank_pool_clear(&ranking->pools[p]);
     lp_free(ranking->cases);
     lp_free(ranking->results);
     lp_free(ranking->list_start);
@@ -262,9 +338,9 @@ static void sample_negatives(const lp_ranking *ranking, lp_rank_worker *worker, 
     const lp_sequence_item *end = t->end;
     for (const lp_sequence_item *item = t->item; item < end; item++)
         lp_bitset_set(worker->excluded, item->item);
-    for (int p = 0; p < 2; p++) {
+    for (int p = 0; p < LP_RANK_POOLS; p++) {
         const lp_rank_pool *pool = &ranking->pools[p];
-        int32_t *out = worker->negatives + ((size_t)i * 2 + (size_t)p) * (size_t)wanted;
+        int32_t *out = worker->negatives + ((size_t)i * LP_RANK_POOLS + (size_t)p) * (size_t)wanted;
         int64_t left = pool->usable;
         for (const lp_sequence_item *item = t->item; item < end; item++)
             left -= lp_rank_pool_usable(pool, item->item);
@@ -293,32 +369,39 @@ static void tally_add(tally *t, int64_t first, int count, const float *scores, l
 {
     int64_t end = first + count;
     if (t->target >= first && t->target < end)
-        t->at_least[LP_PROTOCOL_FULL] += scores[t->target - first] < t->target_score;
-    t->at_least[LP_PROTOCOL_FULL] += count_at_least(count, scores, t->target_score);
+        t->counts.at_least += scores[t->target - first] < t->target_score;
+    t->counts.at_least += count_at_least(count, scores, t->target_score);
     for (; t->item < t->end && t->item->item < end; t->item++) {
         bool seen = t->item->first < t->rank_case->event && t->item->item != t->target;
-        t->seen += seen;
-        t->seen_at_least += seen && !(scores[t->item->item - first] < t->target_score);
+        t->counts.seen += seen;
+        t->counts.seen_at_least += seen && !(scores[t->item->item - first] < t->target_score);
     }
-    for (int p = 0; p < 2; p++)
+    for (int p = 0; p < LP_RANK_POOLS; p++)
         for (; t->next[p] < t->negative_count[p] && t->negatives[p][t->next[p]] < end; t->next[p]++)
-            t->at_least[LP_PROTOCOL_UNIFORM + p] += !(scores[t->negatives[p][t->next[p]] - first] < t->target_score);
+            t->counts.negatives_at_least[p] += !(scores[t->negatives[p][t->next[p]] - first] < t->target_score);
 }
 
 /* Stores the ranks. Counts over the whole catalogue include the target itself, so they are ranks already. */
+static void store_ranks(const lp_ranking *ranking, int64_t number, const lp_rank_counts *counts,
+                        const int negative_count[LP_RANK_POOLS])
+{
+    int32_t items = (int32_t)ranking->setup.items, full = counts->at_least;
+    lp_rank_result *result = &ranking->results[number];
+    *result =
+        (lp_rank_result){.rank = {full - counts->seen_at_least, full}, .candidates = {items - counts->seen, items}};
+    for (int p = 0; p < LP_RANK_POOLS && ranking->setup.negatives > 0; p++) {
+        result->rank[LP_PROTOCOL_UNIFORM + p] = 1 + counts->negatives_at_least[p];
+        result->candidates[LP_PROTOCOL_UNIFORM + p] = 1 + negative_count[p];
+    }
+    for (int p = 0; p < LP_PROTOCOL_COUNT; p++)
+        LP_ASSERT(result->rank[p] <= result->candidates[p] && (result->rank[p] >= 1 || !result->candidates[p]));
+}
+
 static void tally_end(const lp_ranking *ranking, const tally *t)
 {
     LP_ASSERT(t->item == t->end); /* the tiles have passed all items of the sequence and all negatives */
     LP_ASSERT(t->next[0] == t->negative_count[0] && t->next[1] == t->negative_count[1]);
-    int32_t items = (int32_t)ranking->setup.items, full = t->at_least[LP_PROTOCOL_FULL];
-    lp_rank_result *result = &ranking->results[t->rank_case - ranking->cases];
-    *result = (lp_rank_result){.rank = {full - t->seen_at_least, full}, .candidates = {items - t->seen, items}};
-    for (int p = 0; p < 2 && ranking->setup.negatives > 0; p++) {
-        result->rank[LP_PROTOCOL_UNIFORM + p] = 1 + t->at_least[LP_PROTOCOL_UNIFORM + p];
-        result->candidates[LP_PROTOCOL_UNIFORM + p] = 1 + t->negative_count[p];
-    }
-    for (int p = 0; p < LP_PROTOCOL_COUNT; p++)
-        LP_ASSERT(result->rank[p] <= result->candidates[p] && (result->rank[p] >= 1 || !result->candidates[p]));
+    store_ranks(ranking, t->rank_case - ranking->cases, &t->counts, t->negative_count);
 }
 
 /* ------------------------------------------------------------------------------------------------- states ---- */
@@ -352,7 +435,8 @@ static void rank_states(void *context, int task, int number)
     for (int64_t first = 0; first < ranking->setup.items; first += TILE) {
         int items = ranking->setup.items - first < TILE ? (int)(ranking->setup.items - first) : TILE;
         lp_item_scores(job->kernels, states->rule, cases, items, states->dims, state,
-                       states->table + (size_t)first * dims, states->bias ? states->bias + first : NULL, worker->scores);
+                       states->table + (size_t)first * dims, states->bias ? states->bias + first : NULL,
+                       worker->scores);
         for (int i = 0; i < cases; i++)
             tally_add(&worker->tallies[i], first, items, worker->scores + (size_t)i * (size_t)items,
                       job->kernels->count_at_least);
@@ -361,13 +445,93 @@ static void rank_states(void *context, int task, int number)
         tally_end(ranking, &worker->tallies[i]);
 }
 
+/* Samples the negatives of a job's cases for the device. */
+static void list_negatives(void *context, int task, int number)
+{
+    const states_task *job = context;
+    const lp_ranking *ranking = job->ranking;
+    lp_rank_worker *worker = &ranking->workers[number];
+    size_t wanted = (size_t)ranking->setup.negatives;
+    int64_t end = job->first + (task + 1) * job->block;
+    for (int64_t c = job->first + task * job->block; c < end && c < job->end; c++) {
+        tally_start(ranking, worker, 0, &ranking->cases[c]);
+        for (size_t p = 0; p < LP_RANK_POOLS; p++) {
+            int32_t *to = ranking->device->host_negative + ((size_t)(c - job->first) * LP_RANK_POOLS + p) * wanted;
+            size_t count = (size_t)worker->tallies[0].negative_count[p];
+            memcpy(to, worker->tallies[0].negatives[p], count * sizeof *to);
+            memset(to + count, -1, (wanted - count) * sizeof *to);
+        }
+    }
+}
+
+static void store_counts(void *context, int task, int number)
+{
+    (void)number;
+    const states_task *job = context;
+    const lp_ranking *ranking = job->ranking;
+    size_t wanted = (size_t)ranking->setup.negatives;
+    int64_t end = job->first + (task + 1) * job->block;
+    for (int64_t c = job->first + task * job->block; c < end && c < job->end; c++) {
+        int count[LP_RANK_POOLS] = {0};
+        const int32_t *listed = ranking->device->host_negative + (size_t)(c - job->first) * LP_RANK_POOLS * wanted;
+        for (size_t i = 0; i < LP_RANK_POOLS * wanted; i++)
+            count[i / wanted] += listed[i] >= 0;
+        store_ranks(ranking, c, &ranking->device->host_counts[c - job->first], count);
+    }
+}
+
+static void rank_on_device(states_task *task)
+{
+    const lp_ranking *ranking = task->ranking;
+    const lp_rank_device *device = ranking->device;
+    const lp_backend *backend = ranking->setup.device;
+    const lp_rank_states *states = task->states;
+    size_t cases = (size_t)(task->end - task->first), dims = (size_t)states->dims;
+    int tasks = (int)((task->end - task->first + task->block - 1) / task->block), wanted = ranking->setup.negatives;
+    LP_ASSERT(states->dims == ranking->setup.dims && cases <= (size_t)device->capacity);
+    lp_rank_job job = {.count = (int)cases,
+                       .dims = states->dims,
+                       .negatives = wanted,
+                       .items = ranking->setup.items,
+                       .rule = states->rule,
+                       .state = device->state,
+                       .table = states->table,
+                       .bias = states->bias,
+                       .cases = device->cases + task->first,
+                       .target = device->target + task->first,
+                       .list_start = device->list_start,
+                       .list_items = device->list_items,
+                       .negative = device->negative,
+                       .target_score = device->target_score,
+                       .counts = device->counts};
+    backend->copy_to_device(backend->context, device->state, states->state + (size_t)task->first * dims,
+                            cases * dims * sizeof(float));
+    if (wanted > 0) {
+        lp_threads_run(ranking->setup.threads, tasks, list_negatives, task);
+        backend->copy_to_device(backend->context, device->negative, device->host_negative,
+                                cases * LP_RANK_POOLS * (size_t)wanted * sizeof *device->negative);
+    }
+    backend->count_ranks(backend->context, &job);
+    backend->copy_to_host(backend->context, device->host_counts, device->counts, cases * sizeof *device->counts);
+    if (!backend->device_error || !backend->device_error(backend->context)) /* otherwise the caller reports it */
+        lp_threads_run(ranking->setup.threads, tasks, store_counts, task);
+}
+
 /* A few cases have a task per thread. */
 void lp_ranking_states(lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end)
 {
-    states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), states, first, end, 0};
-    int64_t each = (end - first + states->threads - 1) / states->threads;
-    task.block = each < MIN_BLOCK ? MIN_BLOCK : each < ranking->block ? each : ranking->block;
-    lp_threads_run(states->threads, (int)((end - first + task.block - 1) / task.block), rank_states, &task);
+    int threads = ranking->setup.threads;
+    int64_t most = ranking->device ? ranking->device->capacity : end - first;
+    for (; first < end; first += most) {
+        states_task task = {ranking, lp_backend_ranking(lp_backend_find("cpu")), states, first, end, 0};
+        task.end = end - first < most ? end : first + most;
+        int64_t count = task.end - first, each = (count + threads - 1) / threads;
+        task.block = each < MIN_BLOCK ? MIN_BLOCK : each < ranking->block ? each : ranking->block;
+        if (ranking->device)
+            rank_on_device(&task);
+        else
+            lp_threads_run(threads, (int)((count + task.block - 1) / task.block), rank_states, &task);
+    }
 }
 
 /* --------------------------------------------------------------------------------------------------- rows ---- */

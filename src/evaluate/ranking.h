@@ -14,9 +14,9 @@
 #ifndef LP_RANKING_H
 #define LP_RANKING_H
 
+#include "backend/backend.h"
 #include "data/batch/window.h"
 #include "evaluate/rank_negatives.h"
-#include "formula/loss.h"
 
 typedef enum lp_protocol {
     LP_PROTOCOL_UNSEEN = 0,
@@ -28,21 +28,10 @@ typedef enum lp_protocol {
 
 const char *lp_protocol_name(lp_protocol protocol);
 
-typedef struct lp_rank_case {
-    int64_t sequence, event;
-    int64_t list; /* index of the sequence's list of items */
-} lp_rank_case;
-
 typedef struct lp_rank_result {
     int32_t rank[LP_PROTOCOL_COUNT];
     int32_t candidates[LP_PROTOCOL_COUNT]; /* the target included; 0: the protocol is not used */
 } lp_rank_result;
-
-/* An item of a sequence, with its first event there. */
-typedef struct lp_sequence_item {
-    int32_t item;
-    int64_t first;
-} lp_sequence_item;
 
 typedef struct lp_ranking_setup {
     const lapse_dataset *dataset;
@@ -55,28 +44,32 @@ typedef struct lp_ranking_setup {
     const int64_t *counts; /* [items]: for negatives by popularity */
     uint64_t seed;         /* of negatives and of the sample of cases */
     int threads;
+    const lp_backend *device; /* counts what states are ranked by; NULL: the host does */
+    int dims;                 /* columns of a state on the device */
 } lp_ranking_setup;
 
 typedef struct lp_ranking {
     lp_ranking_setup setup;
     lp_rank_case *cases; /* in the order of events; owned */
     int64_t case_count;
-    int64_t case_total;             /* before sampling */
-    int64_t *list_start;            /* [lists + 1]; owned */
-    lp_sequence_item *list_items;   /* distinct items of each sequence that has a case, ascending; owned */
-    lp_rank_pool pools[2];          /* uniform, popularity */
+    int64_t case_total;           /* before sampling */
+    int64_t *list_start;          /* [lists + 1]; owned */
+    lp_sequence_item *list_items; /* distinct items of each sequence that has a case, ascending; owned */
+    lp_rank_pool pools[LP_RANK_POOLS];
     lp_rank_result *results;        /* [case_count]; owned */
     struct lp_rank_worker *workers; /* [threads]; owned */
     int block;                      /* cases of a thread's task */
+    struct lp_rank_device *device;  /* owned; NULL without a device */
 } lp_ranking;
 
 /* Allocates all buffers. The arrays of *setup must outlive the ranking. */
 lapse_status lp_ranking_init(lp_ranking *ranking, const lp_ranking_setup *setup, lapse_error *error);
 void lp_ranking_clear(lp_ranking *ranking);
 
-/* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL; or by a distance. */
+/* Scores of the cases: state [case_count x dims] times table [items x dims] plus bias [items], which may be NULL; or by a distance. The
+ * states are in host memory. Table and bias are in that of the ranking's device, if it has one. */
 typedef struct lp_rank_states {
-    int dims, threads; /* threads: at most those of the ranking */
+    int dims;
     const float *state, *table, *bias;
     lp_score_rule rule;
 } lp_rank_states;

@@ -261,6 +261,11 @@ static inline int __clz(int x)
 {
     return x ? __builtin_clz((unsigned)x) : 32;
 }
+/* x86-64 rounds each sum of floats. */
+static inline float __fadd_rn(float x, float y)
+{
+    return x + y;
+}
 /* Only one thread runs at a time, so this is atomic. */
 template <typename type> static inline type atomicAdd(type *data, type amount)
 {

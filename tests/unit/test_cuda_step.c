@@ -198,8 +198,8 @@ static void test_tensor_cores(void **state)
             find_parameter(&trainer, "time.log_period", &periods, &end);
             lp_trainer_clear(&trainer);
         }
-        check_within(moments[1] + periods, moments[0] + periods, end - periods, setups[i].when ? 1e-1 : 5e-2, setups[i].name,
-                     "periods, tf32");
+        check_within(moments[1] + periods, moments[0] + periods, end - periods, setups[i].when ? 1e-1 : 5e-2,
+                     setups[i].name, "periods, tf32");
         for (size_t p = periods; p < end; p++)
             moments[1][p] = moments[0][p];
         check_within(moments[1], moments[0], size, 2e-2, setups[i].name, "first moment, tf32");
@@ -416,40 +416,6 @@ static void test_evaluated(void **state)
     lapse_dataset_close(dataset);
 }
 
-/* While the device computes a batch of the evaluation, which has up to 1,024 windows, the cases of the one before are ranked: as they
- * are after all batches. */
-static void test_ranked_beside(void **state)
-{
-    (void)state;
-    small_skip_under_tools();
-    lp_random random = lp_random_start(1, LP_PURPOSE_TEST, 953);
-    lapse_dataset *dataset = small_dataset_random(&random, 1700, 3, 40, 100, false);
-    lapse_train_options options = options_of(&setups[0], "cpu");
-    small_set(&options, "task", "recommend");
-    small_set_number(&options, "epochs", 1);
-    lapse_model *model = small_train(dataset, &options, NULL, NULL);
-    const lp_backend *cuda;
-    assert_int_equal(lp_backend_open("cuda", &cuda, NULL), LAPSE_OK);
-    lp_ranking_setup setup = {.seed = 5};
-    lp_evaluator evaluator;
-    assert_int_equal(lp_evaluator_init_ranked(&evaluator, cuda, model, dataset, NULL, LP_SPLIT_COUNT, 2, &setup, NULL),
-                     LAPSE_OK);
-    assert_non_null(evaluator.ranker);
-    assert_true(evaluator.windows.count > evaluator.batch.capacity_windows);
-    assert_int_equal(lp_evaluator_run_model(&evaluator, NULL), LAPSE_OK);
-    size_t size = (size_t)evaluator.ranking.case_count * sizeof *evaluator.ranking.results;
-    lp_rank_result *beside = lp_alloc(1, size);
-    memcpy(beside, evaluator.ranking.results, size);
-    memset(evaluator.ranking.results, 0, size);
-    evaluator.rank_end = 0; /* none are ranked */
-    lp_evaluator_rank(&evaluator, evaluator.parameters);
-    assert_memory_equal(beside, evaluator.ranking.results, size);
-    lp_free(beside);
-    lp_evaluator_clear(&evaluator);
-    lapse_model_free(model);
-    lapse_dataset_close(dataset);
-}
-
 /* The device is resolved to the one in use; a model that only counts needs none. */
 static void test_resolved(void **state)
 {
@@ -486,9 +452,9 @@ static void test_resolved(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_gradients),     cmocka_unit_test(test_tensor_cores), cmocka_unit_test(test_curves),
-        cmocka_unit_test(test_same_bits),     cmocka_unit_test(test_resumed),      cmocka_unit_test(test_evaluated),
-        cmocka_unit_test(test_ranked_beside), cmocka_unit_test(test_resolved),     cmocka_unit_test(test_two_threads),
+        cmocka_unit_test(test_gradients), cmocka_unit_test(test_tensor_cores), cmocka_unit_test(test_curves),
+        cmocka_unit_test(test_same_bits), cmocka_unit_test(test_resumed),      cmocka_unit_test(test_evaluated),
+        cmocka_unit_test(test_resolved),  cmocka_unit_test(test_two_threads),
     };
     return cmocka_run_group_tests(tests, find_device, NULL);
 }

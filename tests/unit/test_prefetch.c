@@ -185,13 +185,6 @@ static void count_up(void *context)
     ++*(int *)context;
 }
 
-static void wait_for(void *context)
-{
-    const _Atomic bool *released = context;
-    while (!*released)
-        ;
-}
-
 static void helpers_work_one_thing_at_a_time(void **state)
 {
     (void)state;
@@ -204,12 +197,6 @@ static void helpers_work_one_thing_at_a_time(void **state)
         lp_worker_wait(helper);
         assert_int_equal(count, i);
     }
-    _Atomic bool released = false;
-    lp_worker_start(helper, wait_for, &released);
-    assert_true(lp_worker_busy(helper));
-    released = true;
-    lp_worker_wait(helper);
-    assert_false(lp_worker_busy(helper));
     lp_worker_start(helper, count_up, &count);
     lp_worker_free(helper); /* submitted work completes first */
     assert_int_equal(count, 1001);

@@ -57,7 +57,7 @@ static void ranks_do_not_depend_on_rounding(void **state)
             z[n] = (float)lp_random_normal(&numbers);
         for (int n = 0; n < ITEMS * DIMS; n++)
             table[n] = (float)lp_random_normal(&numbers);
-        lp_rank_states states = {DIMS, 1, z, table, NULL, LP_SCORE_PRODUCT};
+        lp_rank_states states = {DIMS, z, table, NULL, LP_SCORE_PRODUCT};
         toward = direction[i];
         if (i > 0)
             lp_ranking_states(&ranking, &states, 0, ranking.case_count);

@@ -176,7 +176,7 @@ static void against_brute_force(void **state)
                     sum += (double)z[c * DIMS + k] * table[i * DIMS + k];
                 rows.scores[c * ITEMS + i] = sum;
             }
-        lp_rank_states states = {.dims = DIMS, .threads = setup.threads, .state = z, .table = table, .bias = bias};
+        lp_rank_states states = {.dims = DIMS, .state = z, .table = table, .bias = bias};
         int64_t part = ranking.case_count / 3;
         lp_ranking_states(&ranking, &states, part, ranking.case_count);
         lp_ranking_states(&ranking, &states, 0, part);

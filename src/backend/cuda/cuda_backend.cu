@@ -77,6 +77,7 @@ static lp_backend backend_of(lp_cuda_context *context)
     backend.run = device_call<run>::locked;
     backend.run_profiled = device_call<run_profiled>::locked;
     backend.measure_peak = device_call<lp_cuda_speed>::locked;
+    backend.count_ranks = device_call<lp_cuda_count_ranks>::locked;
     backend.adam_step = device_call<lp_cuda_adam_step>::locked;
     backend.train_step = device_call<train_step>::locked;
     backend.sync = device_call<lp_device_sync>::locked;

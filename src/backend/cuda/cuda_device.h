@@ -64,6 +64,9 @@ void lp_cuda_program_run(lp_cuda_device *device, const lp_run *run, const lp_tra
 /* Frees the programs that use this work buffer. */
 void lp_cuda_program_drop(lp_cuda_device *device, const void *work);
 
+/* lp_backend.count_ranks (cuda_ranking.cu). */
+void lp_cuda_count_ranks(lp_cuda_device *device, const lp_rank_job *job);
+
 /* lp_backend.measure_peak (cuda_speed.cu). */
 void lp_cuda_speed(lp_cuda_device *device, lp_precision precision, size_t size, double *operations, double *bytes);
 
