@@ -102,10 +102,22 @@ cli_words cli_duration(double seconds)
     return words;
 }
 
+static bool times_are_numbers;
+
+void cli_times_of(const lapse_dataset *dataset)
+{
+    const char *name, *value;
+    for (int i = 0; lapse_dataset_property(dataset, i, &name, &value); i++)
+        times_are_numbers |= strcmp(name, "time.unit") == 0 && strcmp(value, "relative numbers") == 0;
+}
+
 cli_words cli_timestamp(double time)
 {
     cli_words words;
-    lapse_time_format(time, words.text, sizeof words.text);
+    if (times_are_numbers)
+        snprintf(words.text, sizeof words.text, "%.12g", time);
+    else
+        lapse_time_format(time, words.text, sizeof words.text);
     return words;
 }
 

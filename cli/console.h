@@ -22,7 +22,8 @@ cli_words cli_bytes(double bytes);                                  /* 12.3 MB *
 cli_words cli_percent(double fraction, int decimals);               /* 47.9 %; "-" for NaN */
 cli_words cli_seconds(double seconds);                              /* 0.21 s, 1 min 12 s */
 cli_words cli_duration(double seconds);                             /* lapse_duration_format */
-cli_words cli_timestamp(double time);                               /* lapse_time_format */
+cli_words cli_timestamp(double time);                               /* lapse_time_format; a number, after cli_times_of such data */
+void cli_times_of(const lapse_dataset *dataset);                    /* whose times are printed from now on */
 
 /* Prints "lapse: " and a line of text on standard error. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));

@@ -232,7 +232,7 @@ int cli_columns_refuse(const char *path, const cli_columns *columns)
     return CLI_USAGE;
 }
 
-int cli_events_open(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
+static int open_events(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
 {
     cli_file_form form;
     lapse_error error;
@@ -248,6 +248,14 @@ int cli_events_open(const char *path, cli_columns *columns, const lapse_model *m
     if (result != CLI_DONE)
         return result;
     return lapse_dataset_open(path, dataset, &error) == LAPSE_OK ? CLI_DONE : cli_error(&error);
+}
+
+int cli_events_open(const char *path, cli_columns *columns, const lapse_model *model, lapse_dataset **dataset)
+{
+    int result = open_events(path, columns, model, dataset);
+    if (result == CLI_DONE)
+        cli_times_of(*dataset);
+    return result;
 }
 
 /* The index of the sequence of this name; -1: there is none. */

@@ -62,7 +62,7 @@ void lp_field_statistics(const lapse_dataset *dataset, const uint8_t *split, int
 lapse_status lp_when_floor(const lapse_dataset *dataset, const uint8_t *split, double *floor, lapse_error *error)
 {
     LP_TRY(lp_gap_quantile(dataset, split, 1, LEAST_GAP, floor, error));
-    *floor = fmin(fmax(*floor, 1e-9), 1e12);
+    *floor = fmin(fmax(*floor, 1e-30), 1e30);
     return LAPSE_OK;
 }
 

@@ -314,7 +314,7 @@ static lapse_status parse_config(const lp_container *container, const char *path
     if (lp_model_reads_gap(config))
         LP_TRY(parse_gap(container, path, &config->gap, error));
     if ((config->when || config->row->next_time) &&
-        !parse_number(container, "when.span", 0, 1e18, &config->when_span))
+        !parse_number(container, "when.span", 0, 1e30, &config->when_span))
         return wrong(error, path, "when.span");
     if (config->when && !parse_number(container, "when.mean", -1e3, 1e3, &config->when_mean))
         return wrong(error, path, "when.mean");

@@ -133,7 +133,7 @@ const lp_option lp_model_options[] = {
      .least = 1, .most = 64, .initial = "16", .applies = learns_when, .advanced = true,
      .help = "number of log-normals of the mixture (--when), 1 to 64"},
     {.name = "when-floor", .type = LAPSE_OPTION_DURATION, AT(when_floor), FORWARD, .placeholder = "DURATION",
-     .least = 1e-9, .most = 1e12, .rule = "0.1 % quantile of the positive gaps of the training split",
+     .least = 1e-30, .most = 1e30, .rule = "0.1 % quantile of the positive gaps of the training split",
      .applies = predicts_time, .advanced = true,
      .help = "shortest gap that the likelihood of times knows (--when, and the evaluation of rmtpp): shorter ones, and events at "
      "the same time, count as this"},

@@ -22,8 +22,8 @@
 
 #define SLOPE "time.slope"
 
-#define TIME_UNIT_LEAST 1e-9 /* seconds */
-#define TIME_UNIT_MOST 1e12
+#define TIME_UNIT_LEAST 1e-30 /* seconds */
+#define TIME_UNIT_MOST 1e30
 
 typedef struct rmtpp_settings {
     lp_recurrent_settings recurrent; /* first: lp_target_lag_options, lp_encoding_options, lp_recurrent_options */

@@ -241,10 +241,10 @@ static double function_log_survival(const lp_next_time *law, double t)
     return log_survival;
 }
 
-/* Bisection in log t. The bounds hold any time that matters: a microsecond to 300 million years. */
+/* Bisection in log t. The bounds hold any time in any unit. */
 static double function_time_at(const lp_next_time *law, double log_survival)
 {
-    double low = log(1e-6), high = log(1e16);
+    double low = log(1e-40), high = log(1e40);
     if (!(log_survival < 0))
         return 0;
     if (function_log_survival(law, exp(high)) > log_survival)

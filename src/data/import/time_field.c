@@ -152,6 +152,7 @@ typedef struct number_column {
 enum { EXCEL_FIRST = 25569, EXCEL_LAST = 73051 }; /* the years 1970 to 2099 */
 static const double excel_epoch = 25569;          /* 1970-01-01 */
 static const double least_unix = 1e8;             /* numbers below are not unix times: 1973 */
+static const double RELATIVE_MOST = 1e15;
 
 static bool add_number(number_column *numbers, const char *begin, const char *end)
 {
@@ -304,12 +305,15 @@ const char *lp_time_number(lp_time_format *format, double number, double *time)
     const char *reason = check_unit(format, number);
     if (reason)
         return reason;
+    if (format->unit == LP_TIME_RELATIVE) { /* no years */
+        *time = number;
+        return fabs(number) <= RELATIVE_MOST ? NULL
+                                             : "is larger than 1e15, where a number has no room for parts of a unit";
+    }
     if (format->unit == LP_TIME_EXCEL)
         *time = round((number - excel_epoch) * 86400e3) / 1e3; /* cells have about a millisecond */
     else
-        *time = format->unit <= LP_TIME_SECONDS || format->unit == LP_TIME_RELATIVE
-                    ? number
-                    : number / number_units[format->unit].per_second;
+        *time = format->unit <= LP_TIME_SECONDS ? number : number / number_units[format->unit].per_second;
     return lp_time_check(*time);
 }
 

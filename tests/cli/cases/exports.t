@@ -65,6 +65,16 @@ $ { echo 'run,elapsed,step'; for i in 1 2 3 4 5 6 7 8; do echo "run$((i % 2)),0.
 # Such times have no hour of the week.
 $ { echo 'run,elapsed,step'; for i in $(seq 10 99); do echo "run$((i % 9)),0.$i,s$((i % 3))"; done; } >steps.csv; lapse train steps.csv -o steps.st --when --epochs 1 --dims 4 --no-eval 2>/dev/null >/dev/null; lapse info steps.st --all | grep when_background
 | when_background       constant
+# They are printed as they are, in any unit: gaps of 1e-14, and times behind the year 9999.
+$ lapse predict steps.st steps.csv --when --now last --csv 2>/dev/null | cut -d, -f1,2 | sed -n 1,3p
+| sequence,from
+| run1,0.91
+| run2,0.92
+$ for unit in 1e-12 1e14; do awk -F, -v OFS=, -v unit=$unit 'NR > 1 { $2 = sprintf("%.6g", $2 * unit) } 1' steps.csv >other.csv; \
+  lapse import other.csv -o other.lapse --time-unit relative --sequence run >/dev/null; lapse train other.lapse -o other.st --when --epochs 1 --dims 4 --no-eval >/dev/null 2>&1; \
+  lapse predict other.st other.csv --time-unit relative --when --now last --csv 2>/dev/null | cut -d, -f1,2 | sed -n 2p; done
+| run1,9.1e-13
+| run1,9.1e+13
 $ { echo 'id,user,at,event'; for i in $(seq 10 28); do echo "$i,1785$((i % 3)).0,2024-01-$i,e$((i % 4))"; done; echo '99,17851,2024-01-29,e1'; } >p.csv; lapse import p.csv -o p.lapse | grep events
 | events     20 events in 3 sequences, 4 event types
 $ lapse predict open.st open.csv --quiet
