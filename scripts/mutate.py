@@ -2,7 +2,7 @@
 """mutate.py: changes the source in one place at a time and runs the tests that enter it; lists the changes that no test sees.
 
     scripts/mutate.py [--count N] [--seed S] [--changed] [--jobs J] [--only PATH] [--folder NAME] [--build-only]
-                      [--built]
+                      [--without TEST ...] [--built]
 
 --count N      number of changes (default: 100)
 --seed S       seed that chooses them (default: the time); the first line of the output has it
@@ -11,6 +11,7 @@
 --only PATH    only files whose path begins with this
 --folder NAME  where the copy and its build are (default: build-mutate)
 --build-only   ends after the build
+--without T... tests that are not run: faults, which takes minutes for each change that no other test sees
 --built        takes the build of an earlier call, also on a machine without a compiler
 
 The files of src and cli are changed, but not plugins (GPU kernels, MPI), in a copy. mutate_source.py says what changes. One build
@@ -200,7 +201,7 @@ def build(options):
     shared = ["lapse_shared"] if importlib.util.find_spec("cffi") else []  # for the Python package
     log = os.path.join(FOLDER, "build.log")
     with open(log, "w") as file:
-        done = subprocess.run(["ninja", "-C", BUILD, "-j", str(options.jobs), "lapse_tool", "faults", *programs, *shared], stdout=file,
+        done = subprocess.run(["ninja", "-C", BUILD, "-j", str(options.jobs), "lapse_tool", *(set(("faults",)) - set(options.without)), *programs, *shared], stdout=file,
                               stderr=subprocess.STDOUT)
     if done.returncode != 0:
         sys.exit(f"mutate: the build failed: {log}")
@@ -231,6 +232,7 @@ def main():
     parser.add_argument("--build-only", action="store_true")
     parser.add_argument("--built", action="store_true")
     parser.add_argument("--folder", default="build-mutate")
+    parser.add_argument("--without", nargs="*", default=[])
     options = parser.parse_args()
     if options.count < 1 or options.jobs < 1:
         parser.error("--count and --jobs are at least 1")
@@ -255,7 +257,8 @@ def main():
 def judge(options, sites, begin):
     known, table = equivalent_changes(), open(os.path.join(FOLDER, "results.txt"), "w")
     wanted = {n for n, s in sites.items() if (s[0], s[3], s[4]) not in known}
-    tests = mutate_run.trace_all(mutate_run.tests_of(TREE, BUILD), TREE, BUILD, options.jobs, say)
+    tests = [t for t in mutate_run.tests_of(TREE, BUILD) if t.name not in options.without]
+    tests = mutate_run.trace_all(tests, TREE, BUILD, options.jobs, say)
     entered = set().union(*(t.reached for t in tests)) if tests else set()
     say(f"{len(tests)} tests enter {len(entered & set(sites))} of {len(sites)} places, {time.monotonic() - begin:.0f} s")
     results, done = {}, 0
