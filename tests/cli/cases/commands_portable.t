@@ -4,7 +4,7 @@ $ lapse simulate -o shop.csv --sequences 36 --days 60 --seed 3 >/dev/null; lapse
 $ head -60 shop.csv >first.csv; { head -9 shop.csv; echo 'u90,soon,tea,view,x'; echo 'u90,2026-01-07T01:00:00Z,"=1+1",view,x'; echo 'u91,1767800000.5,tea,view,'; echo 'u92,1767900000,=tea,buy,a,b'; } >odd.csv
 $ lapse import shop.csv -o shop.lapse --event action,item --action action --field category >/dev/null; lapse import items.csv -o items.lapse --event item --field category >/dev/null
 $ while read -r name data options; do lapse train $data -o $name.st --threads 1 --epochs 2 --checkpoint none --no-eval $options >/dev/null 2>&1 || echo $name; done <models.txt
-$ ./commands.sh <commands.txt
+$ grep -E '^(predict) ' commands.txt | ./commands.sh
 | 1283344194 predict m.st first.csv --at +1h
 | 1177373396 predict m.st first.csv --at +1h --at +2d --at 2026-05-01 --top 3
 | 2101788003 predict m.st first.csv --at +1h --csv
@@ -33,6 +33,13 @@ $ ./commands.sh <commands.txt
 | 1978170662 predict e.st items.csv --at +1h --csv --top 7
 | 1032057069 predict p.st items.csv --at +1h --csv --unseen
 | 3473385762 predict q.st items.csv --at +1h --top 3
+| 1274557089 predict m.st first.csv --at +1h --top 0
+| 596462027 predict m.st first.csv --at +1h --top 99 --only u1
+| 3486696252 predict m.st first.csv --when --within 0d
+| 188784200 status 1 predict m.st first.csv --at 2020-01-01
+| 2351843303 status 2 predict m.st first.csv --at soon
+| 1217782791 status 2 predict m.st first.csv
+$ grep -E '^(forecast|kernel) ' commands.txt | ./commands.sh
 | 3404755488 forecast m.st first.csv --horizon 2d --samples 20
 | 4191630140 forecast m.st first.csv --horizon 2d --samples 20 --csv --seed 5
 | 4089167771 forecast m.st first.csv --horizon 12h --samples 9 --json --top 3 --threads 3
@@ -40,6 +47,25 @@ $ ./commands.sh <commands.txt
 | 2230600476 forecast m.st first.csv --horizon 30d --samples 5 --max-events 200
 | 67143985 forecast t.st first.csv --horizon 2d --samples 6 --csv
 | 3243540155 forecast r.st items.csv --horizon 5d --samples 3
+| 4226325349 kernel m.st
+| 4099340785 kernel m.st --json --points 30
+| 1028018695 kernel m.st --axis log --from 1m --to 20d --points 25 --csv
+| 2578131199 kernel m.st --part phi --top 4
+| 1203664255 kernel m.st --svg out
+| 2007090965 kernel b.st --json --points 20
+| 2972846202 kernel b.st --axis linear --from 1h --to 2d --points 20
+| 1746338240 kernel n.st --svg out --points 50
+| 4121872393 status 2 kernel l.st
+| 1564516869 status 2 forecast m.st first.csv --horizon 2d --samples 0
+| 88772060 forecast m.st first.csv --horizon 1h --samples 1 --csv
+| 1240313685 status 2 forecast m.st first.csv --horizon 0s
+| 2966784602 forecast m.st first.csv --horizon 1h --max-events 0
+| 758393091 status 2 kernel m.st --points 1
+| 2386178886 kernel m.st --points 2 --json
+| 767343596 status 2 kernel m.st --from 2d --to 1h
+| 539570710 kernel r.st --top 3
+| 2481565720 kernel r.st --csv --part spectrum
+$ grep -E '^(eval|info|check) ' commands.txt | ./commands.sh
 | 2920091764 eval m.st shop.lapse
 | 93222210 eval m.st shop.lapse --split all --bootstrap 9
 | 1725429001 eval m.st shop.lapse --split valid --classes --bootstrap 0
@@ -57,15 +83,6 @@ $ ./commands.sh <commands.txt
 | 2311608661 eval r.st items.lapse --split valid --json
 | 3960286898 eval e.st items.lapse --split all --slices --json --bootstrap 5
 | 3670169873 eval q.st items.lapse --split all --bootstrap 5
-| 4226325349 kernel m.st
-| 4099340785 kernel m.st --json --points 30
-| 1028018695 kernel m.st --axis log --from 1m --to 20d --points 25 --csv
-| 2578131199 kernel m.st --part phi --top 4
-| 1203664255 kernel m.st --svg out
-| 2007090965 kernel b.st --json --points 20
-| 2972846202 kernel b.st --axis linear --from 1h --to 2d --points 20
-| 1746338240 kernel n.st --svg out --points 50
-| 4121872393 status 2 kernel l.st
 | 973828293 info m.st --all
 | 1092638651 info m.st --json --history
 | 2406065262 info r.st --vectors out.csv; cat out.csv; rm -f out.csv
@@ -76,8 +93,49 @@ $ ./commands.sh <commands.txt
 | 1668974889 check items.lapse --task recommend --split-by leave-one-out --now 2027-01-01 --json
 | 3368267669 check shop.csv --event action,item --split-by time --now 2026-02-01 --json
 | 2006214489 check odd.csv --event item --bad-rows skip --now 2027-01-01
+| 1742079108 status 1 info v.st --json
+| 3804518214 status 2 eval r.st items.lapse --cutoffs 0
+| 1252544926 eval r.st items.lapse --cutoffs 1,2,3,4,5,6,7,8,9
+| 3492128940 eval r.st items.lapse --cutoffs 5,5
+| 1871500623 status 2 eval r.st items.lapse --negatives -1
+| 408493327 eval r.st items.lapse --cases 0
+| 1445958743 status 2 eval m.st shop.lapse --bootstrap -1
+| 468191784 status 1 eval m.st items.lapse
+| 4122405792 eval m.st shop.lapse --classes --json
+| 2920091764 eval m.st shop.lapse --cutoffs 3
+| 676693539 status 1 info missing.lapse
+| 244213257 status 1 info text
+| 2931827445 status 2 check shop.lapse --split-by none
+| 2957793433 check items.lapse --now 2026-01-01
+$ grep -E '^(bound|simulate|pretrain) ' commands.txt | ./commands.sh
 | 942741560 bound --tmax 2h --sigma 1/2h --epsilon 0.3 --delta 0.05 --repeats 6 --seed 2 --json
 | 972006096 bound --tmax 30d --sigma 1/1d --epsilon 0.2
+| 1036803170 pretrain items.lapse -o v.st --catalogue catalogue.csv --dims 6 --epochs 2 --seed 3
+| 765823563 pretrain items.lapse -o v.st --dims 6 --epochs 2 --window 2 --negative-count 3 --popularity-power 0.5 --json
+| 3760471175 bound --tmax 0.1d --sigma 1/7h --epsilon 0.37 --delta 0.033 --repeats 3 --json
+| 113280510 status 2 bound --tmax 2h --sigma 1/2h --epsilon 0
+| 3939833573 status 2 bound --tmax 2h --sigma 1/2h --epsilon 1 --delta 0
+| 2398995823 status 2 bound --tmax 2h --sigma 1/2h --epsilon 0.5 --delta 1
+| 843492100 status 2 bound --tmax 0s --sigma 1/2h --epsilon 0.5
+| 354286142 bound --tmax 2h --sigma 1/2h --epsilon 0.5 --repeats 0
+| 4246631108 status 2 simulate -o out --days -0.5
+| 581581773 simulate -o out --days 0.25 --sequences 3
+| 1719941961 status 2 simulate -o out --days 36501 --sequences 1
+| 2086104345 simulate -o out --sequences 0 --days 1
+| 693731412 status 2 simulate -o out --sequences -1
+| 2431939152 status 2 simulate -o out --preset sessions --items 499
+| 372453792 simulate -o out --preset sessions --items 500 --sequences 2
+| 3500556159 simulate -o out --preset catalogue --items 100 --sequences 2
+| 1550019990 status 2 simulate -o out --preset shop --items 100
+| 100238235 status 2 simulate -o out --preset shop --catalogue c.csv
+| 1177623757 status 2 pretrain items.lapse -o w.st --window 0
+| 1515305942 status 2 pretrain items.lapse -o w.st --dims 0
+| 1572210263 status 2 pretrain items.lapse -o w.st --epochs 0
+| 551984793 status 2 pretrain items.lapse -o w.st --negative-count 0
+| 3512136878 status 2 pretrain items.lapse -o w.st --learning-rate 0
+| 3656577065 status 2 pretrain items.lapse -o w.st --popularity-power -1
+| 2276980099 pretrain items.lapse -o w.st --dims 1 --window 1 --epochs 1 --negative-count 1 --session-gap 1d
+$ grep -E '^(import) ' commands.txt | ./commands.sh
 | 4125430980 import shop.csv -o out --event action,item --action action --field category --session-gap 5h --min-events 3 --min-count 4
 | 3203739903 import shop.csv -o out --event item --min-sequence-events 5 --min-users 3 --min-rounds iterated --deduplicate exact --json
 | 3125045762 import shop.csv -o out --event item --timezone Europe/Berlin --basket --threads 3
@@ -86,11 +144,51 @@ $ ./commands.sh <commands.txt
 | 1092369571 import odd.csv -o out --event item --action action --bad-rows skip --json
 | 3190957715 status 1 import odd.csv -o out --event item
 | 379735339 import odd.csv -o out --event item --time-unit ms --bad-rows skip
-| 1036803170 pretrain items.lapse -o v.st --catalogue catalogue.csv --dims 6 --epochs 2 --seed 3
-| 3208541095 info v.st --json
-| 765823563 pretrain items.lapse -o v.st --dims 6 --epochs 2 --window 2 --negative-count 3 --popularity-power 0.5 --json
+| 1535370228 status 2 import shop.csv -o out --event item --min-users -1
+| 3744853033 import shop.csv -o out --event item --min-count 0
+| 1097899104 import shop.csv -o out --event item --min-events 0
+| 1350203024 import shop.csv -o out --event item --session-gap 0s
+| 2409217526 import shop.csv -o out --event item --session-gap 1s
+| 1873399304 status 1 import shop.csv -o out --event nothing
+| 2206157891 status 1 import shop.csv -o out --event item --delimiter ';'
+| 1146846252 status 2 import shop.csv -o out --event item --timezone Nowhere/Else
+| 4021097991 import shop.csv -o out --event item --timezone +02:00 --json
+| 810910750 status 1 import shop.csv -o out --event item --min-count 100000
+| 3152676396 status 2 import shop.csv -o out --event item --memory 1
+| 1350203024 import shop.csv -o out --event item --memory 64M
+$ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
 | 344703803 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
 | 1140249386 train shop.lapse -o w.st --model markov --json --threads 1
 | 3203240617 train shop.lapse -o w.st --model majority --threads 1
 | 1919620028 train items.lapse -o w.st --task recommend --model popularity --json --threads 1
 | 1784073098 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
+| 1105979279 status 2 compare shop.lapse --models majority --seeds 0 --keep none
+| 1291452159 status 2 compare shop.lapse --models majority --seeds 5..3 --keep none
+| 3049197339 status 2 compare shop.lapse --models majority --seeds 2,2 --keep none
+| 2580296225 compare shop.lapse --models majority --seeds 7..7 --keep none --format csv
+| 2361624582 status 2 compare shop.lapse --models majority,majority --seeds 1 --keep none
+| 3734693841 status 2 compare shop.lapse --models nothing --seeds 1 --keep none
+| 4096375668 compare shop.lapse --models markov --grid order=1,2,3 --seeds 1..2 --keep none --cells --format csv
+| 4201407566 status 2 compare shop.lapse --models markov --grid order=4 --seeds 1 --keep none
+| 2657499479 status 2 compare shop.lapse --models markov --grid nothing=4 --seeds 1 --keep none
+| 3620232010 status 2 compare shop.lapse --model markov --encodings mercer --seeds 1 --keep none
+| 3503527843 status 2 train shop.lapse -o w.st --dims 0 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 3593515124 status 2 train shop.lapse -o w.st --heads 9 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 758228482 status 2 train shop.lapse -o w.st --dims 7 --heads 2 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 3028314910 status 2 train shop.lapse -o w.st --dropout 0.91 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 2198973506 status 2 train shop.lapse -o w.st --context 0 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 2630017812 status 2 train shop.lapse -o w.st --periods 0 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 919912765 status 2 train shop.lapse -o w.st --period-min 2d --period-max 1d --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 3425612552 train shop.lapse -o w.st --encoding none --harmonics 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 541199317 status 2 train shop.lapse -o w.st --when --projection mlp --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 615987929 train shop.lapse -o w.st --when-components 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 1748846016 train shop.lapse -o w.st --task recommend --loss bce --negatives in-batch --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 1743796453 status 2 train shop.lapse -o w.st --loss bce --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 835986248 status 1 train shop.lapse -o w.st --target action=nothing --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 1571739705 status 2 train shop.lapse -o w.st --predict nothing --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 2701185790 status 2 train shop.lapse -o w.st --model markov --order 4
+| 3164831528 status 1 train items.lapse -o w.st --predict action --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 1515894199 inspect m.st shop.lapse -o out --cases 3 --case-studies 0 --bootstrap 0
+| 3874727125 status 2 inspect m.st shop.lapse -o out --case-studies -1
+| 691125328 inspect m.st shop.lapse -o out --block 0
+| 2809197752 status 2 bench --preset nothing
