@@ -36,6 +36,7 @@ wheel|binutils|reads the libraries for auditwheel|tool readelf
 deb|dpkg-dev|dependencies of the packages|tool dpkg-shlibdeps
 deb|file|kinds of files, for cpack|tool file
 aarch64|gcc-aarch64-linux-gnu|compiler for 64-bit ARM|tool aarch64-linux-gnu-gcc
+aarch64|libc6-dev-arm64-cross|C library for 64-bit ARM|file /usr/aarch64-linux-gnu/lib/crti.o
 aarch64|qemu-user-static|emulator of 64-bit ARM|tool qemu-aarch64-static
 lint|clang-format|formatting|tool clang-format
 lint|clang-tidy|static checks|tool clang-tidy
