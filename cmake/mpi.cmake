@@ -1,7 +1,7 @@
 # The MPI plugin, where a compiler wrapper of MPI is found: src/comm/mpi is a plugin that the library opens under mpirun or srun. Open MPI and
 # MPICH have different binary interfaces, so each whose wrapper is here has a plugin of its own; liblapse_mpi.so is that of mpicc.
 set(LAPSE_MPI_PLUGINS "")
-if(LAPSE_SANITIZE OR LAPSE_FUZZ OR APPLE)
+if(LAPSE_SANITIZE OR LAPSE_FUZZ OR APPLE OR CMAKE_CROSSCOMPILING)
   return()
 endif()
 foreach(kind "" openmpi mpich)

@@ -34,7 +34,9 @@ model = lapse.train(data, task="classify", epochs=3, progress=False)
 assert 0 < model.scores["accuracy"] < 1 and len(model.history.to_pandas()) == 3
 assert len(model.predict(df, at=["+1h", "+7d"], top=3).to_pandas()) == 6 * df.user.nunique()
 END
-    if chroot "$root" /bin/bash -c 'set -e; cd /tmp/wheel; ! command -v cc; python3 -m venv v
+    # The loader finds libraries beside a program through /proc.
+    mountpoint -q "$root/proc" || mount -t proc proc "$root/proc" || mount --bind /proc "$root/proc"
+    if chroot "$root" /usr/bin/env -u PIP_FIND_LINKS -u PIP_CERT /bin/bash -c 'set -e; cd /tmp/wheel; ! command -v cc; python3 -m venv v
         v/bin/pip install -q --disable-pip-version-check --no-index --find-links . pandas lapse-*.whl
         v/bin/python try.py; v/bin/lapse --version >/dev/null; v/bin/lapse demo >demo 2>&1; grep -q "lapse predict" demo' >"$work/log" 2>&1; then
         echo "ok      $release, Python $version"
@@ -43,5 +45,6 @@ END
         echo "FAILED  $release, Python $version"
         failed=1
     fi
+    umount "$root/proc"
 done
 exit $failed
