@@ -16,8 +16,10 @@
 
 The files of src and cli are changed, but not plugins (GPU kernels, MPI), in a copy. mutate_source.py says what changes. One build
 has all of them, and an environment variable chooses one. Each test runs once without a change; so it is known how long it takes and
-which places it enters. Then each change is judged by the tests that enter its place, the shortest first, until one fails: unit tests,
-commands, the Python package and failure injection as `./run test quick` runs them, but no emulated GPU kernels.
+which places it enters, and at which the changed operator would have given another value. Then each change is judged by the tests in
+which it makes a difference, the shortest first, until one fails: unit tests, commands, the Python package and failure injection as
+`./run test quick` runs them, but no emulated GPU kernels. Cases that fail without a change, because instrumented loops add up in
+another order, are recorded anew in the copy.
 
 Changes that no test can see because they change no behaviour are listed with the reason in tests/mutate/equivalent.txt. The last line of
 the output is `N changes: N caught, N without effect, N survived`. The exit status is 1 if any survived.
