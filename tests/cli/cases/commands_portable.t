@@ -66,21 +66,21 @@ $ grep -E '^(forecast|kernel) ' commands.txt | ./commands.sh
 | 539570710 kernel r.st --top 3
 | 2481565720 kernel r.st --csv --part spectrum
 $ grep -E '^(eval|info|check) ' commands.txt | ./commands.sh
-| 2920091764 eval m.st shop.lapse
-| 93222210 eval m.st shop.lapse --split all --bootstrap 9
-| 1725429001 eval m.st shop.lapse --split valid --classes --bootstrap 0
-| 1100437498 eval m.st shop.lapse --split all --slices --bootstrap 5
+| 3897085927 eval m.st shop.lapse
+| 1390381777 eval m.st shop.lapse --split all --bootstrap 9
+| 4188308245 eval m.st shop.lapse --split valid --classes --bootstrap 0
+| 3955875877 eval m.st shop.lapse --split all --slices --bootstrap 5
 | 4290307966 eval m.st shop.lapse --split all --within 1d,5d --samples 3 --bootstrap 5
 | 3867992239 eval m.st shop.lapse --split all --within 1d --now 2026-02-01 --bootstrap 5 --json
-| 1663746647 eval m.st shop.csv --split all --cases 30 --json
+| 3680927599 eval m.st shop.csv --split all --cases 30 --json
 | 889999538 eval b.st shop.lapse --split all --target action=buy --bootstrap 3
 | 289982837 eval b.st shop.lapse --split all --classes --json
 | 1998541240 eval l.st shop.lapse --split all --bootstrap 4
-| 4179681313 eval t.st shop.lapse --split all --bootstrap 4 --json
+| 1829724129 eval t.st shop.lapse --split all --bootstrap 4 --json
 | 1547890904 eval k.st shop.lapse --split train --bootstrap 4
-| 824895528 eval r.st items.lapse --split all --cutoffs 1,5,20 --negatives 20 --negative-seed 4 --bootstrap 5
-| 810479547 eval r.st items.lapse --split all --slices --cases 50 --bootstrap 5
-| 2311608661 eval r.st items.lapse --split valid --json
+| 1678870382 eval r.st items.lapse --split all --cutoffs 1,5,20 --negatives 20 --negative-seed 4 --bootstrap 5
+| 1033420537 eval r.st items.lapse --split all --slices --cases 50 --bootstrap 5
+| 864339703 eval r.st items.lapse --split valid --json
 | 3960286898 eval e.st items.lapse --split all --slices --json --bootstrap 5
 | 3670169873 eval q.st items.lapse --split all --bootstrap 5
 | 973828293 info m.st --all
@@ -95,14 +95,14 @@ $ grep -E '^(eval|info|check) ' commands.txt | ./commands.sh
 | 2006214489 check odd.csv --event item --bad-rows skip --now 2027-01-01
 | 1742079108 status 1 info v.st --json
 | 3804518214 status 2 eval r.st items.lapse --cutoffs 0
-| 1252544926 eval r.st items.lapse --cutoffs 1,2,3,4,5,6,7,8,9
-| 3492128940 eval r.st items.lapse --cutoffs 5,5
+| 903918175 eval r.st items.lapse --cutoffs 1,2,3,4,5,6,7,8,9
+| 2609876591 eval r.st items.lapse --cutoffs 5,5
 | 1871500623 status 2 eval r.st items.lapse --negatives -1
-| 408493327 eval r.st items.lapse --cases 0
+| 3693552537 eval r.st items.lapse --cases 0
 | 1445958743 status 2 eval m.st shop.lapse --bootstrap -1
 | 468191784 status 1 eval m.st items.lapse
-| 4122405792 eval m.st shop.lapse --classes --json
-| 2920091764 eval m.st shop.lapse --cutoffs 3
+| 586659237 eval m.st shop.lapse --classes --json
+| 3897085927 eval m.st shop.lapse --cutoffs 3
 | 676693539 status 1 info missing.lapse
 | 244213257 status 1 info text
 | 2931827445 status 2 check shop.lapse --split-by none
@@ -165,10 +165,10 @@ $ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
 | 1105979279 status 2 compare shop.lapse --models majority --seeds 0 --keep none
 | 1291452159 status 2 compare shop.lapse --models majority --seeds 5..3 --keep none
 | 3049197339 status 2 compare shop.lapse --models majority --seeds 2,2 --keep none
-| 2580296225 compare shop.lapse --models majority --seeds 7..7 --keep none --format csv
+| 403969235 compare shop.lapse --models majority --seeds 7..7 --keep none --format csv | sed -E 's/(,[^,]*){3}$//'
 | 2361624582 status 2 compare shop.lapse --models majority,majority --seeds 1 --keep none
 | 3734693841 status 2 compare shop.lapse --models nothing --seeds 1 --keep none
-| 4096375668 compare shop.lapse --models markov --grid order=1,2,3 --seeds 1..2 --keep none --cells --format csv
+| 1724501070 compare shop.lapse --models markov --grid order=1,2,3 --seeds 1..2 --keep none --cells --format csv | sed -E 's/(,[^,]*){3}$//'
 | 4201407566 status 2 compare shop.lapse --models markov --grid order=4 --seeds 1 --keep none
 | 2657499479 status 2 compare shop.lapse --models markov --grid nothing=4 --seeds 1 --keep none
 | 3620232010 status 2 compare shop.lapse --model markov --encodings mercer --seeds 1 --keep none
@@ -188,7 +188,7 @@ $ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
 | 1571739705 status 2 train shop.lapse -o w.st --predict nothing --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 2701185790 status 2 train shop.lapse -o w.st --model markov --order 4
 | 3164831528 status 1 train items.lapse -o w.st --predict action --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
-| 1515894199 inspect m.st shop.lapse -o out --cases 3 --case-studies 0 --bootstrap 0
+| 2856753414 inspect m.st shop.lapse -o out --cases 3 --case-studies 0 --bootstrap 0
 | 3874727125 status 2 inspect m.st shop.lapse -o out --case-studies -1
-| 691125328 inspect m.st shop.lapse -o out --block 0
+| 2268169615 inspect m.st shop.lapse -o out --block 0
 | 2809197752 status 2 bench --preset nothing

@@ -25,7 +25,7 @@ $ lapse inspect m.st shop.csv -o r.html --split all --cases 200 --bootstrap 20 -
 | 2451591753 7921 confusion
 | 1215194113 2074 influence
 | 248392297 10120 kernel
-| 1430368554 138752 page
+| 4202165270 138741 page
 | 3838794340 18605 phi
 | 3192777701 3252 reliability
 | 473097961 5065 reliability-time
@@ -55,7 +55,7 @@ $ lapse inspect m.st shop.csv -o r.html --split all --log run.jsonl --of-action 
 | 119294761 8820 confusion
 | 458897653 5085 influence
 | 208076572 10120 kernel
-| 916906324 111730 page
+| 3567904351 111719 page
 | 3449122536 18605 phi
 | 2794973876 3011 reliability
 | 1602571240 5061 reliability-time
@@ -70,7 +70,7 @@ $ lapse inspect m.st -o r.html; ./parts.sh r.html
 | figures    7; 6 not possible with this model and data, which the report explains
 | wrote      r.html
 | 60031010 10120 kernel
-| 3733877855 27741 page
+| 2743798707 27730 page
 | 2669742064 18605 phi
 | 3278133807 2349 scores-event-accuracy
 | 1585874719 2556 scores-event-log-loss
@@ -88,7 +88,7 @@ $ lapse inspect b.st shop.csv -o r.html --split valid --csv-safe; ./parts.sh r.h
 | 660254068 4835 confusion
 | 3933882755 4660 influence
 | 2837361301 10374 kernel
-| 3432222204 81827 page
+| 3774007957 81816 page
 | 901296518 130307 phi
 | 3358516150 2762 reliability
 | 641927240 2469 scores-event-accuracy
@@ -104,7 +104,7 @@ $ lapse inspect l.st shop.csv -o r.html --split test --case-studies 5; ./parts.s
 | 1701546238 2271 case-3-predictions
 | 312671520 5015 confusion
 | 2779723115 1955 influence
-| 1054380572 18342 page
+| 2632265114 18331 page
 | 3266698823 2881 reliability
 | 2869923439 2586 scores-event-accuracy
 | 4010352274 2551 scores-event-log-loss
@@ -120,7 +120,7 @@ $ lapse inspect k.st shop.csv -o r.html --split all; ./parts.sh r.html
 | 720730494 2173 case-3-predictions
 | 838510201 8019 confusion
 | 581636659 2073 influence
-| 4170915904 15799 page
+| 1845314905 15788 page
 | 1283806011 3121 reliability
 | 1682890721 1319 scores-event-accuracy
 | 2902132608 3405 success-by-gap
@@ -144,7 +144,7 @@ $ lapse inspect i.st items.csv -o r.html --split all --cases 100 --bootstrap 10;
 | 617392201 9753 case-3-weights
 | 784265377 4791 influence
 | 2376098415 10043 kernel
-| 2277075019 135552 page
+| 1814848679 135541 page
 | 2160981388 112567 phi
 | 4053454115 2879 reliability
 | 1375180616 5058 reliability-time
@@ -167,7 +167,7 @@ $ lapse inspect s.st s.csv -o r.html --split all --cases 100 --bootstrap 10; ./p
 | 981648805 2465 case-2-predictions
 | 2052632643 4157 case-2-weights
 | 847573850 2157 influence
-| 1845322063 73656 page
+| 616304834 73645 page
 | 3869832400 2881 reliability
 | 1426903847 2109 scores-event-hit-10
 | 2380538715 2310 scores-event-mrr
@@ -188,7 +188,7 @@ $ lapse inspect c.st c.csv -o r.html --split all --bootstrap 10; ./parts.sh r.ht
 | 2888365563 2667 case-3-survival
 | 3686312370 6586 confusion
 | 4049975991 2360 influence
-| 713720366 22256 page
+| 1911237057 22245 page
 | 3955708578 3363 reliability
 | 563473831 5061 reliability-time
 | 3730330287 2589 scores-event-accuracy
