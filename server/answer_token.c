@@ -39,8 +39,8 @@ void srv_token_write(srv_text *out, const srv_token *t)
         unsigned char in[3] = {0};
         size_t size = raw.size - i < 3 ? raw.size - i : 3;
         memcpy(in, raw.data + i, size);
-        char four[] = {digits[in[0] >> 2], digits[(in[0] & 3) << 4 | in[1] >> 4], digits[(in[1] & 15) << 2 | in[2] >> 6],
-                       digits[in[2] & 63]};
+        char four[] = {digits[in[0] >> 2], digits[(in[0] & 3) << 4 | in[1] >> 4],
+                       digits[(in[1] & 15) << 2 | in[2] >> 6], digits[in[2] & 63]};
         srv_text_bytes(out, four, size + 1);
     }
     srv_text_clear(&raw);
@@ -69,8 +69,12 @@ bool srv_token_read(const char *text, srv_token *t, srv_text *bytes)
     if (h.version != 1 || h.model_count > SRV_TOKEN_MODELS || bytes->size < sizeof h + models ||
         h.check != checksum(bytes->data + sizeof h.check, bytes->size - sizeof h.check))
         return false;
-    *t = (srv_token){.route = h.route, .position = h.position, .now = h.now, .found = h.found,
-                     .model_count = h.model_count, .body = bytes->data + sizeof h + models,
+    *t = (srv_token){.route = h.route,
+                     .position = h.position,
+                     .now = h.now,
+                     .found = h.found,
+                     .model_count = h.model_count,
+                     .body = bytes->data + sizeof h + models,
                      .body_size = bytes->size - sizeof h - models};
     memcpy(t->models, bytes->data + sizeof h, models);
     return true;

@@ -15,7 +15,7 @@ typedef struct srv_token {
     double now;
     uint64_t models[SRV_TOKEN_MODELS];
     int model_count;
-    uint64_t found; /* a hash of which subjects the store had */
+    uint64_t found;   /* a hash of which subjects the store had */
     const char *body; /* JSON of the request */
     size_t body_size;
 } srv_token;

@@ -83,7 +83,8 @@ static srv_model *find_model(run *u, const srv_asked *a, const char *name)
     srv_registry *registry = &u->worker->server->registry;
     if (!a->pinned)
         return srv_lineup_pick(&u->lineup, name);
-    return srv_registry_find(registry, isnan(a->model_time) ? a->models[0] : srv_registry_at(registry, name, a->model_time));
+    return srv_registry_find(registry,
+                             isnan(a->model_time) ? a->models[0] : srv_registry_at(registry, name, a->model_time));
 }
 
 static bool acquire(run *u)
@@ -160,8 +161,11 @@ static void ask_model(run *u, const srv_model *model, const char *target, lapse_
             if (q->count < 0 || q->subject->model != model || strcmp(view->target, target) != 0)
                 continue;
             questions[used] = q;
-            queries[used++] = (lapse_recommend_query){.session = q->subject->session, .time = q->at, .top = q->top,
-                                                      .best = q->best, .filter = view->filtered ? &view->filter : NULL};
+            queries[used++] = (lapse_recommend_query){.session = q->subject->session,
+                                                      .time = q->at,
+                                                      .top = q->top,
+                                                      .best = q->best,
+                                                      .filter = view->filtered ? &view->filter : NULL};
         }
     }
     if (!used)

@@ -111,10 +111,11 @@ void srv_attribute(srv_worker *w, srv_request *r)
     count c = {.worker = w, .events = json_array()};
     const json_t *limit = json_object_get(r->json, "limit");
     srv_value most = SRV_W(limit ? json_integer_value(limit) : LIMIT_DEFAULT);
-    if (!srv_store_run(&w->store,
-                       "SELECT n.name, e.answer FROM events e JOIN names n ON n.name_id = e.event WHERE e.answer IS NOT "
-                       "NULL ORDER BY e.position DESC LIMIT $1",
-                       &most, 1, read_event, &c)) {
+    if (!srv_store_run(
+            &w->store,
+            "SELECT n.name, e.answer FROM events e JOIN names n ON n.name_id = e.event WHERE e.answer IS NOT "
+            "NULL ORDER BY e.position DESC LIMIT $1",
+            &most, 1, read_event, &c)) {
         srv_fail(r, 503, NULL, "%s", w->store.message);
     } else {
         for (size_t i = 0; i < json_array_size(c.events); i++) {

@@ -30,11 +30,11 @@ typedef struct srv_pending {
 typedef struct srv_cached {
     char *name;
     uint64_t hash;
-    struct srv_cached *next;             /* of the bucket */
-    struct srv_cached *older, *newer;    /* by use */
-    bool busy, loaded, dropped;          /* dropped: not in the table any more; freed on release */
-    bool known;                          /* the store has it */
-    bool alias;                          /* of a merged history, to which events are not pushed: not kept */
+    struct srv_cached *next;          /* of the bucket */
+    struct srv_cached *older, *newer; /* by use */
+    bool busy, loaded, dropped;       /* dropped: not in the table any more; freed on release */
+    bool known;                       /* the store has it */
+    bool alias;                       /* of a merged history, to which events are not pushed: not kept */
     int64_t trimmed;
     srv_pending *pending, **pending_end; /* committed, not yet in events */
     srv_events events;
@@ -48,7 +48,7 @@ typedef struct srv_cache {
     size_t bucket_count;
     srv_cached *oldest, *newest;
     int64_t count, bytes, limit;
-    int64_t position; /* that all readers see */
+    int64_t position;         /* that all readers see */
     srv_catalogue *catalogue; /* of this position; a reference */
     atomic_llong hits, misses, evictions;
 } srv_cache;

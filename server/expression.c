@@ -9,7 +9,26 @@
 
 enum { NODES = 256, DEPTH = 32 };
 
-typedef enum operation { OR, AND, NOT, EQ, NE, LT, LE, GT, GE, IN, ADD, SUB, MUL, DIV, NEG, LITERAL, FIELD, LIST } operation;
+typedef enum operation {
+    OR,
+    AND,
+    NOT,
+    EQ,
+    NE,
+    LT,
+    LE,
+    GT,
+    GE,
+    IN,
+    ADD,
+    SUB,
+    MUL,
+    DIV,
+    NEG,
+    LITERAL,
+    FIELD,
+    LIST
+} operation;
 
 typedef struct node {
     operation op;

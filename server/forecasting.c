@@ -92,7 +92,8 @@ static void write_types(srv_text *out, const lapse_forecasts *f, int64_t row, co
     for (int k = 0; k < TYPES; k++) { /* the next in the order of expected numbers, ties by index */
         int64_t best = -1;
         for (int64_t i = 0; i < f->type_count; i++)
-            if ((expected[i] < before || (expected[i] == before && i > last)) && (best < 0 || expected[i] > expected[best]))
+            if ((expected[i] < before || (expected[i] == before && i > last)) &&
+                (best < 0 || expected[i] > expected[best]))
                 best = i;
         if (best < 0)
             break;

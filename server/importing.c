@@ -75,9 +75,11 @@ static bool add_sequence(import *m, const lapse_dataset *data, int64_t s)
             same++;
         snprintf(id, sizeof id, "i%llx",
                  (unsigned long long)hash_event(times[i], lapse_dataset_event_type_name(data, types[i]), same));
-        m->events[m->count++] = (srv_new_event){.history = lapse_dataset_sequence_name(data, s), .id = strdup(id),
+        m->events[m->count++] = (srv_new_event){.history = lapse_dataset_sequence_name(data, s),
+                                                .id = strdup(id),
                                                 .event = lapse_dataset_event_type_name(data, types[i]),
-                                                .fields = read_fields(data, s, i), .time = times[i]};
+                                                .fields = read_fields(data, s, i),
+                                                .time = times[i]};
         if (!m->events[m->count - 1].id || (m->count == BATCH && !flush(m)))
             return false;
     }
@@ -86,7 +88,7 @@ static bool add_sequence(import *m, const lapse_dataset *data, int64_t s)
 
 bool srv_import(srv_server *server, const char *path)
 {
-    import m = {.server = server, .events = calloc(BATCH, sizeof *m.events)};
+import m = {.server = server, .events = calloc(BATCH, sizeof * m.events) };
     lapse_dataset *data = NULL;
     lapse_import_options options;
     lapse_error error;

@@ -62,7 +62,8 @@ bool srv_catalogue_read(srv_store *store, int64_t position, srv_catalogue **out)
         srv_store_run(store, "SELECT names FROM popular WHERE position <= $1 ORDER BY position DESC LIMIT 1",
                       (srv_value[]){SRV_W(position)}, 1, read_popular, &r);
     good = good &&
-           srv_store_run(store, "SELECT coalesce(max(position), 0) FROM changes WHERE kind = 'catalogue' AND position <= $1",
+           srv_store_run(store,
+                         "SELECT coalesce(max(position), 0) FROM changes WHERE kind = 'catalogue' AND position <= $1",
                          (srv_value[]){SRV_W(position)}, 1, read_position, &c->position);
     if (good && !r.failed) {
         *out = c;
@@ -118,7 +119,8 @@ static bool fill(const srv_catalogue *c, const srv_model *m, srv_selection *s, s
     for (int64_t i = 0; good && i < types; i++) {
         const char *name = lapse_model_event_type_name(m->model, i);
         const json_t *item = json_object_get(c->items, name), *fields = json_object_get(item, "fields");
-        if (!json_is_false(json_object_get(item, "available")) && (!filter || srv_expression_true(filter, fields, name)))
+        if (!json_is_false(json_object_get(item, "available")) &&
+            (!filter || srv_expression_true(filter, fields, name)))
             s->only[i / 64] |= (uint64_t)1 << (i % 64);
         double added = boost ? srv_expression_number(boost, fields, name) : 0;
         if (s->offset && isfinite((float)added)) /* an item without the field has no boost */
@@ -150,7 +152,8 @@ bool srv_catalogue_select(srv_catalogue *c, const srv_model *m, const char *filt
         made->fingerprint = m->fingerprint;
         made->filter = strdup(filter);
         made->boost = strdup(boost);
-        good = made->filter && made->boost ? fill(c, m, made, problem) : srv_refuse(problem, 503, NULL, "out of memory");
+        good =
+            made->filter && made->boost ? fill(c, m, made, problem) : srv_refuse(problem, 503, NULL, "out of memory");
         if (good) {
             srv_selection **slot = &c->selections[c->selection_next++ % SRV_SELECTIONS];
             srv_selection_drop(*slot);
@@ -184,11 +187,11 @@ bool srv_popular_update(srv_store *store, bool *written, int64_t *position)
     json_t *names = json_array();
     char *before = NULL;
     *written = false;
-    bool good = (!store->engine->count || srv_store_run(store, store->engine->count, NULL, 0, NULL, NULL)) &&
-                srv_store_run(store, "SELECT name FROM names WHERE uses > 0 ORDER BY uses DESC, name LIMIT $1",
-                              (srv_value[]){SRV_W(POPULAR)}, 1, append_name, names) &&
-                srv_store_run(store, "SELECT names FROM popular ORDER BY position DESC LIMIT 1", NULL, 0, read_text,
-                              &before);
+    bool good =
+        (!store->engine->count || srv_store_run(store, store->engine->count, NULL, 0, NULL, NULL)) &&
+        srv_store_run(store, "SELECT name FROM names WHERE uses > 0 ORDER BY uses DESC, name LIMIT $1",
+                      (srv_value[]){SRV_W(POPULAR)}, 1, append_name, names) &&
+        srv_store_run(store, "SELECT names FROM popular ORDER BY position DESC LIMIT 1", NULL, 0, read_text, &before);
     char *text = json_dumps(names, JSON_COMPACT);
     if (good && text && json_array_size(names) && (!before || strcmp(before, text) != 0)) {
         good = srv_store_begin(store, position) &&

@@ -11,17 +11,17 @@ enum { SRV_SELECTIONS = 32 };
 /* The items that a filter allows, and their boosts; shared by reference. */
 typedef struct srv_selection {
     atomic_int references;
-    char *filter, *boost;       /* owned; "": none */
-    uint64_t fingerprint;       /* of the model whose event types they are */
-    uint64_t *only;             /* a bit for each event type */
-    float *offset;              /* NULL: no boost */
+    char *filter, *boost; /* owned; "": none */
+    uint64_t fingerprint; /* of the model whose event types they are */
+    uint64_t *only;       /* a bit for each event type */
+    float *offset;        /* NULL: no boost */
 } srv_selection;
 
 typedef struct srv_catalogue {
     atomic_int references;
     int64_t position; /* of the newest change in it */
-    json_t *items;   /* name -> {"fields": {...}, "available": bool}; owned */
-    char **popular;  /* names of events, the most frequent first; owned */
+    json_t *items;    /* name -> {"fields": {...}, "available": bool}; owned */
+    char **popular;   /* names of events, the most frequent first; owned */
     int popular_count;
     bool unavailable; /* some item is not available */
     pthread_mutex_t mutex;

@@ -29,16 +29,16 @@ static void write_route(srv_text *out, int i, const char *method, const char *pa
     int64_t total = 0;
     for (int c = 0; c < CLASSES; c++)
         if (atomic_load(&counts[i][c]))
-            srv_text_format(out, "lapse_requests_total{method=\"%s\",path=\"%s\",status=\"%dxx\"} %lld\n", method, path, c,
-                            atomic_load(&counts[i][c]));
+            srv_text_format(out, "lapse_requests_total{method=\"%s\",path=\"%s\",status=\"%dxx\"} %lld\n", method, path,
+                            c, atomic_load(&counts[i][c]));
     for (int b = 0; b <= BUCKETS; b++) {
         char limit[32] = "+Inf";
         total += atomic_load(&buckets[i][b]);
         if (b < BUCKETS)
             snprintf(limit, sizeof limit, "%g", limits[b]);
         if (total)
-            srv_text_format(out, "lapse_request_seconds_bucket{method=\"%s\",path=\"%s\",le=\"%s\"} %lld\n", method, path,
-                            limit, (long long)total);
+            srv_text_format(out, "lapse_request_seconds_bucket{method=\"%s\",path=\"%s\",le=\"%s\"} %lld\n", method,
+                            path, limit, (long long)total);
     }
     if (total)
         srv_text_format(out,

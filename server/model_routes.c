@@ -71,8 +71,8 @@ void srv_handle_unload(srv_request *r)
 
 void srv_handle_aliases(srv_request *r)
 {
-    if (!srv_registry_alias(&r->server->registry, json_object_get(r->json, "aliases"), json_object_get(r->json, "split"),
-                            &r->problem))
+    if (!srv_registry_alias(&r->server->registry, json_object_get(r->json, "aliases"),
+                            json_object_get(r->json, "split"), &r->problem))
         srv_fail_problem(r);
     else
         srv_handle_models(r);

@@ -48,8 +48,8 @@ static bool try_model(const lapse_model *model, lapse_error *error)
     lapse_value values[64] = {{NULL, 0}};
     int columns = 0;
     for (; columns < 64 && lapse_model_field(model, columns, &field); columns++)
-        values[columns] = (lapse_value){
-            field.type == LAPSE_FIELD_NUMBER ? NULL : lapse_model_category_name(model, columns, 0), 0};
+        values[columns] =
+            (lapse_value){field.type == LAPSE_FIELD_NUMBER ? NULL : lapse_model_category_name(model, columns, 0), 0};
     lapse_event event = {0, lapse_model_event_type_name(model, 0), values, columns};
     lapse_recommendation best;
     lapse_recommend_query query = {.time = 60, .top = 1, .best = &best};

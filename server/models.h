@@ -12,7 +12,7 @@ typedef struct srv_model {
     char *path;           /* owned */
     uint64_t fingerprint; /* of the bytes of the file */
     char fingerprint_text[17];
-    int64_t *popular;     /* event types, the most frequent in training first; owned */
+    int64_t *popular; /* event types, the most frequent in training first; owned */
     atomic_int references;
 } srv_model;
 

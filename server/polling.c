@@ -32,8 +32,12 @@ static void read_event(void *context, const srv_value *columns)
     char *name = copy(columns[0].text), *id = copy(columns[1].text[0] == '\t' ? "" : columns[1].text),
          *event = copy(columns[4].text);
     r->failed |= !name || !id || !event;
-    r->events[r->count++] = (srv_new_event){.history = name, .id = id, .time = columns[2].number,
-                                            .position = columns[3].whole, .event = event, .fields = copy(columns[5].text)};
+    r->events[r->count++] = (srv_new_event){.history = name,
+                                            .id = id,
+                                            .time = columns[2].number,
+                                            .position = columns[3].whole,
+                                            .event = event,
+                                            .fields = copy(columns[5].text)};
 }
 
 static void read_whole(void *context, const srv_value *columns)
@@ -43,15 +47,16 @@ static void read_whole(void *context, const srv_value *columns)
 
 static bool read_new(srv_server *server, srv_store *store, int64_t from, int64_t to)
 {
-    static const char events[] = "SELECT h.name, e.id, e.time, e.position, n.name, e.fields FROM events e JOIN histories h ON "
-                                 "h.history = e.history JOIN names n ON n.name_id = e.event WHERE e.position > $1 AND "
-                                 "e.position <= $2 ORDER BY e.position";
+    static const char events[] =
+        "SELECT h.name, e.id, e.time, e.position, n.name, e.fields FROM events e JOIN histories h ON "
+        "h.history = e.history JOIN names n ON n.name_id = e.event WHERE e.position > $1 AND "
+        "e.position <= $2 ORDER BY e.position";
     srv_value range[] = {SRV_W(from), SRV_W(to)};
     srv_catalogue *catalogue = NULL;
     reading r = {0};
     int64_t changes = 0;
-    if (!srv_store_run(store, "SELECT count(*) FROM changes WHERE position > $1 AND position <= $2", range, 2, read_whole,
-                       &changes))
+    if (!srv_store_run(store, "SELECT count(*) FROM changes WHERE position > $1 AND position <= $2", range, 2,
+                       read_whole, &changes))
         return false;
     if (changes && !srv_catalogue_read(store, to, &catalogue))
         return false;

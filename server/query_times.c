@@ -109,8 +109,6 @@ bool srv_times_read(const json_t *value, const char *field, double now, srv_time
     json_t *element;
     if (json_array_size(value) == 0)
         return srv_refuse(problem, 400, field, "%s is empty", field);
-    json_array_foreach (value, i, element)
-        if (!read_one(element, field, now, times, problem))
-            return false;
+    json_array_foreach(value, i, element) if (!read_one(element, field, now, times, problem)) return false;
     return true;
 }

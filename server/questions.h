@@ -32,9 +32,9 @@ typedef struct srv_view {
     srv_model *model;
     const char *target;
     lapse_item_filter filter;
-    bool filtered, nothing; /* nothing: the filter allows no item of the model */
+    bool filtered, nothing;   /* nothing: the filter allows no item of the model */
     srv_selection *selection; /* a reference; NULL: none */
-    int64_t *only, *exclude; /* owned */
+    int64_t *only, *exclude;  /* owned */
 } srv_view;
 
 typedef struct srv_asked {
@@ -43,10 +43,10 @@ typedef struct srv_asked {
     srv_text token;       /* of a replay: its bytes; owned */
     const char *body;     /* the text of json */
     size_t body_size;
-    bool pinned;          /* as of `position`, by these models: a replay, or as_of */
+    bool pinned; /* as of `position`, by these models: a replay, or as_of */
     uint64_t models[SRV_TOKEN_MODELS], found;
     int model_count;
-    double model_time;    /* of several models: the time whose split decides; NaN: as in models */
+    double model_time; /* of several models: the time whose split decides; NaN: as in models */
     srv_subject *subjects;
     int subject_count;
     srv_view views[4];
@@ -56,16 +56,16 @@ typedef struct srv_asked {
     lapse_recommendation *best;
     srv_catalogue *catalogue; /* a reference */
     bool rank, explain, when; /* rank: POST /v1/rank, candidates are ordered */
-    bool strict;      /* fewer predictions rather than popular events */
-    int64_t top;      /* as requested; 0: all */
-    int64_t position; /* of the log, that the answers are about */
-    double *horizons; /* of POST /v1/when; owned; NULL: another request */
+    bool strict;              /* fewer predictions rather than popular events */
+    int64_t top;              /* as requested; 0: all */
+    int64_t position;         /* of the log, that the answers are about */
+    double *horizons;         /* of POST /v1/when; owned; NULL: another request */
     int horizon_count;
-    double now;       /* what "now" means */
+    double now; /* what "now" means */
 } srv_asked;
 
-extern const srv_member srv_predict_members[], srv_rank_members[], srv_predict_response[],
-    srv_replay_members[], srv_replay_response[];
+extern const srv_member srv_predict_members[], srv_rank_members[], srv_predict_response[], srv_replay_members[],
+    srv_replay_response[];
 
 /* Sets json and body: of the request itself, or of the token that it replays. */
 bool srv_ask_begin(srv_asked *asked);

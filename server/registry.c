@@ -42,14 +42,16 @@ static bool record(srv_registry *g)
                                                g->aliases[i].percent));
     char *text = json_dumps(state, JSON_COMPACT);
     json_decref(state);
-    bool good = text && srv_store_run(&g->store, "INSERT INTO model_states(time, state) VALUES($1, $2) ON CONFLICT(time) "
-                                                 "DO UPDATE SET state = excluded.state",
+    bool good = text && srv_store_run(&g->store,
+                                      "INSERT INTO model_states(time, state) VALUES($1, $2) ON CONFLICT(time) "
+                                      "DO UPDATE SET state = excluded.state",
                                       (srv_value[]){SRV_W((int64_t)(srv_now() * 1e6)), SRV_T(text)}, 2, NULL, NULL);
     for (int i = 0; good && i < g->count; i++)
-        good = srv_store_run(&g->store, "INSERT INTO model_files(fingerprint, path) VALUES($1, $2) ON CONFLICT"
-                                        "(fingerprint) DO UPDATE SET path = excluded.path",
-                             (srv_value[]){SRV_T(g->models[i].model->fingerprint_text), SRV_T(g->models[i].model->path)},
-                             2, NULL, NULL);
+        good = srv_store_run(
+            &g->store,
+            "INSERT INTO model_files(fingerprint, path) VALUES($1, $2) ON CONFLICT"
+            "(fingerprint) DO UPDATE SET path = excluded.path",
+            (srv_value[]){SRV_T(g->models[i].model->fingerprint_text), SRV_T(g->models[i].model->path)}, 2, NULL, NULL);
     free(text);
     return good;
 }
@@ -213,7 +215,8 @@ bool srv_registry_load(srv_registry *g, const char *name, srv_model **before, sr
     srv_model *model;
     *before = NULL;
     if (!name_good(name))
-        return srv_refuse(problem, 400, "name", "the name of a model has letters, digits, . _ - and does not begin with .");
+        return srv_refuse(problem, 400, "name",
+                          "the name of a model has letters, digits, . _ - and does not begin with .");
     snprintf(path, sizeof path, "%s%s%s", g->folder, name, ending);
     if (!srv_model_load(path, &model, &error))
         return srv_refuse(problem, 400, "name", "%s%s: %s", name, ending, error.message);
@@ -257,9 +260,8 @@ bool srv_registry_alias(srv_registry *g, const json_t *aliases, const json_t *sp
     const char *key;
     json_t *value;
     bool good = true;
-    json_object_foreach ((json_t *)aliases, key, value)
-        if (strcmp(key, "live") != 0 && strcmp(key, "canary") != 0)
-            good = srv_refuse(problem, 400, "aliases", "aliases are live and canary");
+    json_object_foreach((json_t *)aliases, key, value) if (strcmp(key, "live") != 0 && strcmp(key, "canary") != 0)
+        good = srv_refuse(problem, 400, "aliases", "aliases are live and canary");
     pthread_mutex_lock(&g->mutex);
     for (int i = 0; good && i < 2; i++) {
         const char *name = json_string_value(json_object_get(aliases, names[i]));

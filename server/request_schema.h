@@ -7,15 +7,7 @@
 #include "text_buffer.h"
 
 /* Types of a value, which are or-ed. */
-enum {
-    SRV_STRING = 1,
-    SRV_NUMBER = 2,
-    SRV_WHOLE = 4,
-    SRV_BOOL = 8,
-    SRV_OBJECT = 16,
-    SRV_ARRAY = 32,
-    SRV_NULL = 64
-};
+enum { SRV_STRING = 1, SRV_NUMBER = 2, SRV_WHOLE = 4, SRV_BOOL = 8, SRV_OBJECT = 16, SRV_ARRAY = 32, SRV_NULL = 64 };
 
 /* A member of an object. A table ends with a row without a name. */
 typedef struct srv_member {
@@ -36,7 +28,7 @@ enum { SRV_STRING_MAX = 1024 };
 typedef struct srv_problem {
     int status; /* HTTP */
     char detail[512];
-    char field[160]; /* such as events[3].time; "": the whole request */
+    char field[160];  /* such as events[3].time; "": the whole request */
     int64_t position; /* byte of the body, from 0; -1: not known */
 } srv_problem;
 

@@ -17,7 +17,8 @@ static bool trim(srv_store *store, const char *const sql[3], srv_value limit, in
                                srv_store_run(store, sql[2], &limit, 1, NULL, NULL)));
 }
 
-#define RANKED "(SELECT history, id, row_number() OVER (PARTITION BY history ORDER BY time DESC, id DESC) place FROM events) r"
+#define RANKED \
+    "(SELECT history, id, row_number() OVER (PARTITION BY history ORDER BY time DESC, id DESC) place FROM events) r"
 
 bool srv_retain(srv_server *server)
 {

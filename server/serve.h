@@ -11,12 +11,12 @@ typedef struct srv_options {
     const char *listen; /* ADDRESS:PORT; port 0: any free port */
     const char *store;  /* FILE.db; NULL: histories are kept in a file that is deleted at the end */
     const char *token_file, *tls_cert, *tls_key; /* NULL: none */
-    const char *import; /* events to store at the start: what `lapse import` reads, or a dataset file; NULL: none */
-    bool insecure;      /* other machines may connect without TLS */
-    double keep;        /* seconds that an event is kept; 0: for ever */
+    const char *import;  /* events to store at the start: what `lapse import` reads, or a dataset file; NULL: none */
+    bool insecure;       /* other machines may connect without TLS */
+    double keep;         /* seconds that an event is kept; 0: for ever */
     int64_t keep_events; /* newest events of a history that are kept; 0: all */
-    double memory;      /* bytes of cached histories */
-    int threads;        /* that answer queries; 0: all cores */
+    double memory;       /* bytes of cached histories */
+    int threads;         /* that answer queries; 0: all cores */
 } srv_options;
 
 void srv_options_default(srv_options *options);

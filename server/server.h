@@ -37,11 +37,12 @@ typedef struct srv_route {
     srv_stage stage;
     const char *summary;
     void (*handle)(srv_request *request); /* NULL: by the stage itself */
-    const srv_member *body;     /* of the request; NULL: none */
-    const srv_member *response; /* NULL: not JSON */
-    size_t limit;               /* bytes of the body */
-    void (*answer)(struct srv_worker *worker, srv_request *request); /* of SRV_ANSWER; NULL: questions about histories */
-    void (*parse)(srv_request *request); /* reads the body; NULL: a JSON object */
+    const srv_member *body;               /* of the request; NULL: none */
+    const srv_member *response;           /* NULL: not JSON */
+    size_t limit;                         /* bytes of the body */
+    void (*answer)(struct srv_worker *worker,
+                   srv_request *request);  /* of SRV_ANSWER; NULL: questions about histories */
+    void (*parse)(srv_request *request);   /* reads the body; NULL: a JSON object */
     void (*respond)(srv_request *request); /* writes the response, by the thread that sends it; NULL: the stage does */
 } srv_route;
 
@@ -54,10 +55,10 @@ struct srv_request {
     const srv_route *route;
     char *names[SRV_PATH_NAMES]; /* matched by {name} of the path, decoded; owned */
     srv_text body;
-    json_t *json;     /* the body; NULL: none. Owned */
-    double begun;     /* monotonic clock */
-    double time;      /* unix time at which the request was read */
-    bool dispatched;  /* answered, or in a queue */
+    json_t *json;    /* the body; NULL: none. Owned */
+    double begun;    /* monotonic clock */
+    double time;     /* unix time at which the request was read */
+    bool dispatched; /* answered, or in a queue */
     bool too_large;
     srv_problem problem;
     int status;       /* of the response */

@@ -5,8 +5,8 @@
 
 #include "server.h"
 
-extern const srv_member srv_names_members[], srv_names_response[], srv_page_members[], srv_history_response[], srv_merge_members[], srv_position_response[],
-    srv_items_members[], srv_item_search_members[], srv_items_response[];
+extern const srv_member srv_names_members[], srv_names_response[], srv_page_members[], srv_history_response[],
+    srv_merge_members[], srv_position_response[], srv_items_members[], srv_item_search_members[], srv_items_response[];
 
 void srv_handle_names(srv_request *request); /* how histories are called */
 void srv_handle_history(srv_request *request);

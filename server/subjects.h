@@ -33,7 +33,8 @@ typedef struct srv_subject {
 } srv_subject;
 
 /* The session of a subject: of the cache, or a scratch session. `entry` NULL with a name: reads the store at `position`. */
-bool srv_subject_open(srv_worker *worker, srv_subject *subject, srv_cached *entry, int64_t position, lapse_error *error);
+bool srv_subject_open(srv_worker *worker, srv_subject *subject, srv_cached *entry, int64_t position,
+                      lapse_error *error);
 void srv_subject_close(srv_subject *subject);
 
 /* A further session of the same model, empty: for histories that differ. Valid until the run ends. */
