@@ -1,21 +1,26 @@
 #!/usr/bin/env bash
-# serve.sh: requests a second of `lapse serve`, with wrk on the same machine, and the processor time of the server for each.
+# serve.sh: rates and latencies of `lapse serve`, with client and server on the same machine.
 #
-#   bench/serve.sh build/lapse MODEL EVENTS.csv[.gz] [STORE]     needs wrk and python3; columns user,time,item
+#   bench/serve.sh build/lapse MODEL EVENTS.csv[.gz] [STORE]     columns user,time,item; needs cc and python3
 #
-# Processor time does not depend on what else the machine does; requests a second do.
+# STORE: postgresql://..., or a file; a temporary file if it is missing. HISTORIES (20,000) histories of 100 events are imported, unless
+# the file exists. SECONDS_EACH (4) and MEMORY (1.2e8: about 1,700 histories of 50 dims) may be set; PREPARE=1 imports and ends, so that
+# the rest can run alone on the machine. PEER names a Python with PyTorch and FastAPI (bench/peers/fastapi_serve.py): two processes of it are
+# measured in the same run.
 set -eu
-tool=$(realpath "$1") model=$(realpath "$2") events=$(realpath "$3")
+tool=$(realpath "$1") model=$(realpath "$2") events=$(realpath "$3") here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 store=${4:-$work/bench.db}
-seconds=${SECONDS_EACH:-5}
-server=
+seconds=${SECONDS_EACH:-4}
+server='' peers=()
 cleanup()
 {
-    [ -z "$server" ] || kill "$server" 2>/dev/null || true
+    # shellcheck disable=SC2086 # no server: no word
+    kill $server "${peers[@]}" 2>/dev/null || true
     rm -rf "$work"
 }
 trap cleanup EXIT
+cc -O2 -o "$work/load" "$here/serve_load.c" -lm
 
 start()
 {
@@ -25,7 +30,13 @@ start()
         kill -0 "$server" || { cat "$work/err"; exit 1; }
         sleep 0.05
     done
-    url=$(sed 's/.*http/http/; s|/$||' "$work/out")
+    port=$(sed 's/.*:\([0-9]*\)\/$/\1/' "$work/out")
+}
+
+stop()
+{
+    kill "$server"
+    wait "$server" || true
 }
 
 ticks()
@@ -33,78 +44,93 @@ ticks()
     awk '{ print $14 + $15 }' "/proc/$server/stat"
 }
 
-# measure NAME CONNECTIONS SCRIPT EVENTS: EVENTS of a request.
+# measure NAME REQUESTS OPTION...: of the load; prints the time of the server's threads for each request, too.
 measure()
 {
-    local before after
+    local name=$1 before after
+    shift
     before=$(ticks)
-    wrk -t1 -c"$2" -d"${seconds}s" --latency -s "$3" "$url" >"$work/wrk"
+    "$work/load" "$port" "$work/$1" --seconds "$seconds" --warm 0.5 "${@:2}" >"$work/result" || true
     after=$(ticks)
-    awk -v name="$1" -v ticks=$((after - before)) -v hz="$(getconf CLK_TCK)" -v each="$4" '
-        /50%/ { p50 = $2 } /99%/ { p99 = $2 } /Requests\/sec/ { rate = $2 } /requests in/ { n = $1 }
-        /Non-2xx/ { bad = " (" $0 ")" }
-        END { printf "%-44s %9.0f /s  p50 %-9s p99 %-9s %7.1f us of processor time each%s\n", name, rate * each, p50, p99,
-              n ? ticks / hz / n / each * 1e6 : 0, bad }' "$work/wrk"
+    sed "s|^all  *|$(printf '%-52s' "$name")|" "$work/result" | awk -v used=$(((after - before) * 1000000 / $(getconf CLK_TCK))) \
+        -v all="$(awk -v s="$seconds" '/^all/ { print $2 * (s + 0.5) }' "$work/result")" '{ print }
+        END { printf "%-52s %9.1f us of processor time each\n", "", used / all }'
 }
 
-python3 - "$events" "$work" <<'END'
-import csv, gzip, json, sys
-path, work = sys.argv[1:]
-text = gzip.open(path, "rt") if path.endswith("gz") else open(path)
-names, lines, batch = [], [], 0
-for i, row in enumerate(csv.DictReader(text)):
-    if not names or names[-1] != row["user"]:
-        names.append(row["user"])
-        if len(names) > 1000:
-            break
-    lines.append(json.dumps({"history": row["user"], "time": float(row["time"]), "event": row["item"], "id": str(i)}))
-open(work + "/histories", "w").write("\n".join(names[:1000]))
-for i in range(0, len(lines), 5000):
-    open(f"{work}/batch{i // 5000:04d}", "w").write("\n".join(lines[i:i + 5000]) + "\n")
-open(work + "/items", "w").write("\n".join(sorted({json.loads(line)["event"] for line in lines})))
-END
-cat >"$work/predict.lua" <<END
-local names, i = {}, 0
-for line in io.lines("$work/histories") do names[#names + 1] = line end
-request = function()
-    i = i % #names + 1
-    return wrk.format("POST", "/v1/predict", nil, '{"history":"' .. names[i] .. '","at":"+1h","top":10}')
-end
-END
-event_script()
-{
-    cat <<END
-local items, i, run = {}, 0, tostring(os.time()) .. "-$1-"
-for line in io.lines("$work/items") do items[#items + 1] = line end
-local function event()
-    i = i + 1
-    return '{"history":"new' .. (i % 20000) .. '","time":' .. (1700000000 + i) .. ',"event":"' .. items[i % #items + 1] ..
-        '","id":"' .. run .. i .. '"}'
-end
-request = function()
-    local lines = {}
-    for k = 1, $1 do lines[k] = event() end
-    return wrk.format("POST", "/v1/events", nil, table.concat(lines, "\n"))
-end
-END
-}
-event_script 1 >"$work/one.lua"
-event_script 1000 >"$work/thousand.lua"
+python3 - "$events" "$work" "${HISTORIES:-20000}" "$([ -e "$store" ] || echo new)" <<'END'
+import csv, gzip, json, random, sys
+path, work, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
+rows = [(row["time"], row["item"]) for row in csv.DictReader(gzip.open(path, "rt") if path.endswith("gz") else open(path))]
+items, draw = sorted({item for _, item in rows}), random.Random(1)
+names = [f"u{k:06}" for k in range(count)]
+with open(work + "/events.csv", "w") as out:
+    out.write("user,time,item\n")
+    for k, name in enumerate(names if sys.argv[4] == "new" else []):
+        at = k * 97 % (len(rows) - 100)
+        out.write("".join(f"{name},{time},{item}\n" for time, item in rows[at:at + 100]))
 
-start
+
+def lines(name, number, line):
+    with open(f"{work}/{name}", "w") as out:
+        out.write("".join(line(i) + "\n" for i in range(number)))
+
+
+def predict(name):
+    return 'POST /v1/predict {"history":"%s","at":"+1h","top":10}' % name
+
+
+def event(name):
+    return '{"history":"%s","time":%d,"event":"%s","id":"##########"}' % (name, 1.7e9 + draw.randrange(10**7), draw.choice(items))
+
+
+def mixed(_):
+    kind = draw.random()
+    if kind < 0.2:
+        return "POST /v1/events " + event(names[draw.randrange(1000)])
+    return predict(names[draw.randrange(1000) if kind < 0.92 else draw.randrange(count)])
+
+
+shuffled = draw.sample(names, count)
+lines("cached", 1000, lambda i: predict(names[i]))
+lines("cold", count, lambda i: predict(shuffled[i]))
+lines("one", 20000, lambda i: "POST /v1/events " + event(f"new{i}"))
+lines("thousand", 100, lambda i: "POST /v1/events [" + ",".join(event(f"new{(1000 * i + k) % 20000}") for k in range(1000)) + "]")
+lines("mixed", 50000, mixed)
+open(work + "/names", "w").write("\n".join(names[:1000]))
+END
+if [ ! -e "$store" ]; then
+    start --import "$work/events.csv"
+    stop
+fi
+[ -z "${PREPARE:-}" ] || exit 0
+start --memory "${MEMORY:-1.2e8}"
+cat "$work/out"
 cut -d' ' -f1-3 /proc/loadavg | sed 's/^/load of the machine: /'
-for batch in "$work"/batch*; do
-    curl -s -o /dev/null "$url/v1/events" --data-binary @"$batch"
+"$work/load" "$port" "$work/cached" --connections 8 --seconds 0.5 >"$work/warm"
+measure "predict, cached, 64 connections" cached
+measure "predict, cached, 15,000 a second on 64 connections" cached --rate 15000
+measure "predict, cached, 15,000 a second on 1,000 connections" cached --rate 15000 --connections 1000
+for python in ${PEER:+1 2}; do
+    "$PEER" "$here/peers/fastapi_serve.py" $((18760 + python)) "$work/names" >"$work/peer" 2>&1 &
+    peers+=($!)
+    until curl -sf -o "$work/first" http://127.0.0.1:$((18760 + python))/v1/predict -d '{"history": "u000000"}'; do sleep 0.2; done
 done
-curl -s "$url/healthz" >/dev/null
-wrk -t1 -c8 -d2s -s "$work/predict.lua" "$url" >/dev/null # the cache is warm
-measure "predict, cached, 64 connections" 64 "$work/predict.lua" 1
-measure "predict, cached, 1,000 connections" 1000 "$work/predict.lua" 1
-measure "events, one per request, 64 connections" 64 "$work/one.lua" 1
-measure "events, 1,000 per request, 8 connections" 8 "$work/thousand.lua" 1000
-curl -s "$url/metrics" | grep -E '^lapse_(resident|cache)_bytes|^lapse_cache_histories'
-kill "$server"; wait "$server" || true
-start --memory 1000000
-measure "predict, cold, 64 connections" 64 "$work/predict.lua" 1
-kill "$server"; wait "$server" || true
+if [ -n "${PEER:-}" ]; then
+    "$work/load" 18761 "$work/cached" --connections 32 --seconds "$seconds" >"$work/peer1" &
+    "$work/load" 18762 "$work/cached" --connections 32 --seconds "$seconds" | sed 's/^all /FastAPI and PyTorch, one of two processes/'
+    wait $!
+    sed 's/^all /FastAPI and PyTorch, the other process    /' "$work/peer1"
+    kill "${peers[@]}"
+    peers=()
+fi
+measure "predict, cold, 64 connections" cold
+measure "events, one per request, 64 connections" one
+measure "events, requests of 1,000, 8 connections" thousand --connections 8
+measure "mixed, 64 connections" mixed
+capacity=$(awk '/^all/ { print $2 }' "$work/result")
+for percent in 50 80 95; do
+    measure "mixed, Poisson arrivals at $percent % of that" mixed --rate $((capacity * percent / 100)) --connections 1000
+done
+curl -s "http://127.0.0.1:$port/metrics" | grep -E '^lapse_(resident|cache)_bytes|^lapse_cache_histories'
+stop
 server=
