@@ -168,7 +168,6 @@ $ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
 | 403969235 compare shop.lapse --models majority --seeds 7..7 --keep none --format csv | sed -E 's/(,[^,]*){3}$//'
 | 2361624582 status 2 compare shop.lapse --models majority,majority --seeds 1 --keep none
 | 3734693841 status 2 compare shop.lapse --models nothing --seeds 1 --keep none
-| 1724501070 compare shop.lapse --models markov --grid order=1,2,3 --seeds 1..2 --keep none --cells --format csv | sed -E 's/(,[^,]*){3}$//'
 | 4201407566 status 2 compare shop.lapse --models markov --grid order=4 --seeds 1 --keep none
 | 2657499479 status 2 compare shop.lapse --models markov --grid nothing=4 --seeds 1 --keep none
 | 3620232010 status 2 compare shop.lapse --model markov --encodings mercer --seeds 1 --keep none
