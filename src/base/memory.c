@@ -46,7 +46,6 @@ void *lp_alloc_small_pages(size_t count, size_t size)
     return aligned_alloc(LP_ALIGN, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN);
 }
 
-#if defined __GLIBC__ || defined MADV_POPULATE_WRITE
 /* Advises on the whole pages of a part. Pages have the system's size, 4, 16 or 64 KB: the kernel rounds a length up to a page, and would
  * clear what follows the part. */
 static void advise_pages(void *part, size_t size, int advice)
@@ -56,7 +55,16 @@ static void advise_pages(void *part, size_t size, int advice)
     if (begin < end)
         madvise((void *)begin, end - begin, advice);
 }
-#endif
+
+void lp_memory_drop(void *part, size_t size)
+{
+    advise_pages(part, size, MADV_DONTNEED);
+}
+
+void lp_memory_huge(void *part, size_t size, bool huge)
+{
+    advise_pages(part, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+}
 
 void lp_memory_populate(void *part, size_t size)
 {
@@ -75,6 +83,19 @@ void *lp_alloc(size_t count, size_t size)
     if (bytes >= LP_SPILL_SIZE && lp_spill_size(block))
         return block; /* zeroed */
     return block ? memset(block, 0, bytes ? (bytes + LP_ALIGN - 1) / LP_ALIGN * LP_ALIGN : LP_ALIGN) : NULL;
+}
+
+void *lp_alloc_sparse(size_t count, size_t size)
+{
+    size_t bytes;
+    if (__builtin_mul_overflow(count, size, &bytes) || bytes > SIZE_MAX - LARGE_PAGE)
+        return NULL;
+    if (bytes < LP_SPARSE_SIZE)
+        return lp_alloc(count, size);
+    void *block = lp_spill_sparse(bytes);
+    if (block)
+        madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+    return block;
 }
 
 void *lp_grow(void *block, size_t count, size_t size)

@@ -15,11 +15,22 @@
 
 #define LP_ALIGN 64
 
+enum { LP_SPARSE_SIZE = 1 << 22 };
+
 /* A zeroed, 64-byte aligned block of count * size bytes (at least 1), or NULL. */
 void *lp_alloc(size_t count, size_t size);
 void *lp_alloc_raw(size_t count, size_t size);         /* the same, not zeroed */
 void *lp_alloc_small_pages(size_t count, size_t size); /* like lp_alloc_raw; does not ask for huge pages */
+/* Like lp_alloc, but pages of a block of LP_SPARSE_SIZE bytes or more take memory when they are first written, so a block may be larger than
+ * the memory; lp_memory_drop gives pages back. */
+void *lp_alloc_sparse(size_t count, size_t size);
 void lp_free(void *block);
+
+/* Empties the whole pages of a part of a sparse block, which then have zeros and take no memory. */
+void lp_memory_drop(void *part, size_t size);
+
+/* Sets whether a part of a block gets huge pages, which save TLB misses, but take memory as a whole. */
+void lp_memory_huge(void *part, size_t size, bool huge);
 
 /* Lets the system provide the pages of a part of a block, as far as they are whole and it can, so that writes to them do not
  * fault one by one. Does not change what is in the block. */

@@ -24,7 +24,7 @@ enum { BLOCKS = 4096, INTERVAL = 5000000, LEAST = 64000000 };
 typedef struct block {
     char *data;
     size_t size, mapped;
-    off_t offset; /* in the file */
+    off_t offset; /* in the file; -1: it is not there */
 } block;
 
 static struct {
@@ -48,7 +48,8 @@ static void *watch(void *unused)
         if (lp_system_resident() > spill.memory - spill.memory / 4) {
             pthread_mutex_lock(&spill.lock);
             for (int i = 0; i < spill.count; i++)
-                madvise(spill.blocks[i].data, spill.blocks[i].mapped, MADV_DONTNEED);
+                if (spill.blocks[i].offset >= 0)
+                    madvise(spill.blocks[i].data, spill.blocks[i].mapped, MADV_DONTNEED);
             pthread_mutex_unlock(&spill.lock);
         }
         nanosleep(&pause, NULL);
@@ -96,7 +97,10 @@ lapse_status lapse_memory_bound_begin(const char *folder, int64_t memory, lapse_
 
 static void close_unused(void)
 {
-    if (spill.count > 0 || spill.file < 0 || atomic_load(&spill.on))
+    for (int i = 0; i < spill.count; i++)
+        if (spill.blocks[i].offset >= 0)
+            return;
+    if (spill.file < 0 || atomic_load(&spill.on))
         return;
     close(spill.file);
     spill.file = -1;
@@ -131,7 +135,22 @@ void *lp_spill_alloc(size_t size)
     return data == MAP_FAILED ? NULL : data;
 }
 
-/* The index of a block; -1: it is not in the file. With the lock held. */
+void *lp_spill_sparse(size_t size)
+{
+    size_t page = (size_t)sysconf(_SC_PAGESIZE), mapped = (size + page - 1) / page * page;
+    void *data = MAP_FAILED;
+    pthread_mutex_lock(&spill.lock);
+    if (spill.count < BLOCKS)
+        data = mmap(NULL, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (data != MAP_FAILED) {
+        spill.blocks[spill.count++] = (block){data, size, mapped, -1};
+        atomic_fetch_add(&spill.live, 1);
+    }
+    pthread_mutex_unlock(&spill.lock);
+    return data == MAP_FAILED ? NULL : data;
+}
+
+/* The index of a block; -1: it is neither in the file nor sparse. With the lock held. */
 static int find(const void *data)
 {
     for (int i = spill.count - 1; i >= 0; i--)
@@ -161,7 +180,8 @@ bool lp_spill_free(void *data)
         block freed = spill.blocks[i];
         spill.blocks[i] = spill.blocks[--spill.count];
         munmap(freed.data, freed.mapped);
-        lp_system_punch(spill.file, freed.offset, (off_t)freed.mapped);
+        if (freed.offset >= 0)
+            lp_system_punch(spill.file, freed.offset, (off_t)freed.mapped);
         atomic_fetch_sub(&spill.live, 1);
         close_unused();
     }

@@ -15,9 +15,11 @@ enum { LP_SPILL_SIZE = 1 << 20 };
 
 /* For memory.c. A zeroed block in the file; NULL: no bound holds, or it cannot be made. */
 void *lp_spill_alloc(size_t size);
-/* The size of a block in the file; 0: it is not there. */
+/* A zeroed block outside the file, for which no memory is reserved: a page takes memory when it is first written. NULL: it cannot be made. */
+void *lp_spill_sparse(size_t size);
+/* The size of a block of either sort; 0: it is of neither. */
 size_t lp_spill_size(const void *block);
-/* False: the block is not in the file. */
+/* False: the block is of neither sort. */
 bool lp_spill_free(void *block);
 
 #endif

@@ -9,7 +9,7 @@
 static void *buffer_new(void *context, size_t size)
 {
     (void)context;
-    return lp_alloc(size, 1);
+    return lp_alloc_sparse(size, 1);
 }
 
 static void copy(void *context, void *to, const void *from, size_t size)
