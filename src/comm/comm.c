@@ -19,8 +19,8 @@ static lapse_status deadline(double *seconds, lapse_error *error)
     char *end = NULL;
     *seconds = text && *text ? strtod(text, &end) : DEADLINE;
     if ((end && *end) || !(*seconds > 0 && *seconds <= LONGEST))
-        return lp_fail(error, LAPSE_ERROR_USAGE, "LAPSE_COMM_TIMEOUT is '%.40s'; it must be a number of seconds up to %d",
-                       text, (int)LONGEST);
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       "LAPSE_COMM_TIMEOUT is '%.40s'; it must be a number of seconds up to %d", text, (int)LONGEST);
     return LAPSE_OK;
 }
 
@@ -156,8 +156,9 @@ bool lp_comm_exchange(lapse_comm *comm, const char *what)
         else if (comm->failed == LAPSE_EXCHANGE_TOLD)
             snprintf(comm->failure, sizeof comm->failure, "%s", *why ? why : "another rank has failed");
         else if (comm->failed != LAPSE_EXCHANGE_DONE)
-            snprintf(comm->failure, sizeof comm->failure, "the ranks could not exchange data (%s, %s, collective %u): %s",
-                     comm->phase, what, (unsigned)comm->collectives, *why ? why : "no reason is known");
+            snprintf(comm->failure, sizeof comm->failure,
+                     "the ranks could not exchange data (%s, %s, collective %u): %s", comm->phase, what,
+                     (unsigned)comm->collectives, *why ? why : "no reason is known");
     }
     memset(comm->send, 0, size * sizeof *comm->send);
     memset(comm->receive, 0, size * sizeof *comm->receive);
@@ -188,6 +189,13 @@ bool lp_comm_gather_equal(lapse_comm *comm, const char *what, void *all, size_t 
     return lp_comm_size(comm) == 1 || lp_comm_exchange(comm, what);
 }
 
+bool lp_comm_fail_memory(lapse_comm *comm)
+{
+    if (!*comm->failure)
+        snprintf(comm->failure, sizeof comm->failure, "out of memory");
+    return false;
+}
+
 bool lp_comm_any(lapse_comm *comm, const char *what, bool flag)
 {
     if (lp_comm_size(comm) == 1)
@@ -198,6 +206,12 @@ bool lp_comm_any(lapse_comm *comm, const char *what, bool flag)
         for (int r = 0; r < lp_comm_size(comm); r++)
             any = any || comm->flags[r];
     return any;
+}
+
+lapse_status lapse_comm_barrier(lapse_comm *comm, lapse_error *error)
+{
+    lp_comm_any(comm, "waiting for all ranks", false);
+    return lp_comm_check(comm, error);
 }
 
 lapse_status lp_comm_check(const lapse_comm *comm, lapse_error *error)

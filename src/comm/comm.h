@@ -14,15 +14,15 @@
 
 struct lapse_comm {
     lapse_comm_functions functions;
-    uint32_t collectives;           /* so far: their tags */
-    double seconds;                 /* deadline of a collective */
-    char phase[96];                 /* what the run is doing, such as "epoch 2, step 31" */
-    char failure[512];              /* the first one; "": none */
-    lapse_exchange_status failed;   /* its kind */
-    lapse_message *send, *receive;  /* [size]: of the next exchange, filled by its caller; owned */
-    bool *missing, *flags;          /* [size]; owned */
-    int64_t *numbers;               /* [size + 1]: for callers; owned */
-    volatile int hurry;             /* lapse_comm_hurry */
+    uint32_t collectives;          /* so far: their tags */
+    double seconds;                /* deadline of a collective */
+    char phase[96];                /* what the run is doing, such as "epoch 2, step 31" */
+    char failure[512];             /* the first one; "": none */
+    lapse_exchange_status failed;  /* its kind */
+    lapse_message *send, *receive; /* [size]: of the next exchange, filled by its caller; owned */
+    bool *missing, *flags;         /* [size]; owned */
+    int64_t *numbers;              /* [size + 1]: for callers; owned */
+    volatile int hurry;            /* lapse_comm_hurry */
 };
 
 static inline int lp_comm_size(const lapse_comm *comm)
@@ -41,6 +41,12 @@ static inline int64_t lp_comm_begin(const lapse_comm *comm, int64_t count, int r
     return count / lp_comm_size(comm) * rank + count % lp_comm_size(comm) * rank / lp_comm_size(comm);
 }
 
+/* The most that a rank has of `count` things that are divided so. */
+static inline int64_t lp_comm_most(const lapse_comm *comm, int64_t count)
+{
+    return (count + lp_comm_size(comm) - 1) / lp_comm_size(comm);
+}
+
 /* Sends and receives the messages in comm->send and comm->receive, and clears them. `what` is for the sentence of a failure: "adding
  * gradients". False after a failure. */
 bool lp_comm_exchange(lapse_comm *comm, const char *what);
@@ -50,6 +56,9 @@ bool lp_comm_gather(lapse_comm *comm, const char *what, void *all, const size_t 
 
 /* The same with parts of `size` bytes. */
 bool lp_comm_gather_equal(lapse_comm *comm, const char *what, void *all, size_t size);
+
+/* The failure of a rank that is out of memory. Returns false. */
+bool lp_comm_fail_memory(lapse_comm *comm);
 
 /* Whether a flag is set on any rank. */
 bool lp_comm_any(lapse_comm *comm, const char *what, bool flag);
