@@ -397,8 +397,28 @@ static void store_ranks(const lp_ranking *ranking, int64_t number, const lp_rank
         LP_ASSERT(result->rank[p] <= result->candidates[p] && (result->rank[p] >= 1 || !result->candidates[p]));
 }
 
+void lp_ranking_finish(lp_ranking *ranking, int64_t number, const lp_rank_partial *partials, int parts, size_t stride)
+{
+    lp_rank_counts sum = partials->counts;
+    for (int r = 1; r < parts; r++) {
+        const lp_rank_counts *counts = &partials[(size_t)r * stride].counts;
+        sum.at_least += counts->at_least;
+        sum.seen += counts->seen;
+        sum.seen_at_least += counts->seen_at_least;
+        for (int p = 0; p < LP_RANK_POOLS; p++)
+            sum.negatives_at_least[p] += counts->negatives_at_least[p];
+    }
+    store_ranks(ranking, number, &sum, partials->negatives);
+}
+
 static void tally_end(const lp_ranking *ranking, const tally *t)
 {
+    if (ranking->part) {
+        lp_rank_partial *partial = &ranking->part->partials[t->rank_case - ranking->cases];
+        partial->counts = t->counts;
+        memcpy(partial->negatives, t->negative_count, sizeof partial->negatives);
+        return;
+    }
     LP_ASSERT(t->item == t->end); /* the tiles have passed all items of the sequence and all negatives */
     LP_ASSERT(t->next[0] == t->negative_count[0] && t->next[1] == t->negative_count[1]);
     store_ranks(ranking, t->rank_case - ranking->cases, &t->counts, t->negative_count);
@@ -414,6 +434,36 @@ typedef struct states_task {
     int64_t block;      /* cases of a task */
 } states_task;
 
+static float target_score(const lp_rank_states *states, int64_t number, int32_t target)
+{
+    size_t dims = (size_t)states->dims;
+    float score;
+    lp_item_scores(lp_backend_ranking(lp_backend_find("cpu")), states->rule, 1, 1, states->dims,
+                   states->state + (size_t)number * dims, states->table + (size_t)target * dims,
+                   states->bias ? states->bias + target : NULL, &score);
+    return score;
+}
+
+void lp_ranking_target_scores(const lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end,
+                              float *scores)
+{
+    for (int64_t c = first; c < end; c++) {
+        int32_t target = ranking->setup.type[ranking->cases[c].event];
+        bool own = target >= ranking->part->first_item && target < ranking->part->end_item;
+        scores[c - first] = own ? target_score(states, c, target) : 0;
+    }
+}
+
+/* Leaves out what lists have before the first item. */
+static void tally_skip(tally *t, int64_t first_item)
+{
+    while (t->item < t->end && t->item->item < first_item)
+        t->item++;
+    for (int p = 0; p < LP_RANK_POOLS; p++)
+        while (t->next[p] < t->negative_count[p] && t->negatives[p][t->next[p]] < first_item)
+            t->next[p]++;
+}
+
 static void rank_states(void *context, int task, int number)
 {
     const states_task *job = context;
@@ -425,15 +475,16 @@ static void rank_states(void *context, int task, int number)
     int cases = (int)(left < job->block ? left : job->block);
     size_t dims = (size_t)states->dims;
     const float *state = states->state + (size_t)first_case * dims;
+    const lp_rank_part part = ranking->part ? *ranking->part : (lp_rank_part){.end_item = ranking->setup.items};
     for (int i = 0; i < cases; i++) {
         tally_start(ranking, worker, i, &ranking->cases[first_case + i]);
         tally *t = &worker->tallies[i];
-        lp_item_scores(job->kernels, states->rule, 1, 1, states->dims, state + (size_t)i * dims,
-                       states->table + (size_t)t->target * dims, states->bias ? states->bias + t->target : NULL,
-                       &t->target_score);
+        tally_skip(t, part.first_item);
+        t->target_score = part.target_scores ? part.target_scores[first_case + i]
+                                             : target_score(states, first_case + i, t->target);
     }
-    for (int64_t first = 0; first < ranking->setup.items; first += TILE) {
-        int items = ranking->setup.items - first < TILE ? (int)(ranking->setup.items - first) : TILE;
+    for (int64_t first = part.first_item; first < part.end_item; first += TILE) {
+        int items = part.end_item - first < TILE ? (int)(part.end_item - first) : TILE;
         lp_item_scores(job->kernels, states->rule, cases, items, states->dims, state,
                        states->table + (size_t)first * dims, states->bias ? states->bias + first : NULL,
                        worker->scores);

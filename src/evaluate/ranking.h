@@ -48,7 +48,21 @@ typedef struct lp_ranking_setup {
     int dims;                 /* columns of a state on the device */
 } lp_ranking_setup;
 
+/* What a rank has counted of a case, among the items that it has. */
+typedef struct lp_rank_partial {
+    lp_rank_counts counts;
+    int negatives[LP_RANK_POOLS]; /* of all ranks */
+} lp_rank_partial;
+
+/* The part of the catalogue that this process has, where it is divided among ranks: rankings then fill parts of the counts. */
+typedef struct lp_rank_part {
+    int64_t first_item, end_item;
+    const float *target_scores; /* [case_count] */
+    lp_rank_partial *partials;  /* [case_count] */
+} lp_rank_part;
+
 typedef struct lp_ranking {
+    const lp_rank_part *part; /* NULL: all of the catalogue is here. Not owned */
     lp_ranking_setup setup;
     lp_rank_case *cases; /* in the order of events; owned */
     int64_t case_count;
@@ -76,6 +90,13 @@ typedef struct lp_rank_states {
 
 /* Ranks the cases first .. end - 1 by these scores. */
 void lp_ranking_states(lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end);
+
+/* The scores of the targets of these cases, with one part of the catalogue: 0 for those of other parts. */
+void lp_ranking_target_scores(const lp_ranking *ranking, const lp_rank_states *states, int64_t first, int64_t end,
+                              float *scores);
+
+/* Ranks a case by the counts of all parts: partials[0], [stride], [2 stride], ... */
+void lp_ranking_finish(lp_ranking *ranking, int64_t number, const lp_rank_partial *partials, int parts, size_t stride);
 
 /* Ranks all cases by rows of scores: `score` fills scores [items] for a case, on any thread. */
 typedef void (*lp_rank_row)(void *context, const lp_rank_case *rank_case, double *scores);
