@@ -26,6 +26,28 @@ bool cli_ranks_first(void)
     return ranks.rank == 0;
 }
 
+int cli_ranks_divide(lapse_dataset **histories)
+{
+    int64_t count = lapse_dataset_sequence_count(*histories), first = count * ranks.rank / ranks.size;
+    int64_t own = count * (ranks.rank + 1) / ranks.size - first;
+    if (ranks.size == 1)
+        return CLI_DONE;
+    if (count < ranks.size)
+        return cli_fail("%lld histories cannot be divided among %d ranks: start fewer", (long long)count, ranks.size);
+    int64_t *chosen = calloc((size_t)own, sizeof *chosen);
+    lapse_dataset *part = NULL;
+    lapse_error error;
+    for (int64_t i = 0; chosen && i < own; i++)
+        chosen[i] = first + i;
+    lapse_status status = chosen ? lapse_dataset_select(*histories, chosen, own, &part, &error) : LAPSE_ERROR_MEMORY;
+    free(chosen);
+    if (status != LAPSE_OK)
+        return chosen ? cli_error(&error) : cli_fail("out of memory");
+    lapse_dataset_close(*histories);
+    *histories = part;
+    return CLI_DONE;
+}
+
 void cli_ranks_begin(void)
 {
     if (!lapse_comm_launched(&ranks.rank, &ranks.size))

@@ -7,6 +7,9 @@
 
 #include <lapse_lab.h>
 
+#define CLI_SHARD_ITEMS_HELP \
+    "recommend, under mpirun: each rank loads a part of the rows of the item tables; does not change the result"
+
 /* First of all: silences the ranks other than 0. */
 void cli_ranks_begin(void);
 
@@ -19,6 +22,9 @@ int cli_ranks_end(int status);
 
 /* Of all ranks; NULL: a process alone. */
 lapse_comm *cli_ranks(void);
+
+/* Replaces histories by those that this rank predicts for: the ranks divide them in their order. */
+int cli_ranks_divide(lapse_dataset **histories);
 
 /* Whether this process prints and writes files. */
 bool cli_ranks_first(void);

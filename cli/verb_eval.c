@@ -24,7 +24,7 @@ typedef struct eval_settings {
     const char *cutoffs;     /* as typed: "5,10" */
     const char *within, *now;
     lapse_return_options returns; /* split, bootstrap and threads come from `evaluate` */
-    bool classes, json;
+    bool classes, json, shard_items;
 } eval_settings;
 
 /* Prints the ranking metrics or, if they are NULL, the scores of the targets, then those of the time where the model predicts it;
@@ -160,7 +160,7 @@ static int run(void *settings, const cli_call *call)
     s->evaluate.comm = cli_ranks();
     if (s->evaluate.comm && s->evaluate.threads == 0)
         s->evaluate.threads = lapse_comm_threads(s->evaluate.comm);
-    if (lapse_model_load(s->model, &model, &error) != LAPSE_OK)
+    if (lapse_model_load_divided(s->model, s->shard_items ? cli_ranks() : NULL, &model, &error) != LAPSE_OK)
         return cli_error(&error);
     s->columns.import.threads = s->evaluate.threads;
     int result = cli_events_open(s->data, &s->columns, model, &dataset);
@@ -235,6 +235,8 @@ static const cli_option options[] = {
      .help = "bootstrap resamples of the sequences for the 95 % intervals; 0 disables them"},
     {.name = "device", .type = CLI_CHOICE, .offset = offsetof(eval_settings, evaluate.device), .placeholder = "DEVICE",
      .help = "compute device: cpu, cuda (NVIDIA GPU), or auto (cuda if available)", .choices = lapse_device_names},
+    {.name = "shard-items", .type = CLI_FLAG, .offset = offsetof(eval_settings, shard_items), .help = CLI_SHARD_ITEMS_HELP,
+     .advanced = true},
     {.name = "threads", .type = CLI_THREADS, .offset = offsetof(eval_settings, evaluate.threads), .placeholder = "N",
      .help = "CPU threads; does not change the result", .unset = "all cores"},
     {.name = "json", .type = CLI_FLAG, .offset = offsetof(eval_settings, json), .help = "JSON output: one object"},

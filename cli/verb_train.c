@@ -175,7 +175,7 @@ static lapse_status train(train_settings *s, lapse_trainer *trainer, cli_log log
     cli_interrupt_watch();
     lapse_status status = lapse_trainer_run(trainer, on_progress, &w, model, error);
     cli_bar_end(&w.bar);
-    if (status == LAPSE_OK && cli_ranks_first())
+    if (status == LAPSE_OK && (cli_ranks_first() || lapse_model_divided(*model)))
         status = lapse_model_save(*model, s->output, error);
     cli_interrupt_unwatch();
     const char *how = status == LAPSE_OK ? cli_model_property(*model, "run.status") : NULL;
@@ -305,9 +305,8 @@ static lapse_status evaluate(const train_settings *s, lapse_model *model, const 
         status = lapse_time_evaluate(model, dataset, &options, &out->when, error);
     for (int i = 0; status == LAPSE_OK && i < out->comparisons.count; i++)
         status = lapse_model_record(model, &out->comparisons.list[i], error);
-    return status == LAPSE_OK && out->comparisons.count > 0 && cli_ranks_first()
-               ? lapse_model_save(model, s->output, error)
-               : status;
+    bool saves = out->comparisons.count > 0 && (cli_ranks_first() || lapse_model_divided(model));
+    return status == LAPSE_OK && saves ? lapse_model_save(model, s->output, error) : status;
 }
 
 static int finish(const train_settings *s, const cli_call *call, lapse_model *model, const lapse_dataset *dataset,

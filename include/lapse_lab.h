@@ -152,6 +152,9 @@ bool lapse_comm_launched(int *rank, int *size);
  * LAPSE_MPI_PLUGIN, or else the one beside the library. *comm is NULL for a process alone. */
 lapse_status lapse_comm_open(lapse_comm **comm, lapse_error *error);
 
+/* Returns when all ranks have called it. */
+lapse_status lapse_comm_barrier(lapse_comm *comm, lapse_error *error);
+
 int lapse_comm_rank(const lapse_comm *comm); /* NULL: 0 */
 int lapse_comm_size(const lapse_comm *comm); /* NULL: 1 */
 /* The cores that this process may use, but at most its share among the ranks of the machine. NULL: all of them. */
@@ -166,6 +169,12 @@ void lapse_comm_fail(lapse_comm *comm, const char *sentence);
 void lapse_comm_abort(lapse_comm *comm);
 /* Shortens the wait for other ranks, because this process is about to be ended. May be called from a signal handler. */
 void lapse_comm_hurry(lapse_comm *comm);
+
+/* Loads a recommender with the rows of its item tables divided among the ranks of a communicator, which must outlive the model: each rank
+ * has memory for its part. lapse_train returns such a model with the option "shard-items". All ranks then evaluate it and save it together.
+ * comm NULL, or a model without item tables: as lapse_model_load. */
+lapse_status lapse_model_load_divided(const char *path, lapse_comm *comm, lapse_model **model, lapse_error *error);
+bool lapse_model_divided(const lapse_model *model);
 
 /* Trains on the ranks of a communicator, which must outlive the training run. NULL: in this process alone. */
 void lapse_train_options_set_comm(lapse_train_options *options, lapse_comm *comm);
@@ -319,8 +328,8 @@ typedef struct lapse_return_group {
 
 typedef struct lapse_return_horizon {
     double seconds;
-    int64_t returned;             /* histories with an event within it */
-    lapse_return_score scores[4]; /* the model, then baselines */
+    int64_t returned;                               /* histories with an event within it */
+    lapse_return_score scores[4];                   /* the model, then baselines */
     lapse_return_group groups[LAPSE_RETURN_GROUPS]; /* of equal size, by the model's chance */
 } lapse_return_horizon;
 
@@ -563,12 +572,12 @@ lapse_status lapse_sweep_run(lapse_sweep *sweep, lapse_on_sweep_progress on_prog
                              lapse_error *error);
 
 typedef struct lapse_sweep_info {
-    const char *split;    /* of the scores */
-    const char *target;   /* "event" or "action" */
-    const char *protocol; /* of a recommender; NULL for classifiers */
-    const char *select;   /* the validation metric */
-    double reach;         /* of the setting; NaN: none */
-    int metric_count, shown;                      /* metrics of a cell; of these, columns of the table, the first ones */
+    const char *split;       /* of the scores */
+    const char *target;      /* "event" or "action" */
+    const char *protocol;    /* of a recommender; NULL for classifiers */
+    const char *select;      /* the validation metric */
+    double reach;            /* of the setting; NaN: none */
+    int metric_count, shown; /* metrics of a cell; of these, columns of the table, the first ones */
     const char *metric_names[LAPSE_METRIC_LIMIT]; /* of the table */
     int metric;                                   /* the one of the paired test */
     int rows, cells, seeds;
@@ -611,8 +620,8 @@ bool lapse_sweep_row(const lapse_sweep *sweep, int index, lapse_sweep_cell *row)
 bool lapse_sweep_cell_at(const lapse_sweep *sweep, int index, lapse_sweep_cell *cell);
 
 /* The paired test of two rows in one of the metrics: the first minus the other, and a two-sided p-value; NaN without enough sequences. */
-lapse_status lapse_sweep_test(const lapse_sweep *sweep, int row, int other, int metric, lapse_mean *difference, double *p,
-                              lapse_error *error);
+lapse_status lapse_sweep_test(const lapse_sweep *sweep, int row, int other, int metric, lapse_mean *difference,
+                              double *p, lapse_error *error);
 
 /* The run of a row with a seed, given as index 0, 1, ... of the plan's seeds; false: there is no such run, or it is not finished. */
 typedef struct lapse_sweep_result {

@@ -22,8 +22,8 @@ enum { LP_TABLE_LIMIT = 4 };
 typedef struct lp_table {
     size_t offset; /* of its first element in the parameters */
     int cols;
-    int before; /* columns of the tables before it */
-    float rate; /* learning-rate multiplier */
+    int before;     /* columns of the tables before it */
+    float rate;     /* learning-rate multiplier */
     bool unit_ball; /* a step scales rows that it has changed back to the norm 1, if theirs is larger */
 } lp_table;
 
@@ -34,7 +34,13 @@ typedef struct lp_adam {
     lp_table tables[LP_TABLE_LIMIT];
     int shards, threads;
     int first_shard, end_shard; /* those that `reduce` adds; end 0: all */
-    int item_capacity; /* maximum table rows of a shard */
+    int item_capacity;          /* maximum table rows of a shard */
+    /* Of item tables that are divided among ranks: this one updates the rows first_item .. end_item - 1. The squared norms of each
+     * row of the batch, by table, come from its rank: `share` completes them. NULL: not divided. */
+    int64_t first_item, end_item;
+    double *row_norms; /* [rows of the batch x table_count]; not owned */
+    void (*share)(void *context);
+    void *share_context;
     double learning_rate, beta1, beta2, epsilon;
     double l2;                /* l2 * parameter is added to its gradient */
     double clip;              /* maximum global norm of the gradient; 0: no clipping */

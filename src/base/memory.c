@@ -63,7 +63,13 @@ void lp_memory_drop(void *part, size_t size)
 
 void lp_memory_huge(void *part, size_t size, bool huge)
 {
+#ifdef MADV_HUGEPAGE
     advise_pages(part, size, huge ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
+#else
+    (void)part;
+    (void)size;
+    (void)huge;
+#endif
 }
 
 void lp_memory_populate(void *part, size_t size)
@@ -94,7 +100,7 @@ void *lp_alloc_sparse(size_t count, size_t size)
         return lp_alloc(count, size);
     void *block = lp_spill_sparse(bytes);
     if (block)
-        madvise(block, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+        lp_memory_huge(block, bytes / LARGE_PAGE * LARGE_PAGE, true);
     return block;
 }
 

@@ -115,8 +115,9 @@ lapse_status lapse_evaluate(const lapse_model *model, const lapse_dataset *datas
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, model, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
-        evaluator.comm = options->comm;
-        status = lp_evaluator_run_model(&evaluator, error);
+        status = lp_evaluator_on_ranks(&evaluator, options->comm, error);
+        if (status == LAPSE_OK)
+            status = lp_evaluator_run_model(&evaluator, error);
         if (status == LAPSE_OK)
             status = lp_scores_make(evaluator.predictions[target].cases, evaluator.case_count,
                                     lp_model_target_names(model, target), options->bootstrap, scores, error);

@@ -1,7 +1,6 @@
 /* evaluator.c: predicts the events of a split, in batches, and collects predictions, losses and ranks. */
 #include "evaluate/evaluator.h"
 
-#include "base/finite.h"
 #include "data/dataset/fingerprint.h"
 #include "data/dataset/split.h"
 #include "model/when_head.h"
@@ -279,6 +278,10 @@ void lp_evaluator_clear(lp_evaluator *evaluator)
     lp_free(evaluator->time.memory);
     lp_free(evaluator->time.batch);
     lp_free(evaluator->time.cases);
+    lp_item_rows_clear(&evaluator->item_rows);
+    lp_free(evaluator->target_scores);
+    lp_free(evaluator->partials);
+    lp_free(evaluator->types);
     *evaluator = (lp_evaluator){0};
 }
 
@@ -541,6 +544,10 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
     lp_rank_states states = {lp_model_state_dims(&evaluator->model->config), evaluator->states,
                              parameters + network->items->offset, parameters + network->bias->offset,
                              lp_model_score_rule(&evaluator->model->config)};
+    if (evaluator->item_rows.comm) {
+        lp_evaluator_rank_divided(evaluator, &states);
+        return;
+    }
     if (!evaluator->comm) {
         lp_ranking_states(&evaluator->ranking, &states, 0, evaluator->case_count);
         return;
@@ -548,6 +555,13 @@ void lp_evaluator_rank(lp_evaluator *evaluator, const float *parameters)
     states.state -= evaluator->own_first * states.dims;
     lp_ranking_states(&evaluator->ranking, &states, evaluator->own_first, evaluator->own_end);
     lp_evaluator_gather(evaluator, evaluator->ranking.results, sizeof *evaluator->ranking.results);
+}
+
+/* Fetches the rows of the events of a batch. */
+static void fetch_rows(lp_evaluator *evaluator, int tokens, const float *parameters)
+{
+    memcpy(evaluator->types, evaluator->batch.type, (size_t)tokens * sizeof *evaluator->types);
+    lp_item_rows_fetch_types(&evaluator->item_rows, evaluator->types, tokens, (float *)(uintptr_t)parameters);
 }
 
 /* A run whose launches are timed waits for each batch. */
@@ -567,8 +581,16 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
                     .profiler = evaluator->profiler,
                     .on_shard = take_logits,
                     .context = evaluator};
-    for (int64_t first = number * capacity; first < end; first += batch->windows) {
-        fill_batch(evaluator, first);
+    /* With divided tables all ranks take as many turns. */
+    int64_t turns = evaluator->item_rows.comm ? lp_comm_most(evaluator->comm, all)
+                                              : lp_comm_begin(evaluator->comm, all, rank + 1) - number;
+    for (int64_t first = number * capacity; turns > 0; turns--, first += capacity) {
+        if (first < end)
+            fill_batch(evaluator, first);
+        if (evaluator->item_rows.comm)
+            fetch_rows(evaluator, first < end ? batch->tokens : 0, parameters);
+        if (first >= end)
+            continue;
         pass.state_to = direct ? evaluator->states + evaluator->case_count * state_dims : NULL;
         if (ranks(evaluator) && !direct)
             run_states(evaluator, &pass);
@@ -586,54 +608,4 @@ void lp_evaluator_run(lp_evaluator *evaluator, const float *parameters)
     if (direct)
         evaluator->backend->sync(evaluator->backend->context);
     lp_evaluator_join(evaluator);
-}
-
-/* Scores of a recommender are finite if this bound of theirs is. */
-static bool ranks_finite(const lp_evaluator *evaluator)
-{
-    const lp_network *network = &evaluator->network;
-    const float *parameters = evaluator->model->parameters;
-    size_t items = (size_t)network->items->rows, dims = (size_t)network->items->cols;
-    double state = lp_largest_float(evaluator->states, (size_t)(evaluator->own_end - evaluator->own_first) * dims);
-    double item = lp_largest_float(parameters + network->items->offset, items * dims);
-    double bias = lp_largest_float(parameters + network->bias->offset, items);
-    return state * item * (double)dims + bias <= FLT_MAX; /* not if one of them is infinite */
-}
-
-/* The loss of a network is infinite only if a logit is; that of a baseline, or of a mean over frequency samples, where the
- * probability is 0. */
-static bool losses_finite(const lp_evaluator *evaluator)
-{
-    bool logits = lp_model_is_network(&evaluator->model->config) && samples(evaluator) == 1, finite = true;
-    for (int t = 0; t < LP_TARGET_COUNT; t++) {
-        const lp_case *cases = evaluator->predictions[t].cases;
-        for (int64_t i = 0; cases && i < evaluator->case_count; i++)
-            finite &= !isnan(cases[i].loss) && !(logits && isinf(cases[i].loss));
-    }
-    for (int64_t i = 0; evaluator->time.width && i < evaluator->case_count; i++)
-        finite &= !isnan(evaluator->time.cases[i].nll);
-    return finite;
-}
-
-lapse_status lp_evaluator_run_model(lp_evaluator *evaluator, lapse_error *error)
-{
-    const lp_backend *backend = evaluator->backend;
-    const float *parameters = evaluator->model->parameters;
-    if (!backend->host) {
-        size_t size = evaluator->network.graph.parameter_size * sizeof *parameters;
-        evaluator->parameters = backend->buffer_new(backend->context, size);
-        if (!evaluator->parameters)
-            return lp_fail_memory(error, "the parameters", size);
-        backend->copy_to_device(backend->context, evaluator->parameters, parameters, size);
-        parameters = evaluator->parameters;
-    }
-    lp_evaluator_run(evaluator, parameters);
-    if (ranks(evaluator))
-        lp_evaluator_rank(evaluator, parameters);
-    LP_TRY(lp_backend_check(backend, error));
-    LP_TRY(lp_comm_check(evaluator->comm, error));
-    bool finite = ranks(evaluator) ? ranks_finite(evaluator) : losses_finite(evaluator);
-    finite = !lp_comm_any(evaluator->comm, "evaluating", !finite);
-    LP_TRY(lp_comm_check(evaluator->comm, error));
-    return finite ? LAPSE_OK : lp_model_fail_infinite(evaluator->model, error);
 }

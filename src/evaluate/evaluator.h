@@ -9,6 +9,7 @@
 #include "comm/comm.h"
 #include "model/runner.h"
 #include "model/id_map.h"
+#include "model/item_rows.h"
 #include "model/metric.h"
 #include "evaluate/ranking.h"
 #include "evaluate/scores.h"
@@ -58,6 +59,10 @@ typedef struct lp_evaluator {
     double *batch_open_nll;      /* [batches]: the same of each batch; owned */
     lapse_comm *comm;            /* batches are divided among its ranks; not owned; NULL unless the caller sets it */
     int64_t own_first, own_end;  /* cases of this rank's batches; their states are the first ones */
+    lp_item_rows item_rows;      /* of a model whose item tables are divided; otherwise empty */
+    float *target_scores;        /* [windows.targets]: of such a recommender; owned, as are the next two */
+    lp_rank_partial *partials;   /* [ranks x PARTIALS]: what each rank has counted */
+    int32_t *types;              /* [tokens of a batch] */
     int64_t *times;              /* as lp_pass.times; not owned; NULL unless the caller sets it */
     const lp_profiler *profiler; /* as lp_pass.profiler; likewise */
     float *parameters;           /* the model's, in device memory (lp_evaluator_run_model); owned */
@@ -96,6 +101,10 @@ static inline int64_t lp_evaluator_batches(const lp_evaluator *evaluator)
 /* evaluator_ranks.c: ends a run, of this rank's batches: gives all ranks the cases of all, in the order of events; comm->numbers then has
  * the first case of each rank. `gather` does the same for another array of cases, in which those of this rank are in their places. */
 void lp_evaluator_join(lp_evaluator *evaluator);
+/* Ranks all cases against divided tables: each rank against its own rows. */
+void lp_evaluator_rank_divided(lp_evaluator *evaluator, const lp_rank_states *states);
+/* After init: divides the work among ranks. A model whose item tables are divided needs their communicator. */
+lapse_status lp_evaluator_on_ranks(lp_evaluator *evaluator, lapse_comm *comm, lapse_error *error);
 void lp_evaluator_gather(lp_evaluator *evaluator, void *cases, size_t size);
 
 /* Ranks the cases of a recommender by the states of the last run, which had the same parameters. */

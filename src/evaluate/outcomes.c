@@ -51,8 +51,9 @@ static lapse_status run_evaluator(const lp_outcome_setup *setup, const lp_rankin
     else
         LP_TRY(lp_evaluator_init(&evaluator, setup->backend, setup->model, setup->dataset, setup->split, setup->wanted,
                                  setup->threads, error));
-    evaluator.comm = setup->comm;
-    lapse_status status = lp_evaluator_run_model(&evaluator, error);
+    lapse_status status = lp_evaluator_on_ranks(&evaluator, setup->comm, error);
+    if (status == LAPSE_OK)
+        status = lp_evaluator_run_model(&evaluator, error);
     if (status == LAPSE_OK)
         status = ranked ? lp_outcomes_take(&evaluator.ranking, setup->protocol, out, error)
                         : take_cases(evaluator.predictions[setup->target].cases, evaluator.case_count, out, error);

@@ -132,8 +132,9 @@ static lapse_status rank_network(const rank_view *view, const lp_ranking_setup *
     LP_TRY(lp_evaluator_device(view->model, options->device, &backend, error));
     LP_TRY(lp_evaluator_init_ranked(&evaluator, backend, view->model, view->dataset, view->split, setup->wanted,
                                     setup->threads, setup, error));
-    evaluator.comm = options->comm;
-    lapse_status status = lp_evaluator_run_model(&evaluator, error);
+    lapse_status status = lp_evaluator_on_ranks(&evaluator, options->comm, error);
+    if (status == LAPSE_OK)
+        status = lp_evaluator_run_model(&evaluator, error);
     if (status == LAPSE_OK)
         status = lp_rank_scores_make(&evaluator.ranking, view->counts, options, scores, error);
     if (status == LAPSE_OK && view->outcomes) {

@@ -74,8 +74,9 @@ lapse_status lapse_time_evaluate(const lapse_model *model, const lapse_dataset *
     lp_evaluator evaluator;
     lapse_status status = lp_evaluator_init(&evaluator, backend, times, dataset, split, wanted, threads, error);
     if (status == LAPSE_OK) {
-        evaluator.comm = options->comm;
-        status = evaluate(&evaluator, wanted == LP_SPLIT_COUNT ? NULL : split, options->bootstrap, scores, error);
+        status = lp_evaluator_on_ranks(&evaluator, options->comm, error);
+        if (status == LAPSE_OK)
+            status = evaluate(&evaluator, wanted == LP_SPLIT_COUNT ? NULL : split, options->bootstrap, scores, error);
         lp_evaluator_clear(&evaluator);
     }
     if (status == LAPSE_OK)

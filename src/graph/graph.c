@@ -130,11 +130,27 @@ lp_value *lp_graph_table(lp_graph *graph, const char *name, int rows, int cols, 
     return value;
 }
 
+static lp_parameter *parameter_of(lp_graph *graph, const lp_value *value)
+{
+    int i = 0;
+    while (value && i < graph->parameter_count && graph->parameters[i].value != value)
+        i++;
+    return value && i < graph->parameter_count ? &graph->parameters[i] : NULL;
+}
+
 lp_value *lp_graph_table_unit_ball(lp_graph *graph, lp_value *value)
 {
-    for (int i = 0; value && i < graph->parameter_count; i++)
-        if (graph->parameters[i].value == value)
-            graph->parameters[i].unit_ball = true;
+    lp_parameter *parameter = parameter_of(graph, value);
+    if (parameter)
+        parameter->unit_ball = true;
+    return value;
+}
+
+lp_value *lp_graph_parameter_items(lp_graph *graph, lp_value *value)
+{
+    lp_parameter *parameter = parameter_of(graph, value);
+    if (parameter)
+        parameter->items = true;
     return value;
 }
 
@@ -183,9 +199,9 @@ lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other)
 
 lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate)
 {
-    for (int i = 0; value && i < graph->parameter_count; i++)
-        if (graph->parameters[i].value == value)
-            graph->parameters[i].rate = rate;
+    lp_parameter *parameter = parameter_of(graph, value);
+    if (parameter)
+        parameter->rate = rate;
     return value;
 }
 

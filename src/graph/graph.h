@@ -127,6 +127,7 @@ typedef struct lp_parameter {
     double rate;          /* learning-rate multiplier; 0: frozen */
     bool table;           /* read only by gather; its gradient is a list of rows */
     bool unit_ball;       /* of a table: each row that a step changes is scaled back into the unit ball */
+    bool items;           /* has a row per item: may be divided among ranks (model/item_rows.h) */
 } lp_parameter;
 
 typedef struct lp_graph {
@@ -168,6 +169,8 @@ lp_value *lp_graph_parameter_like(lp_graph *graph, const lp_parameter *other);
 lp_value *lp_graph_parameter_rate(lp_graph *graph, lp_value *value, double rate);
 /* Keeps the rows of a table in the unit ball. Returns value. */
 lp_value *lp_graph_table_unit_ball(lp_graph *graph, lp_value *value);
+/* Marks a parameter that has a row per item. Returns value. */
+lp_value *lp_graph_parameter_items(lp_graph *graph, lp_value *value);
 /* Freezes a parameter: no gradient, no update. Returns value. */
 lp_value *lp_graph_parameter_freeze(lp_graph *graph, lp_value *value);
 

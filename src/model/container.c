@@ -1,9 +1,11 @@
 /* container.c: writes and reads safetensors files with a checksum. */
 #include "model/container.h"
 
+#include "base/assert.h"
 #include "base/json_reader.h"
 #include "base/text.h"
 #include "data/dataset/names.h"
+#include "model/item_rows.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -67,14 +69,103 @@ static bool build_header(const lp_container *container, lp_buffer *out)
     return good;
 }
 
-static uint64_t checksum(const char *header, size_t header_size, const lp_container *container)
+void lp_container_divide(lp_container *container, const float *data, const lp_graph *graph)
+{
+    int i = container->divided_count;
+    LP_ASSERT(i < (int)(sizeof container->divided / sizeof *container->divided));
+    container->divided[i].data = data;
+    container->divided[i].graph = graph;
+    container->divided_count += data != NULL;
+}
+
+/* The graph whose parameters a tensor is a part of, from *begin on; NULL: it is not divided. */
+static const lp_graph *divided_by(const lp_container *container, const lp_tensor *tensor, size_t *begin)
+{
+    for (int i = 0; container->comm && i < container->divided_count; i++) {
+        const lp_graph *graph = container->divided[i].graph;
+        uintptr_t from = (uintptr_t)container->divided[i].data, at = (uintptr_t)tensor->data;
+        *begin = (at - from) / sizeof(float);
+        if (at >= from && *begin < graph->parameter_size)
+            return graph;
+    }
+    return NULL;
+}
+
+/* Takes bytes of tensors, in their order. */
+typedef struct sink {
+    lapse_status (*take)(void *context, const void *data, size_t size, lapse_error *error);
+    void *context;
+} sink;
+
+/* Sends elements of a tensor from their rank to rank 0, a chunk at a time, into the sink. */
+static lapse_status pass_chunks(lapse_comm *comm, int from, const float *data, size_t count, sink to,
+                                lapse_error *error)
+{
+    enum { CHUNK = 1 << 20 };
+    int rank = lp_comm_rank(comm);
+    float *chunk = rank == 0 ? lp_alloc_raw(CHUNK, sizeof *chunk) : NULL;
+    lapse_status status =
+        rank > 0 || chunk ? LAPSE_OK : lp_fail_memory(error, "a chunk of a tensor", CHUNK * sizeof *chunk);
+    for (size_t size; status == LAPSE_OK && count > 0; data += size, count -= size) {
+        size = count < CHUNK ? count : CHUNK;
+        if (rank == from)
+            comm->send[0] = (lapse_message){(float *)(uintptr_t)data, size * sizeof *data};
+        else if (rank == 0)
+            comm->receive[from] = (lapse_message){chunk, size * sizeof *chunk};
+        lp_comm_exchange(comm, "saving rows");
+        status = lp_comm_check(comm, error);
+        if (status == LAPSE_OK && rank == 0)
+            status = to.take(to.context, chunk, size * sizeof *chunk, error);
+    }
+    lp_free(chunk);
+    return status;
+}
+
+/* Passes the data of all tensors. Where they are divided, all ranks call this, and the sink of rank 0 gets them. */
+static lapse_status pass_data(const lp_container *container, sink to, lapse_error *error)
+{
+    bool first = lp_comm_rank(container->comm) == 0;
+    for (int i = 0; i < container->tensor_count; i++) {
+        const lp_tensor *tensor = &container->tensors[i];
+        size_t begin = 0;
+        const lp_graph *graph = divided_by(container, tensor, &begin);
+        size_t size = lp_tensor_bytes(tensor), end = begin + size / sizeof(float);
+        if (!graph && first)
+            LP_TRY(to.take(to.context, tensor->data, size, error));
+        for (size_t at = begin, next; graph && at < end; at = next) {
+            int rank;
+            const float *data = (const float *)tensor->data + (at - begin);
+            next = lp_item_piece(graph, container->comm, at, end, &rank);
+            if (rank > 0)
+                LP_TRY(pass_chunks(container->comm, rank, data, next - at, to, error));
+            else if (first)
+                LP_TRY(to.take(to.context, data, (next - at) * sizeof *data, error));
+        }
+    }
+    return LAPSE_OK;
+}
+
+static lapse_status hash_bytes(void *context, const void *data, size_t size, lapse_error *error)
+{
+    (void)error;
+    XXH3_64bits_update(context, data, size);
+    return LAPSE_OK;
+}
+
+static lapse_status checksum(const char *header, size_t header_size, const lp_container *container, uint64_t *sum,
+                             lapse_error *error)
 {
     XXH3_state_t state;
     XXH3_64bits_reset(&state);
     XXH3_64bits_update(&state, header, header_size);
-    for (int i = 0; i < container->tensor_count; i++)
-        XXH3_64bits_update(&state, container->tensors[i].data, lp_tensor_bytes(&container->tensors[i]));
-    return XXH3_64bits_digest(&state);
+    LP_TRY(pass_data(container, (sink){hash_bytes, &state}, error));
+    *sum = XXH3_64bits_digest(&state);
+    return LAPSE_OK;
+}
+
+static lapse_status write_bytes(void *context, const void *data, size_t size, lapse_error *error)
+{
+    return lp_writer_add(context, data, size, error);
 }
 
 static lapse_status write_all(lp_writer *writer, const lp_buffer *header, const lp_container *container,
@@ -85,19 +176,22 @@ static lapse_status write_all(lp_writer *writer, const lp_buffer *header, const 
         size[i] = (unsigned char)(header->size >> (8 * i));
     LP_TRY(lp_writer_add(writer, size, sizeof size, error));
     LP_TRY(lp_writer_add(writer, header->data, header->size, error));
-    for (int i = 0; i < container->tensor_count; i++)
-        LP_TRY(lp_writer_add(writer, container->tensors[i].data, lp_tensor_bytes(&container->tensors[i]), error));
+    LP_TRY(pass_data(container, (sink){write_bytes, writer}, error));
     return lp_writer_commit(writer, error);
 }
 
 lapse_status lp_container_check_finite(const lp_container *container, const char *path, lapse_error *error)
 {
-    for (int i = 0; i < container->tensor_count; i++)
-        if (isinf(lp_tensor_largest(&container->tensors[i])))
-            return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
-                              "not saved: tensor '%s' has a number that is not finite; was the learning rate too high?",
-                              container->tensors[i].name);
-    return LAPSE_OK;
+    int wrong = 0;
+    while (wrong < container->tensor_count && !isinf(lp_tensor_largest(&container->tensors[wrong])))
+        wrong++;
+    bool any = lp_comm_any(container->comm, "saving", wrong < container->tensor_count);
+    LP_TRY(lp_comm_check(container->comm, error));
+    if (!any)
+        return LAPSE_OK;
+    return lp_fail_at(error, LAPSE_ERROR_USAGE, path, 0, 0,
+                      "not saved: tensor '%s' has a number that is not finite; was the learning rate too high?",
+                      wrong < container->tensor_count ? container->tensors[wrong].name : "of another rank");
 }
 
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error)
@@ -109,11 +203,14 @@ lapse_status lp_container_save(const lp_container *container, const char *path, 
         return status;
     }
     char digits[CHECKSUM_DIGITS + 1];
-    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)checksum(header.data, header.size, container));
+    uint64_t sum = 0;
+    lp_writer writer = {.handle = -1};
+    lapse_status status = checksum(header.data, header.size, container, &sum, error);
+    snprintf(digits, sizeof digits, "%016llx", (unsigned long long)sum);
     memcpy(header.data + CHECKSUM_OFFSET, digits, CHECKSUM_DIGITS);
-    lp_writer writer;
-    lapse_status status = lp_writer_open(&writer, path, error);
-    if (status == LAPSE_OK) {
+    if (status == LAPSE_OK && lp_comm_rank(container->comm) > 0)
+        status = pass_data(container, (sink){0}, error);
+    else if (status == LAPSE_OK && (status = lp_writer_open(&writer, path, error)) == LAPSE_OK) {
         status = write_all(&writer, &header, container, error);
         lp_writer_abandon(&writer);
     }
@@ -281,10 +378,12 @@ static lapse_status verify_checksum(const lp_container *container, const char *h
     if (good) {
         char *digits = copy.data + CHECKSUM_OFFSET;
         char stored[CHECKSUM_DIGITS + 1] = {0}, found[CHECKSUM_DIGITS + 1];
+        uint64_t sum = 0;
         memcpy(stored, digits, CHECKSUM_DIGITS);
         memset(digits, '0', CHECKSUM_DIGITS);
-        snprintf(found, sizeof found, "%016llx", (unsigned long long)checksum(copy.data, copy.size, container));
-        good = strcmp(stored, found) == 0;
+        good = checksum(copy.data, copy.size, container, &sum, error) == LAPSE_OK;
+        snprintf(found, sizeof found, "%016llx", (unsigned long long)sum);
+        good = good && strcmp(stored, found) == 0;
     }
     lp_buffer_clear(&copy);
     return good ? LAPSE_OK : damaged(error, path, "its checksum does not match; it was edited or damaged");

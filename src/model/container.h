@@ -21,7 +21,17 @@ typedef struct lp_container {
     int tensor_count;
     const char **property_name, **property_value; /* without the checksum */
     int property_count;
+    lapse_comm *
+        comm; /* to save tensors whose rows are divided among its ranks: all of them save, and rank 0 writes; NULL: they are whole */
+    struct {
+        const float *data; /* an array of the graph's parameters: tensors in it are divided */
+        const lp_graph *graph;
+    } divided[8];
+    int divided_count;
 } lp_container;
+
+/* Adds an array whose tensors are divided. NULL: nothing to do. */
+void lp_container_divide(lp_container *container, const float *data, const lp_graph *graph);
 
 /* Writes the tensors and properties of *container. */
 lapse_status lp_container_save(const lp_container *container, const char *path, lapse_error *error);

@@ -42,8 +42,8 @@ static lp_value *item_rows(const lp_builder *b, const char *name, int cols, lp_i
     int items = b->config->event_types;
     lp_value *table;
     if (!b->training || !lp_model_samples_items(b->config))
-        return lp_graph_parameter(b->graph, name, items, cols, init, deviation);
-    table = lp_graph_table(b->graph, name, items, cols, init, deviation);
+        return lp_graph_parameter_items(b->graph, lp_graph_parameter(b->graph, name, items, cols, init, deviation));
+    table = lp_graph_parameter_items(b->graph, lp_graph_table(b->graph, name, items, cols, init, deviation));
     if (init == LP_INIT_UNIT)
         table = lp_graph_table_unit_ball(b->graph, table);
     return lp_gather(b->graph, table, b->feeds[LP_FEED_ITEM]);

@@ -3,6 +3,7 @@
 
 #include "base/finite.h"
 #include "base/text.h"
+#include "model/item_rows.h"
 #include "model/model_rows.h"
 
 #include <math.h>
@@ -68,7 +69,7 @@ static lapse_status make_network(lapse_model *model, lapse_error *error)
     LP_TRY(lp_network_build(&model->network, &model->config, false, error));
     const lp_graph *graph = &model->network.graph;
     int count = graph->parameter_count + (model->times ? model->times->tensor_count : 0);
-    model->parameters = lp_alloc(graph->parameter_size, sizeof *model->parameters);
+    model->parameters = lp_alloc_sparse(graph->parameter_size, sizeof *model->parameters);
     model->tensors = lp_arena_alloc(&model->arena, (size_t)count * sizeof *model->tensors);
     if (!model->parameters || !model->tensors)
         return out_of_memory(error);
@@ -136,6 +137,31 @@ lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, 
     }
     *model = made;
     return LAPSE_OK;
+}
+
+void lp_model_divide(lapse_model *model, lapse_comm *comm)
+{
+    if (lapse_comm_size(comm) == 1 || !lp_model_ranks(&model->config))
+        return;
+    for (lapse_model *each = model; each; each = each->times) {
+        each->divided = comm;
+        lp_item_rows_place(&each->network.graph, comm, each->parameters);
+    }
+}
+
+bool lapse_model_divided(const lapse_model *model)
+{
+    return model && model->divided;
+}
+
+lapse_status lp_model_check_whole(const lapse_model *model, const lapse_comm *comm, lapse_error *error)
+{
+    if (!model->divided || model->divided == comm)
+        return LAPSE_OK;
+    return lp_fail(error, LAPSE_ERROR_USAGE,
+                   "the item tables of this model are divided among %d ranks, and this call needs whole ones: save the "
+                   "model and load it",
+                   lp_comm_size(model->divided));
 }
 
 const char *lp_model_target_time(const lapse_model *model)

@@ -73,14 +73,15 @@ typedef struct lp_model_config {
         [LP_TEXT_SIZE]; /* target events: "action=NAME"; "" or "all": every event (data/dataset/target_events.h) */
     int dims;           /* width of embeddings and hidden states */
     double dropout;
-    int gap_input;        /* 1: the vector of an event includes its gap, the time since the event before it */
-    lp_gap_scale gap;     /* of a network that reads gaps (lp_model_reads_gap) */
-    bool when;            /* a network of its own learns the time of the next event: lapse_model.times */
-    bool of_times;        /* that network: it predicts the time alone (lp_model_times_config); no option */
-    int when_components;  /* of its mixture (when_head.h) */
+    int gap_input;       /* 1: the vector of an event includes its gap, the time since the event before it */
+    lp_gap_scale gap;    /* of a network that reads gaps (lp_model_reads_gap) */
+    bool when;           /* a network of its own learns the time of the next event: lapse_model.times */
+    bool of_times;       /* that network: it predicts the time alone (lp_model_times_config); no option */
+    int when_components; /* of its mixture (when_head.h) */
     int censoring; /* lp_censoring: gaps that are open at the end of the training data are right-censored; otherwise no targets */
     double when_floor; /* seconds: a gap below counts as this */
-    double when_span;  /* seconds from the first event of the training split to its last: no silence that it shows is longer */
+    double
+        when_span; /* seconds from the first event of the training split to its last: no silence that it shows is longer */
     double when_mean, when_deviation; /* of the logarithm of the gap, in the training split */
     int when_background;              /* lp_background */
     lp_season season;                 /* of the background */
@@ -129,18 +130,19 @@ typedef struct lp_network {
             *outputs[LP_NETWORK_OUTPUTS]; /* of inference: the caller of a run reads them; NULL: the network has none */
         struct {
             lp_value *logits[LP_TARGET_COUNT]; /* classify: [labels x classes]; NULL for what is not predicted */
-            lp_value *state;     /* recommend: [labels x state dims]; an item's score is state . items + bias, or by a distance */
-            lp_value *mixture;   /* [targets x 3 components]: the next event's time (when_head.h); of networks of times */
+            lp_value *
+                state; /* recommend: [labels x state dims]; an item's score is state . items + bias, or by a distance */
+            lp_value *mixture; /* [targets x 3 components]: the next event's time (when_head.h); of networks of times */
             lp_value *intensity; /* point processes: [targets x 1], log-intensity right after the last event */
             lp_value *duration;  /* [targets x buckets], logits of the next gap's bucket; NULL: not predicted */
         };
     };
-    lp_value *token_state;       /* [T x state dims]: state at every token, for losses that read it elsewhere; or NULL */
-    lp_value *items, *bias;      /* recommend: [items x state dims] and [items x 1], or those of the batch vocabulary */
-    lp_value *intensity_slope;   /* [1 x 1], its change per time unit; not computed, a parameter */
-    lp_value *duration_target;   /* of the shape of duration, its soft one-hot; NULL for inference */
-    lp_value *loss;              /* [1 x 1], sum over the targets; NULL for inference */
-    const lp_encoding *encoding; /* by which the network sees time or order; NULL: it has none */
+    lp_value *token_state;     /* [T x state dims]: state at every token, for losses that read it elsewhere; or NULL */
+    lp_value *items, *bias;    /* recommend: [items x state dims] and [items x 1], or those of the batch vocabulary */
+    lp_value *intensity_slope; /* [1 x 1], its change per time unit; not computed, a parameter */
+    lp_value *duration_target; /* of the shape of duration, its soft one-hot; NULL for inference */
+    lp_value *loss;            /* [1 x 1], sum over the targets; NULL for inference */
+    const lp_encoding *encoding;        /* by which the network sees time or order; NULL: it has none */
     lp_encoding_config encoding_config; /* of this encoding */
     /* Times or positions are measured from the window's end, so that only its last position is predicted as a session
      * predicts it. */
@@ -170,7 +172,8 @@ struct lapse_model {
     float *parameters;  /* owned; network.graph.parameter_size elements */
     lp_tensor *tensors; /* in the arena; data in parameters or in the arena; those of `times` too, behind "when." */
     int tensor_count;
-    lapse_model *times; /* with --when: the network of the time of the next event; views the names and fields; NULL: none. Owned */
+    lapse_model *
+        times; /* with --when: the network of the time of the next event; views the names and fields; NULL: none. Owned */
     double *history;                              /* owned; [epochs x lp_history_columns]: history.h */
     int epochs;                                   /* of the run so far; 0 for baselines */
     uint64_t seed;                                /* of the run: sets the split */
@@ -178,6 +181,7 @@ struct lapse_model {
     const lp_split_rule *split_by;                /* how its data was split */
     const char **property_name, **property_value; /* in the arena; what the file's metadata says */
     int property_count, property_capacity;
+    lapse_comm *divided; /* item tables have the rows of this rank alone (item_rows.h); NULL: all of them. Not owned */
     int sharers; /* objects that keep the model alive besides its owner; changed atomically. Not _Atomic: C++ reads this */
     void *
         program; /* what queries need besides (serve/program.h); set once, atomically, by the first query, after which parameters do
@@ -209,8 +213,8 @@ struct lp_model_row {
     const char *summary; /* for help */
     bool sequence_input; /* reads LP_FEED_SEQUENCE: config->sequences is set, and stored in its files */
     bool own_time;       /* predicts the time of the next event in layers of its own, and has no --when */
-    bool points;      /* item vectors are points in the unit ball, and scores are distances to them */
-    int state_parts;  /* widths of item vectors that the state of a recommender has; 0: 1 */
+    bool points;         /* item vectors are points in the unit ball, and scores are distances to them */
+    int state_parts;     /* widths of item vectors that the state of a recommender has; 0: 1 */
     /* Sets options that the caller has left unset to those of the model's source. NULL: the common defaults. */
     void (*defaults)(lp_model_config *config);
     /* Of points: the distance. */
@@ -321,6 +325,12 @@ const lp_model_row *lp_model_row_find(const char *name);
 lapse_status lp_model_new(const lp_model_config *config, const lp_names *types, lapse_model **model,
                           lapse_error *error);
 
+/* Divides the item tables of a new model of a recommender among the ranks of a communicator. NULL: nothing to do. */
+void lp_model_divide(lapse_model *model, lapse_comm *comm);
+
+/* Fails for a model with divided tables, unless all ranks of this communicator make the call. */
+lapse_status lp_model_check_whole(const lapse_model *model, const lapse_comm *comm, lapse_error *error);
+
 /* The config of the network of times of a model with --when: the same architecture, which sees no target time and has none of the
  * settings of outputs. */
 lp_model_config lp_model_times_config(const lp_model_config *config);
@@ -386,8 +396,9 @@ bool lp_network_reads(const lp_network *network, lp_feed feed);
 /* The inputs of a batch that the network reads. */
 lp_batch_inputs lp_network_inputs(const lp_network *network, const lp_model_config *config);
 
-/* Initial values of all parameters of a graph, as functions of the seed. */
+/* Initial values of all parameters of a graph, as functions of the seed. The second leaves rows of item tables out that other ranks have. */
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters);
+void lp_network_init_rows(const lp_graph *graph, const lapse_comm *comm, uint64_t seed, float *parameters);
 
 lp_tensor *lp_model_tensor_find(const lapse_model *model, const char *name);
 

@@ -4,6 +4,7 @@
 
 #include "base/text.h"
 #include "model/history.h"
+#include "model/item_rows.h"
 #include "model/model_options.h"
 
 #include <errno.h>
@@ -198,6 +199,9 @@ lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container 
     container->property_name = model->property_name;
     container->property_value = model->property_value;
     container->property_count = model->property_count;
+    container->comm = model->divided;
+    for (const lapse_model *each = model; model->divided && each; each = each->times)
+        lp_container_divide(container, each->parameters, &each->network.graph);
     return LAPSE_OK;
 }
 
@@ -429,11 +433,21 @@ static lapse_status take_tensors(lapse_model *model, const lp_container *contain
     if (lp_model_is_network(&model->config)) {
         for (int i = 0; i < model->tensor_count; i++) {
             lp_tensor *tensor = &model->tensors[i];
-            memcpy(tensor->data, lp_container_tensor(container, tensor->name)->data, lp_tensor_bytes(tensor));
-            const float *values = tensor->data;
-            for (int64_t k = 0; k < tensor->rows * tensor->cols; k++)
-                if (!isfinite(values[k]))
-                    return wrong(error, path, tensor->name);
+            const char *from = lp_container_tensor(container, tensor->name)->data;
+            float *values = tensor->data;
+            const lapse_model *of = i < model->network.graph.parameter_count ? model : model->times;
+            size_t begin = (size_t)(values - of->parameters), end = begin + (size_t)(tensor->rows * tensor->cols);
+            for (size_t at = begin, next; at < end; at = next) {
+                int rank;
+                next = lp_item_piece(&of->network.graph, model->divided, at, end, &rank);
+                size_t first = at - begin, count = next - at;
+                if (rank >= 0 && rank != lp_comm_rank(model->divided))
+                    continue;
+                memcpy(values + first, from + first * sizeof *values, count * sizeof *values);
+                for (size_t k = first; k < first + count; k++)
+                    if (!isfinite(values[k]))
+                        return wrong(error, path, tensor->name);
+            }
         }
         return LAPSE_OK;
     }
@@ -494,8 +508,8 @@ static lapse_status take_properties(lapse_model *model, const lp_container *cont
     return model->split_by ? LAPSE_OK : wrong(error, path, "split");
 }
 
-lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_model **model,
-                                     lapse_error *error)
+lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_comm *comm,
+                                     lapse_model **model, lapse_error *error)
 {
     lp_model_config config = {0};
     lp_names names = {0};
@@ -520,6 +534,8 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
         status = lp_model_new(&config, &names, &made, error);
     lp_arena_clear(&arena);
     if (status == LAPSE_OK)
+        lp_model_divide(made, comm);
+    if (status == LAPSE_OK)
         status = take_tensors(made, container, path, error);
     if (status == LAPSE_OK)
         status = take_history(made, HISTORY, container, path, error);
@@ -537,10 +553,15 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
 
 lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error)
 {
+    return lapse_model_load_divided(path, NULL, model, error);
+}
+
+lapse_status lapse_model_load_divided(const char *path, lapse_comm *comm, lapse_model **model, lapse_error *error)
+{
     LP_REQUIRE(error, path, model);
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));
-    lapse_status status = lp_model_from_container(&container, path, model, error);
+    lapse_status status = lp_model_from_container(&container, path, comm, model, error);
     lp_container_close(&container);
     return status;
 }

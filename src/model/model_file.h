@@ -19,8 +19,8 @@ const char *lp_model_option_text(const lapse_model *model, const lp_option *opti
  * container's arena. */
 lapse_status lp_model_contain(const lapse_model *model, int extra, lp_container *container, lapse_error *error);
 
-/* The model in an open container. path is for messages. */
-lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_model **model,
-                                     lapse_error *error);
+/* The model in an open container, with item tables divided among the ranks of comm, or whole if that is NULL. path is for messages. */
+lapse_status lp_model_from_container(const lp_container *container, const char *path, lapse_comm *comm,
+                                     lapse_model **model, lapse_error *error);
 
 #endif

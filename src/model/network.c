@@ -1,5 +1,7 @@
 /* network.c: builds the graph of a model's configuration, and initializes its parameters. */
+#include "base/assert.h"
 #include "base/random.h"
+#include "model/item_rows.h"
 #include "model/model.h"
 #include "model/output_layer.h"
 #include "model/when_head.h"
@@ -123,14 +125,24 @@ static void init_unit_rows(int rows, int cols, lp_random *random, float *data)
 
 void lp_network_init_parameters(const lp_graph *graph, uint64_t seed, float *parameters)
 {
+    lp_network_init_rows(graph, NULL, seed, parameters);
+}
+
+void lp_network_init_rows(const lp_graph *graph, const lapse_comm *comm, uint64_t seed, float *parameters)
+{
     for (int i = 0; i < graph->parameter_count; i++) {
         const lp_parameter *parameter = &graph->parameters[i];
         const lp_value *value = parameter->value;
         float *data = parameters + value->offset;
         lp_random random = lp_random_start(seed, LP_PURPOSE_INIT, (uint32_t)i);
+        lp_elements own = lp_item_elements(graph, comm, i, lp_comm_rank(comm));
+        size_t first = own.begin - value->offset;
+        LP_ASSERT(first == 0 || parameter->initializer == LP_INIT_NORMAL || parameter->initializer == LP_INIT_UNIT ||
+                  parameter->initializer == LP_INIT_ZEROS);
+        random.element = first; /* a normal number takes a block */
         if (parameter->initializer == LP_INIT_UNIT)
-            init_unit_rows(value->rows, value->cols, &random, data);
-        for (int64_t k = 0; k < (int64_t)value->rows * value->cols; k++) {
+            init_unit_rows((int)((own.end - own.begin) / (size_t)value->cols), value->cols, &random, data + first);
+        for (int64_t k = (int64_t)first; k < (int64_t)(own.end - value->offset); k++) {
             switch (parameter->initializer) {
             case LP_INIT_ZEROS:
                 data[k] = 0;

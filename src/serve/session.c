@@ -20,6 +20,7 @@ enum { FEWEST_EVENTS = 16 };
 lapse_status lapse_session_new(const lapse_model *model, lapse_session **session, lapse_error *error)
 {
     LP_REQUIRE(error, model, session);
+    LP_TRY(lp_model_check_whole(model, NULL, error));
     lapse_session *made = lp_alloc(1, sizeof *made);
     if (!made)
         return lp_fail_memory(error, "a session", sizeof *made);

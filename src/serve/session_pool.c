@@ -10,6 +10,7 @@ lapse_status lp_session_pool_open(lp_session_pool *pool, const lapse_model *mode
 {
     const lp_backend *cpu = lp_backend_find("cpu");
     *pool = (lp_session_pool){.dataset = dataset};
+    LP_TRY(lp_model_check_whole(model, NULL, error));
     LP_TRY(lp_threads_resolve(threads, &threads, error));
     pool->threads = cpu->max_threads(cpu->context, threads);
     lapse_status status = skip_unknown ? lp_id_map_init_lenient(&pool->id_map, model, dataset, error)

@@ -49,20 +49,28 @@ lapse_status lp_checkpoint_check(const char *path, lapse_error *error)
 
 lapse_status lp_checkpoint_save(lp_trainer *trainer, const char *path, lapse_error *error)
 {
-    if (!lp_file_version_equal(lp_file_version_of(path), trainer->checkpoint))
+    if (lp_comm_rank(trainer->divided) == 0 && !lp_file_version_equal(lp_file_version_of(path), trainer->checkpoint))
         LP_TRY(lp_checkpoint_check(path, error));
     const lp_trainer_state *state = &trainer->state;
     double numbers[STATE_COUNT] = {
-        [STEP] = (double)state->step,       [EPOCH] = state->epoch,
-        [WINDOW] = (double)state->window,   [LOSS] = state->loss,
-        [TARGETS] = (double)state->targets, [SCORE] = state->score,
-        [BEST_SCORE] = state->best_score,   [BEST_EPOCH] = state->best_epoch,
+        [STEP] = (double)state->step,
+        [EPOCH] = state->epoch,
+        [WINDOW] = (double)state->window,
+        [LOSS] = state->loss,
+        [TARGETS] = (double)state->targets,
+        [SCORE] = state->score,
+        [BEST_SCORE] = state->best_score,
+        [BEST_EPOCH] = state->best_epoch,
         [TIMES] = trainer->trained != trainer->model,
     };
     lp_container container = {0};
     lapse_status status = lp_model_contain(trainer->model, EXTRA_TENSORS, &container, error);
     if (status == LAPSE_OK) {
         int64_t size = (int64_t)trainer->adam.size;
+        const float *const arrays[] = {trainer->parameters, trainer->adam.moment1, trainer->adam.moment2,
+                                       trainer->average};
+        for (int i = 0; i < 4; i++)
+            lp_container_divide(&container, arrays[i], &trainer->network.graph);
         lp_tensor *extra = container.tensors + container.tensor_count;
         extra[0] = (lp_tensor){PARAMETERS, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->parameters, &container)};
         extra[1] = (lp_tensor){MOMENT1, LP_TENSOR_F32, 1, size, on_host(trainer, trainer->adam.moment1, &container)};
@@ -133,7 +141,7 @@ static lapse_status load_buffer(const lp_trainer *trainer, const lp_container *c
 {
     const void *data = NULL;
     LP_TRY(find_numbers(trainer, container, name, path, &data, error));
-    trainer->backend->copy_to_device(trainer->backend->context, buffer, data, trainer->adam.size * sizeof *buffer);
+    lp_trainer_copy(trainer, buffer, data);
     return LAPSE_OK;
 }
 
@@ -172,7 +180,7 @@ static lapse_status copy_best(lp_trainer *trainer, const lapse_model *best, cons
             return lp_fail_at(
                 error, LAPSE_ERROR_FORMAT, path, 0, 0,
                 "this is not a checkpoint that can be used: its model does not have the sizes of this run's");
-        memcpy(to[i]->parameters, from[i]->parameters, size * sizeof *best->parameters);
+        lp_item_rows_copy(&to[i]->network.graph, trainer->divided, to[i]->parameters, from[i]->parameters);
         LP_TRY(copy_history(to[i], from[i], trainer->options.run.epochs, error));
     }
     for (int i = 0; i < best->property_count; i++)
@@ -211,10 +219,10 @@ static lapse_status restore(lp_trainer *trainer, const lp_container *container, 
     LP_TRY(load_buffer(trainer, container, MOMENT2, path, trainer->adam.moment2, error));
     if (trainer->average) {
         LP_TRY(find_numbers(trainer, container, AVERAGE, path, &stored, error));
-        memcpy(trainer->average, stored, trainer->adam.size * sizeof *trainer->average);
+        lp_item_rows_copy(&trainer->network.graph, trainer->divided, trainer->average, stored);
     }
     lapse_model *best;
-    LP_TRY(lp_model_from_container(container, path, &best, error));
+    LP_TRY(lp_model_from_container(container, path, trainer->divided, &best, error));
     lapse_status status = copy_best(trainer, best, path, error);
     lapse_model_free(best);
     trainer->state = (lp_trainer_state){

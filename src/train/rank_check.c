@@ -36,7 +36,8 @@ static bool may_differ(const char *name)
 
 static uint64_t hash_of(const lp_trainer *trainer, const float *buffer)
 {
-    return trainer->backend->host ? XXH3_64bits(buffer, trainer->adam.size * sizeof *buffer) : 0;
+    size_t tables = trainer->divided ? trainer->adam.table_size : 0;
+    return trainer->backend->host ? XXH3_64bits(buffer + tables, (trainer->adam.size - tables) * sizeof *buffer) : 0;
 }
 
 /* The last ones first: those of the run, from which the model's follow. */

@@ -4,6 +4,7 @@
 #include "backend/cpu/cpu.h"
 #include "backend/reduce.h"
 #include "base/assert.h"
+#include "model/item_rows.h"
 
 #include <string.h>
 
@@ -36,9 +37,10 @@ static void make_nodes(lp_rank_sums *sums)
     sums->node[sums->nodes] = (uint32_t)sums->shards;
 }
 
-lapse_status lp_rank_sums_init(lp_rank_sums *sums, lapse_comm *comm, int shards, int item_capacity, lapse_error *error)
+lapse_status lp_rank_sums_init(lp_rank_sums *sums, lapse_comm *comm, int shards, int item_capacity, int64_t items,
+                               lapse_error *error)
 {
-    *sums = (lp_rank_sums){.shards = shards};
+    *sums = (lp_rank_sums){.shards = shards, .items = items};
     if (lp_comm_size(comm) == 1)
         return LAPSE_OK;
     size_t ranks = (size_t)lp_comm_size(comm);
@@ -55,11 +57,15 @@ lapse_status lp_rank_sums_init(lp_rank_sums *sums, lapse_comm *comm, int shards,
     sums->joined = (lp_row_union){.row = lp_alloc(entries, sizeof(int32_t)),
                                   .first = lp_alloc(entries + 1, sizeof(int32_t)),
                                   .item_index = lp_alloc(entries, sizeof(int32_t))};
+    sums->order = lp_alloc(entries, sizeof *sums->order);
+    sums->first_row = lp_alloc(ranks + 1, sizeof *sums->first_row);
+    sums->norms = lp_alloc(items ? 2 * entries * LP_TABLE_LIMIT : 0, sizeof *sums->norms);
     sums->begin = lp_alloc(ranks + 1, sizeof *sums->begin);
     sums->leaf = lp_alloc((size_t)shards, sizeof *sums->leaf);
     sums->leaf_shard = lp_alloc((size_t)shards, sizeof *sums->leaf_shard);
     if (sums->node && sums->first_node && sums->headers && sums->lists && sums->counts && sums->joined.row &&
-        sums->joined.first && sums->joined.item_index && sums->begin && sums->leaf && sums->leaf_shard) {
+        sums->joined.first && sums->joined.item_index && sums->order && sums->first_row && sums->norms && sums->begin &&
+        sums->leaf && sums->leaf_shard) {
         make_nodes(sums);
         return LAPSE_OK;
     }
@@ -70,8 +76,9 @@ lapse_status lp_rank_sums_init(lp_rank_sums *sums, lapse_comm *comm, int shards,
 void lp_rank_sums_clear(lp_rank_sums *sums)
 {
     lp_row_union_clear(&sums->joined);
-    void *blocks[] = {sums->node,     sums->first_node, sums->headers, sums->lists, sums->counts,    sums->sent,
-                      sums->received, sums->sums,       sums->begin,   sums->leaf,  sums->leaf_shard};
+    void *blocks[] = {sums->node, sums->first_node, sums->headers,  sums->lists,    sums->counts,
+                      sums->sent, sums->order,      sums->received, sums->sums,     sums->begin,
+                      sums->leaf, sums->leaf_shard, sums->norms,    sums->first_row};
     for (size_t i = 0; i < sizeof blocks / sizeof *blocks; i++)
         lp_free(blocks[i]);
     *sums = (lp_rank_sums){0};
@@ -108,6 +115,27 @@ static int node_of(const lp_rank_sums *sums, int shard)
     return node - first;
 }
 
+/* Orders the joined rows by the rank that adds them up. */
+static void order_rows(lp_rank_sums *sums)
+{
+    int ranks = lp_comm_size(sums->comm), *first = sums->first_row;
+    for (int r = 0; r <= ranks; r++)
+        first[r] = (int)lp_comm_begin(sums->comm, sums->joined.count, r);
+    for (int i = 0; i < sums->joined.count; i++)
+        sums->order[i] = i;
+    if (!sums->items)
+        return;
+    memset(first, 0, (size_t)(ranks + 1) * sizeof *first);
+    for (int i = 0; i < sums->joined.count; i++)
+        first[lp_item_rank(sums->comm, sums->items, sums->joined.row[i]) + 1]++;
+    for (int r = 0; r < ranks; r++)
+        first[r + 1] += first[r];
+    for (int i = 0; i < sums->joined.count; i++)
+        sums->order[first[lp_item_rank(sums->comm, sums->items, sums->joined.row[i])]++] = i;
+    memmove(first + 1, first, (size_t)ranks * sizeof *first);
+    first[0] = 0;
+}
+
 /* Tells all ranks the items of this one, and joins the lists. Rows are then in the order in which one process has them. */
 static void exchange_rows(lp_rank_sums *sums, const lp_adam *adam, const lp_row_union *rows, lp_batch_vocabulary *lists)
 {
@@ -129,6 +157,7 @@ static void exchange_rows(lp_rank_sums *sums, const lp_adam *adam, const lp_row_
         }
     if (lp_comm_exchange(sums->comm, "exchanging item rows"))
         lp_row_union_of_lists(&sums->joined, lists, ranks, (int)step, sums->lists, sums->counts);
+    order_rows(sums);
 }
 
 /* The nodes, as bits, of an entry of the joined rows, and the rank that it is of. */
@@ -156,7 +185,7 @@ static float *pack_row(const lp_adam *adam, int32_t index, float *to)
     return to;
 }
 
-/* A rank's part of the elements: of dense parameters, and of the joined rows. */
+/* A rank's part of the elements: of dense parameters, and of the joined rows in their order. */
 typedef struct part {
     size_t begin, end;
     int first_row, end_row;
@@ -167,8 +196,7 @@ static part part_of(const lp_rank_sums *sums, const lp_adam *adam, int rank)
     int64_t groups = (int64_t)(adam->size - adam->table_size) / LP_PARAMETER_ALIGN;
     return (part){(size_t)lp_comm_begin(sums->comm, groups, rank) * LP_PARAMETER_ALIGN,
                   (size_t)lp_comm_begin(sums->comm, groups, rank + 1) * LP_PARAMETER_ALIGN,
-                  (int)lp_comm_begin(sums->comm, sums->joined.count, rank),
-                  (int)lp_comm_begin(sums->comm, sums->joined.count, rank + 1)};
+                  sums->joined.count ? sums->first_row[rank] : 0, sums->joined.count ? sums->first_row[rank + 1] : 0};
 }
 
 static bool reserve(lp_rank_sums *sums, float **buffer, size_t *size, size_t wanted)
@@ -179,8 +207,7 @@ static bool reserve(lp_rank_sums *sums, float **buffer, size_t *size, size_t wan
     *size = wanted + wanted / 4;
     *buffer = lp_alloc_raw(*size, sizeof **buffer);
     *size = *buffer ? *size : 0;
-    sums->no_memory = sums->no_memory || !*buffer;
-    return *buffer != NULL;
+    return *buffer || lp_comm_fail_memory(sums->comm);
 }
 
 /* The vectors that rank `from` has for the elements of a part, in floats. */
@@ -188,11 +215,11 @@ static size_t part_size(const lp_rank_sums *sums, const lp_adam *adam, const par
 {
     size_t size = (p->end - p->begin) * (size_t)(sums->first_node[from + 1] - sums->first_node[from]);
     const lp_row_union *joined = &sums->joined;
-    for (int32_t e = joined->first[p->first_row]; joined->count && e < joined->first[p->end_row]; e++) {
-        int rank;
-        uint32_t bits = bits_of(sums, joined->item_index[e], &rank);
-        size += rank == from ? (size_t)__builtin_popcount(bits) * (size_t)adam->table_cols : 0;
-    }
+    for (int k = p->first_row, rank; k < p->end_row; k++)
+        for (int32_t e = joined->first[sums->order[k]]; e < joined->first[sums->order[k] + 1]; e++) {
+            uint32_t bits = bits_of(sums, joined->item_index[e], &rank);
+            size += rank == from ? (size_t)__builtin_popcount(bits) * (size_t)adam->table_cols : 0;
+        }
     return size;
 }
 
@@ -215,8 +242,8 @@ static void pack(const lp_rank_sums *sums, const lp_adam *adam, const lp_row_uni
     for (int n = sums->first_node[rank]; n < sums->first_node[rank + 1]; n++, to += count)
         memcpy(to, adam->gradients + sums->node[n] * dense + p->begin, count * sizeof *to);
     const lp_row_union *joined = &sums->joined;
-    for (int i = p->first_row; i < p->end_row; i++)
-        for (int32_t e = joined->first[i]; e < joined->first[i + 1]; e++) {
+    for (int k = p->first_row; k < p->end_row; k++)
+        for (int32_t e = joined->first[sums->order[k]]; e < joined->first[sums->order[k] + 1]; e++) {
             uint32_t bits = bits_of(sums, joined->item_index[e], &of);
             int row = joined->item_index[e] - rank * 2 * sums->stride;
             for (int n = 0; of == rank && bits >> n; n++)
@@ -249,8 +276,8 @@ static bool exchange_nodes(lp_rank_sums *sums, const lp_adam *adam, const lp_row
         size_t size = part_size(sums, adam, &theirs, rank);
         pack(sums, adam, rows, &theirs, to);
         sums->comm->send[r] = (lapse_message){to, size * sizeof *to};
-        sums->comm->receive[r] = (lapse_message){sums->received + sums->begin[r],
-                                                 (sums->begin[r + 1] - sums->begin[r]) * sizeof *to};
+        sums->comm->receive[r] =
+            (lapse_message){sums->received + sums->begin[r], (sums->begin[r + 1] - sums->begin[r]) * sizeof *to};
         to += size;
     }
     return lp_comm_exchange(sums->comm, "sending gradients");
@@ -267,9 +294,9 @@ static void add_part(lp_rank_sums *sums, const lp_adam *adam, const part *p, flo
             sums->leaf[n] = sums->received + sums->begin[r];
     lp_cpu_add_nodes(adam->threads, count, sums->nodes, sums->node, sums->leaf, to);
     to += count;
-    for (int i = p->first_row; i < p->end_row; i++, to += cols) {
+    for (int k = p->first_row; k < p->end_row; k++, to += cols) {
         int leaves = 0, rank;
-        for (int32_t e = joined->first[i]; e < joined->first[i + 1]; e++) {
+        for (int32_t e = joined->first[sums->order[k]]; e < joined->first[sums->order[k] + 1]; e++) {
             uint32_t bits = bits_of(sums, joined->item_index[e], &rank);
             for (int n = 0; bits >> n; n++)
                 if (bits >> n & 1) {
@@ -283,14 +310,15 @@ static void add_part(lp_rank_sums *sums, const lp_adam *adam, const part *p, flo
 }
 
 /* Copies the sums of a part to where the optimizer reads them. */
-static void take_part(const lp_adam *adam, const part *p, const float *from)
+static void take_part(const lp_rank_sums *sums, const lp_adam *adam, const part *p, const float *from)
 {
     size_t count = p->end - p->begin;
     memcpy(adam->gradients + p->begin, from, count * sizeof *from);
     from += count;
-    for (int i = p->first_row; i < p->end_row; i++)
+    for (int k = p->first_row; k < p->end_row; k++)
         for (int t = 0; t < adam->table_count; t++) {
-            memcpy(row_gradient(adam, &adam->tables[t], i), from, (size_t)adam->tables[t].cols * sizeof *from);
+            memcpy(row_gradient(adam, &adam->tables[t], sums->order[k]), from,
+                   (size_t)adam->tables[t].cols * sizeof *from);
             from += adam->tables[t].cols;
         }
 }
@@ -303,7 +331,13 @@ static void exchange_sums(lp_rank_sums *sums, const lp_adam *adam)
     if (!reserve(sums, &sums->sums, &sums->sums_size, dense + (size_t)sums->joined.count * cols))
         return;
     part mine = part_of(sums, adam, rank);
-    add_part(sums, adam, &mine, sums->sums + mine.begin + (size_t)mine.first_row * cols);
+    float *own = sums->sums + mine.begin + (size_t)mine.first_row * cols;
+    add_part(sums, adam, &mine, own);
+    if (sums->items) { /* the rows are where they belong */
+        take_part(sums, adam, &mine, own);
+        memmove(sums->sums + mine.begin, own, (mine.end - mine.begin) * sizeof *own);
+        cols = 0;
+    }
     for (int r = 0; r <= ranks; r++) {
         part p = part_of(sums, adam, r < ranks ? r : ranks - 1);
         size_t at = r < ranks ? p.begin + (size_t)p.first_row * cols : p.end + (size_t)p.end_row * cols;
@@ -313,12 +347,40 @@ static void exchange_sums(lp_rank_sums *sums, const lp_adam *adam)
         return;
     for (int r = 0; r < ranks; r++) {
         part p = part_of(sums, adam, r);
-        take_part(adam, &p, sums->sums + sums->begin[r] / sizeof *sums->sums);
+        p.end_row = sums->items ? p.first_row : p.end_row;
+        take_part(sums, adam, &p, sums->sums + sums->begin[r] / sizeof *sums->sums);
     }
 }
 
-const lp_row_union *lp_rank_sums_add(lp_rank_sums *sums, lp_adam *adam, const lp_row_union *rows, lp_batch_vocabulary *lists,
-                                     float *losses, bool stop)
+/* Tells all ranks the norms of the rows that this one has. */
+static void share_norms(void *context)
+{
+    lp_rank_sums *sums = context;
+    size_t tables = (size_t)sums->tables, size = tables * sizeof *sums->norms;
+    double *all = sums->norms + (size_t)lp_comm_size(sums->comm) * 2 * (size_t)sums->stride * LP_TABLE_LIMIT;
+    int rank = lp_comm_rank(sums->comm);
+    for (int k = sums->first_row[rank]; k < sums->first_row[rank + 1]; k++)
+        memcpy(all + (size_t)k * tables, sums->norms + (size_t)sums->order[k] * tables, size);
+    for (int r = 0; r <= lp_comm_size(sums->comm); r++)
+        sums->begin[r] = (size_t)sums->first_row[r] * size;
+    lp_comm_gather(sums->comm, "sharing norms", all, sums->begin);
+    for (int k = 0; k < sums->joined.count; k++)
+        memcpy(sums->norms + (size_t)sums->order[k] * tables, all + (size_t)k * tables, size);
+}
+
+void lp_rank_sums_divide(lp_rank_sums *sums, lp_adam *adam)
+{
+    int rank = lp_comm_rank(sums->comm);
+    sums->tables = adam->table_count;
+    adam->first_item = lp_item_begin(sums->comm, sums->items, rank);
+    adam->end_item = lp_item_begin(sums->comm, sums->items, rank + 1);
+    adam->row_norms = sums->norms;
+    adam->share = share_norms;
+    adam->share_context = sums;
+}
+
+const lp_row_union *lp_rank_sums_add(lp_rank_sums *sums, lp_adam *adam, const lp_row_union *rows,
+                                     lp_batch_vocabulary *lists, float *losses, bool stop)
 {
     int rank = lp_comm_rank(sums->comm);
     for (int n = sums->first_node[rank]; n < sums->first_node[rank + 1]; n++) {
@@ -337,7 +399,5 @@ const lp_row_union *lp_rank_sums_add(lp_rank_sums *sums, lp_adam *adam, const lp
         sums->joined.first[i] = sums->joined.item_index[i] = i;
     if (rows)
         sums->joined.first[sums->joined.count] = sums->joined.count;
-    if (sums->no_memory && !*sums->comm->failure)
-        memcpy(sums->comm->failure, "out of memory", sizeof "out of memory");
     return rows ? &sums->joined : NULL;
 }

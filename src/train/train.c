@@ -89,7 +89,15 @@ static lapse_status save_if_due(lp_trainer *trainer, run_watch *watch, bool forc
 {
     const lp_run_settings *run = &trainer->options.run;
     double clock = lp_clock_seconds();
-    if (!*run->checkpoint || lp_comm_rank(trainer->comm) > 0 || (!force && clock - watch->saved < run->checkpoint_seconds))
+    bool first = lp_comm_rank(trainer->comm) == 0,
+         due = *run->checkpoint && (force || clock - watch->saved >= run->checkpoint_seconds);
+    if (trainer->divided) { /* all ranks save when rank 0 does */
+        due = lp_comm_any(trainer->divided, "whether a checkpoint is due", first && due);
+        LP_TRY(lp_comm_check(trainer->divided, error));
+    } else {
+        due = due && first;
+    }
+    if (!due)
         return LAPSE_OK;
     watch->saved = clock;
     lp_trainer_collect(trainer);
@@ -137,7 +145,8 @@ static lapse_status run(lp_trainer *trainer, run_watch *watch, lapse_error *erro
         LP_TRY(lp_comm_check(trainer->comm, error));
         watch->epoch_end = lp_clock_seconds() - watch->start;
         watch->epoch_events = watch->events;
-        trainer->stop = lp_comm_any(trainer->comm, "ending an epoch", !report(trainer, watch, state->epoch, true, loss));
+        trainer->stop =
+            lp_comm_any(trainer->comm, "ending an epoch", !report(trainer, watch, state->epoch, true, loss));
         LP_TRY(lp_comm_check(trainer->comm, error));
         if (trainer->stop) {
             watch->status = lp_trainer_done(trainer) && !times_follow(trainer) ? "complete" : "stopped";

@@ -79,6 +79,12 @@ static bool has_precisions(const void *settings)
     return trains(settings) && device < LP_DEVICES && lp_devices[device].precisions;
 }
 
+/* Item tables in parts: listed only where it is set. */
+static bool divides(const void *settings)
+{
+    return trains(settings) && ((const lp_run_settings *)settings)->shard_items;
+}
+
 #define AT(member) .offset = offsetof(lp_run_settings, member)
 #define TRAINING .group = "Training", .applies = trains, .stored = LP_STORED_TRAINING
 #define RUN .group = "Run"
@@ -143,6 +149,10 @@ const lp_option lp_run_options[] = {
     {.name = "shards", .type = LAPSE_OPTION_INTEGER, AT(shards), RUN, .placeholder = "N", .least = 1, .most = 4096,
      .initial = "16", .applies = trains, .stored = LP_STORED_TRAINING, .advanced = true,
      .help = "number of shards of a batch, whose gradients are summed in order; changes the last bits of the result"},
+    {.name = "shard-items", .type = LAPSE_OPTION_FLAG, AT(shard_items), RUN, .initial = "false", .applies = divides,
+     .advanced = true,
+     .help = "divide the item tables of a recommender and their optimizer state by rows among the ranks of mpirun, each "
+     "of which then has memory for its part; does not change the result"},
     {.name = "checkpoint", .type = LAPSE_OPTION_FILE, AT(checkpoint), RUN, .placeholder = "FILE", .initial = "",
      .applies = trains, .advanced = true, .output = true,
      .help = "checkpoint file for --resume, deleted when training completes; \"none\" disables checkpoints; by default "
@@ -569,6 +579,37 @@ static int default_batch(const lapse_dataset *dataset, int context)
     return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
 }
 
+static lapse_status check_divided(const lapse_train_options *options, lapse_error *error)
+{
+    const lp_run_settings *run = &options->run;
+    const lp_model_config *config = &options->model;
+    if (!lp_model_is_network(config) || config->task != LP_TASK_RECOMMEND || !lp_model_samples_items(config))
+        return lp_fail(
+            error, LAPSE_ERROR_USAGE,
+            LP_FLAG("--shard-items") " needs a network with " LP_OPTION(
+                "--task recommend") " and a loss that samples items, such as " LP_OPTION("--loss sampled-softmax") ": "
+                                                                                                                   "oth"
+                                                                                                                   "ers"
+                                                                                                                   " re"
+                                                                                                                   "ad "
+                                                                                                                   "who"
+                                                                                                                   "le "
+                                                                                                                   "tab"
+                                                                                                                   "les"
+                                                                                                                   " in"
+                                                                                                                   " ev"
+                                                                                                                   "ery"
+                                                                                                                   " st"
+                                                                                                                   "e"
+                                                                                                                   "p");
+    if (!lp_devices[run->device].host)
+        return lp_fail(error, LAPSE_ERROR_USAGE, LP_FLAG("--shard-items") " needs " LP_OPTION("--device cpu"));
+    if (*run->item_vectors)
+        return lp_fail(error, LAPSE_ERROR_USAGE,
+                       LP_FLAG("--shard-items") " cannot be combined with " LP_OPTION("--item-vectors FILE"));
+    return LAPSE_OK;
+}
+
 static lapse_status resolve_from_data(lapse_train_options *options, const lapse_dataset *dataset,
                                       const lp_resolved *resolved, lapse_error *error)
 {
@@ -598,6 +639,8 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
         LP_TRY(lp_when_floor(dataset, resolved->split, &config->when_floor, error));
     LP_TRY(lp_censoring_resolve(options, dataset, resolved->split, error));
     LP_TRY(lp_options_check(lp_run_options, run, error));
+    if (run->shard_items)
+        LP_TRY(check_divided(options, error));
     return lp_model_config_check(config, error);
 }
 

@@ -28,7 +28,7 @@ typedef struct lp_run_settings {
     int precision; /* lp_precision */
     char checkpoint[LP_PATH_SIZE];
     double checkpoint_seconds;
-    bool resume;
+    bool resume, shard_items;
 } lp_run_settings;
 
 extern const lp_option lp_run_options[];

@@ -32,6 +32,7 @@ static lapse_status make_model(lp_trainer *trainer, lapse_error *error)
     }
     config.sequences = config.row->sequence_input ? (int)trainer->dataset->sequence_count : 0;
     LP_TRY(lp_model_new(&config, &types, &trainer->model, error));
+    lp_model_divide(trainer->model, trainer->options.run.shard_items ? trainer->comm : NULL);
     trainer->model->seed = trainer->options.run.seed;
     trainer->model->fingerprint = lp_dataset_fingerprint(trainer->dataset);
     trainer->model->split_by = lp_split_rule_find(lapse_split_by_names()[trainer->options.run.split_by]);
@@ -88,15 +89,31 @@ static double validate(lp_trainer *trainer, double metrics[LP_METRIC_COLUMNS])
     return lp_metric_combine(&trainer->trained->config, trainer->select, metrics);
 }
 
+void lp_trainer_copy(const lp_trainer *trainer, float *to, const float *from)
+{
+    if (trainer->divided)
+        lp_item_rows_copy(&trainer->network.graph, trainer->divided, to, from);
+    else
+        trainer->backend->copy_to_device(trainer->backend->context, to, from, trainer->adam.size * sizeof *to);
+}
+
 lapse_status lp_trainer_place_items(lp_trainer *trainer, lapse_error *error)
 {
     if (!trainer->item_init.vectors)
         return LAPSE_OK;
     LP_TRY(lp_item_init_place(&trainer->item_init, trainer->trained, error));
-    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->trained->parameters,
-                                     trainer->adam.size * sizeof *trainer->parameters);
+    lp_trainer_copy(trainer, trainer->parameters, trainer->trained->parameters);
     trainer->state.best_score = validate(trainer, trainer->metrics);
     return LAPSE_OK;
+}
+
+/* The same to host memory. */
+static void take_parameters(const lp_trainer *trainer, float *to, const float *from)
+{
+    if (trainer->divided)
+        lp_item_rows_copy(&trainer->network.graph, trainer->divided, to, from);
+    else
+        trainer->backend->copy_to_host(trainer->backend->context, to, from, trainer->adam.size * sizeof *to);
 }
 
 /* The current parameters, at their initial values. */
@@ -112,19 +129,23 @@ static lapse_status make_parameters(lp_trainer *trainer, lapse_error *error)
     if (!trainer->parameters || !trainer->losses)
         return lp_fail_memory(error, "the parameters", size);
     if (run->ema_decay > 0) {
-        trainer->average = lp_alloc(trainer->adam.size, sizeof *trainer->average);
-        trainer->newest = lp_alloc_raw(trainer->adam.size, sizeof *trainer->newest);
+        trainer->average = lp_alloc_sparse(trainer->adam.size, sizeof *trainer->average);
+        trainer->newest = lp_alloc_sparse(trainer->adam.size, sizeof *trainer->newest);
         if (!trainer->average || !trainer->newest)
             return lp_fail_memory(error, "the average of the parameters", 2 * size);
     }
-    lp_network_init_parameters(&trainer->network.graph, run->seed, initial);
+    float *const arrays[] = {trainer->parameters, trainer->adam.moment1, trainer->adam.moment2, trainer->average,
+                             trainer->newest};
+    for (size_t i = 0; i < sizeof arrays / sizeof *arrays; i++)
+        lp_item_rows_place(&trainer->network.graph, trainer->divided, arrays[i]);
+    lp_network_init_rows(&trainer->network.graph, trainer->divided, run->seed, initial);
     lp_item_init_fill(&trainer->item_init, trainer->trained);
-    backend->copy_to_device(backend->context, trainer->parameters, initial, size);
+    lp_trainer_copy(trainer, trainer->parameters, initial);
     if (!trainer->network.encoding || !trainer->network.encoding->sample)
         return LAPSE_OK;
     LP_TRY(lp_sampler_init(&trainer->sampler, &trainer->network, backend, error));
     lp_sampler_store(&trainer->sampler, run->seed, trainer->parameters);
-    backend->copy_to_host(backend->context, initial, trainer->parameters, size);
+    take_parameters(trainer, initial, trainer->parameters);
     return LAPSE_OK;
 }
 
@@ -166,7 +187,8 @@ static lapse_status make_network(lp_trainer *trainer, lapse_model *trained, laps
     LP_TRY(lp_network_build(&trainer->network, config, true, error));
     LP_TRY(lp_id_map_init(&trainer->id_map, trainer->trained, trainer->dataset, error));
     LP_TRY(lp_batch_init(&trainer->batch, run->batch, config->context, run->shards, config->field_count, error));
-    LP_TRY(lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network, &trainer->trained->config), error));
+    LP_TRY(
+        lp_batch_init_inputs(&trainer->batch, lp_network_inputs(&trainer->network, &trainer->trained->config), error));
     if (lp_model_samples_items(config))
         LP_TRY(make_vocabulary(trainer, error));
     LP_TRY(lp_runner_init(&trainer->runner, trainer->backend, &trainer->network, &trainer->batch, run->threads, error));
@@ -182,8 +204,14 @@ static lapse_status make_network(lp_trainer *trainer, lapse_model *trained, laps
         .l2 = run->l2,
         .clip = run->clip,
     };
-    LP_TRY(lp_rank_sums_init(&trainer->rank_sums, trainer->comm, run->shards, trainer->batch.item_capacity, error));
+    trainer->divided = run->shard_items ? trainer->comm : NULL;
+    LP_TRY(lp_rank_sums_init(&trainer->rank_sums, trainer->comm, run->shards, trainer->batch.item_capacity,
+                             trainer->divided ? config->event_types : 0, error));
     LP_TRY(lp_adam_init(&trainer->adam, trainer->backend, &trainer->network.graph, error));
+    if (trainer->divided)
+        lp_rank_sums_divide(&trainer->rank_sums, &trainer->adam);
+    LP_TRY(lp_item_rows_init(&trainer->item_rows, trainer->divided, &trainer->network.graph, config->event_types, 0,
+                             error));
     LP_TRY(make_parameters(trainer, error));
     LP_TRY(make_prefetch(trainer, error));
     trainer->targets = (lp_targets){.dataset = trainer->dataset,
@@ -200,8 +228,7 @@ static lapse_status make_network(lp_trainer *trainer, lapse_model *trained, laps
     LP_TRY(lp_history_reserve(trainer->trained, run->epochs, error));
     LP_TRY(make_validation(trainer, error));
     trainer->evaluator.runner.precision = trainer->runner.precision;
-    trainer->evaluator.comm = trainer->comm;
-    return LAPSE_OK;
+    return lp_evaluator_on_ranks(&trainer->evaluator, trainer->comm, error);
 }
 
 /* The ends of the observation of open gaps must be known before the first network is trained. */
@@ -251,6 +278,7 @@ static void clear_network(lp_trainer *trainer)
     lp_batch_clear(&trainer->batch);
     lp_adam_clear(&trainer->adam);
     lp_rank_sums_clear(&trainer->rank_sums);
+    lp_item_rows_clear(&trainer->item_rows);
     lp_sampler_clear(&trainer->sampler);
     lp_negatives_clear(&trainer->negatives);
     lp_batch_vocabulary_clear(&trainer->vocabulary);
@@ -437,6 +465,23 @@ static step_work prepare(lp_trainer *trainer)
                        .submitted = listed && !samples_frequencies(trainer) && trainer->backend->train_step};
 }
 
+static void list_shard(void *context, int task, int worker)
+{
+    lp_trainer *trainer = context;
+    make_shard_vocabulary(trainer, lp_rank_sums_first(&trainer->rank_sums) + task, worker);
+}
+
+/* Fetches the rows of divided item tables that the shards of this rank read. */
+static void fetch_rows(lp_trainer *trainer, step_work *work)
+{
+    int shards = work->pass.end_shard - work->pass.first_shard;
+    lp_threads_run(trainer->vocabulary.threads, shards, list_shard, trainer);
+    lp_row_union_make(&trainer->rows, &trainer->vocabulary, &trainer->batch);
+    lp_item_rows_fetch(&trainer->item_rows, trainer->rows.row, trainer->rows.count, trainer->parameters);
+    work->pass.prepare = NULL;
+    work->listed = true;
+}
+
 /* Those of this rank. */
 static void run_shards(lp_trainer *trainer, step_work *work)
 {
@@ -445,10 +490,13 @@ static void run_shards(lp_trainer *trainer, step_work *work)
         work->pass.first_shard = lp_rank_sums_first(&trainer->rank_sums);
         work->pass.end_shard = lp_rank_sums_end(&trainer->rank_sums);
         if (trainer->batch.item_capacity > 0)
-            memset(trainer->batch.shard_items, 0, (size_t)trainer->batch.shard_count * sizeof *trainer->batch.shard_items);
+            memset(trainer->batch.shard_items, 0,
+                   (size_t)trainer->batch.shard_count * sizeof *trainer->batch.shard_items);
         snprintf(trainer->comm->phase, sizeof trainer->comm->phase, "epoch %u, step %llu",
                  (unsigned)trainer->state.epoch + 1, (unsigned long long)trainer->state.step + 1);
     }
+    if (trainer->divided)
+        fetch_rows(trainer, work);
     if (!trainer->comm || work->pass.first_shard < work->pass.end_shard)
         lp_runner_run(&trainer->runner, &work->pass);
 }
@@ -514,20 +562,21 @@ void lp_trainer_step(lp_trainer *trainer)
  * average forgets the initial parameters. */
 static void average(lp_trainer *trainer)
 {
-    size_t count = trainer->adam.size;
+    const lp_graph *graph = &trainer->network.graph;
+    int rank = lp_comm_rank(trainer->divided);
     double weight = fmax(1 - trainer->options.run.ema_decay, 1 / (trainer->state.epoch + 1.0));
-    trainer->backend->copy_to_host(trainer->backend->context, trainer->newest, trainer->parameters,
-                                   count * sizeof *trainer->newest);
-    for (size_t i = 0; i < count; i++)
-        trainer->average[i] += (float)(weight * ((double)trainer->newest[i] - (double)trainer->average[i]));
-    trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->average,
-                                     count * sizeof *trainer->average);
+    take_parameters(trainer, trainer->newest, trainer->parameters);
+    for (int p = 0; p < graph->parameter_count; p++) {
+        lp_elements own = lp_item_elements(graph, trainer->divided, p, rank);
+        for (size_t i = own.begin; i < own.end; i++)
+            trainer->average[i] += (float)(weight * ((double)trainer->newest[i] - (double)trainer->average[i]));
+    }
+    lp_trainer_copy(trainer, trainer->parameters, trainer->average);
 }
 
 void lp_trainer_score(lp_trainer *trainer)
 {
     lp_trainer_state *state = &trainer->state;
-    size_t size = trainer->adam.size * sizeof *trainer->parameters;
     if (trainer->sampler.backend)
         lp_sampler_store(&trainer->sampler, trainer->options.run.seed, trainer->parameters);
     if (trainer->average)
@@ -540,16 +589,14 @@ void lp_trainer_score(lp_trainer *trainer)
     state->window = 0;
     state->loss = 0;
     state->targets = 0;
-    if (state->best_epoch == 0 ||
-        lp_metric_better(trainer->select, state->score, state->best_score)) {
+    if (state->best_epoch == 0 || lp_metric_better(trainer->select, state->score, state->best_score)) {
         state->best_score = state->score;
         state->best_epoch = state->epoch;
         memcpy(trainer->metrics, metrics, sizeof metrics);
-        trainer->backend->copy_to_host(trainer->backend->context, trainer->trained->parameters, trainer->parameters,
-                                       size);
+        take_parameters(trainer, trainer->trained->parameters, trainer->parameters);
     }
     if (trainer->average)
-        trainer->backend->copy_to_device(trainer->backend->context, trainer->parameters, trainer->newest, size);
+        lp_trainer_copy(trainer, trainer->parameters, trainer->newest);
 }
 
 bool lp_trainer_done(const lp_trainer *trainer)

@@ -11,6 +11,7 @@
 
 #include "base/file.h"
 #include "model/history.h"
+#include "model/item_rows.h"
 #include "model/sampler.h"
 #include "evaluate/evaluator.h"
 #include "train/item_init.h"
@@ -55,7 +56,9 @@ struct lapse_trainer {
     lp_adam adam;
     lapse_comm *comm; /* NULL: one process; not owned */
     lp_rank_sums rank_sums;
-    bool stop; /* the caller of this rank wants to stop: known to all after the next step */
+    lapse_comm *divided; /* `comm`, where item tables are divided among its ranks; otherwise NULL */
+    lp_item_rows item_rows;
+    bool stop;         /* the caller of this rank wants to stop: known to all after the next step */
     float *parameters; /* current, in the backend's memory; owned */
     float *average,
         *newest;    /* with ema_decay, in host memory: the average over epochs, and a copy of `parameters`; owned */
@@ -65,7 +68,7 @@ struct lapse_trainer {
     double mean_loss;       /* of the epoch's targets, when losses were last added up */
     lp_evaluator evaluator; /* on the validation split */
     lp_trainer_state state;
-    lp_trainer_state events; /* that of the events' network once its training has ended */
+    lp_trainer_state events;           /* that of the events' network once its training has ended */
     double metrics[LP_METRIC_COLUMNS]; /* of the best parameters */
     lp_file_version checkpoint;        /* that this run saved last, or was resumed from */
     struct lp_step_times *times;       /* filled by every step; NULL: steps are not timed */
@@ -89,6 +92,9 @@ void lp_trainer_clear(lp_trainer *trainer);
 
 /* Goes on to the model's network of times, which begins as the first network did: with an optimizer, epochs and patience of its own. */
 lapse_status lp_trainer_times(lp_trainer *trainer, lapse_error *error);
+
+/* Copies parameters, or what this rank has of them, from host memory to the backend's. */
+void lp_trainer_copy(const lp_trainer *trainer, float *to, const float *from);
 
 /* Lays out the windows of the current epoch. */
 lapse_status lp_trainer_epoch(lp_trainer *trainer, lapse_error *error);

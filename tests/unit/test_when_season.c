@@ -132,7 +132,7 @@ static void check_season_file(const lapse_model *model)
                 container.tensors[i].cols--;
                 container.tensors[i].name = missing ? "other" : "when.season";
             }
-        assert_int_equal(lp_model_from_container(&container, path, &read, &error), LAPSE_ERROR_FORMAT);
+        assert_int_equal(lp_model_from_container(&container, path, NULL, &read, &error), LAPSE_ERROR_FORMAT);
         assert_non_null(strstr(error.message, "when.season"));
         lp_container_close(&container);
     }

@@ -17,7 +17,7 @@ typedef struct adam_job {
     float *parameters;
     const lp_cpu_adam *kernels;
     int end_shard; /* of the sum */
-    int chunks; /* tasks of dense parameters; later tasks are table rows */
+    int chunks;    /* tasks of dense parameters; later tasks are table rows */
     lp_adam_factors factors;
 } adam_job;
 
@@ -107,9 +107,15 @@ static void prefetch_gradients(const adam_job *job, int row, int32_t entries)
         prefetch(row_gradient(job->adam, &job->adam->tables[0], job->rows->item_index[i]), job->adam->tables[0].cols);
 }
 
+static bool is_own(const adam_job *job, int row)
+{
+    const lp_adam *adam = job->adam;
+    return !adam->share || (job->rows->row[row] >= adam->first_item && job->rows->row[row] < adam->end_item);
+}
+
 static void prefetch_row(const adam_job *job, int row)
 {
-    if (row >= job->rows->count)
+    if (row >= job->rows->count || !is_own(job, row))
         return;
     span s = row_span(job, &job->adam->tables[0], row);
     prefetch(s.parameters, (int)s.count);
@@ -219,6 +225,19 @@ static void reduce_task(void *context, int task, int worker)
 
 /* ------------------------------------------------------------------------------------------------- the step -- */
 
+/* Stores the squared norms of own rows, where tables are divided. */
+static void row_norms_task(void *context, int task, int worker)
+{
+    (void)worker;
+    const adam_job *job = context;
+    const lp_adam *adam = job->adam;
+    for (int row = task * ROWS; row < (task + 1) * ROWS && row < job->rows->count; row++)
+        for (int t = 0; is_own(job, row) && t < adam->table_count; t++) {
+            span s = row_span(job, &adam->tables[t], row);
+            adam->row_norms[row * adam->table_count + t] = add_l2_and_norm(job->kernels, &s, (float)adam->l2);
+        }
+}
+
 /* Stores the squared norm of the sums of a task. */
 static void norm_task(void *context, int task, int worker)
 {
@@ -235,7 +254,8 @@ static void norm_task(void *context, int task, int worker)
         prefetch_gradients(job, row + AHEAD, 1);
         for (int t = 0; t < adam->table_count; t++) {
             span s = row_span(job, &adam->tables[t], row);
-            norm += add_l2_and_norm(job->kernels, &s, (float)adam->l2);
+            norm += adam->row_norms ? adam->row_norms[row * adam->table_count + t]
+                                    : add_l2_and_norm(job->kernels, &s, (float)adam->l2);
         }
     }
     adam->norms[task] = norm;
@@ -279,7 +299,7 @@ static void step_task(void *context, int task, int worker)
         prefetch_row(job, row);
     for (int row = begin; task >= job->chunks && row < end && row < job->rows->count; row++) {
         prefetch_row(job, row + AHEAD);
-        for (int t = 0; t < job->adam->table_count; t++) {
+        for (int t = 0; is_own(job, row) && t < job->adam->table_count; t++) {
             span s = row_span(job, &job->adam->tables[t], row);
             step_span(job, &s);
             if (job->adam->tables[t].unit_ball)
@@ -348,6 +368,10 @@ void lp_cpu_adam_step(const lp_adam *adam, uint64_t step, const lp_row_union *ro
 {
     adam_job job = job_of(adam, rows, parameters);
     int tasks = task_count(&job);
+    if (rows && adam->share) {
+        lp_threads_run(adam->threads, (rows->count + ROWS - 1) / ROWS, row_norms_task, &job);
+        adam->share(adam->share_context);
+    }
     lp_threads_run(adam->threads, tasks, norm_task, &job);
     double norm = 0;
     for (int task = 0; task < tasks; task++)
