@@ -11,6 +11,8 @@ typedef bool (*cli_results_print)(const void *results, FILE *file);
 
 /* output: NULL is standard output. Returns the exit status. */
 int cli_results_write(const char *output, cli_results_print print, const void *results);
+/* CSV of several ranks: each writes its part, FILE.part-00000 and so on, which end to end are the file of one process. */
+int cli_results_write_part(const char *output, cli_results_print print, const void *results);
 
 /* Histories that a table shows: at a terminal 20, so that the end of the output can be seen; otherwise all. */
 int64_t cli_results_shown(const char *output, bool table, int64_t histories);

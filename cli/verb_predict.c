@@ -10,6 +10,7 @@
 #include "known.h"
 #include "lookup.h"
 #include "predictions.h"
+#include "ranks.h"
 #include "results.h"
 #include "times.h"
 #include "vector_file.h"
@@ -90,7 +91,7 @@ static void report_late(const cli_predictions *p)
 static int check_times(const cli_predictions *p)
 {
     int64_t sequences = p->shown;
-    if (p->query_count > 0 || sequences == 0)
+    if (p->query_count > 0 || sequences == 0 || cli_ranks()) /* another rank may have some */
         return CLI_DONE;
     double first = p->last[0], last = p->last[0];
     for (int64_t i = 1; i < sequences; i++) {
@@ -172,6 +173,8 @@ static int compute(predict_settings *s, cli_predictions *p)
         result = cli_events_only(&s->only, s->history, &p->history);
     if (result == CLI_DONE)
         result = cli_known_find(p->model, p->history, s->history, strcmp(s->unknown, "skip") == 0);
+    if (result == CLI_DONE)
+        result = cli_ranks_divide(&p->history);
     if (result != CLI_DONE)
         return result;
     double begun = cli_clock();
@@ -275,6 +278,8 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE)
         result = cli_known_find(times.model, times.history, s->history, skip);
     if (result == CLI_DONE)
+        result = cli_ranks_divide(&times.history);
+    if (result == CLI_DONE)
         times.shown = cli_results_shown(s->output, !s->csv && !s->json, lapse_dataset_sequence_count(times.history));
     if (result == CLI_DONE && times.within.count > 0)
         cli_censoring_warn(times.model);
@@ -283,11 +288,11 @@ static int run_when(predict_settings *s, const cli_verb *verb)
     if (result == CLI_DONE)
         result = cli_times_report(&times);
     if (result == CLI_DONE)
-        result = cli_results_write(s->output,
-                                   s->json  ? print_times_json
-                                   : s->csv ? print_times_csv
-                                            : print_times,
-                                   &times);
+        result = cli_results_write_part(s->output,
+                                        s->json  ? print_times_json
+                                        : s->csv ? print_times_csv
+                                                 : print_times,
+                                        &times);
     if (result == CLI_DONE)
         cli_results_rest(times.shown, lapse_dataset_sequence_count(times.history));
     cli_times_clear(&times);
@@ -305,6 +310,10 @@ static int run(void *settings, const cli_call *call)
     s->csv |= s->csv_safe;
     if (s->json && s->csv)
         return cli_usage(call->verb, "--json and --csv are mutually exclusive");
+    if (cli_ranks() && (!s->csv || !s->output))
+        return cli_usage(call->verb, "several ranks write parts of a table: they need --csv and --output FILE");
+    if (cli_ranks() && s->threads == 0)
+        s->threads = lapse_comm_threads(cli_ranks());
     if (s->vectors && (s->when || s->json || s->csv || s->output))
         return cli_usage(call->verb, "--vectors writes a file of its own, without --when, --json, --csv and --output");
     if (s->vectors && !cli_vector_file_known(s->vectors))
@@ -327,11 +336,11 @@ static int run(void *settings, const cli_call *call)
         result = compute(s, &p);
     if (result == CLI_DONE)
         result = s->vectors ? write_states(s, &p)
-                            : cli_results_write(s->output,
-                                                s->json  ? print_predictions_json
-                                                : s->csv ? print_predictions_csv
-                                                         : print_predictions,
-                                                &p);
+                            : cli_results_write_part(s->output,
+                                                     s->json  ? print_predictions_json
+                                                     : s->csv ? print_predictions_csv
+                                                              : print_predictions,
+                                                     &p);
     if (result == CLI_DONE && !s->vectors)
         cli_results_rest(p.shown, lapse_dataset_sequence_count(p.history));
     free(p.states);
@@ -431,5 +440,6 @@ const cli_verb cli_verb_predict = {
     .text = &text,
     .size = sizeof(predict_settings),
     .defaults = defaults,
+    .ranks = true,
     .run = run,
 };

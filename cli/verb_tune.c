@@ -10,6 +10,7 @@
 #include "events.h"
 #include "helpers.h"
 #include "process.h"
+#include "ranks.h"
 #include "verb.h"
 #include "lapse_lab.h"
 
@@ -110,7 +111,7 @@ static cli_helpers start_helpers(tune_settings *s, const cli_call *call, char *f
     char device[16] = "";
     lapse_train_options_get(s->train.given, "device", device, sizeof device);
     int count = s->tune.parallel > 0 ? s->tune.parallel : cli_helpers_default(1 << 10);
-    if (s->helper || strcmp(device, "cuda") != 0 || strcmp(s->data, "-") == 0 || count < 2)
+    if (s->helper || cli_ranks() || strcmp(device, "cuda") != 0 || strcmp(s->data, "-") == 0 || count < 2)
         return (cli_helpers){0};
     if (!s->tune.folder) {
         snprintf(folder, size, "%s.trials", s->output);
@@ -155,6 +156,18 @@ static int check_output(const tune_settings *s, const cli_verb *verb)
     return CLI_DONE;
 }
 
+/* On several ranks, rank 0 ends the search and prints, and the others run trials beside it: all share a folder. */
+static void share_trials(tune_settings *s, char *folder, size_t size)
+{
+    s->helper = !cli_ranks_first();
+    if (s->tune.parallel == 0)
+        s->tune.parallel = lapse_comm_threads(cli_ranks());
+    if (s->tune.folder)
+        return;
+    snprintf(folder, size, "%s.trials", s->output);
+    s->tune.folder = folder;
+}
+
 static int run(void *settings, const cli_call *call)
 {
     tune_settings *s = settings;
@@ -165,6 +178,8 @@ static int run(void *settings, const cli_call *call)
     if (s->helper)
         cli_process_follow_parent();
     int result = check_output(s, call->verb);
+    if (cli_ranks())
+        share_trials(s, folder, sizeof folder);
     if (result == CLI_DONE)
         result = cli_events_open(s->data, &s->columns, NULL, &dataset);
     if (result != CLI_DONE)
@@ -177,10 +192,12 @@ static int run(void *settings, const cli_call *call)
         fputc('\n', stderr);
     cli_interrupt_unwatch();
     cli_helpers_stop(&helpers);
+    if (status == LAPSE_OK)
+        status = lapse_comm_barrier(cli_ranks(), &error);
     result = status == LAPSE_OK ? finish(s, model, &w.last) : cli_error(&error);
     if (result == CLI_DONE && cli_interrupted() && !s->helper)
         cli_note("stopped; the best model so far is saved in %s", s->output);
-    else if (result == CLI_DONE && *folder)
+    else if (result == CLI_DONE && *folder && !s->helper)
         delete_trials(folder);
     lapse_model_free(model);
     lapse_dataset_close(dataset);
@@ -257,5 +274,6 @@ const cli_verb cli_verb_tune = {
     .size = sizeof(tune_settings),
     .defaults = defaults,
     .clear = clear,
+    .ranks = true,
     .run = run,
 };
