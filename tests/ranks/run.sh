@@ -2,14 +2,14 @@
 # Trains on several ranks under mpirun, and compares the model with that of one process: they must be the same file. Then makes ranks
 # disagree, kills, stops and cuts them off, and resumes on other numbers of ranks.
 #
-#   tests/ranks/run.sh build/lapse [FAULTS]
+#   tests/ranks/run.sh build/lapse [FAULTS [faults]]
 #
-# FAULTS is the number of killed and stopped ranks (default: LAPSE_TEST_KILLS, or 4). Every MPI library that has an mpirun of its own is
+# FAULTS is the number of killed and stopped ranks (default: LAPSE_TEST_KILLS, or 4); with "faults" nothing else is tested. Every MPI library that has an mpirun of its own is
 # tested. A network is cut between two namespaces, which needs root.
 set -u
 export LC_ALL=C
-if [ $# -lt 1 ] || [ $# -gt 2 ] || [ ! -x "$1" ]; then
-    echo "usage: tests/ranks/run.sh PATH-OF-LAPSE [FAULTS]" >&2
+if [ $# -lt 1 ] || [ $# -gt 3 ] || [ ! -x "$1" ]; then
+    echo "usage: tests/ranks/run.sh PATH-OF-LAPSE [FAULTS [faults]]" >&2
     exit 2
 fi
 tool=$(realpath "$1")
@@ -102,7 +102,7 @@ on()
     local ranks=$1
     shift
     # shellcheck disable=SC2086 # the launcher is several words
-    timeout -k 5 120 $launcher -n "$ranks" "$@" >out 2>err
+    timeout -k 5 "${LIMIT:-120}" $launcher -n "$ranks" "$@" >out 2>err
 }
 
 # ------------------------------------------------------------------------------------------------- the same bytes ----
@@ -112,6 +112,8 @@ same_model()
     # shellcheck disable=SC2086
     on "$1" "$tool" train $2 -o ranks.st --threads "$3" $common && cmp -s one.st ranks.st
 }
+test_bytes()
+{
 
 runs=(
     "classes.lapse --task classify --periods 4"
@@ -161,8 +163,65 @@ common="$common --shards 2"
 # shellcheck disable=SC2086
 "$tool" train ${runs[4]} -o one.st --threads 1 $common >/dev/null 2>err
 check "more ranks than shards" same_model 3 "${runs[4]}" 1
+}
+
+# Item tables divided by rows: the same model and the same scores, of which each rank has a part.
+divided=(
+    "--loss sampled-softmax --periods 4 --item-output separate --ema-decay 0.5 --clip 0.1 --l2 0.01"
+    "--loss bce --periods 4 --when"
+    "--loss bce --model transrec --shards 3"
+)
+same_divided_scores()
+{
+    "$tool" eval one.st goods.lapse --json --threads 1 >scores 2>err && on 3 "$tool" eval one.st goods.lapse --json --shard-items && cmp -s scores out
+}
+says_why_not()
+{
+    ! on 2 "$tool" train goods.lapse -o bad.st --task recommend --loss softmax --shard-items --epochs 1 &&
+        grep -q "lapse: --shard-items needs a network with --task recommend and a loss that samples items" err
+}
+test_divided()
+{
+    local run name launcher variable
+    "$tool" simulate --preset catalogue --items 3000 --sequences 300 --days 200 --seed 3 -o goods.csv >/dev/null 2>&1 || exit 2
+    "$tool" import goods.csv -o goods.lapse >/dev/null 2>err || exit 2
+    choose "${launchers[${#launchers[@]} - 1]}"
+    for run in "${divided[@]}"; do
+        # shellcheck disable=SC2086
+        "$tool" train goods.lapse --task recommend $run -o one.st --threads 1 $common >/dev/null 2>err || check "$run" false
+        check "divided, 2 ranks: $run" same_model 2 "goods.lapse --task recommend $run --shard-items" 2
+        check "divided, 3 ranks: $run" same_model 3 "goods.lapse --task recommend $run --shard-items" 1
+        check "divided: scores of $run" same_divided_scores
+    done
+    check "divided: a loss that reads whole tables" says_why_not
+}
+
+# Predictions in parts, and a search whose ranks share its trials.
+same_predictions()
+{
+    rm -f parts.csv*
+    "$tool" predict one.st "$1" ${2:-} --csv -o whole.csv --threads 1 2>err || return 1
+    # shellcheck disable=SC2086
+    on 3 "$tool" predict one.st "$1" ${2:-} --csv -o parts.csv && cat parts.csv.part-0000[012] | cmp -s - whole.csv
+}
+tunes()
+{
+    on 2 "$tool" tune classes.lapse -o tuned.st --budget 60s --trials 3 --dims 8 --context 16 --epochs 2 --periods 4 &&
+        [ "$("$tool" info tuned.st --json | grep -c 'tune.trial')" -ge 1 ] && [ ! -e tuned.st.trials ]
+}
+test_work()
+{
+    choose "${launchers[0]}"
+    # shellcheck disable=SC2086
+    "$tool" train items.lapse --task recommend -o one.st --epochs 1 --dims 8 --periods 4 --when --no-eval >/dev/null 2>err || check "a model of times" false
+    check "predictions in parts" same_predictions items.lapse "--at +1h --top 3"
+    check "predictions of times in parts" same_predictions items.lapse --when
+    check "a search on ranks" tunes
+}
 
 # ----------------------------------------------------------------------------------------------- ranks disagree ------
+test_disagreement()
+{
 # says WHAT PATTERN LEFT : RIGHT: two ranks with different arguments end with this sentence.
 says()
 {
@@ -200,9 +259,17 @@ no_plugin()
 }
 [ ${#launchers[@]} -lt 2 ] || check "a plugin of another MPI library" other_plugin
 check "no plugin" no_plugin
+}
+if [ "${3:-}" != faults ]; then
+    test_bytes
+    common=${common% --shards 2}
+    test_divided
+    test_work
+    test_disagreement
+fi
 
 # -------------------------------------------------------------------------------------------------------- faults -----
-long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 150 --patience 150 --no-eval --checkpoint-every 0.2s"
+long="classes.lapse -o f.st --task classify --threads 1 --dims 16 --context 64 --periods 4 --batch 32 --epochs 400 --patience 400 --no-eval --checkpoint-every 0.2s"
 # shellcheck disable=SC2086
 "$tool" train ${long/-o f.st/-o whole.st} >/dev/null 2>err || exit 2
 
@@ -236,10 +303,10 @@ fault()
     local signal=$1 rank=$2 ranks=$3 turn victim
     rm -f f.st f.st.checkpoint
     # shellcheck disable=SC2086
-    LAPSE_COMM_TIMEOUT=5 timeout -k 5 120 $launcher -n "$ranks" "$tool" train $long >out 2>err &
-    for ((turn = 0; turn < 200; turn++)); do
+    LAPSE_COMM_TIMEOUT=5 timeout -k 5 600 $launcher -n "$ranks" "$tool" train $long >out 2>err &
+    for ((turn = 0; turn < 1200; turn++)); do
         [ -e f.st.checkpoint ] && break
-        sleep 0.1
+        sleep 0.05
     done
     sleep "0.$((RANDOM % 10))"
     victim=$(rank_process "$rank")
@@ -247,7 +314,7 @@ fault()
     ended "$rank" || { echo "lapse: not ended, or rank $rank not named" >>err; return 1; }
     wait
     # shellcheck disable=SC2086
-    on $((ranks - 1)) "$tool" train $long --resume || { echo "lapse: not resumed" >>err; return 1; }
+    LIMIT=600 on $((ranks - 1)) "$tool" train $long --resume || { echo "lapse: not resumed" >>err; return 1; }
     cmp whole.st f.st >>err
 }
 signals=(STOP KILL)
@@ -256,6 +323,19 @@ for ((i = 0; i < faults; i++)); do
     rank=$((RANDOM % 3))
     check "$name: ${signals[i % 2]} of rank $rank of 3, resumed on 2" fault "${signals[i % 2]}" $rank 3
 done
+
+# The same with divided item tables.
+divided_fault()
+{
+    local long="goods.lapse -o f.st --task recommend --loss sampled-softmax --threads 1 --periods 4 --dims 8 --context 16 --batch 8 --no-eval --epochs 60 --patience 60 --checkpoint-every 0.1s"
+    # shellcheck disable=SC2086
+    "$tool" train ${long/-o f.st/-o whole.st} >/dev/null 2>err || return 1
+    long="$long --shard-items"
+    fault KILL 1 3
+}
+if [ "${3:-}" != faults ]; then
+    check "divided: KILL of rank 1 of 3, resumed on 2" divided_fault
+fi
 
 # cut: two hosts that are namespaces, whose network is cut.
 cut_network()
