@@ -73,7 +73,7 @@ same_predictions()
     rm -rf "$work" && mkdir -p "$work"
     build/lapse simulate --preset shop --sequences 60 --seed 1 -o "$work/shop.csv" >"$work/log" 2>&1 || return
     for model in attention lstm; do
-        build/lapse train "$work/shop.csv" -o "$work/$model.st" --model $model --epochs 2 --dims 16 --threads 1 --when >"$work/log" 2>&1 || return
+        build/lapse train "$work/shop.csv" -o "$work/$model.st" --event item --model $model --epochs 2 --dims 16 --threads 1 --when >"$work/log" 2>&1 || return
         build/lapse predict "$work/$model.st" "$work/shop.csv" --at +1h --at +7d --csv -o "$work/here.csv" 2>>"$work/log" || return
         arm lapse predict "$work/$model.st" "$work/shop.csv" --at +1h --at +7d --csv -o "$work/arm.csv" 2>>"$work/log" || return
         paste -d '\n' "$work/here.csv" "$work/arm.csv" | awk -F , -v model=$model '
