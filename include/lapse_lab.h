@@ -54,9 +54,10 @@ void lapse_dataset_event_type_names(const lapse_dataset *dataset, const char **b
 
 /* As lapse_predict_all, but query q is about the first events[q] events of its sequence. Queries of one sequence should be consecutive, with
  * more and more events; otherwise its events are computed again. */
-lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
-                                  const int64_t *events, int64_t query_count, const lapse_predict_options *options,
-                                  lapse_recommendation *best, int64_t *counts, lapse_error *error);
+lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories,
+                                    const lapse_query *queries, const int64_t *events, int64_t query_count,
+                                    const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                                    lapse_error *error);
 
 /* ------------------------------------------------------------------------------------------- training options --- */
 
@@ -279,12 +280,12 @@ lapse_status lapse_dataset_select(const lapse_dataset *dataset, const int64_t *s
 
 /* Scores of predicted times of the next event, in units of lapse_time_scores.unit. docs/evaluation.md defines them. */
 typedef struct lapse_time_score {
-    const char *name;                      /* of the model, or of a baseline: "exponential", "log-normal", "log-normal-type",
+    const char *name;              /* of the model, or of a baseline: "exponential", "log-normal", "log-normal-type",
                                             * "gap-histogram"; or "law" */
-    double nll, nll_low, nll_high;         /* negative log-likelihood in nats per event, and its 95 % interval */
-    double mae;                            /* mean absolute error of the median */
-    double rmse;                           /* root of the mean square error of the mean */
-    double crps;                           /* mean continuous ranked probability score */
+    double nll, nll_low, nll_high; /* negative log-likelihood in nats per event, and its 95 % interval */
+    double mae;                    /* mean absolute error of the median */
+    double rmse;                   /* root of the mean square error of the mean */
+    double crps;                   /* mean continuous ranked probability score */
     double coverage[LAPSE_COVERAGE_COUNT]; /* fraction of events in the central intervals */
     double pit_distance; /* largest distance of the distribution of the probability integral transform from uniform */
 } lapse_time_score;

@@ -207,23 +207,14 @@ static void free_workers(job *j)
     lp_free(j->workers);
 }
 
-lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
-                               int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
-                               int64_t *counts, lapse_error *error)
-{
-    return lapse_predict_prefixes(model, histories, queries, NULL, query_count, options, best, counts, error);
-}
-
-lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories,
+/* events: NULL for whole sequences. */
+static lapse_status predict_queries(const lapse_model *model, const lapse_dataset *histories,
                                     const lapse_query *queries, const int64_t *events, int64_t query_count,
                                     const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
                                     lapse_error *error)
 {
-    LP_REQUIRE(error, model, histories, options);
     if (query_count < 0)
         return lp_fail(error, LAPSE_ERROR_USAGE, "the number of queries is %lld", (long long)query_count);
-    if (query_count > 0)
-        LP_REQUIRE(error, queries, best, counts);
     job j = {.model = model,
              .queries = queries,
              .events = events,
@@ -239,4 +230,25 @@ lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_datase
     free_workers(&j);
     lp_session_pool_close(&j.pool);
     return status;
+}
+
+lapse_status lapse_predict_all(const lapse_model *model, const lapse_dataset *histories, const lapse_query *queries,
+                               int64_t query_count, const lapse_predict_options *options, lapse_recommendation *best,
+                               int64_t *counts, lapse_error *error)
+{
+    LP_REQUIRE(error, model, histories, options);
+    if (query_count > 0)
+        LP_REQUIRE(error, queries, best, counts);
+    return predict_queries(model, histories, queries, NULL, query_count, options, best, counts, error);
+}
+
+lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories,
+                                    const lapse_query *queries, const int64_t *events, int64_t query_count,
+                                    const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,
+                                    lapse_error *error)
+{
+    LP_REQUIRE(error, model, histories, options);
+    if (query_count > 0)
+        LP_REQUIRE(error, queries, events, best, counts);
+    return predict_queries(model, histories, queries, events, query_count, options, best, counts, error);
 }

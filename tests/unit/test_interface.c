@@ -106,6 +106,7 @@ CALL(when_all, (P(0), P(1), P(2), P(3), NULL, NULL, NULL, error))
 CALL(forecast, (P(0), P(1), P(2), P(3), error))
 CALL(time_evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(predict_all, (P(0), P(1), P(2), 1, P(3), P(4), P(5), error))
+CALL(predict_prefixes, (P(0), P(1), P(2), P(3), 1, P(4), P(5), P(6), error))
 CALL(model_spectrum, (P(0), P(1), error))
 CALL(lags_resolve, (P(0), P(1), error))
 CALL(spectrum_save_svg, (P(0), P(1), NULL, P(2), error))
@@ -193,6 +194,7 @@ static const struct {
     ROW(forecast, "model histories options forecasts"),
     ROW(time_evaluate, "model dataset options scores"),
     ROW(predict_all, "model histories queries options best counts"),
+    ROW(predict_prefixes, "model histories queries events options best counts"),
     ROW(model_spectrum, "model spectrum"),
     ROW(lags_resolve, "spectrum lags"),
     ROW(spectrum_save_svg, "spectrum lags [title] path"),

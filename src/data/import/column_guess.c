@@ -130,7 +130,8 @@ static double time_values(const guesser *g, const lp_column_values *v, double na
     if (!number)
         points += 3;
     else if (v->look.unit == LP_TIME_RELATIVE)
-        points -= name <= 0 || (v->distinct == v->filled && v->last - v->first == (double)(v->filled - 1))
+        points -= name <= 0 || (g->table.rows >= ENOUGH_ROWS && v->distinct == v->filled &&
+                                v->last - v->first == (double)(v->filled - 1))
                       ? 5
                       : 0.5; /* or 1, 2, 3 */
     else if (v->look.unit == LP_TIME_EXCEL)
