@@ -328,7 +328,7 @@ $ lapse train --help
 |   lapse train events.lapse -o model.safetensors --resume
 |   lapse train newer.lapse -o newer.safetensors --like model.safetensors
 |
-| `lapse train --help all` shows every option, 71 more.
+| `lapse train --help all` shows every option, 72 more.
 $ lapse eval -h
 | usage: lapse eval MODEL DATA [options]
 |
@@ -395,7 +395,7 @@ $ lapse eval -h
 |   lapse eval shop.safetensors shop.lapse --within 1d,7d,30d
 |   lapse eval recommender.safetensors events.lapse --cutoffs 1,5,10,20 --slices
 |
-| `lapse eval --help all` shows every option, 18 more.
+| `lapse eval --help all` shows every option, 19 more.
 $ lapse predict --help
 | usage: lapse predict MODEL HISTORY [options]
 |
@@ -487,7 +487,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 98
+| 99
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -495,9 +495,13 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 99
+| 100
 $ lapse eval --help >common; lapse eval --help all | diff common -
-| 59a60,109
+| 48a49,51
+| >   --shard-items             recommend, under mpirun: each rank loads a part of
+| >                             the rows of the item tables; does not change the
+| >                             result
+| 59a63,112
 | >   --action COLUMN           action column (view, search, purchase): a
 | >                             categorical field that can also be a prediction
 | >                             target (default: that of the training data)
@@ -548,9 +552,9 @@ $ lapse eval --help >common; lapse eval --help all | diff common -
 | >   --min-rounds RULE         application of --min-count and --min-events: once,
 | >                             or iterated until no row is dropped (k-core)
 | >                             (default: once)
-| 65,66d114
+| 65,66d117
 | < 
-| < `lapse eval --help all` shows every option, 18 more.
+| < `lapse eval --help all` shows every option, 19 more.
 = 1
 $ lapse help eval everything
 ! lapse: help: unexpected argument 'everything'; only 'all' may follow the verb
