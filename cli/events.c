@@ -119,6 +119,7 @@ static void prefer_columns(const lapse_model *model, lapse_import_options *impor
         import->preferred[role] = cli_model_property(model, names[role]);
     import->preferred_split = cli_model_property(model, "column.split");
     import->preferred_unit = unit_name(cli_model_property(model, "time.unit"));
+    import->preferred_encoding = cli_model_property(model, "text.encoding");
     if (!import->timezone)
         import->timezone = cli_model_property(model, "time.zone");
     const char *delimiter = cli_model_property(model, "delimiter"), *basket = cli_model_property(model, "basket");

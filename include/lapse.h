@@ -151,7 +151,7 @@ typedef struct lapse_import_options {
     /* What to take, as above, where an option is NULL (time_unit: "auto") and the file has it: as at the training of a
      * model. NULL: nothing. */
     const char *preferred[3]; /* [lapse_column_role] */
-    const char *preferred_split, *preferred_unit;
+    const char *preferred_split, *preferred_unit, *preferred_encoding; /* the last: of a text that is not Unicode */
 
     const char *encoding; /* "utf-8", "utf-16le", "utf-16be", "windows-1250", ... "windows-1252", "latin-1"; NULL: found */
     bool basket; /* events of one sequence and time have no order (the items of an order): they are shuffled, the same way

@@ -81,7 +81,7 @@ def main(output):
     choices = {"deduplicate": 'Literal["none", "exact", "consecutive"]', "min_rounds": 'Literal["once", "iterated"]',
                "time_unit": 'Literal["auto", "s", "ms", "us", "ns", "iso", "mdy", "dmy", "text", "compact", "excel", "relative"]'}
     columns = ("sequence", "time", "event", "action", "split", "categories", "numbers")
-    hidden = ("input", "preferred", "preferred_split", "preferred_unit")
+    hidden = ("input", "preferred", "preferred_split", "preferred_unit", "preferred_encoding")
     file_only = ("delimiter", "header", "encoding")
     imports = dict(session_gap="Duration", **choices)
     train, sweep = table(lib.lapse_train_option), table(lib.lapse_sweep_option)

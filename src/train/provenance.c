@@ -28,13 +28,16 @@ lapse_status lp_provenance_record(lapse_model *model, const lapse_dataset *datas
 {
     static const char *const columns[] = {"source",       "column.sequence", "column.time", "column.event",
                                           "column.split", "type.sequence",   "type.event",  "time.unit",
-                                          "time.zone",    "encoding",        "delimiter",   "basket"};
+                                          "time.zone",    "delimiter",       "basket"};
     LP_TRY(lp_model_describe(model, error));
     for (size_t i = 0; i < sizeof columns / sizeof *columns; i++) {
         const char *value = lp_dataset_property_find(dataset, columns[i]);
         if (value)
             LP_TRY(lp_model_property_set(model, error, columns[i], "%s", value));
     }
+    const char *encoding = lp_dataset_property_find(dataset, "encoding"); /* a model's own is that of time */
+    if (encoding)
+        LP_TRY(lp_model_property_set(model, error, "text.encoding", "%s", encoding));
     for (const lp_option *option = lp_run_options; option->name; option++)
         LP_TRY(lp_model_property_option(model, option, &options->run, error));
     return record_counts(model, dataset, split, error);

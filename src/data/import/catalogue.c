@@ -325,7 +325,7 @@ static lapse_status index_features(reading *r)
 
 static lapse_status read_all(reading *r, lp_source *source)
 {
-    LP_TRY(lp_chunks_open(&r->chunks, source, NULL, false, LP_CHUNK_SIZE, r->error));
+    LP_TRY(lp_chunks_open(&r->chunks, source, NULL, NULL, false, LP_CHUNK_SIZE, r->error));
     LP_TRY(lp_chunks_check(&r->chunks, r->file, r->error));
     r->chunks.delimiter = lp_csv_guess(r->chunks.carry + r->chunks.at, r->chunks.left);
     r->buffer = lp_grow(NULL, lp_chunks_buffer_size(&r->chunks), 1);

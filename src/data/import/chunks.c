@@ -29,8 +29,8 @@ size_t lp_chunks_buffer_size(const lp_chunks *chunks)
     return chunks->limit + 1 + LP_CSV_PADDING;
 }
 
-lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, bool logs, size_t chunk_size,
-                            lapse_error *error)
+lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, const char *preferred,
+                            bool logs, size_t chunk_size, lapse_error *error)
 {
     *chunks = (lp_chunks){.open = true,
                           .chunk_size = chunk_size < limit_of_new ? chunk_size : limit_of_new,
@@ -41,7 +41,7 @@ lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *en
     chunks->carry = lp_grow(NULL, lp_chunks_buffer_size(chunks), 1);
     if (!chunks->carry)
         return lp_fail_memory(error, "a chunk of text", lp_chunks_buffer_size(chunks));
-    LP_TRY(lp_text_open(&chunks->text, source, encoding, logs, error));
+    LP_TRY(lp_text_open(&chunks->text, source, encoding, preferred, logs, error));
     for (size_t goal = LP_CHUNK_PEEK < chunks->limit ? LP_CHUNK_PEEK : chunks->limit;
          !chunks->ended && goal <= chunks->limit; goal *= 2) {
         size_t count;

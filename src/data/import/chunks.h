@@ -52,8 +52,8 @@ typedef struct lp_chunks {
 /* Reads the beginning of the text: chunks->carry then has at least its first LP_CHUNK_PEEK bytes and its first line
  * (unless that is too long), without a byte-order mark. encoding: its name, or NULL to find it. The caller sets delimiter and lines before it takes the first
  * chunk. */
-lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, bool logs, size_t chunk_size,
-                            lapse_error *error);
+lapse_status lp_chunks_open(lp_chunks *chunks, lp_source *source, const char *encoding, const char *preferred,
+                            bool logs, size_t chunk_size, lapse_error *error);
 
 /* Rejects files of other kinds (file_kind.h), binary files and bare carriage returns before the header is parsed.
  * `file` is for messages. */

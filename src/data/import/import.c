@@ -494,9 +494,10 @@ lapse_status lp_import(lp_source *source, const lapse_import_options *options, c
     if (options->timezone)
         LP_TRY(lp_zone_open(&workers.shared.time.zone, options->timezone, error));
     lapse_dataset *made = lp_alloc(1, sizeof *made);
-    lapse_status status = made ? lp_chunks_open(&workers.shared.chunks, source, options->encoding, !options->delimiter,
-                                                (size_t)tuning->chunk_size, error)
-                               : lp_fail_memory(error, "a dataset", sizeof *made);
+    lapse_status status =
+        made ? lp_chunks_open(&workers.shared.chunks, source, options->encoding, options->preferred_encoding,
+                              !options->delimiter, (size_t)tuning->chunk_size, error)
+             : lp_fail_memory(error, "a dataset", sizeof *made);
     workers.shared.chunks.delimiter = delimiter;
     if (status == LAPSE_OK)
         status = read_rows(&workers, threads, tuning, &made_report, error);

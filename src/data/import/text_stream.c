@@ -291,7 +291,8 @@ static lapse_status find_lines(lp_text_stream *s, const char *text, size_t size,
     return LAPSE_OK;
 }
 
-lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *encoding, bool logs, lapse_error *error)
+lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *encoding, const char *preferred, bool logs,
+                          lapse_error *error)
 {
     *s = (lp_text_stream){.source = source};
     s->raw = lp_alloc_raw(RAW_SIZE, 1);
@@ -302,6 +303,8 @@ lapse_status lp_text_open(lp_text_stream *s, lp_source *source, const char *enco
         LP_TRY(read_name(s, encoding, error));
     else
         s->encoding = find_encoding(s);
+    if (!encoding && preferred && s->encoding >= LP_WINDOWS_1250)
+        LP_TRY(read_name(s, preferred, error));
     if (s->encoding == LP_TEXT_ENCODINGS)
         return lp_fail_at(
             error, LAPSE_ERROR_INPUT, source->name, 0, 0,

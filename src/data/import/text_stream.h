@@ -41,9 +41,10 @@ typedef struct lp_text_stream {
     size_t line_at;
 } lp_text_stream;
 
-/* Reads the beginning of the source. encoding: a name of an encoding, or NULL to find it. logs: find the shape of lines. */
-lapse_status lp_text_open(lp_text_stream *stream, lp_source *source, const char *encoding, bool logs,
-                          lapse_error *error);
+/* Reads the beginning of the source. encoding: a name of an encoding, or NULL to find it. preferred: the one of a text that is
+ * not Unicode, or NULL. logs: find the shape of lines. */
+lapse_status lp_text_open(lp_text_stream *stream, lp_source *source, const char *encoding, const char *preferred,
+                          bool logs, lapse_error *error);
 
 /* Reads up to `size` bytes of text; *count is smaller only at the end. */
 lapse_status lp_text_read(lp_text_stream *stream, char *into, size_t size, size_t *count, lapse_error *error);

@@ -81,3 +81,10 @@ $ lapse predict open.st open.csv --quiet
 ! lapse: predict has no option --quiet; progress and notes go to standard error: add 2>/dev/null
 ! lapse: see `lapse predict --help`
 = 2
+# The encoding of the text is stored beside the encoding of time, and used where the text does not tell.
+$ { echo 'user,time,event'; for u in $(seq 9); do for d in 1 2 3 4; do printf 'u%d,%d,\xf8l%d\n' $u $((1700000000 + d * 86400)) $((d % 3)); done; done; } >central.csv; lapse train central.csv -o c.st --text-encoding windows-1250 --epochs 1 --dims 4 --no-eval >/dev/null 2>&1; lapse info c.st --all | grep -i encoding
+| encoding              mercer
+| text.encoding         windows-1250
+$ lapse predict c.st central.csv --at +1h --top 1 --csv 2>/dev/null | head -2 | cut -d, -f6
+| event
+| řl0
