@@ -98,8 +98,8 @@ bool lapse_model_has_option(const char *model, const char *name);
 /* Whether the option has an effect, given the others: "heads" has none on a Markov chain. */
 bool lapse_train_options_apply(const lapse_train_options *options, const char *name);
 
-/* Why the rule of a resolved option chose its value: of "censoring"; "": the option was given, or it has no such rule. Valid as long
- * as the options. */
+/* Why the rule of a resolved option chose its value: of "censoring"; of "size": what the next one costs. "": there is nothing to say.
+ * Valid as long as the options. */
 const char *lapse_train_options_reason(const lapse_train_options *options, const char *name);
 
 /* ------------------------------------------------------------------------------------------------- ranks ----- */

@@ -61,6 +61,14 @@ static void defaults(lp_model_config *config)
     }
 }
 
+/* The published models see no gaps. */
+static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
+{
+    if (((const gru4rec_settings *)(const void *)config->settings.bytes)->preset != PRESET_NONE)
+        choose(&config->gap_input, 0);
+    return lp_recurrent_resolve(config, data, error);
+}
+
 static void build(lp_builder *b)
 {
     const lp_recurrent_settings *settings = lp_recurrent_settings_of(b->config);
@@ -70,11 +78,12 @@ static void build(lp_builder *b)
     lp_output_layer(b, lp_target_lag(b, lp_at_targets(b, x)));
 }
 
-const lp_model_row lp_model_gru4rec = {.name = "gru4rec",
-                                       .summary = "recurrent network (GRU) over item sequences",
-                                       .tasks = 1 << LP_TASK_RECOMMEND,
-                                       .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
-                                       .defaults = defaults,
-                                       .resolve = lp_target_lag_resolve,
-                                       .validate = lp_recurrent_validate,
-                                       .build = build};
+const lp_model_row lp_model_gru4rec = {
+    .name = "gru4rec",
+    .summary = "recurrent network (GRU) over item sequences",
+    .tasks = 1 << LP_TASK_RECOMMEND,
+    .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options, options},
+    .defaults = defaults,
+    .resolve = resolve,
+    .validate = lp_recurrent_validate,
+    .build = build};

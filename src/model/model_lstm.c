@@ -24,6 +24,6 @@ const lp_model_row lp_model_lstm = {.name = "lstm",
                                     .summary = "recurrent network (LSTM) over the order of events",
                                     .tasks = LP_TASKS_ALL,
                                     .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options},
-                                    .resolve = lp_target_lag_resolve,
+                                    .resolve = lp_recurrent_resolve,
                                     .validate = lp_recurrent_validate,
                                     .build = build};

@@ -118,7 +118,7 @@ const lp_option lp_model_options[] = {
     {.name = "dropout", .type = LAPSE_OPTION_NUMBER, AT(dropout), FORWARD, .placeholder = "RATE", .least = 0,
      .most = 0.9, .initial = "0.3", .applies = is_network, .help = "dropout rate, 0 to 0.9"},
     {.name = "gap-input", .type = LAPSE_OPTION_CHOICE, AT(gap_input), FORWARD, .placeholder = "SWITCH",
-     .choices = switch_names, .rule = "on for attention with an encoding of lags and for rmtpp, otherwise off", .absent = "off",
+     .choices = switch_names, .rule = "on for attention with an encoding of lags, lstm, gru4rec without a preset, rnn-attention and rmtpp; otherwise off", .absent = "off",
      .applies = is_network, .advanced = true,
      .help = "gap input: each event's vector includes the time since the event before it, on or off"},
     {.name = "when", .type = LAPSE_OPTION_FLAG, AT(when), FORWARD, .initial = "false", .absent = "false",

@@ -82,11 +82,9 @@ static double mean_gap(const lapse_dataset *dataset, const uint8_t *split)
 static lapse_status resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
 {
     rmtpp_settings *settings = (void *)config->settings.bytes;
-    if (config->gap_input == LP_UNSET)
-        config->gap_input = 1;
     if (isnan(settings->time_unit))
         settings->time_unit = mean_gap(data->dataset, data->split);
-    return lp_target_lag_resolve(config, data, error);
+    return lp_recurrent_resolve(config, data, error);
 }
 
 static void build(lp_builder *b)

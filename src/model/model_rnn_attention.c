@@ -46,6 +46,6 @@ const lp_model_row lp_model_rnn_attention = {
     .summary = "recurrent network (GRU) with attention over its states",
     .tasks = 1 << LP_TASK_RECOMMEND,
     .options = {lp_target_lag_options, lp_encoding_options, lp_recurrent_options},
-    .resolve = lp_target_lag_resolve,
+    .resolve = lp_recurrent_resolve,
     .validate = lp_recurrent_validate,
     .build = build};

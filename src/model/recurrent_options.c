@@ -22,6 +22,13 @@ const lp_option lp_recurrent_options[] = {
     {0},
 };
 
+lapse_status lp_recurrent_resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error)
+{
+    if (config->gap_input == LP_UNSET)
+        config->gap_input = 1;
+    return lp_target_lag_resolve(config, data, error);
+}
+
 lapse_status lp_recurrent_validate(const lp_model_config *config, lapse_error *error)
 {
     LP_TRY(lp_recurrent_check(config->dims, "dims", error));

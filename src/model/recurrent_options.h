@@ -18,6 +18,9 @@ static inline const lp_recurrent_settings *lp_recurrent_settings_of(const lp_mod
     return (const void *)config->settings.bytes;
 }
 
+/* For the row's resolve: they see the gaps between events by default, and no other time. */
+lapse_status lp_recurrent_resolve(lp_model_config *config, const lp_fit_data *data, lapse_error *error);
+
 /* For the row's validate. */
 lapse_status lp_recurrent_validate(const lp_model_config *config, lapse_error *error);
 

@@ -69,16 +69,24 @@ static void default_follows_model_and_encoding(void **state)
 {
     (void)state;
     static const struct {
-        const char *model, *encoding, *given, *expected;
+        const char *model, *encoding, *given, *expected, *preset;
     } cases[] = {
-        {"attention", "mercer", NULL, "on"},
-        {"attention", "bochner-normal", NULL, "on"},
-        {"attention", "position", NULL, "off"},
-        {"attention", "none", NULL, "off"},
-        {"lstm", NULL, NULL, "off"},
-        {"attention", "mercer", "off", "off"},
-        {"attention", "position", "on", "on"},
-        {"lstm", NULL, "on", "on"},
+        {"attention", "mercer", NULL, "on", NULL},
+        {"attention", "bochner-normal", NULL, "on", NULL},
+        {"attention", "position", NULL, "off", NULL},
+        {"attention", "none", NULL, "off", NULL},
+        {"lstm", NULL, NULL, "on", NULL},
+        {"rnn-attention", NULL, NULL, "on", NULL},
+        {"rmtpp", NULL, NULL, "on", NULL},
+        {"timejoint", NULL, NULL, "off", NULL},
+        {"sasrec", NULL, NULL, "off", NULL},
+        {"gru4rec", NULL, NULL, "on", NULL},
+        {"gru4rec", NULL, NULL, "off", "2016"},
+        {"gru4rec", NULL, "on", "on", "2018"},
+        {"lstm", NULL, "off", "off", NULL},
+        {"attention", "mercer", "off", "off", NULL},
+        {"attention", "position", "on", "on", NULL},
+        {"lstm", NULL, "on", "on", NULL},
     };
     lapse_dataset *dataset = small_train_data(3);
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -87,6 +95,8 @@ static void default_follows_model_and_encoding(void **state)
         small_set(&options, "model", cases[i].model);
         if (cases[i].encoding)
             small_set(&options, "encoding", cases[i].encoding);
+        if (cases[i].preset)
+            small_set(&options, "preset", cases[i].preset);
         if (cases[i].given)
             small_set(&options, "gap-input", cases[i].given);
         assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
