@@ -78,7 +78,7 @@ static void print_banner(const train_settings *s, const lapse_dataset *dataset, 
             cli_plural(lapse_dataset_sequence_count(dataset), "sequence", "sequences").text,
             cli_plural(lapse_dataset_event_type_count(dataset), "event type", "event types").text);
     cli_options_banner(verb, s);
-    static const char *const chosen[][2] = {{"device", "Device   "}, {"censoring", "Censoring"}};
+    static const char *const chosen[][2] = {{"device", "Device   "}, {"censoring", "Censoring"}, {"size", "Size     "}};
     for (size_t i = 0; i < sizeof chosen / sizeof *chosen; i++) {
         const char *reason = lapse_train_options_reason(s->train.resolved, chosen[i][0]);
         if (*reason)

@@ -23,12 +23,12 @@
 
 /* A catalogue up to this size is trained with the full softmax by default. */
 enum { FULL_SOFTMAX_ITEMS = 20000 };
-enum { DEFAULT_CONTEXT_MOST = 200, WIDE_EVENTS_PER_ITEM = 20 };
 
 /* ------------------------------------------------------------------------------------ the run's options ------ */
 
 static const char *const window_list[] = {"all", "last", "each", NULL}, *const schedule_list[] = {"constant", "cosine",
-                                                                                                  NULL};
+                                                                                                  NULL},
+                         *const size_list[] = {"small", "base", "large", NULL};
 
 static const char *const *model_names(void)
 {
@@ -44,6 +44,11 @@ static const char *const *window_names(void)
 static const char *const *schedule_names(void)
 {
     return schedule_list;
+}
+
+static const char *const *size_names(void)
+{
+    return size_list;
 }
 
 const char *const *lapse_task_names(void)
@@ -93,8 +98,13 @@ static bool divides(const void *settings)
 const lp_option lp_run_options[] = {
     {.name = "model", .type = LAPSE_OPTION_CHOICE, AT(model), .group = "Model", .placeholder = "NAME",
      .choices = model_names, .initial = "attention", .help = "model architecture, or a baseline"},
+    {.name = "size", .type = LAPSE_OPTION_CHOICE, AT(size), .group = "Model", .applies = trains,
+     .stored = LP_STORED_TRAINING, .placeholder = "NAME", .choices = size_names,
+     .rule = "small to recommend from fewer than 20 events per item, otherwise base",
+     .help = "network size: small, base or large sets dims, and blocks and heads of attention, which win over it where they "
+     "are given; large takes several times as long"},
     {.name = "learning-rate", .type = LAPSE_OPTION_NUMBER, AT(learning_rate), TRAINING, .placeholder = "X",
-     .least = 1e-12, .most = 10, .initial = "0.001", .help = "learning rate of Adam"},
+     .least = 1e-12, .most = 10, .rule = "0.001, or 0.002 with fewer than 640 training windows", .help = "learning rate of Adam"},
     {.name = "schedule", .type = LAPSE_OPTION_CHOICE, AT(schedule), TRAINING, .placeholder = "NAME",
      .choices = schedule_names, .initial = "constant", .advanced = true,
      .help = "learning-rate schedule: constant, or cosine annealing to 0 over all epochs"},
@@ -109,7 +119,7 @@ const lp_option lp_run_options[] = {
     {.name = "clip", .type = LAPSE_OPTION_NUMBER, AT(clip), TRAINING, .placeholder = "NORM", .least = 0, .most = 1e12,
      .initial = "5", .advanced = true, .help = "gradient clipping by global norm; 0 disables it"},
     {.name = "ema-decay", .type = LAPSE_OPTION_NUMBER, AT(ema_decay), TRAINING, .placeholder = "X", .least = 0,
-     .most = 0.999, .initial = "0", .advanced = true,
+     .most = 0.999, .rule = "0.9 to recommend from 100,000 events on, otherwise 0", .advanced = true,
      .help = "decay of an exponential moving average (EMA) of the parameters over epochs, which is validated and saved "
      "in place of the newest ones; 0 disables it"},
     {.name = "batch", .type = LAPSE_OPTION_INTEGER, AT(batch), TRAINING, .placeholder = "N", .least = 1,
@@ -117,7 +127,7 @@ const lp_option lp_run_options[] = {
     {.name = "epochs", .type = LAPSE_OPTION_INTEGER, AT(epochs), TRAINING, .placeholder = "N", .least = 1, .most = 1e6,
      .initial = "100", .help = "maximum number of epochs"},
     {.name = "patience", .type = LAPSE_OPTION_INTEGER, AT(patience), TRAINING, .placeholder = "N", .least = 1,
-     .most = 1e6, .initial = "10",
+     .most = 1e6, .rule = "15 with ema-decay, otherwise 10",
      .help = "early-stopping patience: epochs without a better validation score"},
     {.name = "select", .type = LAPSE_OPTION_CHOICE, AT(select), TRAINING, .placeholder = "METRIC",
      .choices = select_names, .rule = "log-loss, or ndcg@10 for recommend", .advanced = true,
@@ -347,7 +357,15 @@ const char *lapse_train_options_reason(const lapse_train_options *options, const
 {
     if (strcmp(name, "device") == 0)
         return options->device_reason;
+    if (strcmp(name, "size") == 0)
+        return options->size_reason;
     return strcmp(name, "censoring") == 0 ? options->censoring_reason : "";
+}
+
+bool lp_train_option_chosen(const lapse_train_options *options, const char *name)
+{
+    int index = listed_index(name);
+    return index >= 0 && (options->given[index] || options->earlier[index]);
 }
 
 bool lp_train_option_given(const lapse_train_options *options, const char *name)
@@ -391,7 +409,8 @@ static const char *earlier_value(const lapse_train_options *options, const lapse
     bool other_task = options->given[listed_index("task")] && options->model.task != model->config.task;
     bool of_task = strcmp(option->name, "select") == 0 ||
                    (option->stored == LP_STORED_TRAINING && lp_options_find(lp_model_options, option->name) == option);
-    if (other_task && of_task)
+    bool by_size = strcmp(option->name, "dims") == 0 || strcmp(option->name, "blocks") == 0 || strcmp(option->name, "heads") == 0;
+    if ((other_task && of_task) || (by_size && options->given[listed_index("size")]))
         return NULL;
     if (strcmp(option->name, "model") == 0)
         return model->config.row->name;
@@ -414,6 +433,7 @@ lapse_status lapse_train_options_like(lapse_train_options *options, const lapse_
             continue;
         LP_TRY(lapse_train_options_set(options, listed[i]->name, value, error));
         options->given[i] = false; /* a model without this option does not refuse it */
+        options->earlier[i] = true;
     }
     return LAPSE_OK;
 }
@@ -553,32 +573,6 @@ static void resolve_loss(lp_model_config *config, int64_t items)
         config->negative_count = loss->negatives;
 }
 
-/* The context that 95 % of the sequences fit into, between 8 and 200. */
-static lapse_status resolve_context(lp_model_config *config, const lapse_dataset *dataset, lapse_error *error)
-{
-    double length;
-    if (config->context != LP_UNSET)
-        return LAPSE_OK;
-    LP_TRY(lp_length_quantile(dataset, 0.95, &length, error));
-    config->context = (int)fmin(fmax(length, 8), DEFAULT_CONTEXT_MOST);
-    return LAPSE_OK;
-}
-
-/* Item vectors of a recommender are as wide as the events per item allow (docs/defaults.md). */
-static int default_dims(const lp_model_config *config, const lapse_dataset *dataset)
-{
-    bool many = dataset->event_count >= WIDE_EVENTS_PER_ITEM * dataset->types.count;
-    return config->task == LP_TASK_RECOMMEND && many ? 128 : 64;
-}
-
-/* About 80 steps per epoch, between 16 and 128 windows. */
-static int default_batch(const lapse_dataset *dataset, int context)
-{
-    int64_t windows = dataset->sequence_count + dataset->event_count / context;
-    int64_t batch = windows * 8 / 10 / 80 / 16 * 16;
-    return batch < 16 ? 16 : batch > 128 ? 128 : (int)batch;
-}
-
 static lapse_status check_divided(const lapse_train_options *options, lapse_error *error)
 {
     const lp_run_settings *run = &options->run;
@@ -618,17 +612,14 @@ static lapse_status resolve_from_data(lapse_train_options *options, const lapse_
     int64_t items = dataset->types.count;
     if (resolved->vectors && resolved->vectors->count > items)
         items = resolved->vectors->count;
-    LP_TRY(resolve_context(config, dataset, error));
-    if (config->dims == LP_UNSET)
-        config->dims = default_dims(config, dataset);
+    LP_TRY(lp_length_resolve(options, dataset, error));
+    lp_size_resolve(options, dataset);
     if (config->row->defaults && config->task == LP_TASK_RECOMMEND)
         config->row->defaults(config);
     resolve_loss(config, items);
     if (lp_dataset_relative(dataset) && /* times since a start of their own have no hours of a week */
         !lp_train_option_given(options, "when-background"))
         config->when_background = LP_BACKGROUND_CONSTANT;
-    if (run->batch == LP_UNSET)
-        run->batch = default_batch(dataset, config->context);
     if (run->threads == LP_UNSET)
         run->threads = lapse_comm_threads(options->comm);
     if (config->row->resolve)
@@ -675,6 +666,7 @@ static lapse_status resolve(lapse_train_options *options, const lapse_dataset *d
     LP_TRY(lp_split_make(dataset, lp_split_rule_find(lapse_split_by_names()[run->split_by]), run->seed,
                          &resolved->split, error));
     LP_TRY(resolve_from_data(options, dataset, resolved, error));
+    LP_TRY(lp_size_describe(options, &(lp_fit_data){dataset, resolved->split}, error));
     options->own[run->model] = config->settings;
     return LAPSE_OK;
 }

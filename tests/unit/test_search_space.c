@@ -28,6 +28,7 @@ static void changes_are_as_recorded(void **state)
         lapse_train_options fixed;
         lp_train_options_default(&fixed);
         lapse_train_options resolved = fixed;
+        resolved.run.learning_rate = 0.001;
         for (int i = 0; i < 3 && starts[s].option[i]; i++)
             if (lapse_train_options_set(&resolved, starts[s].option[i], starts[s].value[i], NULL) != LAPSE_OK)
                 fail_msg("%s %s", starts[s].option[i], starts[s].value[i]);

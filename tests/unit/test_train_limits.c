@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 static int remove_files(void **state)
@@ -79,7 +80,12 @@ static void every_row_of_the_table(void **state)
         assert_true((option.initial == NULL) == (option.rule != NULL));
         assert_true((option.type == LAPSE_OPTION_CHOICE) == (option.choices != NULL));
         assert_true((option.type == LAPSE_OPTION_FLAG) == (option.placeholder == NULL));
-        const char *value = option.initial ? option.initial : option.choices ? option.choices[0] : "3";
+        char most[LP_NUMBER_SIZE];
+        bool small = option.type == LAPSE_OPTION_NUMBER && option.maximum < 3;
+        const char *value = option.initial   ? option.initial
+                            : option.choices ? option.choices[0]
+                            : small          ? lp_number_text(option.maximum, most)
+                                             : "3";
         if (lapse_train_options_set(&options, option.name, value, NULL) != LAPSE_OK)
             fail_msg("--%s does not take '%s'", option.name, value);
         assert_non_null(lapse_train_options_get(&options, option.name, text, sizeof text));
@@ -156,7 +162,8 @@ static void options_that_contradict(void **state)
         {{"loss"}, {"bce"}, "the loss 'bce' belongs to the task recommend; classify uses softmax"},
         {{"model", "loss"},
          {"transrec", "softmax"},
-         "the scores of transrec are distances, which the loss 'softmax' cannot compute: use bpr, bce, top1, bpr-max or "
+         "the scores of transrec are distances, which the loss 'softmax' cannot compute: use bpr, bce, top1, bpr-max "
+         "or "
          "top1-max"},
         {{"model", "item-output"},
          {"transrec", "separate"},
@@ -166,7 +173,8 @@ static void options_that_contradict(void **state)
          "the output vectors of caser are twice as wide as those of its input: leave out --item-output shared"},
         {{"task", "loss", "negatives-unseen"},
          {"recommend", "sampled-softmax", "true"},
-         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs a loss that samples "
+         "all targets of a step share the negatives of sampled-softmax, so --negatives-unseen needs a loss that "
+         "samples "
          "negatives for each target, such as bce"},
     };
     lapse_dataset *dataset = small_train_data(1);
@@ -197,7 +205,8 @@ static void defaults_come_from_the_data(void **state)
     assert_int_equal(options.model.dims, 64);
     assert_int_equal(small_get_number(&options, "periods"), 16);
     assert_int_equal(small_get_number(&options, "harmonics"), 5);
-    assert_int_equal(options.run.batch, 16);
+    assert_int_equal(options.run.batch, 8);
+    assert_true(options.run.learning_rate == 0.002 && options.run.ema_decay == 0 && options.run.patience == 10);
     assert_true(options.run.threads >= 1 && options.model.dropout == 0.3 && small_get_number(&options, "blocks") == 2 &&
                 small_get_number(&options, "heads") == 2);
     lapse_train_options again = options;
@@ -207,6 +216,68 @@ static void defaults_come_from_the_data(void **state)
     small_set(&options, "encoding", "bochner");
     assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
     assert_int_equal(small_get_number(&options, "periods"), 50);
+    lapse_dataset_close(dataset);
+}
+
+static void check_size(const lapse_dataset *dataset, const char *const set[6], const char *size, int dims, int blocks,
+                       int heads)
+{
+    lapse_train_options options;
+    lapse_error error = {0};
+    lp_train_options_default(&options);
+    for (int i = 0; i < 6 && set[i]; i += 2)
+        assert_int_equal(lapse_train_options_set(&options, set[i], set[i + 1], NULL), LAPSE_OK);
+    if (small_resolve(&options, dataset, &error) != LAPSE_OK)
+        fail_msg("%s", error.message);
+    char got[64], wanted[64], chosen[16];
+    snprintf(got, sizeof got, "%s, %d dims, %g blocks, %g heads",
+             lapse_train_options_get(&options, "size", chosen, sizeof chosen), options.model.dims,
+             small_get_number(&options, "blocks"), small_get_number(&options, "heads"));
+    snprintf(wanted, sizeof wanted, "%s, %d dims, %d blocks, %d heads", size, dims, blocks, heads);
+    assert_string_equal(got, wanted);
+    bool next = strstr(lapse_train_options_reason(&options, "size"), "times the operations") != NULL;
+    assert_int_equal(next, strcmp(size, "large") != 0 && !(set[0] && strcmp(set[0], "dims") == 0 && set[4]));
+}
+
+/* The size sets dims, blocks and heads, and what the caller has set stays. */
+static void sizes(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1),
+                  *items = small_dataset_spelled("abcd bcda cdab dabc efgh fghe ghef hefg", NULL);
+    check_size(dataset, (const char *const[6]){NULL}, "base", 64, 2, 2);
+    check_size(dataset, (const char *const[6]){"size", "small"}, "small", 32, 1, 2);
+    check_size(dataset, (const char *const[6]){"size", "large"}, "large", 128, 3, 8);
+    check_size(dataset, (const char *const[6]){"size", "large", "dims", "20"}, "large", 20, 3, 4);
+    check_size(dataset, (const char *const[6]){"size", "large", "blocks", "2"}, "large", 128, 2, 8);
+    check_size(dataset, (const char *const[6]){"dims", "7", "blocks", "1", "heads", "1"}, "base", 7, 1, 1);
+    check_size(dataset, (const char *const[6]){"model", "sasrec", "size", "large"}, "large", 128, 2, 1);
+    check_size(items, (const char *const[6]){"task", "recommend"}, "small", 64, 2, 2);
+    check_size(items, (const char *const[6]){"task", "recommend", "size", "base"}, "base", 128, 3, 2);
+    lapse_dataset_close(dataset);
+    lapse_dataset_close(items);
+}
+
+/* The size of this run wins over the sizes of an earlier one, whose own options are kept. */
+static void size_of_an_earlier_run(void **state)
+{
+    (void)state;
+    lapse_dataset *dataset = small_train_data(1);
+    lapse_train_options options = small_train_options();
+    small_set(&options, "blocks", "3");
+    options.run.epochs = 1;
+    lapse_model *model = small_train(dataset, &options, NULL, NULL);
+    for (int large = 0; large < 2; large++) {
+        lp_train_options_default(&options);
+        if (large)
+            assert_int_equal(lapse_train_options_set(&options, "size", "large", NULL), LAPSE_OK);
+        assert_int_equal(lapse_train_options_like(&options, model, dataset, NULL), LAPSE_OK);
+        assert_int_equal(small_resolve(&options, dataset, NULL), LAPSE_OK);
+        assert_int_equal(options.model.dims, large ? 128 : 4);
+        assert_int_equal(small_get_number(&options, "blocks"), 3);
+        assert_int_equal(small_get_number(&options, "heads"), large ? 8 : 2);
+    }
+    lapse_model_free(model);
     lapse_dataset_close(dataset);
 }
 
@@ -472,6 +543,8 @@ int main(void)
         cmocka_unit_test(models_of_one_task_choose_it),
         cmocka_unit_test(options_that_contradict),
         cmocka_unit_test(defaults_come_from_the_data),
+        cmocka_unit_test(sizes),
+        cmocka_unit_test(size_of_an_earlier_run),
         cmocka_unit_test(odd_datasets),
         cmocka_unit_test(datasets_too_small),
         cmocka_unit_test(the_rule_is_kept),

@@ -5,88 +5,88 @@ $ head -60 shop.csv >first.csv; { head -9 shop.csv; echo 'u90,soon,tea,view,x'; 
 $ lapse import shop.csv -o shop.lapse --event action,item --action action --field category >/dev/null; lapse import items.csv -o items.lapse --event item --field category >/dev/null
 $ while read -r name data options; do lapse train $data -o $name.st --threads 1 --epochs 2 --checkpoint none --no-eval $options >/dev/null 2>&1 || echo $name; done <models.txt
 $ grep -E '^(predict) ' commands.txt | ./commands.sh
-| 1283344194 predict m.st first.csv --at +1h
-| 1177373396 predict m.st first.csv --at +1h --at +2d --at 2026-05-01 --top 3
-| 2101788003 predict m.st first.csv --at +1h --csv
-| 2279706025 predict m.st first.csv --at +1h --top 2 --json --threads 3
-| 1870441077 predict m.st first.csv --at +1h --only u2 --only u3
-| 2264280663 predict m.st first.csv --at +1h --unseen --csv --csv-safe
-| 927980511 predict r.st items.csv --at +1h --vectors out.csv; cat out.csv; rm -f out.csv
-| 1705849289 predict m.st first.csv --when
-| 1721088821 predict m.st first.csv --when --now 2026-06-01 --within 1d,30d --csv
-| 1706220617 predict m.st first.csv --when --now end --within 12h --top 2 --json
-| 194798032 predict m.st shop.csv --at +3d --csv -o out
-| 4038730601 predict m.st shop.csv --when --within 2d --csv -o out
-| 3176011771 predict m.st first.csv --at +1h --session-gap 1d --min-events 3
-| 1987184003 predict m.st first.csv --at +1h --deduplicate consecutive --basket
-| 1856392936 predict m.st odd.csv --at +1h --unknown skip --bad-rows skip
+| 2504538264 predict m.st first.csv --at +1h
+| 3809847819 predict m.st first.csv --at +1h --at +2d --at 2026-05-01 --top 3
+| 3850347269 predict m.st first.csv --at +1h --csv
+| 2174894200 predict m.st first.csv --at +1h --top 2 --json --threads 3
+| 2657161390 predict m.st first.csv --at +1h --only u2 --only u3
+| 501731531 predict m.st first.csv --at +1h --unseen --csv --csv-safe
+| 2752461325 predict r.st items.csv --at +1h --vectors out.csv; cat out.csv; rm -f out.csv
+| 1228678669 predict m.st first.csv --when
+| 2461963650 predict m.st first.csv --when --now 2026-06-01 --within 1d,30d --csv
+| 959850841 predict m.st first.csv --when --now end --within 12h --top 2 --json
+| 2366644882 predict m.st shop.csv --at +3d --csv -o out
+| 2347855956 predict m.st shop.csv --when --within 2d --csv -o out
+| 1668812357 predict m.st first.csv --at +1h --session-gap 1d --min-events 3
+| 2257059918 predict m.st first.csv --at +1h --deduplicate consecutive --basket
+| 562464488 predict m.st odd.csv --at +1h --unknown skip --bad-rows skip
 | 1144623989 status 1 predict m.st odd.csv --at +1h --unknown error --bad-rows skip --top 1
 | 1144623989 status 1 predict m.st odd.csv --at +1h --bad-rows skip --json
-| 643749428 predict l.st first.csv --at +1h --top 16
+| 1794994270 predict l.st first.csv --at +1h --top 16
 | 2119633017 predict k.st first.csv --at +1h --csv
-| 3372437672 predict t.st first.csv --when --within 1d --json
-| 3473154250 predict t.st first.csv --at +1d --csv
-| 887132598 predict r.st items.csv --at +1h --csv
-| 2094950810 predict r.st items.csv --at +1h --unseen --top 20 --csv
-| 2063364342 predict r.st items.csv --at +9d --json --only u7
-| 1367122246 predict g.st items.csv --at +1h --csv
-| 1978170662 predict e.st items.csv --at +1h --csv --top 7
+| 2982524590 predict t.st first.csv --when --within 1d --json
+| 428088264 predict t.st first.csv --at +1d --csv
+| 3068199797 predict r.st items.csv --at +1h --csv
+| 1469534138 predict r.st items.csv --at +1h --unseen --top 20 --csv
+| 2357820393 predict r.st items.csv --at +9d --json --only u7
+| 307141392 predict g.st items.csv --at +1h --csv
+| 1581591568 predict e.st items.csv --at +1h --csv --top 7
 | 1032057069 predict p.st items.csv --at +1h --csv --unseen
 | 3473385762 predict q.st items.csv --at +1h --top 3
-| 1274557089 predict m.st first.csv --at +1h --top 0
-| 596462027 predict m.st first.csv --at +1h --top 99 --only u1
-| 3486696252 predict m.st first.csv --when --within 0d
+| 6273245 predict m.st first.csv --at +1h --top 0
+| 4231392073 predict m.st first.csv --at +1h --top 99 --only u1
+| 3929154143 predict m.st first.csv --when --within 0d
 | 188784200 status 1 predict m.st first.csv --at 2020-01-01
 | 2351843303 status 2 predict m.st first.csv --at soon
 | 1217782791 status 2 predict m.st first.csv
 $ grep -E '^(forecast|kernel) ' commands.txt | ./commands.sh
-| 3404755488 forecast m.st first.csv --horizon 2d --samples 20
-| 4191630140 forecast m.st first.csv --horizon 2d --samples 20 --csv --seed 5
-| 4089167771 forecast m.st first.csv --horizon 12h --samples 9 --json --top 3 --threads 3
+| 2378831014 forecast m.st first.csv --horizon 2d --samples 20
+| 3832400261 forecast m.st first.csv --horizon 2d --samples 20 --csv --seed 5
+| 303992767 forecast m.st first.csv --horizon 12h --samples 9 --json --top 3 --threads 3
 | 2104077939 forecast m.st first.csv --horizon 3d --now 2026-06-01 --samples 8 --only u2
-| 2230600476 forecast m.st first.csv --horizon 30d --samples 5 --max-events 200
-| 67143985 forecast t.st first.csv --horizon 2d --samples 6 --csv
-| 3243540155 forecast r.st items.csv --horizon 5d --samples 3
-| 4226325349 kernel m.st
-| 4099340785 kernel m.st --json --points 30
-| 1028018695 kernel m.st --axis log --from 1m --to 20d --points 25 --csv
-| 2578131199 kernel m.st --part phi --top 4
-| 1203664255 kernel m.st --svg out
-| 2007090965 kernel b.st --json --points 20
-| 2972846202 kernel b.st --axis linear --from 1h --to 2d --points 20
-| 1746338240 kernel n.st --svg out --points 50
+| 2777520027 forecast m.st first.csv --horizon 30d --samples 5 --max-events 200
+| 2837351468 forecast t.st first.csv --horizon 2d --samples 6 --csv
+| 3811286930 forecast r.st items.csv --horizon 5d --samples 3
+| 1537459099 kernel m.st
+| 3935203415 kernel m.st --json --points 30
+| 1901760689 kernel m.st --axis log --from 1m --to 20d --points 25 --csv
+| 3714584958 kernel m.st --part phi --top 4
+| 3103064928 kernel m.st --svg out
+| 3867304216 kernel b.st --json --points 20
+| 1370264914 kernel b.st --axis linear --from 1h --to 2d --points 20
+| 2892442381 kernel n.st --svg out --points 50
 | 4121872393 status 2 kernel l.st
 | 1564516869 status 2 forecast m.st first.csv --horizon 2d --samples 0
 | 88772060 forecast m.st first.csv --horizon 1h --samples 1 --csv
 | 1240313685 status 2 forecast m.st first.csv --horizon 0s
-| 2966784602 forecast m.st first.csv --horizon 1h --max-events 0
+| 91414683 forecast m.st first.csv --horizon 1h --max-events 0
 | 758393091 status 2 kernel m.st --points 1
-| 2386178886 kernel m.st --points 2 --json
+| 4053262448 kernel m.st --points 2 --json
 | 767343596 status 2 kernel m.st --from 2d --to 1h
-| 539570710 kernel r.st --top 3
-| 2481565720 kernel r.st --csv --part spectrum
+| 163151628 kernel r.st --top 3
+| 2236741295 kernel r.st --csv --part spectrum
 $ grep -E '^(eval|info|check) ' commands.txt | ./commands.sh
-| 3897085927 eval m.st shop.lapse
-| 1390381777 eval m.st shop.lapse --split all --bootstrap 9
-| 4188308245 eval m.st shop.lapse --split valid --classes --bootstrap 0
-| 3955875877 eval m.st shop.lapse --split all --slices --bootstrap 5
-| 4290307966 eval m.st shop.lapse --split all --within 1d,5d --samples 3 --bootstrap 5
-| 3867992239 eval m.st shop.lapse --split all --within 1d --now 2026-02-01 --bootstrap 5 --json
-| 3680927599 eval m.st shop.csv --split all --cases 30 --json
-| 889999538 eval b.st shop.lapse --split all --target action=buy --bootstrap 3
-| 289982837 eval b.st shop.lapse --split all --classes --json
-| 1998541240 eval l.st shop.lapse --split all --bootstrap 4
-| 1829724129 eval t.st shop.lapse --split all --bootstrap 4 --json
+| 2395489282 eval m.st shop.lapse
+| 750532798 eval m.st shop.lapse --split all --bootstrap 9
+| 2251754121 eval m.st shop.lapse --split valid --classes --bootstrap 0
+| 2036420584 eval m.st shop.lapse --split all --slices --bootstrap 5
+| 1016492309 eval m.st shop.lapse --split all --within 1d,5d --samples 3 --bootstrap 5
+| 881850697 eval m.st shop.lapse --split all --within 1d --now 2026-02-01 --bootstrap 5 --json
+| 2647658810 eval m.st shop.csv --split all --cases 30 --json
+| 589551679 eval b.st shop.lapse --split all --target action=buy --bootstrap 3
+| 242769418 eval b.st shop.lapse --split all --classes --json
+| 37175399 eval l.st shop.lapse --split all --bootstrap 4
+| 1840629076 eval t.st shop.lapse --split all --bootstrap 4 --json
 | 1547890904 eval k.st shop.lapse --split train --bootstrap 4
-| 1678870382 eval r.st items.lapse --split all --cutoffs 1,5,20 --negatives 20 --negative-seed 4 --bootstrap 5
-| 1033420537 eval r.st items.lapse --split all --slices --cases 50 --bootstrap 5
-| 864339703 eval r.st items.lapse --split valid --json
-| 3960286898 eval e.st items.lapse --split all --slices --json --bootstrap 5
+| 3361609337 eval r.st items.lapse --split all --cutoffs 1,5,20 --negatives 20 --negative-seed 4 --bootstrap 5
+| 3732760836 eval r.st items.lapse --split all --slices --cases 50 --bootstrap 5
+| 153652033 eval r.st items.lapse --split valid --json
+| 1647144527 eval e.st items.lapse --split all --slices --json --bootstrap 5
 | 3670169873 eval q.st items.lapse --split all --bootstrap 5
-| 973828293 info m.st --all
-| 1092638651 info m.st --json --history
-| 2406065262 info r.st --vectors out.csv; cat out.csv; rm -f out.csv
-| 3363949451 info r.st --json --event-types
+| 3343204281 info m.st --all
+| 987769136 info m.st --json --history
+| 4271123816 info r.st --vectors out.csv; cat out.csv; rm -f out.csv
+| 1982977386 info r.st --json --event-types
 | 3799701670 info shop.lapse --json --event-types
 | 2677054553 info items.csv --event-types
 | 1420951036 check shop.lapse --now 2027-01-01
@@ -95,14 +95,14 @@ $ grep -E '^(eval|info|check) ' commands.txt | ./commands.sh
 | 2006214489 check odd.csv --event item --bad-rows skip --now 2027-01-01
 | 1742079108 status 1 info v.st --json
 | 3804518214 status 2 eval r.st items.lapse --cutoffs 0
-| 903918175 eval r.st items.lapse --cutoffs 1,2,3,4,5,6,7,8,9
-| 2609876591 eval r.st items.lapse --cutoffs 5,5
+| 2487671670 eval r.st items.lapse --cutoffs 1,2,3,4,5,6,7,8,9
+| 2506002080 eval r.st items.lapse --cutoffs 5,5
 | 1871500623 status 2 eval r.st items.lapse --negatives -1
-| 3693552537 eval r.st items.lapse --cases 0
+| 3379150737 eval r.st items.lapse --cases 0
 | 1445958743 status 2 eval m.st shop.lapse --bootstrap -1
 | 468191784 status 1 eval m.st items.lapse
-| 586659237 eval m.st shop.lapse --classes --json
-| 3897085927 eval m.st shop.lapse --cutoffs 3
+| 3584164561 eval m.st shop.lapse --classes --json
+| 2395489282 eval m.st shop.lapse --cutoffs 3
 | 676693539 status 1 info missing.lapse
 | 244213257 status 1 info text
 | 2931827445 status 2 check shop.lapse --split-by none
@@ -157,11 +157,11 @@ $ grep -E '^(import) ' commands.txt | ./commands.sh
 | 3152676396 status 2 import shop.csv -o out --event item --memory 1
 | 1350203024 import shop.csv -o out --event item --memory 64M
 $ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
-| 344703803 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
+| 152107510 train items.lapse -o w.st --task recommend --item-vectors v.st --dims 6 --blocks 1 --epochs 1 --no-eval --threads 1 --checkpoint none --json
 | 1140249386 train shop.lapse -o w.st --model markov --json --threads 1
 | 3203240617 train shop.lapse -o w.st --model majority --threads 1
 | 1919620028 train items.lapse -o w.st --task recommend --model popularity --json --threads 1
-| 1784073098 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
+| 914265760 train shop.lapse -o w.st --like m.st --epochs 1 --threads 1 --checkpoint none --no-eval --json
 | 1105979279 status 2 compare shop.lapse --models majority --seeds 0 --keep none
 | 1291452159 status 2 compare shop.lapse --models majority --seeds 5..3 --keep none
 | 3049197339 status 2 compare shop.lapse --models majority --seeds 2,2 --keep none
@@ -178,16 +178,16 @@ $ grep -E '^(train|compare|inspect|bench) ' commands.txt | ./commands.sh
 | 2198973506 status 2 train shop.lapse -o w.st --context 0 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 2630017812 status 2 train shop.lapse -o w.st --periods 0 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 919912765 status 2 train shop.lapse -o w.st --period-min 2d --period-max 1d --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
-| 3425612552 train shop.lapse -o w.st --encoding none --harmonics 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 3496407139 train shop.lapse -o w.st --encoding none --harmonics 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 541199317 status 2 train shop.lapse -o w.st --when --projection mlp --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
-| 615987929 train shop.lapse -o w.st --when-components 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
-| 1748846016 train shop.lapse -o w.st --task recommend --loss bce --negatives in-batch --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 3731170736 train shop.lapse -o w.st --when-components 3 --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
+| 2456950076 train shop.lapse -o w.st --task recommend --loss bce --negatives in-batch --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 1743796453 status 2 train shop.lapse -o w.st --loss bce --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 835986248 status 1 train shop.lapse -o w.st --target action=nothing --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 1571739705 status 2 train shop.lapse -o w.st --predict nothing --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
 | 2701185790 status 2 train shop.lapse -o w.st --model markov --order 4
 | 3164831528 status 1 train items.lapse -o w.st --predict action --epochs 1 --blocks 1 --threads 1 --no-eval --checkpoint none
-| 2856753414 inspect m.st shop.lapse -o out --cases 3 --case-studies 0 --bootstrap 0
+| 1364664106 inspect m.st shop.lapse -o out --cases 3 --case-studies 0 --bootstrap 0
 | 3874727125 status 2 inspect m.st shop.lapse -o out --case-studies -1
-| 2268169615 inspect m.st shop.lapse -o out --block 0
+| 2507479057 inspect m.st shop.lapse -o out --block 0
 | 2809197752 status 2 bench --preset nothing

@@ -173,50 +173,50 @@ $ lapse info two.safetensors --history --json | sed -n '/"history"/,$p'
 |   "history": [
 |     {
 |       "epoch": 1,
-|       "loss": 1.29654202,
+|       "loss": 1.27993051,
 |       "valid": {
 |         "event": {
-|           "log_loss": 0.929728392,
+|           "log_loss": 0.925693658,
 |           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": 0.853260591,
+|           "log_loss": 0.850412765,
 |           "accuracy": 0.25
 |         }
 |       },
-|       "score": 1.78298898,
+|       "score": 1.77610642,
 |       "best": false
 |     },
 |     {
 |       "epoch": 2,
-|       "loss": 1.34244948,
+|       "loss": 1.2937821,
 |       "valid": {
 |         "event": {
-|           "log_loss": 0.925076895,
+|           "log_loss": 0.919927711,
 |           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": 0.847470692,
+|           "log_loss": 0.842171951,
 |           "accuracy": 0.25
 |         }
 |       },
-|       "score": 1.77254759,
+|       "score": 1.76209966,
 |       "best": false
 |     },
 |     {
 |       "epoch": 3,
-|       "loss": 1.25913262,
+|       "loss": 1.22266333,
 |       "valid": {
 |         "event": {
-|           "log_loss": 0.92160065,
+|           "log_loss": 0.919170327,
 |           "accuracy": 0.25
 |         },
 |         "action": {
-|           "log_loss": 0.839754475,
+|           "log_loss": 0.833900766,
 |           "accuracy": 0.25
 |         }
 |       },
-|       "score": 1.76135512,
+|       "score": 1.75307109,
 |       "best": true
 |     }
 |   ]
@@ -237,21 +237,21 @@ $ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --j
 |           "top": [
 |             {
 |               "event": "tea",
-|               "probability": 0.759385804
+|               "probability": 0.765122657
 |             },
 |             {
 |               "event": "cake",
-|               "probability": 0.240614196
+|               "probability": 0.234877343
 |             }
 |           ],
 |           "top_actions": [
 |             {
 |               "action": "view",
-|               "probability": 0.608563094
+|               "probability": 0.588253953
 |             },
 |             {
 |               "action": "buy",
-|               "probability": 0.391436906
+|               "probability": 0.411746047
 |             }
 |           ]
 |         },
@@ -262,21 +262,21 @@ $ lapse predict two.safetensors fields_history.csv --at +1h --at +2d --top 2 --j
 |           "top": [
 |             {
 |               "event": "tea",
-|               "probability": 0.788811363
+|               "probability": 0.789839997
 |             },
 |             {
 |               "event": "cake",
-|               "probability": 0.211188637
+|               "probability": 0.210160003
 |             }
 |           ],
 |           "top_actions": [
 |             {
 |               "action": "view",
-|               "probability": 0.634079489
+|               "probability": 0.604481636
 |             },
 |             {
 |               "action": "buy",
-|               "probability": 0.365920511
+|               "probability": 0.395518364
 |             }
 |           ]
 |         }
@@ -532,11 +532,11 @@ $ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 
 |       "scores": [
 |         {
 |           "name": "attention",
-|           "brier": 0.872973636,
-|           "brier_low": 0.808100255,
-|           "brier_high": 0.956239781,
-|           "log_loss": 3.48992958,
-|           "mean": 0.976258566
+|           "brier": 0.865675451,
+|           "brier_low": 0.800946463,
+|           "brier_high": 0.948690017,
+|           "log_loss": 3.33986675,
+|           "mean": 0.972250275
 |         },
 |         {
 |           "name": "constant",
@@ -566,27 +566,27 @@ $ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 
 |       "groups": [
 |         {
 |           "cases": 2,
-|           "predicted": 0.955099099,
+|           "predicted": 0.948662591,
 |           "observed": 0
 |         },
 |         {
 |           "cases": 2,
-|           "predicted": 0.974184631,
+|           "predicted": 0.969585502,
 |           "observed": 0
 |         },
 |         {
 |           "cases": 3,
-|           "predicted": 0.98072472,
+|           "predicted": 0.976907243,
 |           "observed": 0
 |         },
 |         {
 |           "cases": 2,
-|           "predicted": 0.981628803,
+|           "predicted": 0.978286502,
 |           "observed": 0.5
 |         },
 |         {
 |           "cases": 3,
-|           "predicted": 0.98370119,
+|           "predicted": 0.981070793,
 |           "observed": 0
 |         }
 |       ]
@@ -597,11 +597,11 @@ $ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 
 |       "scores": [
 |         {
 |           "name": "attention",
-|           "brier": 0.749068951,
-|           "brier_low": 0.582348507,
-|           "brier_high": 0.832386825,
-|           "log_loss": 5.66362943,
-|           "mean": 0.99941702
+|           "brier": 0.7487251,
+|           "brier_low": 0.5820316,
+|           "brier_high": 0.832035423,
+|           "log_loss": 5.4165541,
+|           "mean": 0.999197703
 |         },
 |         {
 |           "name": "constant",
@@ -631,27 +631,27 @@ $ lapse eval when.safetensors events.lapse --within 1d,2d --split all --samples 
 |       "groups": [
 |         {
 |           "cases": 2,
-|           "predicted": 0.998720688,
+|           "predicted": 0.998350079,
 |           "observed": 0
 |         },
 |         {
 |           "cases": 2,
-|           "predicted": 0.999399396,
+|           "predicted": 0.999089069,
 |           "observed": 0
 |         },
 |         {
 |           "cases": 3,
-|           "predicted": 0.999495749,
+|           "predicted": 0.999286454,
 |           "observed": 0.333333333
 |         },
 |         {
 |           "cases": 2,
-|           "predicted": 0.999576274,
+|           "predicted": 0.999428914,
 |           "observed": 1
 |         },
 |         {
 |           "cases": 3,
-|           "predicted": 0.999708093,
+|           "predicted": 0.999592319,
 |           "observed": 0
 |         }
 |       ]
@@ -667,27 +667,27 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |     {
 |       "sequence": "max",
 |       "from": "2026-02-03T00:00:00Z",
-|       "p10": "2026-02-03T00:44:20.493Z",
-|       "p50": "2026-02-03T04:45:56.507Z",
-|       "p90": "2026-02-03T15:19:58.818Z",
-|       "p10_days": 0.0307927,
-|       "p50_days": 0.198571,
-|       "p90_days": 0.638875,
-|       "mean_days": 0.280518,
-|       "alive": 0.999999863,
+|       "p10": "2026-02-03T00:46:30.113Z",
+|       "p50": "2026-02-03T04:59:45.848Z",
+|       "p90": "2026-02-03T16:04:27.384Z",
+|       "p10_days": 0.032293,
+|       "p50_days": 0.20817,
+|       "p90_days": 0.669761,
+|       "mean_days": 0.294116,
+|       "alive": 0.999999719,
 |       "within": [
 |         {
 |           "within": "2d",
 |           "seconds": N,
-|           "probability": 0.999337901,
+|           "probability": 0.999065017,
 |           "top": [
 |             {
 |               "event": "rate",
-|               "probability": 0.388038257
+|               "probability": 0.382767667
 |             },
 |             {
 |               "event": "cart",
-|               "probability": 0.337254327
+|               "probability": 0.335973468
 |             }
 |           ]
 |         },
@@ -698,11 +698,11 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |           "top": [
 |             {
 |               "event": "rate",
-|               "probability": 0.388712847
+|               "probability": 0.383211442
 |             },
 |             {
 |               "event": "cart",
-|               "probability": 0.337195762
+|               "probability": 0.336334512
 |             }
 |           ]
 |         }
@@ -711,27 +711,27 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |     {
 |       "sequence": "nora",
 |       "from": "2026-02-03T00:00:00Z",
-|       "p10": "2026-02-03T00:41:50.650Z",
-|       "p50": "2026-02-03T04:31:09.493Z",
-|       "p90": "2026-02-03T14:25:09.085Z",
-|       "p10_days": 0.0290584,
-|       "p50_days": 0.188304,
-|       "p90_days": 0.6008,
-|       "mean_days": 0.264184,
-|       "alive": 0.999999956,
+|       "p10": "2026-02-03T00:42:09.548Z",
+|       "p50": "2026-02-03T04:33:16.069Z",
+|       "p90": "2026-02-03T14:37:43.991Z",
+|       "p10_days": 0.0292772,
+|       "p50_days": 0.189769,
+|       "p90_days": 0.609537,
+|       "mean_days": 0.267636,
+|       "alive": 0.999999919,
 |       "within": [
 |         {
 |           "within": "2d",
 |           "seconds": N,
-|           "probability": 0.9996475,
+|           "probability": 0.999548818,
 |           "top": [
 |             {
 |               "event": "cart",
-|               "probability": 0.38646909
+|               "probability": 0.384181419
 |             },
 |             {
 |               "event": "view",
-|               "probability": 0.293275007
+|               "probability": 0.294934403
 |             }
 |           ]
 |         },
@@ -742,11 +742,11 @@ $ lapse predict when.safetensors history.csv --when --now 2026-02-03 --within 2d
 |           "top": [
 |             {
 |               "event": "cart",
-|               "probability": 0.387455062
+|               "probability": 0.384343036
 |             },
 |             {
 |               "event": "view",
-|               "probability": 0.292796707
+|               "probability": 0.295135222
 |             }
 |           ]
 |         }
@@ -766,11 +766,16 @@ $ lapse forecast when.safetensors history.csv --horizon 1h --now 2026-02-02T08:3
 |       "sequence": "max",
 |       "from": "2026-02-02T08:30:00Z",
 |       "samples": 8,
-|       "events": 0.25,
+|       "events": 0.5,
 |       "p10": 0,
-|       "p90": 0,
-|       "any": 0.125,
+|       "p90": 2,
+|       "any": 0.25,
 |       "types": [
+|         {
+|           "event": "rate",
+|           "events": 0.25,
+|           "any": 0.125
+|         },
 |         {
 |           "event": "cart",
 |           "events": 0.125,
@@ -780,11 +785,6 @@ $ lapse forecast when.safetensors history.csv --horizon 1h --now 2026-02-02T08:3
 |           "event": "buy",
 |           "events": 0.125,
 |           "any": 0.125
-|         },
-|         {
-|           "event": "view",
-|           "events": 0,
-|           "any": 0
 |         }
 |       ]
 |     },

@@ -244,6 +244,11 @@ $ lapse train --help
 |                             sasrec, lstm, gru4rec, rnn-attention, caser,
 |                             transrec, rmtpp, timejoint, markov, item-markov,
 |                             recency, popularity, majority (default: attention)
+|   --size NAME               network size: small, base or large sets dims, and
+|                             blocks and heads of attention, which win over it
+|                             where they are given; large takes several times as
+|                             long (default: small to recommend from fewer than 20
+|                             events per item, otherwise base)
 |   --task NAME               task: classify predicts which of a few event types
 |                             comes next, recommend ranks a catalogue of items; a
 |                             model with one task needs no --task (default:
@@ -276,12 +281,14 @@ $ lapse train --help
 |   --blocks N                number of attention blocks, 1 to 8 (default: 2)
 |
 | Training:
-|   --learning-rate X         learning rate of Adam (default: 0.001)
+|   --learning-rate X         learning rate of Adam (default: 0.001, or 0.002 with
+|                             fewer than 640 training windows)
 |   --batch N                 batch size, in windows of events (default: chosen
 |                             from the data)
 |   --epochs N                maximum number of epochs (default: 100)
 |   --patience N              early-stopping patience: epochs without a better
-|                             validation score (default: 10)
+|                             validation score (default: 15 with ema-decay,
+|                             otherwise 10)
 |   --loss NAME               loss function: softmax (cross-entropy over the
 |                             catalogue), sampled-softmax (over a sample of it),
 |                             or over negatives of each target, bce (binary
@@ -487,7 +494,7 @@ $ lapse help --help
 # `--help all` shows every option; `lapse help VERB all` is the same.
 $ lapse train --help all >all; lapse help train all | diff all - && lapse train --help=all | diff all - && lapse train -h all | diff all -
 $ lapse train --help all | grep -c '^  -'
-| 99
+| 100
 $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Options:
 | Model:
@@ -495,7 +502,7 @@ $ lapse train --help all | grep -E '^[A-Z][a-z]+:$'
 | Run:
 | Examples:
 $ lapse help --man | sed -n '/^\.SS train/,/^\.SS compare/p' | grep -c '^\\fB'
-| 100
+| 101
 $ lapse eval --help >common; lapse eval --help all | diff common -
 | 48a49,51
 | >   --shard-items             recommend, under mpirun: each rank loads a part of

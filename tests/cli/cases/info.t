@@ -178,7 +178,7 @@ $ lapse info net.bin | sed -n '1,/^settings/p' | sed -E 's/^(made by +).*/\1V/'
 | time      mercer, 16 periods, from 4 minutes to 8.37 days, 5 harmonics, gaps as an input
 | predicts  which of 4 event types comes next
 | data      events.csv, 12 sequences, 96 events, 78 train, 9 valid, 9 test, split by sequence
-| training  complete, parameters of epoch 3, learning rate 0.001, batches of 4 sequences, seed 3
+| training  complete, parameters of epoch 3, learning rate 0.002, batches of 4 sequences, seed 3
 | made by   V
 | settings  --all lists every one by its key
 $ lapse info model.bin | sed -E 's/^(made by +).*/\1V/'

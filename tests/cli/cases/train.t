@@ -102,17 +102,18 @@ $ rm left.safetensors*; ls | grep -v '\.csv$\|\.json$\|\.txt$\|\.sh$'
 $ lapse train events.lapse -o m.safetensors --epochs 2 --dims 8 --context 16 --periods 4 --harmonics 2 --batch 4 \
   --seed 3 --threads 1 --no-eval --checkpoint-every 0s 2>&1 | sed -E 's/(loss|accuracy|best|with) [0-9.]+/\1 N/g; s/(best was )?epoch [0-9]+( of|\))/\1epoch N\2/'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding mercer, periods 4,
-|           harmonics 2, period-min 4 minutes, period-max 8.37 days, period-init
-|           geometric, periods-fixed no, blocks 2, heads 2, projection linear,
-|           combine concatenate
-| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+| Model     model attention, size base, task classify, target-time known, context
+|           16, dims 8, dropout 0.3, gap-input on, when no, encoding mercer,
+|           periods 4, harmonics 2, period-min 4 minutes, period-max 8.37 days,
+|           period-init geometric, periods-fixed no, blocks 2, heads 2, projection
+|           linear, combine concatenate
+| Training  learning-rate 0.002, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, ema-decay 0, batch 4, epochs 2, patience 10, select log-loss,
 |           windows all
 | Run       split-by sequence, seed 3, device cpu, threads 1, shards 16,
 |           checkpoint m.safetensors.checkpoint, checkpoint-every 0 seconds,
 |           resume no
+| Size      base: --size large takes about 3.3 times the operations of a step
 | epoch 1/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
 | epoch 2/2 loss N valid log-loss N, accuracy N % (best N, epoch N) N events/s, N s
 | saved        m.safetensors after N s; the best was epoch N of 2 with log-loss N on the validation split; more epochs (--epochs) may give a better one
@@ -128,24 +129,24 @@ $ lapse eval m.safetensors events.lapse | sed -E 's/[0-9]+\.[0-9]+/N/g'
 # The banner omits options that the encoding does not use.
 $ for encoding in bochner-invcdf bochner-normal random none; do lapse train events.lapse -o m.safetensors --epochs 1 --dims 8 \
   --context 16 --batch 4 --encoding $encoding --threads 1 --no-eval 2>&1 | sed -n '/^Model/,/^Training/p' | sed '$d'; done
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding bochner-invcdf, periods
-|           50, period-min 4 minutes, period-max 8.37 days, inverse-cdf
-|           mlp-residual, hidden 256, frequency-samples 1, frequency-scale log,
-|           independent-draws no, blocks 2, heads 2, projection linear, combine
-|           concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding bochner-normal, periods
-|           50, period-min 4 minutes, period-max 8.37 days, frequency-samples 1,
+| Model     model attention, size base, task classify, target-time known, context
+|           16, dims 8, dropout 0.3, gap-input on, when no, encoding
+|           bochner-invcdf, periods 50, period-min 4 minutes, period-max 8.37
+|           days, inverse-cdf mlp-residual, hidden 256, frequency-samples 1,
 |           frequency-scale log, independent-draws no, blocks 2, heads 2,
 |           projection linear, combine concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding random, periods 50,
-|           period-min 4 minutes, period-max 8.37 days, blocks 2, heads 2,
-|           projection linear, combine concatenate
-| Model     model attention, task classify, target-time known, context 16, dims 8,
-|           dropout 0.3, gap-input off, when no, encoding none, blocks 2, heads 2,
-|           projection linear, combine concatenate
+| Model     model attention, size base, task classify, target-time known, context
+|           16, dims 8, dropout 0.3, gap-input on, when no, encoding
+|           bochner-normal, periods 50, period-min 4 minutes, period-max 8.37
+|           days, frequency-samples 1, frequency-scale log, independent-draws no,
+|           blocks 2, heads 2, projection linear, combine concatenate
+| Model     model attention, size base, task classify, target-time known, context
+|           16, dims 8, dropout 0.3, gap-input on, when no, encoding random,
+|           periods 50, period-min 4 minutes, period-max 8.37 days, blocks 2,
+|           heads 2, projection linear, combine concatenate
+| Model     model attention, size base, task classify, target-time known, context
+|           16, dims 8, dropout 0.3, gap-input off, when no, encoding none, blocks
+|           2, heads 2, projection linear, combine concatenate
 
 # Ctrl-C: training stops at the end of the step, saves the best model, prints the command to resume.
 $ lapse train events.lapse -o stopped.safetensors --epochs 1000000 --patience 1000000 --dims 8 2>log & \
@@ -297,11 +298,11 @@ $ lapse train events.lapse -o first.safetensors --epochs 2 --dims 8 --batch 4 --
 | same
 $ lapse train events.lapse -o second.safetensors --like first.safetensors --model lstm --seed 6 --threads 1 --no-eval 2>&1 | sed -n '1,/^Run/p'
 | Data      events.lapse: 96 events in 12 sequences, 4 event types
-| Model     model lstm, task classify, target-time known, context 8, dims 8,
-|           dropout 0.3, gap-input on, when no, encoding mercer, periods 16,
-|           harmonics 5, period-min 4 minutes, period-max 2.66 days, period-init
-|           geometric, periods-fixed no, layers 1
-| Training  learning-rate 0.001, schedule constant, beta1 0.9, beta2 0.98, l2 0,
+| Model     model lstm, size base, task classify, target-time known, context 8,
+|           dims 8, dropout 0.3, gap-input on, when no, encoding mercer, periods
+|           16, harmonics 5, period-min 4 minutes, period-max 2.66 days,
+|           period-init geometric, periods-fixed no, layers 1
+| Training  learning-rate 0.002, schedule constant, beta1 0.9, beta2 0.98, l2 0,
 |           clip 5, ema-decay 0, batch 4, epochs 2, patience 10, select accuracy,
 |           windows all
 | Run       split-by sequence, seed 6, device cpu, threads 1, shards 16,
