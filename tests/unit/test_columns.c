@@ -169,7 +169,7 @@ static void equally_good_columns_are_refused(void **state)
         {"userId,user_id,time,item\na,b,1,x\nc,b,2,x\n", "the columns are not certain: the sequence ('userId' or "
                                                          "'user_id'); set --sequence userId --time time --event item"},
         {"196,242,3,881250949\n186,302,3,891717742\n",
-         "the first line is data, not a header; not certain: the time ('4'?), the event ('3' or '2'); set "
+         "the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set "
          "--sequence 1 --time 4 "
          "--event 3 --no-header"},
     };

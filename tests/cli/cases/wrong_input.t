@@ -12,11 +12,11 @@ $ . ./try.sh; printf 'who,when exactly,what\na,1,x\n' >a.csv; try a.csv
 !   others    who
 = 1
 $ . ./try.sh; printf '196,242,3,881250949\n186,302,3,891717742\n' >a.csv; try a.csv
-! lapse: a.csv:1: the first line is data, not a header; not certain: the time ('4'?), the event ('3' or '2'); set --sequence 1 --time 4 --event 3 --no-header
+! lapse: a.csv:1: the first line is data, not a header; not certain: the time ('4' or '2'), the event ('3' or '2'); set --sequence 1 --time 4 --event 3 --no-header
 !
 !   role      column  sample     runner-up  why
 !   sequence  1       186        2          1 value in 1 row
-!   time      4       891717742             not certain: unix seconds
+!   time      4       891717742  2          not certain: unix seconds
 !   event     3       3          2          not certain: 1 value in 1 row
 !   others    2
 !
