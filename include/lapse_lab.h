@@ -52,8 +52,8 @@ void lapse_wording_set(lapse_wording wording);
 void lapse_dataset_sequence_names(const lapse_dataset *dataset, const char **bytes, const uint64_t **offsets);
 void lapse_dataset_event_type_names(const lapse_dataset *dataset, const char **bytes, const uint64_t **offsets);
 
-/* As lapse_predict_all, but query q is about the first events[q] events of its sequence. Queries of one sequence should be consecutive, with
- * more and more events; otherwise its events are computed again. */
+/* As lapse_predict_all, but query q is about the first events[q] events of its sequence. events NULL: about all of them. Queries of one
+ * sequence should be consecutive, with more and more events; otherwise its events are computed again. */
 lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_dataset *histories,
                                     const lapse_query *queries, const int64_t *events, int64_t query_count,
                                     const lapse_predict_options *options, lapse_recommendation *best, int64_t *counts,

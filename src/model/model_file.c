@@ -551,17 +551,23 @@ lapse_status lp_model_from_container(const lp_container *container, const char *
     return LAPSE_OK;
 }
 
-lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error)
+static lapse_status load(const char *path, lapse_comm *comm, lapse_model **model, lapse_error *error)
 {
-    return lapse_model_load_divided(path, NULL, model, error);
-}
-
-lapse_status lapse_model_load_divided(const char *path, lapse_comm *comm, lapse_model **model, lapse_error *error)
-{
-    LP_REQUIRE(error, path, model);
     lp_container container;
     LP_TRY(lp_container_open(&container, path, error));
     lapse_status status = lp_model_from_container(&container, path, comm, model, error);
     lp_container_close(&container);
     return status;
+}
+
+lapse_status lapse_model_load(const char *path, lapse_model **model, lapse_error *error)
+{
+    LP_REQUIRE(error, path, model);
+    return load(path, NULL, model, error);
+}
+
+lapse_status lapse_model_load_divided(const char *path, lapse_comm *comm, lapse_model **model, lapse_error *error)
+{
+    LP_REQUIRE(error, path, model);
+    return load(path, comm, model, error);
 }

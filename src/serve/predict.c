@@ -249,6 +249,6 @@ lapse_status lapse_predict_prefixes(const lapse_model *model, const lapse_datase
 {
     LP_REQUIRE(error, model, histories, options);
     if (query_count > 0)
-        LP_REQUIRE(error, queries, events, best, counts);
+        LP_REQUIRE(error, queries, best, counts);
     return predict_queries(model, histories, queries, events, query_count, options, best, counts, error);
 }

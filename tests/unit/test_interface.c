@@ -48,6 +48,7 @@ static _Alignas(64) char dummy[1 << 16];
 #define CALL(name, expression)                                    \
     static lapse_status call_##name(int null, lapse_error *error) \
     {                                                             \
+        (void)null; /* without required pointers */               \
         return lapse_##name expression;                           \
     }
 
@@ -58,6 +59,7 @@ CALL(file_write, (P(0), P(1), 1, error))
 CALL(memory_bound_begin, (P(0), 1 << 30, error))
 CALL(comm_new, (P(0), P(1), error))
 CALL(comm_open, (P(0), error))
+CALL(comm_barrier, (NULL, error))
 CALL(dataset_select, (P(0), P(1), 1, P(2), error))
 CALL(return_evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(sweep_test, (P(0), 0, 1, 0, P(1), P(2), error))
@@ -80,6 +82,7 @@ CALL(vectors_save, (P(0), P(1), error))
 CALL(vectors_load, (P(0), P(1), error))
 CALL(model_save, (P(0), P(1), error))
 CALL(model_load, (P(0), P(1), error))
+CALL(model_load_divided, (P(0), NULL, P(1), error))
 CALL(evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(rank_evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(rank_compare, (P(0), P(1), P(2), P(3), P(4), error))
@@ -106,7 +109,7 @@ CALL(when_all, (P(0), P(1), P(2), P(3), NULL, NULL, NULL, error))
 CALL(forecast, (P(0), P(1), P(2), P(3), error))
 CALL(time_evaluate, (P(0), P(1), P(2), P(3), error))
 CALL(predict_all, (P(0), P(1), P(2), 1, P(3), P(4), P(5), error))
-CALL(predict_prefixes, (P(0), P(1), P(2), P(3), 1, P(4), P(5), P(6), error))
+CALL(predict_prefixes, (P(0), P(1), P(2), NULL, 1, P(3), P(4), P(5), error))
 CALL(model_spectrum, (P(0), P(1), error))
 CALL(lags_resolve, (P(0), P(1), error))
 CALL(spectrum_save_svg, (P(0), P(1), NULL, P(2), error))
@@ -146,6 +149,7 @@ static const struct {
     ROW(memory_bound_begin, "folder"),
     ROW(comm_new, "functions comm"),
     ROW(comm_open, "comm"),
+    ROW(comm_barrier, "[comm]"),
     ROW(dataset_select, "dataset sequences selected"),
     ROW(return_evaluate, "model dataset options scores"),
     ROW(sweep_test, "sweep difference p"),
@@ -168,6 +172,7 @@ static const struct {
     ROW(vectors_load, "path vectors"),
     ROW(model_save, "model path"),
     ROW(model_load, "path model"),
+    ROW(model_load_divided, "path [comm] model"),
     ROW(evaluate, "model dataset options scores"),
     ROW(rank_evaluate, "model dataset options scores"),
     ROW(rank_compare, "model dataset options scores comparison"),
@@ -194,7 +199,7 @@ static const struct {
     ROW(forecast, "model histories options forecasts"),
     ROW(time_evaluate, "model dataset options scores"),
     ROW(predict_all, "model histories queries options best counts"),
-    ROW(predict_prefixes, "model histories queries events options best counts"),
+    ROW(predict_prefixes, "model histories queries [events] options best counts"),
     ROW(model_spectrum, "model spectrum"),
     ROW(lags_resolve, "spectrum lags"),
     ROW(spectrum_save_svg, "spectrum lags [title] path"),
