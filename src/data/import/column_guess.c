@@ -130,7 +130,7 @@ static double time_values(const guesser *g, const lp_column_values *v, double na
     if (!number)
         points += 3;
     else if (v->look.unit == LP_TIME_RELATIVE)
-        points -= name <= 0 || (g->table.rows >= ENOUGH_ROWS && v->distinct == v->filled &&
+        points -= name <= 0 || (g->input->named && g->table.rows >= ENOUGH_ROWS && v->distinct == v->filled &&
                                 v->last - v->first == (double)(v->filled - 1))
                       ? 5
                       : 0.5; /* or 1, 2, 3 */
