@@ -217,7 +217,7 @@ $ for file in [q-s]*.*; do lapse import "$file" -o out >text 2>&1; status=$?; { 
 | 1273737679 0 snowplow_wide.tsv
 | 2192266237 0 songs_app.csv
 | 336553536 0 spanish_shop.csv
-| 572541516 1 squid.log
+| 1353624782 1 squid.log
 | 33991196 0 steam.csv
 | 897487482 0 strange.csv
 | 3927188466 0 strava.csv
