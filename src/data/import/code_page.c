@@ -36,8 +36,10 @@ unsigned lp_code_page_character(lp_code_page page, unsigned char byte)
 {
     if (byte < 0x80 || page == LP_PAGE_LATIN_1)
         return byte;
-    if (page == LP_PAGE_1250 || page == LP_PAGE_1251)
-        return (page == LP_PAGE_1250 ? windows_1250 : windows_1251)[byte - 0x80];
+    if (page == LP_PAGE_1250)
+        return windows_1250[byte - 0x80];
+    if (page == LP_PAGE_1251)
+        return windows_1251[byte - 0x80];
     return byte < 0xA0 ? windows_1252[byte - 0x80] : byte;
 }
 
